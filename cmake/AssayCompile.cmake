@@ -1,0 +1,32 @@
+# assay_options: what every target of ours compiles with. assay_c_options: C files on top of that.
+add_library(assay_options INTERFACE)
+target_compile_features(assay_options INTERFACE c_std_17 cxx_std_20)
+target_include_directories(assay_options INTERFACE ${PROJECT_SOURCE_DIR}/include
+                                                   ${PROJECT_SOURCE_DIR})
+set(host $<COMPILE_LANGUAGE:C,CXX>)
+# Contraction off: the sums on this host must round as the same sums on the GPU do.
+target_compile_options(assay_options INTERFACE
+  $<${host}:-Wall -Wextra -Werror -ffp-contract=off -fno-omit-frame-pointer>
+  $<$<COMPILE_LANGUAGE:C>:-Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes>)
+target_compile_definitions(assay_options INTERFACE _GNU_SOURCE)
+
+if(ASSAY_SANITIZE)
+  target_compile_options(assay_options INTERFACE
+    $<${host}:-fsanitize=address,undefined -fno-sanitize-recover=undefined>)
+  target_link_options(assay_options INTERFACE -fsanitize=address,undefined)
+endif()
+
+# fmaf is a library call without this; the result is the same either way, only slower.
+if(ASSAY_HOST_FMA STREQUAL "AUTO")
+  include(CheckCSourceRuns)
+  set(CMAKE_REQUIRED_FLAGS "-mfma -O1")
+  check_c_source_runs("#include <math.h>
+    int main(int c, char **v) { (void)v; return fma(c, 2.0, 1.0) == 3.0 ? 0 : 1; }"
+    ASSAY_HOST_HAS_FMA)
+  unset(CMAKE_REQUIRED_FLAGS)
+elseif(ASSAY_HOST_FMA)
+  set(ASSAY_HOST_HAS_FMA TRUE)
+endif()
+if(ASSAY_HOST_HAS_FMA)
+  target_compile_options(assay_options INTERFACE $<${host}:-mfma>)
+endif()

@@ -1,0 +1,122 @@
+/*
+ * A case: one operator's dimensions, attributes, dtype, data and schedule. Its canonical text
+ *
+ *     kronecker b=16 f=32x32 layers=2 dtype=f64 seed=0
+ *
+ * is the test ID, the input, the repro line and the corpus line, and it parses back to itself.
+ *
+ * Grammar: the operator's name, then key=value words in any order, separated by blanks. A value is
+ * an integer, a list of integers joined by `x` (`none` for the empty list), a real, or a name.
+ * Canonical order: the operator's keys as it lists them, then the common keys
+ *
+ *     dtype=f64|f32|bf16|f16        (default f32; always written)
+ *     math=strict|tf32              (default strict)
+ *     fill=normal|uniform|positive|exact|golden   (default normal; fill.h tells what they are)
+ *     pad=N                         (default 0: elements between one row's end and the next row)
+ *     misalign=N                    (default 0: elements by which every tensor is off 256 bytes)
+ *     sched=inorder|reverse|random|warp   (default inorder: the simulated device's schedule)
+ *     seed=N                        (default 0; always written)
+ *
+ * A key at its default is left out, except dtype and seed.
+ */
+#ifndef ASSAY_CASE_H
+#define ASSAY_CASE_H
+
+#include "assay/dtype.h"
+#include "assay/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct assay_op;
+
+enum { ASSAY_MAX_KEYS = 12, ASSAY_MAX_LIST = 16, ASSAY_CASE_TEXT = 512 };
+
+typedef enum assay_key_kind { ASSAY_KEY_INT, ASSAY_KEY_LIST, ASSAY_KEY_REAL } assay_key_kind;
+
+/* One dimension or attribute of an operator, as its oracle file declares it. */
+typedef struct assay_key {
+    const char *name;
+    assay_key_kind kind;
+    const char *fallback; /* text of the default; NULL: the key must be given */
+    int64_t low, high;    /* legal range of each integer, both included; unused for a real */
+    const char *doc;      /* one line for `assay list` */
+} assay_key;
+
+typedef struct assay_param {
+    const char *name;
+    int32_t count; /* integers in `value`: 1 for ASSAY_KEY_INT, 0 for ASSAY_KEY_REAL */
+    int64_t value[ASSAY_MAX_LIST];
+    double real; /* ASSAY_KEY_REAL only */
+} assay_param;
+
+/* The precision that the caller asks for; a variant never chooses it. */
+typedef enum assay_math { ASSAY_STRICT, ASSAY_TF32 } assay_math;
+
+#define ASSAY_MATH_BIT(math) (1u << (unsigned)(math))
+
+/* What a variant may know of a case: not its seed, nor how its data was made. */
+typedef struct assay_params {
+    assay_param item[ASSAY_MAX_KEYS]; /* in the order of the operator's keys */
+    int32_t count;
+    assay_dtype dtype;
+    assay_math math;
+} assay_params;
+
+typedef enum assay_fill {
+    ASSAY_FILL_NORMAL,
+    ASSAY_FILL_UNIFORM,
+    ASSAY_FILL_POSITIVE,
+    ASSAY_FILL_EXACT,
+    ASSAY_FILL_GOLDEN,
+} assay_fill;
+
+typedef enum assay_schedule {
+    ASSAY_SCHEDULE_IN_ORDER,
+    ASSAY_SCHEDULE_REVERSE,
+    ASSAY_SCHEDULE_RANDOM,
+    ASSAY_SCHEDULE_WARP,
+} assay_schedule;
+enum { ASSAY_SCHEDULES = 4 };
+
+typedef struct assay_case {
+    const struct assay_op *op;
+    assay_params params;
+    assay_fill fill;
+    int64_t pad;      /* 0..1024 elements */
+    int64_t misalign; /* 0..63 elements */
+    assay_schedule schedule;
+    uint64_t seed;
+} assay_case;
+
+const char *assay_math_name(assay_math math);
+const char *assay_fill_name(assay_fill fill);
+const char *assay_schedule_name(assay_schedule schedule);
+
+/* Parses and checks one case. ASSAY_ERR_USAGE names the word at fault and what would be legal. */
+assay_status assay_case_parse(const char *text, assay_case *c) ASSAY_MUST_CHECK;
+
+/* Writes the canonical text; ASSAY_CASE_TEXT bytes always suffice. Returns `text`. */
+const char *assay_case_format(const assay_case *c, char text[ASSAY_CASE_TEXT]);
+
+/* Expands words whose values are lists `a,b,c` or ranges `first:last:step` (both ends included) to
+ * every combination, the last word varying fastest, and hands each case to `visit` until that
+ * fails. `words` holds key=value words, `count` of them, without the operator's name. */
+typedef assay_status (*assay_case_visitor)(const assay_case *c, void *context);
+assay_status assay_case_expand(const struct assay_op *op, const char *const *words, int32_t count,
+                               assay_case_visitor visit, void *context) ASSAY_MUST_CHECK;
+
+/* The parameter called `name`, which the operator must have declared. */
+const assay_param *assay_params_find(const assay_params *params, const char *name);
+int64_t assay_params_int(const assay_params *params, const char *name);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

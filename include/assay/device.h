@@ -1,0 +1,62 @@
+/*
+ * A device: where a variant's kernels run. `sim` is always there; `cuda` is a module that is
+ * loaded when asked for, so that a program needs no CUDA library to start.
+ */
+#ifndef ASSAY_DEVICE_H
+#define ASSAY_DEVICE_H
+
+#include "assay/case.h"
+#include "assay/status.h"
+#include "assay/variant.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { ASSAY_DEVICE_TEXT = 256 };
+
+typedef struct assay_device {
+    const char *name; /* "sim", "cuda" */
+
+    /* Whether it can run here; fills a line about the device and its driver. */
+    assay_status (*probe)(char text[ASSAY_DEVICE_TEXT]);
+
+    /* Memory that kernels may use, aligned to 256 bytes. `release(NULL)` does nothing. */
+    assay_status (*alloc)(size_t bytes, void **memory);
+    void (*release)(void *memory);
+    assay_status (*upload)(void *to, const void *from_host, size_t bytes);
+    assay_status (*download)(void *to_host, const void *from, size_t bytes);
+
+    /* Marks bytes as out of bounds (on) or usable again (off), where the build can trap accesses
+     * to them; otherwise does nothing. */
+    void (*guard)(void *memory, size_t bytes, bool on);
+
+    /* How the simulated device orders its threads in the launches to come; others ignore it. */
+    void (*schedule)(assay_schedule schedule, uint64_t seed);
+
+    /* Waits for all launches. ASSAY_ERR_KERNEL with the first defect found since the last call,
+     * ASSAY_ERR_DEVICE when the device failed. */
+    assay_status (*finish)(void);
+
+    /* The variants compiled for this device. */
+    const assay_variant *const *variants;
+    int32_t n_variants;
+} assay_device;
+
+/* The device of that name: ASSAY_ERR_USAGE for an unknown name, ASSAY_ERR_UNSUPPORTED with the
+ * reason when it cannot run here (not built, no driver, no GPU). */
+assay_status assay_device_open(const char *name, const assay_device **device) ASSAY_MUST_CHECK;
+
+/* What a device module exports under this name, as a function of type assay_device_entry. */
+#define ASSAY_DEVICE_ENTRY "assay_device_module"
+typedef const assay_device *(*assay_device_entry)(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,148 @@
+/*
+ * An operator: its definition as data and functions. One oracle file defines one `assay_op`; the
+ * line ASSAY_OP(name, variants) in oracles/ops.def registers it. Nothing else lists operators.
+ */
+#ifndef ASSAY_OP_H
+#define ASSAY_OP_H
+
+#include "assay/case.h"
+#include "assay/rng.h"
+#include "assay/status.h"
+#include "assay/tensor.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { ASSAY_TENSOR_NAME = 24, ASSAY_WHY = 240 };
+
+typedef enum assay_stage { ASSAY_FORWARD, ASSAY_BACKWARD } assay_stage;
+enum { ASSAY_STAGES = 2 };
+const char *assay_stage_name(assay_stage stage); /* "forward", "backward" */
+
+/* One input or output of the forward function. */
+typedef struct assay_tensor_spec {
+    char name[ASSAY_TENSOR_NAME];
+    assay_dtype dtype;
+    int32_t rank;
+    int32_t inner; /* see tensor.h */
+    int64_t shape[ASSAY_MAX_RANK];
+    double scale;        /* standard deviation of its random data (of the cotangent's: 1) */
+    double exact_limit;  /* fill=exact: largest magnitude of its (its cotangent's) integers;
+                            below 1: this case has no exact data */
+    bool differentiable; /* an input with a gradient, an output with a cotangent */
+} assay_tensor_spec;
+
+int64_t assay_spec_count(const assay_tensor_spec *spec);
+
+/* The tensors of one case. The gradient of input `x` and the cotangent of output `y` have the same
+ * shape and dtype and are called `dx` and `dy`. */
+typedef struct assay_signature {
+    int32_t n_in, n_out;
+    assay_tensor_spec *in, *out; /* one allocation, freed by assay_signature_clear */
+} assay_signature;
+
+assay_status assay_signature_init(assay_signature *sig, int32_t n_in,
+                                  int32_t n_out) ASSAY_MUST_CHECK;
+void assay_signature_clear(assay_signature *sig);
+
+/* Dense row-major fp64 arrays on the host; data[i] is NULL where a tensor has none. */
+typedef struct assay_arrays {
+    int32_t count;
+    int64_t *size;
+    double **data;
+} assay_arrays;
+
+assay_status assay_arrays_init(assay_arrays *arrays, int32_t count) ASSAY_MUST_CHECK;
+/* Allocates data[i], zeroed. */
+assay_status assay_arrays_add(assay_arrays *arrays, int32_t i, int64_t size) ASSAY_MUST_CHECK;
+void assay_arrays_clear(assay_arrays *arrays);
+
+/* What an oracle sees. Inputs and cotangents are already rounded to the case's dtype. */
+typedef struct assay_oracle_args {
+    const assay_params *params;
+    const assay_signature *sig;
+    const assay_arrays *in;  /* n_in */
+    const assay_arrays *out; /* n_out, the forward result; NULL in forward */
+    const assay_arrays *cot; /* n_out, absent where not differentiable; NULL in forward */
+} assay_oracle_args;
+
+/* Writes every element of result->data[i] where it is present: n_out outputs in forward, n_in
+ * gradients in backward. */
+typedef assay_status (*assay_oracle)(const assay_oracle_args *args, assay_arrays *result);
+
+/* How the kernel under judgement rounds; bound.h turns it into error factors. */
+typedef struct assay_rounding {
+    double u;         /* unit roundoff of the accumulator */
+    double u_out;     /* unit roundoff of stored results; 0 when they are stored as accumulated */
+    double tiny;      /* smallest subnormal of the accumulator and of the stored type, the larger */
+    bool independent; /* random data: rounding errors may be taken as independent */
+} assay_rounding;
+
+/* Per-element bounds on |kernel - oracle|, with a line for each tensor saying why. */
+typedef struct assay_bounds {
+    assay_arrays element;
+    char (*why)[ASSAY_WHY]; /* element.count lines */
+} assay_bounds;
+
+typedef assay_status (*assay_bounder)(const assay_oracle_args *args, const assay_rounding *rounding,
+                                      assay_bounds *bounds);
+
+struct assay_relation; /* relation.h */
+
+typedef enum assay_set { ASSAY_SMOKE, ASSAY_CI, ASSAY_NIGHTLY, ASSAY_EDGE } assay_set;
+enum { ASSAY_SETS = 4 };
+const char *assay_set_name(assay_set set);
+
+/* A group of cases: key=value words with lists and ranges, as on the command line. `edge` cases
+ * are legal but degenerate (an empty axis): a kernel must survive them, but they prove no number,
+ * so their verdict is `mistrusted`. */
+typedef struct assay_case_group {
+    assay_set set;
+    const char *words;
+} assay_case_group;
+
+typedef struct assay_op {
+    const char *name;
+    const char *forward_formula, *backward_formula; /* one line each, for `assay list` */
+    const assay_key *keys;
+    int32_t n_keys;
+    unsigned dtypes; /* ASSAY_DTYPE_BIT mask */
+    unsigned maths;  /* ASSAY_MATH_BIT mask */
+
+    /* Checks what the key ranges cannot, and puts the parameters in canonical form. */
+    assay_status (*legal)(assay_params *params);
+    assay_status (*signature)(const assay_params *params, assay_signature *sig);
+
+    assay_oracle forward, backward;             /* fp64, products through CBLAS */
+    assay_oracle forward_plain, backward_plain; /* the twin: loops as the definition is written */
+    assay_bounder forward_bound, backward_bound;
+
+    /* Draws random legal parameters whose work is at most about `budget` multiply-adds. dtype and
+     * math are already chosen. */
+    void (*draw)(assay_rng *rng, double budget, assay_params *params);
+
+    const struct assay_relation *relations;
+    int32_t n_relations;
+    const assay_case_group *cases;
+    int32_t n_cases;
+} assay_op;
+
+/* The registry, in the order of oracles/ops.def. */
+int32_t assay_op_count(void);
+const assay_op *assay_op_at(int32_t i);
+/* NULL when there is none of that name (length n). */
+const assay_op *assay_op_find(const char *name, size_t n);
+
+/* Hands each case of `set` to `visit` (a set holds the smaller ones: nightly ⊇ ci ⊇ smoke). */
+assay_status assay_op_visit_set(const assay_op *op, assay_set set, assay_case_visitor visit,
+                                void *context) ASSAY_MUST_CHECK;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

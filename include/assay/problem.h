@@ -1,0 +1,52 @@
+/*
+ * A problem is a case with its data; a reference is what the oracle says of it.
+ */
+#ifndef ASSAY_PROBLEM_H
+#define ASSAY_PROBLEM_H
+
+#include "assay/case.h"
+#include "assay/op.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct assay_problem {
+    assay_case c;
+    assay_signature sig;
+    assay_arrays in;  /* n_in, each rounded to its spec's dtype */
+    assay_arrays cot; /* n_out, absent where not differentiable; rounded likewise */
+} assay_problem;
+
+/* Allocates the arrays and fills them as the case says. Not for fill=golden, whose data lies in a
+ * golden file (golden.h). The data of a tensor depends on the case's seed, the fill, the tensor's
+ * name and its shape, and on nothing else. */
+assay_status assay_problem_init(assay_problem *p, const assay_case *c) ASSAY_MUST_CHECK;
+
+/* The same without data: arrays are zero. */
+assay_status assay_problem_init_empty(assay_problem *p, const assay_case *c) ASSAY_MUST_CHECK;
+void assay_problem_clear(assay_problem *p);
+
+/* Results of one side, an oracle or a variant, widened to fp64. */
+typedef struct assay_results {
+    assay_arrays out;  /* n_out */
+    assay_arrays grad; /* n_in, absent where not differentiable */
+} assay_results;
+
+assay_status assay_results_init(assay_results *r, const assay_signature *sig) ASSAY_MUST_CHECK;
+void assay_results_clear(assay_results *r);
+
+typedef struct assay_reference {
+    assay_results want;
+    assay_bounds out_bound, grad_bound; /* all 0 in the exact tier, where want is rounded */
+} assay_reference;
+
+/* Runs the oracle forward and backward and derives the bounds. */
+assay_status assay_reference_init(assay_reference *r, const assay_problem *p) ASSAY_MUST_CHECK;
+void assay_reference_clear(assay_reference *r);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

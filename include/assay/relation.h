@@ -1,0 +1,52 @@
+/*
+ * A metamorphic relation: what must hold between a kernel's answers to related problems, with no
+ * oracle in between. Take a base problem, derive up to two others from it, run the kernel on all;
+ * predict the base's results from the derived ones (and from the data) and compare.
+ *
+ * `predict` must be linear with non-negative coefficients in the derived results, because the
+ * bounds go through it too: the difference may be bound(base) + predict(bounds of the derived).
+ * An `exact` relation leaves no room: the prediction must hold to the last bit.
+ */
+#ifndef ASSAY_RELATION_H
+#define ASSAY_RELATION_H
+
+#include "assay/problem.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { ASSAY_MAX_DERIVED = 2 };
+
+typedef struct assay_relation {
+    const char *name; /* stable word, part of test names: "linearity" */
+    const char *why;  /* one line: the identity */
+    bool exact;
+    int32_t n_derived;
+
+    /* Whether the relation says anything of this case; NULL: always. */
+    bool (*applies)(const assay_case *c);
+
+    /* Changes the base problem's data before anything runs; NULL: leave it. */
+    assay_status (*prepare)(assay_problem *base);
+
+    /* The case of derived problem i; NULL: the base's. */
+    assay_status (*derive_case)(const assay_case *base, int32_t i, assay_case *derived);
+
+    /* Fills derived->in and derived->cot, which come allocated and zero. */
+    assay_status (*derive)(const assay_problem *base, int32_t i, assay_problem *derived);
+
+    /* Writes what the base's results must be. Absent arrays of `want` are not compared: it comes
+     * fully allocated, and predict drops what it says nothing of with assay_arrays_drop. */
+    assay_status (*predict)(const assay_problem *base, const assay_results *derived,
+                            assay_results *want);
+} assay_relation;
+
+/* Frees data[i] and leaves it absent. */
+void assay_arrays_drop(assay_arrays *arrays, int32_t i);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,61 @@
+/*
+ * A variant: one implementation of an operator, judged like any other. It sees parameters, plain
+ * memory and a stream, and returns a status; nothing else passes this door.
+ *
+ * kernels/<op>/<name>.cu defines it with ASSAY_VARIANT(op, name); the same file is compiled for
+ * each device.
+ */
+#ifndef ASSAY_VARIANT_H
+#define ASSAY_VARIANT_H
+
+#include "assay/case.h"
+#include "assay/op.h"
+#include "assay/status.h"
+#include "assay/tensor.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * One call. forward: in = the inputs, out = the outputs. backward: in = the inputs, then the
+ * outputs as this variant's forward left them, then the cotangents of the differentiable outputs;
+ * out = the gradients of the differentiable inputs. Order within each group: the signature's.
+ * Inputs must not be written. Outputs and workspace hold NaN patterns on entry; every element of
+ * every output must be written. Nothing may be kept from one call to the next.
+ */
+typedef struct assay_call {
+    const assay_params *params;
+    int32_t n_in, n_out;
+    const assay_tensor *in;
+    const assay_tensor *out;
+    void *workspace; /* `workspace_bytes` of device memory, aligned to 256 bytes */
+    size_t workspace_bytes;
+    void *stream; /* cudaStream_t on the device that has streams, otherwise NULL */
+} assay_call;
+
+typedef struct assay_variant {
+    const char *op, *name; /* "kronecker", "v3" */
+    const char *device;    /* "cuda", "sim" */
+    const char *summary;   /* one line for `assay list` */
+
+    /* ASSAY_ERR_UNSUPPORTED with the reason when it cannot do this call; NULL: it can do all.
+     * Tensors in `call` carry shapes and strides, but no data yet. */
+    assay_status (*supports)(assay_stage stage, const assay_call *call);
+
+    /* Bytes of workspace; NULL: none. `call` as above. */
+    size_t (*workspace)(assay_stage stage, const assay_call *call);
+
+    /* Enqueues the work on `stream`. */
+    assay_status (*forward)(const assay_call *call);
+    assay_status (*backward)(const assay_call *call);
+} assay_variant;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,23 @@
+/*
+ * cuBLAS for v2 variants: the toolkit's under nvcc, a CBLAS-backed stand-in with the same calls on
+ * the simulated device, so that transposes, strides and batch steps are tested without a GPU.
+ */
+#ifndef ASSAY_DEVICE_BLAS_H
+#define ASSAY_DEVICE_BLAS_H
+
+#include "kernels/device/kernel.h"
+
+#if defined(__CUDACC__)
+#include <cublas_v2.h>
+#else
+#include "kernels/sim/cublas.h"
+#endif
+
+/* The device's handle, bound to `stream`, in host pointer mode, without TF32. Owned by the device,
+ * made once a process. */
+assay_status assay_blas_handle(void *stream, cublasHandle_t *handle);
+
+/* Turns a cuBLAS status into a line and an assay_status. `call` names the call. */
+assay_status assay_blas_check(cublasStatus_t status, const char *call);
+
+#endif

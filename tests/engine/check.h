@@ -1,0 +1,66 @@
+/* The check engine: one case, some variants, one device; every tensor compared with the oracle. */
+#ifndef ASSAY_ENGINE_CHECK_H
+#define ASSAY_ENGINE_CHECK_H
+
+#include "assay/compare.h"
+#include "assay/device.h"
+#include "assay/problem.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { ASSAY_REASON = 320, ASSAY_REPRO = 640 };
+
+/* One tensor of one variant, or, when the variant gave no numbers (skip, error), one line for the
+ * variant with tensor "". */
+typedef struct assay_row {
+    const char *variant;    /* "v1" */
+    assay_stage stage;      /* which call produced the tensor */
+    char tensor[ASSAY_TENSOR_NAME + 1]; /* "y", "dx", "dw1_2" */
+    assay_dtype dtype;
+    int32_t rank;
+    int64_t shape[ASSAY_MAX_RANK];
+    assay_verdict verdict;
+    assay_comparison cmp;     /* all zero for a skip or an error */
+    char why[ASSAY_WHY];      /* where the bound comes from */
+    char reason[ASSAY_REASON]; /* why it is not a pass; "" for a pass */
+    char repro[ASSAY_REPRO];  /* a command that shows it again */
+} assay_row;
+
+/* Two variants' results for one tensor: equal within the sum of what each is allowed. */
+typedef struct assay_pair {
+    const char *a, *b; /* variant names */
+    char tensor[ASSAY_TENSOR_NAME + 1];
+    bool agree;
+    double distance; /* ‖a - b‖₂ */
+} assay_pair;
+
+typedef struct assay_report {
+    assay_case c;
+    char case_text[ASSAY_CASE_TEXT];
+    const char *device; /* "sim" */
+    assay_row *rows;    /* by variant, then in the signature's order: outputs, gradients */
+    int32_t n_rows;
+    assay_pair *pairs; /* by tensor, then v1-v2, v1-v3, v2-v3 */
+    int32_t n_pairs;
+    assay_verdict verdict; /* of all rows; an empty report is an error */
+    double seconds;        /* wall time of the whole check */
+} assay_report;
+
+/*
+ * Checks `c`. `variants` names those wanted, `n_variants` of them; 0: all that the device has for
+ * this operator. Returns an error only when there is nothing to report: unknown variant, bad
+ * golden file, out of memory; whatever a variant does wrong is a row.
+ */
+assay_status assay_check(const assay_case *c, const assay_device *device,
+                         const char *const *variants, int32_t n_variants,
+                         assay_report *report) ASSAY_MUST_CHECK;
+void assay_report_clear(assay_report *report);
+
+/* The data of a case, from its golden file when it says fill=golden. */
+assay_status assay_problem_load(assay_problem *p, const assay_case *c) ASSAY_MUST_CHECK;
+
+/* "(3, 0, 17)" for element `index` of an array of that shape; "" when index is negative. */
+const char *assay_index_text(int32_t rank, const int64_t *shape, int64_t index, char text[128]);
+
+#endif
