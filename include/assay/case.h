@@ -43,7 +43,9 @@ typedef enum assay_key_kind { ASSAY_KEY_INT, ASSAY_KEY_LIST, ASSAY_KEY_REAL } as
 typedef struct assay_key {
     const char *name;
     assay_key_kind kind;
-    const char *fallback; /* text of the default; NULL: the key must be given */
+    const char *fallback; /* text of the default; NULL: the key must be given; "", of a list only:
+                             it comes empty to op->legal, whose default for it is the value of
+                             the key before it */
     int64_t low, high;    /* legal range of each integer, both included; unused for a real */
     const char *doc;      /* one line for `assay list` */
 } assay_key;
@@ -106,7 +108,8 @@ const char *assay_case_format(const assay_case *c, char text[ASSAY_CASE_TEXT]);
 
 /* Expands words whose values are lists `a,b,c` or ranges `first:last:step` (both ends included) to
  * every combination, the last word varying fastest, and hands each case to `visit` until that
- * fails. `words` holds key=value words, `count` of them, without the operator's name. */
+ * fails; ranges are for keys of one integer. All cases are legal, or none is visited. `words` holds
+ * key=value words, `count` of them, without the operator's name. */
 typedef assay_status (*assay_case_visitor)(const assay_case *c, void *context);
 assay_status assay_case_expand(const struct assay_op *op, const char *const *words, int32_t count,
                                assay_case_visitor visit, void *context) ASSAY_MUST_CHECK;

@@ -88,8 +88,10 @@ typedef struct assay_bounds {
     char (*why)[ASSAY_WHY]; /* element.count lines */
 } assay_bounds;
 
+/* Writes bounds->element beside every array of `want`, the oracle's result for these arguments
+ * (the outputs in forward, the gradients in backward), and bounds->why. */
 typedef assay_status (*assay_bounder)(const assay_oracle_args *args, const assay_rounding *rounding,
-                                      assay_bounds *bounds);
+                                      const assay_arrays *want, assay_bounds *bounds);
 
 struct assay_relation; /* relation.h */
 
@@ -110,8 +112,9 @@ typedef struct assay_op {
     const char *forward_formula, *backward_formula; /* one line each, for `assay list` */
     const assay_key *keys;
     int32_t n_keys;
-    unsigned dtypes; /* ASSAY_DTYPE_BIT mask */
-    unsigned maths;  /* ASSAY_MATH_BIT mask */
+    bool multilinear; /* linear in each input separately: gradient checks rely on it */
+    unsigned dtypes;  /* ASSAY_DTYPE_BIT mask */
+    unsigned maths;   /* ASSAY_MATH_BIT mask */
 
     /* Checks what the key ranges cannot, and puts the parameters in canonical form. */
     assay_status (*legal)(assay_params *params);
@@ -136,6 +139,10 @@ int32_t assay_op_count(void);
 const assay_op *assay_op_at(int32_t i);
 /* NULL when there is none of that name (length n). */
 const assay_op *assay_op_find(const char *name, size_t n);
+
+/* Hands each case of one group to `visit`. */
+assay_status assay_op_visit_group(const assay_op *op, const assay_case_group *group,
+                                  assay_case_visitor visit, void *context) ASSAY_MUST_CHECK;
 
 /* Hands each case of `set` to `visit` (a set holds the smaller ones: nightly ⊇ ci ⊇ smoke). */
 assay_status assay_op_visit_set(const assay_op *op, assay_set set, assay_case_visitor visit,

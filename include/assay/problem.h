@@ -43,6 +43,11 @@ typedef struct assay_reference {
 
 /* Runs the oracle forward and backward and derives the bounds. */
 assay_status assay_reference_init(assay_reference *r, const assay_problem *p) ASSAY_MUST_CHECK;
+
+/* The same with bounds for a computation in `dtype`: with ASSAY_F64, how far another fp64
+ * computation (a foreign golden) may be from our oracle. Never exact, whatever the fill. */
+assay_status assay_reference_init_as(assay_reference *r, const assay_problem *p,
+                                     assay_dtype dtype) ASSAY_MUST_CHECK;
 void assay_reference_clear(assay_reference *r);
 
 #ifdef __cplusplus

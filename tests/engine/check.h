@@ -14,17 +14,17 @@ enum { ASSAY_REASON = 320, ASSAY_REPRO = 640 };
 /* One tensor of one variant, or, when the variant gave no numbers (skip, error), one line for the
  * variant with tensor "". */
 typedef struct assay_row {
-    const char *variant;    /* "v1" */
-    assay_stage stage;      /* which call produced the tensor */
+    const char *variant;                /* "v1" */
+    assay_stage stage;                  /* which call produced the tensor */
     char tensor[ASSAY_TENSOR_NAME + 1]; /* "y", "dx", "dw1_2" */
     assay_dtype dtype;
     int32_t rank;
     int64_t shape[ASSAY_MAX_RANK];
     assay_verdict verdict;
-    assay_comparison cmp;     /* all zero for a skip or an error */
-    char why[ASSAY_WHY];      /* where the bound comes from */
+    assay_comparison cmp;      /* all zero for a skip or an error */
+    char why[ASSAY_WHY];       /* where the bound comes from */
     char reason[ASSAY_REASON]; /* why it is not a pass; "" for a pass */
-    char repro[ASSAY_REPRO];  /* a command that shows it again */
+    char repro[ASSAY_REPRO];   /* a command that shows it again */
 } assay_row;
 
 /* Two variants' results for one tensor: equal within the sum of what each is allowed. */

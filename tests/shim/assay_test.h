@@ -17,6 +17,7 @@
 #include "assay/status.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,0 +1,115 @@
+#include "cli/cases.h"
+#include "cli/random.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static assay_status no_memory(void) {
+    return assay_fail(ASSAY_ERR_MEMORY, "no memory for the cases; ask for fewer");
+}
+
+/* ---- operators ---- */
+
+static cli_selection *select_op(cli_cases *cases, const assay_op *op) {
+    int32_t i = 0;
+    while (i < cases->n_selections && cases->selection[i].op != op)
+        ++i;
+    if (i == cases->n_selections)
+        cases->selection[cases->n_selections++].op = op;
+    return &cases->selection[i];
+}
+
+static bool has_variant(const cli_selection *s, const char *name) {
+    for (int32_t i = 0; i < s->n_variants; ++i)
+        if (strcmp(s->variant[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* kronecker/v1 kronecker means kronecker. */
+static bool wants_all(const assay_cli_args *args, const assay_op *op) {
+    for (int32_t i = 0; i < args->n_targets; ++i)
+        if (args->target[i].op == op && args->target[i].variant == NULL)
+            return true;
+    return false;
+}
+
+static assay_status select_ops(const assay_cli_args *args, cli_cases *cases) {
+    const int32_t most = args->n_targets > 0 ? args->n_targets : assay_op_count();
+    cases->selection = calloc((size_t)most, sizeof *cases->selection);
+    if (cases->selection == NULL)
+        return no_memory();
+    for (int32_t i = 0; args->n_targets == 0 && i < most; ++i)
+        select_op(cases, assay_op_at(i));
+    for (int32_t i = 0; i < args->n_targets; ++i) {
+        const assay_cli_target *t = &args->target[i];
+        cli_selection *s = select_op(cases, t->op);
+        if (s->variant == NULL)
+            s->variant = calloc((size_t)most, sizeof *s->variant);
+        if (s->variant == NULL)
+            return no_memory();
+        if (!wants_all(args, t->op) && !has_variant(s, t->variant))
+            s->variant[s->n_variants++] = t->variant;
+    }
+    return ASSAY_OK;
+}
+
+/* ---- their cases ---- */
+
+typedef struct collector {
+    cli_cases *cases;
+    const cli_selection *selection;
+    const assay_cli_args *args;
+} collector;
+
+static assay_status collect(const assay_case *c, void *context) {
+    const collector *to = context;
+    cli_cases *cases = to->cases;
+    assay_case seeded = *c;
+    char text[ASSAY_CASE_TEXT];
+    if (to->args->seed_given && to->args->random == 0)
+        seeded.seed = to->args->seed;
+    if (cases->n_jobs == cases->room) {
+        const int64_t room = 2 * cases->room + 64;
+        cli_job *job = realloc(cases->job, (size_t)room * sizeof *job);
+        if (job == NULL)
+            return no_memory();
+        cases->job = job;
+        cases->room = room;
+    }
+    cli_job *job = &cases->job[cases->n_jobs];
+    *job = (cli_job){to->selection, strdup(assay_case_format(&seeded, text))};
+    if (job->text == NULL)
+        return no_memory();
+    ++cases->n_jobs;
+    return ASSAY_OK;
+}
+
+assay_status cli_cases_gather(const assay_cli_args *args, cli_cases *cases) {
+    *cases = (cli_cases){0};
+    if (args->n_words > 0 && args->n_targets == 0)
+        return assay_fail(ASSAY_ERR_USAGE, "%s belongs to no operator; name one before it",
+                          args->word[0]);
+    assay_status status = select_ops(args, cases);
+    for (int32_t i = 0; status == ASSAY_OK && i < cases->n_selections; ++i) {
+        collector to = {cases, &cases->selection[i], args};
+        const assay_op *op = to.selection->op;
+        if (args->random > 0)
+            status = random_cases(op, args->seed, args->random, collect, &to);
+        else if (args->n_words > 0)
+            status = assay_case_expand(op, args->word, args->n_words, collect, &to);
+        else
+            status = assay_op_visit_set(op, args->set, collect, &to);
+    }
+    return status;
+}
+
+void cli_cases_clear(cli_cases *cases) {
+    for (int32_t i = 0; i < cases->n_selections; ++i)
+        free(cases->selection[i].variant);
+    for (int64_t i = 0; i < cases->n_jobs; ++i)
+        free(cases->job[i].text);
+    free(cases->selection);
+    free(cases->job);
+    *cases = (cli_cases){0};
+}

@@ -1,0 +1,31 @@
+/* The cases that a command names: by key=value words, by a set, or drawn at random. */
+#ifndef ASSAY_CLI_CASES_H
+#define ASSAY_CLI_CASES_H
+
+#include "cli/cli.h"
+
+/* One operator that the command names, with its variants. */
+typedef struct cli_selection {
+    const assay_op *op;
+    const char **variant;
+    int32_t n_variants; /* 0: all */
+} cli_selection;
+
+typedef struct cli_job {
+    const cli_selection *selection;
+    char *text; /* the canonical text: a hundredth of what the case itself takes */
+} cli_job;
+
+typedef struct cli_cases {
+    cli_selection *selection; /* in the order in which the command names them */
+    int32_t n_selections;
+    cli_job *job; /* grouped by selection */
+    int64_t n_jobs, room;
+} cli_cases;
+
+/* Every case is parsed and checked here, before any work begins. `cases` needs
+ * cli_cases_clear after a failure as well. */
+assay_status cli_cases_gather(const assay_cli_args *args, cli_cases *cases) ASSAY_MUST_CHECK;
+void cli_cases_clear(cli_cases *cases);
+
+#endif

@@ -1,0 +1,86 @@
+/*
+ * The assay command: `assay VERB [OP[/VARIANT]...] [key=value...] [--flags]`. main.c parses the
+ * words once (args.c); each verb gets them as they are here and returns its exit code.
+ */
+#ifndef ASSAY_CLI_H
+#define ASSAY_CLI_H
+
+#include "assay/case.h"
+#include "assay/op.h"
+#include "assay/status.h"
+#include "assay/verdict.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+typedef enum assay_exit {
+    ASSAY_EXIT_PASSED = 0,
+    ASSAY_EXIT_FAILED = 1,        /* something failed or was mistrusted */
+    ASSAY_EXIT_USAGE = 2,         /* the words of the command */
+    ASSAY_EXIT_ERROR = 3,         /* harness, file or device */
+    ASSAY_EXIT_REFUSED = 4,       /* unverified */
+    ASSAY_EXIT_NOTHING = 77,      /* nothing could run here */
+    ASSAY_EXIT_INTERRUPTED = 130, /* SIGINT */
+} assay_exit;
+
+/* One OP or OP/VARIANT word; kronecker/v1 kronecker/v3 are two. */
+typedef struct assay_cli_target {
+    const assay_op *op;
+    const char *variant; /* NULL: all */
+} assay_cli_target;
+
+/* Where text for people goes: standard output, or standard error while a report takes the former. */
+typedef struct assay_cli_out {
+    FILE *stream;
+    bool color;
+} assay_cli_out;
+
+typedef struct assay_cli_args {
+    const char *verb;    /* "check" */
+    const char *subverb; /* "generate", of a verb that has some and got one; otherwise NULL */
+    assay_cli_target *target;
+    int32_t n_targets; /* 0: no operator was named */
+    const char **word; /* key=value, unchecked, as assay_case_expand takes them */
+    int32_t n_words;
+    assay_cli_out out;
+
+    /* Flags; NULL or false where they are not given. */
+    const char *device;
+    const char *json, *csv, *junit, *markdown; /* "-": standard output */
+    const char *file;
+    bool set_given;
+    assay_set set; /* ASSAY_SMOKE by default */
+    bool seed_given;
+    uint64_t seed;
+    int64_t random; /* cases per operator; 0: not given */
+    bool quiet, verbose, no_color, help, version;
+} assay_cli_args;
+
+/* Parses argv. ASSAY_ERR_USAGE with a line that names the word at fault and the nearest legal one.
+ * Strings point into argv or are freed by assay_cli_args_clear, which a failure needs as well. */
+assay_status assay_cli_args_parse(int argc, char *const *argv,
+                                  assay_cli_args *args) ASSAY_MUST_CHECK;
+void assay_cli_args_clear(assay_cli_args *args);
+
+/* Prints "assay: " and the line of the last assay_fail to standard error; returns the exit code
+ * that `status` stands for (ASSAY_ERR_UNSUPPORTED: ASSAY_EXIT_NOTHING). */
+assay_exit assay_cli_complain(assay_status status);
+
+/* The verdict's word, in colour where that is on, filled with blanks to `width`. */
+void assay_cli_print_verdict(const assay_cli_out *out, assay_verdict verdict, int width);
+
+/* A line that the next one overwrites, on standard error and only on a terminal; "" wipes it. */
+void assay_cli_progress(const char *format, ...) ASSAY_PRINTF(1, 2);
+
+/* True after SIGINT: a verb then ends with what it has and ASSAY_EXIT_INTERRUPTED. */
+bool assay_cli_interrupted(void);
+
+assay_exit assay_cli_list(const assay_cli_args *args);
+assay_exit assay_cli_check(const assay_cli_args *args);
+assay_exit assay_cli_golden(const assay_cli_args *args);
+
+/* The whole command: what main() calls and tests call too. */
+assay_exit assay_cli_main(int argc, char *const *argv);
+
+#endif

@@ -1,0 +1,76 @@
+#include "cli/random.h"
+
+#include <string.h>
+
+/* A case's draws lie in a stretch of its own of the operator's stream. */
+enum { DRAWS_PER_CASE = 1 << 16 };
+
+/* Multiply-adds of one case: some milliseconds on the simulated device. */
+static const double budget = 65536;
+
+static assay_dtype draw_dtype(assay_rng *rng, unsigned mask) {
+    int64_t skip = assay_rng_between(rng, 0, __builtin_popcount(mask) - 1);
+    int dtype = 0;
+    for (;; ++dtype)
+        if ((mask >> dtype & 1u) != 0 && skip-- == 0)
+            return (assay_dtype)dtype;
+}
+
+static int64_t draw_of(assay_rng *rng, const int64_t *values, int64_t count) {
+    return values[assay_rng_between(rng, 0, count - 1)];
+}
+
+/* Some shapes have no integers whose sums are exact. */
+static assay_status has_exact_data(const assay_op *op, const assay_params *params, bool *has) {
+    assay_signature sig;
+    const assay_status status = op->signature(params, &sig);
+    if (status != ASSAY_OK)
+        return status;
+    *has = true;
+    for (int32_t i = 0; i < sig.n_in; ++i)
+        *has = *has && sig.in[i].exact_limit >= 1;
+    for (int32_t i = 0; i < sig.n_out; ++i)
+        *has = *has && (!sig.out[i].differentiable || sig.out[i].exact_limit >= 1);
+    assay_signature_clear(&sig);
+    return ASSAY_OK;
+}
+
+static assay_status draw_case(const assay_op *op, assay_rng *rng, int64_t index, assay_case *c) {
+    static const int64_t pads[] = {0, 0, 1, 3, 8}, shifts[] = {0, 0, 1, 5};
+    static const int64_t fills[] = {ASSAY_FILL_NORMAL, ASSAY_FILL_UNIFORM, ASSAY_FILL_POSITIVE,
+                                    ASSAY_FILL_EXACT};
+    *c = (assay_case){.op = op, .seed = (uint64_t)index};
+    c->params.count = op->n_keys;
+    c->params.math = ASSAY_STRICT;
+    c->params.dtype = draw_dtype(rng, op->dtypes);
+    for (int32_t k = 0; k < op->n_keys; ++k)
+        c->params.item[k].name = op->keys[k].name;
+    c->fill = (assay_fill)draw_of(rng, fills, 4);
+    c->pad = draw_of(rng, pads, 5);
+    c->misalign = draw_of(rng, shifts, 4);
+    c->schedule = (assay_schedule)assay_rng_between(rng, 0, ASSAY_SCHEDULES - 1);
+    op->draw(rng, budget, &c->params);
+    assay_status status = op->legal(&c->params);
+    bool exact = false;
+    if (status == ASSAY_OK)
+        status = has_exact_data(op, &c->params, &exact);
+    if (c->fill == ASSAY_FILL_EXACT && !exact)
+        c->fill = ASSAY_FILL_NORMAL;
+    return status;
+}
+
+assay_status random_cases(const assay_op *op, uint64_t seed, int64_t count,
+                          assay_case_visitor visit, void *context) {
+    for (int64_t i = 0; i < count; ++i) {
+        assay_rng rng = {.seed = seed,
+                         .stream = assay_rng_stream(op->name),
+                         .next = (uint64_t)i * DRAWS_PER_CASE};
+        assay_case c;
+        assay_status status = draw_case(op, &rng, i, &c);
+        if (status == ASSAY_OK)
+            status = visit(&c, context);
+        if (status != ASSAY_OK)
+            return status;
+    }
+    return ASSAY_OK;
+}

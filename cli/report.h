@@ -1,0 +1,57 @@
+/* What a run of checks found, and its writers: one file each, report_<format>.c. */
+#ifndef ASSAY_CLI_REPORT_H
+#define ASSAY_CLI_REPORT_H
+
+#include "cli/cli.h"
+#include "cli/environment.h"
+#include "tests/engine/check.h"
+
+typedef struct cli_results {
+    const cli_environment *environment;
+    assay_report *report;
+    int64_t count, room;
+    double seconds; /* wall time of the run */
+} cli_results;
+
+/* Takes over what `report` owns, unless it fails. */
+assay_status results_add(cli_results *results, const assay_report *report) ASSAY_MUST_CHECK;
+void results_clear(cli_results *results);
+
+/* A report with one row, for a case that the engine could not even begin. */
+assay_status report_of_failure(assay_report *report, const assay_case *c, const char *device,
+                               assay_verdict verdict, const char *reason) ASSAY_MUST_CHECK;
+
+/* The rows of one variant in a report. */
+typedef struct cli_part {
+    const assay_row *rows;
+    int32_t n_rows;
+    assay_verdict verdict;
+    const assay_row *worst; /* the row that weighs most: by verdict, then by ratio */
+} cli_part;
+
+/* Walks a report's variants: start with an empty part; false after the last. */
+bool report_next_part(const assay_report *report, cli_part *part);
+
+/* Counts of cases x variants by verdict. */
+typedef struct cli_tally {
+    int64_t verdicts[ASSAY_ERROR + 1];
+    int64_t total;
+} cli_tally;
+cli_tally results_tally(const cli_results *results);
+
+/* An error outweighs a failure; nothing but skips, or nothing at all, is ASSAY_EXIT_NOTHING. */
+assay_exit tally_exit(const cli_tally *tally);
+
+typedef void (*report_writer)(FILE *to, const cli_results *results);
+void report_json(FILE *to, const cli_results *results);
+void report_csv(FILE *to, const cli_results *results);
+void report_junit(FILE *to, const cli_results *results);
+void report_markdown(FILE *to, const cli_results *results);
+
+/* For people. Full: norms, agreement, ratios. Brief: a line for each variant. Both: all of what is
+ * not a pass. */
+void report_text_full(const assay_cli_out *out, const assay_report *report);
+void report_text_brief(const assay_cli_out *out, const assay_report *report);
+void report_text_summary(const assay_cli_out *out, const cli_results *results);
+
+#endif

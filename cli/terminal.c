@@ -1,0 +1,68 @@
+#include "cli/terminal.h"
+#include "cli/cli.h"
+
+#include <signal.h>
+#include <stdarg.h>
+#include <string.h>
+#include <unistd.h>
+
+static volatile sig_atomic_t interrupted;
+
+static void on_interrupt(int signal) {
+    (void)signal;
+    interrupted = 1;
+}
+
+void terminal_catch_signals(void) {
+    struct sigaction action = {.sa_handler = on_interrupt,
+                               .sa_flags = (int)SA_RESETHAND | SA_RESTART};
+    sigaction(SIGINT, &action, NULL);
+    action = (struct sigaction){.sa_handler = SIG_IGN};
+    sigaction(SIGPIPE, &action, NULL);
+}
+
+bool assay_cli_interrupted(void) {
+    return interrupted != 0;
+}
+
+assay_exit assay_cli_complain(assay_status status) {
+    assay_cli_progress("%s", "");
+    fprintf(stderr, "assay: %s\n", assay_error());
+    switch (status) {
+    case ASSAY_OK:
+        return ASSAY_EXIT_PASSED;
+    case ASSAY_ERR_USAGE:
+        return ASSAY_EXIT_USAGE;
+    case ASSAY_ERR_UNSUPPORTED:
+        return ASSAY_EXIT_NOTHING;
+    case ASSAY_ERR_MEMORY:
+    case ASSAY_ERR_FILE:
+    case ASSAY_ERR_DEVICE:
+    case ASSAY_ERR_KERNEL:
+        return ASSAY_EXIT_ERROR;
+    }
+    return ASSAY_EXIT_ERROR;
+}
+
+void assay_cli_print_verdict(const assay_cli_out *out, assay_verdict verdict, int width) {
+    static const char *const colors[] = {
+        [ASSAY_PASS] = "\033[32m", [ASSAY_SKIP] = "\033[36m",    [ASSAY_MISTRUSTED] = "\033[33m",
+        [ASSAY_FAIL] = "\033[31m", [ASSAY_ERROR] = "\033[1;31m",
+    };
+    const char *word = assay_verdict_name(verdict);
+    const int fill = width - (int)strlen(word);
+    fprintf(out->stream, "%s%s%s%*s", out->color ? colors[verdict] : "", word,
+            out->color ? "\033[0m" : "", fill > 0 ? fill : 0, "");
+}
+
+void assay_cli_progress(const char *format, ...) {
+    if (!isatty(STDERR_FILENO))
+        return;
+    va_list arguments;
+    char line[100]; /* longer ones would wrap and could not be overwritten */
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    fprintf(stderr, "\r\033[K%s", line);
+    fflush(stderr);
+}

@@ -1,0 +1,109 @@
+#include "cli/verbs.h"
+
+#include <string.h>
+
+#define BIT(flag) (1u << (unsigned)(flag))
+enum {
+    GENERAL = BIT(FLAG_NO_COLOR) | BIT(FLAG_HELP) | BIT(FLAG_VERSION),
+    CASES = BIT(FLAG_SET) | BIT(FLAG_SEED) | BIT(FLAG_RANDOM),
+    REPORTS = BIT(FLAG_JSON) | BIT(FLAG_CSV) | BIT(FLAG_JUNIT) | BIT(FLAG_MARKDOWN),
+};
+
+const cli_flag_entry cli_flags[CLI_FLAGS] = {
+    [FLAG_DEVICE] = {"--device", "sim|cuda", "where kernels run (default: cuda if there is one)"},
+    [FLAG_SEED] = {"--seed", "N", "seed of every case; with --random, of the choice of cases"},
+    [FLAG_SET] = {"--set", "smoke|ci|nightly|edge", "an operator's own cases (default: smoke)"},
+    [FLAG_RANDOM] = {"--random", "N", "N random cases of each operator instead"},
+    [FLAG_JSON] = {"--json", "FILE", "write results as JSON; - is standard output"},
+    [FLAG_CSV] = {"--csv", "FILE", "write results as CSV"},
+    [FLAG_JUNIT] = {"--junit", "FILE", "write results as JUnit XML"},
+    [FLAG_MARKDOWN] = {"--markdown", "FILE", "write results as a Markdown table"},
+    [FLAG_FILE] = {"--file", "FILE", "this golden file instead of the operator's own"},
+    [FLAG_QUIET] = {"--quiet", NULL, "only verdicts and problems"},
+    [FLAG_VERBOSE] = {"--verbose", NULL, "every tensor"},
+    [FLAG_NO_COLOR] = {"--no-color", NULL, "no colour; NO_COLOR in the environment does the same"},
+    [FLAG_HELP] = {"--help", NULL, "this text"},
+    [FLAG_VERSION] = {"--version", NULL, "the version"},
+};
+
+static assay_exit help(const assay_cli_args *args) {
+    cli_help(args->out.stream, args->subverb != NULL ? cli_verb_find(args->subverb) : NULL);
+    return ASSAY_EXIT_PASSED;
+}
+
+static const char *const golden_subverbs[] = {"generate", "verify", "list", NULL};
+static const char *const verb_names[] = {"list", "check", "golden", "help", NULL};
+
+const cli_verb cli_verbs[CLI_VERBS] = {
+    {.name = "list",
+     .synopsis = "[OP...] [key=value...]",
+     .summary = "operators, variants, devices; with cases named, their texts",
+     .flags = GENERAL | CASES | BIT(FLAG_JSON),
+     .details = "With key=value words, --set or --random, prints the cases that check would run,\n"
+                "one a line.\n",
+     .run = assay_cli_list},
+    {.name = "check",
+     .synopsis = "[OP[/VARIANT]...] [key=value...]",
+     .summary = "proves variants against the oracle, forward and gradients",
+     .flags = GENERAL | CASES | REPORTS | BIT(FLAG_DEVICE) | BIT(FLAG_QUIET),
+     .details = "Without key=value words it runs the cases of --set, of the operators named or of\n"
+                "all.\n\n"
+                "Verdicts: pass; fail, a wrong number; skip, cannot run here; mistrusted, passed\n"
+                "but the case could not have told a wrong kernel; error, harness or kernel broke.\n",
+     .run = assay_cli_check},
+    {.name = "golden",
+     .synopsis = "generate|verify|list [OP...] [key=value...]",
+     .summary = "writes and checks golden files",
+     .subverbs = golden_subverbs,
+     .flags = GENERAL | BIT(FLAG_SET) | BIT(FLAG_SEED) | BIT(FLAG_FILE) | BIT(FLAG_QUIET) |
+              BIT(FLAG_VERBOSE),
+     .run = assay_cli_golden},
+    {.name = "help",
+     .synopsis = "[VERB]",
+     .summary = "what a verb does",
+     .subverbs = verb_names,
+     .flags = GENERAL,
+     .run = help},
+};
+
+const cli_verb *cli_verb_find(const char *name) {
+    for (int i = 0; i < CLI_VERBS; ++i)
+        if (strcmp(cli_verbs[i].name, name) == 0)
+            return &cli_verbs[i];
+    return NULL;
+}
+
+static void print_flags(FILE *to, unsigned mask) {
+    fputs("\nFlags:\n", to);
+    for (int i = 0; i < CLI_FLAGS; ++i) {
+        if ((mask & BIT(i)) == 0)
+            continue;
+        const cli_flag_entry *f = &cli_flags[i];
+        const int used = fprintf(to, "  %s%s%s", f->name, f->value != NULL ? " " : "",
+                                 f->value != NULL ? f->value : "");
+        fprintf(to, "%*s%s\n", used < 32 ? 32 - used : 1, "", f->doc);
+    }
+}
+
+void cli_help(FILE *to, const cli_verb *verb) {
+    if (verb != NULL) {
+        fprintf(to, "usage: assay %s %s [--flags]\n\n%s: %s.\n", verb->name, verb->synopsis,
+                verb->name, verb->summary);
+        if (verb->details != NULL)
+            fputs(verb->details, to);
+        print_flags(to, verb->flags);
+    } else {
+        fputs("usage: assay VERB [OP[/VARIANT]...] [key=value...] [--flags]\n\n"
+              "Proves that CUDA kernels compute what they should, forward and gradients.\n\n"
+              "Verbs:\n",
+              to);
+        for (int i = 0; i < CLI_VERBS; ++i)
+            fprintf(to, "  %-8s%s\n", cli_verbs[i].name, cli_verbs[i].summary);
+        fputs("\nassay help VERB tells the flags of a verb.\n", to);
+    }
+    fputs("\nValues take lists and ranges: d=16,32,64  k=1:129:16\n"
+          "Example: assay check kronecker b=16 f=32x32 layers=2 dtype=f64\n\n"
+          "Exit: 0 all passed, 1 something failed or was mistrusted, 2 usage, 3 error in harness,\n"
+          "file or device, 4 refused because unverified, 77 nothing could run here, 130 interrupted.\n",
+          to);
+}

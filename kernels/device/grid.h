@@ -1,0 +1,30 @@
+/* One-dimensional grids over more items than a grid may have threads. */
+#ifndef ASSAY_DEVICE_GRID_H
+#define ASSAY_DEVICE_GRID_H
+
+#include "kernels/device/kernel.h"
+
+static inline int64_t ceil_div(int64_t a, int64_t b) {
+    return (a + b - 1) / b;
+}
+
+static inline int64_t clamp(int64_t value, int64_t low, int64_t high) {
+    const int64_t capped = value < high ? value : high;
+    return capped > low ? capped : low;
+}
+
+/* Blocks for `items`, `per_block` each; a kernel launched with it strides over what is left when
+ * there are more than a grid can hold. */
+static inline dim3 linear_grid(int64_t items, int64_t per_block) {
+    return dim3((unsigned)clamp(ceil_div(items, per_block), 0, INT32_MAX));
+}
+
+/* This thread's place in the grid, and how many threads the grid has. */
+static __device__ __forceinline__ int64_t grid_thread() {
+    return (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+}
+static __device__ __forceinline__ int64_t grid_threads() {
+    return (int64_t)gridDim.x * blockDim.x;
+}
+
+#endif

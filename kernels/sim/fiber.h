@@ -1,0 +1,30 @@
+/*
+ * Fibers: stacks of their own that one host thread switches between. A pool keeps them: a fiber
+ * that is released waits inside its entry function and goes on there when it is acquired again.
+ */
+#ifndef ASSAY_SIM_FIBER_H
+#define ASSAY_SIM_FIBER_H
+
+#include "assay/status.h"
+
+#include <stddef.h>
+
+typedef struct sim_fiber sim_fiber;
+
+/* Reserves address space for all stacks; `entry` is what every fiber runs, and never returns. */
+assay_status sim_fiber_setup(void (*entry)(void)) ASSAY_MUST_CHECK;
+
+/* The caller's own stack, as a fiber to come back to. */
+sim_fiber *sim_fiber_host(void);
+
+/* At most SIM_MAX_THREADS at a time. NULL when memory is out. */
+sim_fiber *sim_fiber_acquire(void);
+void sim_fiber_release(sim_fiber *fiber);
+
+/* Throws away what all fibers were doing; each acquired from now on starts at `entry`. */
+void sim_fiber_abandon_all(void);
+
+/* Suspends `from`, which runs, and resumes `to`. Returns when something switches back. */
+void sim_fiber_switch(sim_fiber *from, sim_fiber *to);
+
+#endif

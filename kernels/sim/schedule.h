@@ -1,0 +1,34 @@
+/*
+ * Who runs next. Threads are kept as one word of lanes for each warp, warps as one word of ranks,
+ * so every choice is a few bit operations.
+ */
+#ifndef ASSAY_SIM_SCHEDULE_H
+#define ASSAY_SIM_SCHEDULE_H
+
+#include "assay/case.h"
+
+#include <stdint.h>
+
+/* The schedule of the launches to come. */
+void sim_schedule_set(assay_schedule kind, uint64_t seed);
+
+/* A launch of `n_blocks` blocks starts; every launch has random numbers of its own. */
+void sim_schedule_launch(uint64_t n_blocks);
+
+/* The block to run as the i-th of the launch. */
+uint64_t sim_schedule_block(uint64_t i);
+
+/* A block of `n_threads` starts, all of them runnable. */
+void sim_schedule_threads(int32_t n_threads);
+
+/* Lanes of a warp become runnable; a thread stops being so. */
+void sim_schedule_wake(int32_t warp, uint32_t lanes);
+void sim_schedule_sleep(int32_t thread);
+
+/* The thread stays runnable, but runs only when no other thread can. */
+void sim_schedule_rest(int32_t thread);
+
+/* The thread to run; -1 when none can. */
+int32_t sim_schedule_next(void);
+
+#endif

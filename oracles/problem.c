@@ -1,0 +1,95 @@
+#include "assay/problem.h"
+
+#include "oracles/fill.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static assay_status add_arrays(assay_arrays *arrays, const assay_tensor_spec *specs, int32_t count,
+                               bool only_differentiable) {
+    assay_status status = assay_arrays_init(arrays, count);
+    for (int32_t i = 0; i < count && status == ASSAY_OK; ++i)
+        if (specs[i].differentiable || !only_differentiable)
+            status = assay_arrays_add(arrays, i, assay_spec_count(&specs[i]));
+    return status;
+}
+
+assay_status assay_problem_init_empty(assay_problem *p, const assay_case *c) {
+    memset(p, 0, sizeof *p);
+    p->c = *c;
+    assay_status status = c->op->signature(&c->params, &p->sig);
+    if (status == ASSAY_OK)
+        status = add_arrays(&p->in, p->sig.in, p->sig.n_in, false);
+    if (status == ASSAY_OK)
+        status = add_arrays(&p->cot, p->sig.out, p->sig.n_out, true);
+    if (status != ASSAY_OK)
+        assay_problem_clear(p);
+    return status;
+}
+
+static assay_status check_exact(const assay_problem *p) {
+    const assay_tensor_spec *lacking = NULL;
+    for (int32_t i = 0; i < p->sig.n_in; ++i)
+        if (!assay_fill_has_exact(&p->sig.in[i]))
+            lacking = &p->sig.in[i];
+    for (int32_t i = 0; i < p->sig.n_out; ++i)
+        if (p->sig.out[i].differentiable && !assay_fill_has_exact(&p->sig.out[i]))
+            lacking = &p->sig.out[i];
+    if (lacking == NULL)
+        return ASSAY_OK;
+    return assay_fail(ASSAY_ERR_UNSUPPORTED,
+                      "%s: case has no exact data: no integers for tensor %s keep every sum exact "
+                      "in %s; use fewer terms or another fill",
+                      p->c.op->name, lacking->name, assay_dtype_name(lacking->dtype));
+}
+
+assay_status assay_problem_init(assay_problem *p, const assay_case *c) {
+    memset(p, 0, sizeof *p);
+    if (c->fill == ASSAY_FILL_GOLDEN)
+        return assay_fail(ASSAY_ERR_USAGE,
+                          "%s: the data of fill=golden lies in a golden file: read it from there",
+                          c->op->name);
+    assay_status status = assay_problem_init_empty(p, c);
+    if (status == ASSAY_OK && c->fill == ASSAY_FILL_EXACT)
+        status = check_exact(p);
+    if (status != ASSAY_OK) {
+        assay_problem_clear(p);
+        return status;
+    }
+
+    for (int32_t i = 0; i < p->sig.n_in; ++i) {
+        const assay_tensor_spec *spec = &p->sig.in[i];
+        assay_fill_array(c->fill, spec->name, spec, spec->scale, c->seed, p->in.data[i],
+                         p->in.size[i]);
+    }
+    for (int32_t i = 0; i < p->sig.n_out; ++i) {
+        const assay_tensor_spec *spec = &p->sig.out[i];
+        char name[ASSAY_TENSOR_NAME + 1];
+        if (!spec->differentiable)
+            continue;
+        snprintf(name, sizeof name, "d%s", spec->name);
+        assay_fill_array(c->fill, name, spec, 1, c->seed, p->cot.data[i], p->cot.size[i]);
+    }
+    return ASSAY_OK;
+}
+
+void assay_problem_clear(assay_problem *p) {
+    assay_arrays_clear(&p->in);
+    assay_arrays_clear(&p->cot);
+    assay_signature_clear(&p->sig);
+}
+
+assay_status assay_results_init(assay_results *r, const assay_signature *sig) {
+    memset(r, 0, sizeof *r);
+    assay_status status = add_arrays(&r->out, sig->out, sig->n_out, false);
+    if (status == ASSAY_OK)
+        status = add_arrays(&r->grad, sig->in, sig->n_in, true);
+    if (status != ASSAY_OK)
+        assay_results_clear(r);
+    return status;
+}
+
+void assay_results_clear(assay_results *r) {
+    assay_arrays_clear(&r->out);
+    assay_arrays_clear(&r->grad);
+}

@@ -1,0 +1,117 @@
+#include "oracles/relate.h"
+
+#include <math.h>
+#include <string.h>
+
+void relate_copy(double *to, const double *from, int64_t count) {
+    memcpy(to, from, (size_t)count * sizeof *to);
+}
+
+static void copy_arrays(assay_arrays *to, const assay_arrays *from) {
+    for (int32_t t = 0; t < from->count; ++t)
+        if (from->data[t] && to->data[t])
+            relate_copy(to->data[t], from->data[t], from->size[t]);
+}
+
+void relate_copy_data(const assay_problem *base, assay_problem *derived) {
+    copy_arrays(&derived->in, &base->in);
+    copy_arrays(&derived->cot, &base->cot);
+}
+
+/* ---- linearity: part i keeps the elements of x whose index is i modulo 2 ---- */
+
+assay_status relate_split(const assay_problem *base, int32_t i, assay_problem *derived) {
+    relate_copy_data(base, derived);
+    for (int64_t e = 1 - i; e < base->in.size[0]; e += 2)
+        derived->in.data[0][e] = 0;
+    return ASSAY_OK;
+}
+
+static void add(assay_arrays *sum, const assay_arrays *a, const assay_arrays *b) {
+    for (int32_t t = 0; t < sum->count; ++t)
+        for (int64_t e = 0; sum->data[t] && e < sum->size[t]; ++e)
+            sum->data[t][e] = a->data[t][e] + b->data[t][e];
+}
+
+assay_status relate_add(const assay_problem *base, const assay_results *derived,
+                        assay_results *want) {
+    (void)base;
+    add(&want->out, &derived[0].out, &derived[1].out);
+    add(&want->grad, &derived[0].grad, &derived[1].grad);
+    relate_copy(want->grad.data[0], derived[0].grad.data[0], want->grad.size[0]);
+    return ASSAY_OK;
+}
+
+/* ---- scaling ---- */
+
+enum { COTANGENT_POWER = 1 };
+static const int input_power[] = {2, -3}; /* further inputs stay as they are */
+enum { SCALED_INPUTS = 2, OUTPUT_POWER = 2 - 3 };
+
+static int power_of_input(int32_t t) {
+    return t < SCALED_INPUTS ? input_power[t] : 0;
+}
+
+static void scale(assay_arrays *to, const assay_arrays *from, int32_t t, int power) {
+    for (int64_t e = 0; to->data[t] && e < to->size[t]; ++e)
+        to->data[t][e] = ldexp(from->data[t][e], power);
+}
+
+assay_status relate_scale(const assay_problem *base, int32_t i, assay_problem *derived) {
+    (void)i;
+    for (int32_t t = 0; t < base->in.count; ++t)
+        scale(&derived->in, &base->in, t, power_of_input(t));
+    for (int32_t t = 0; t < base->cot.count; ++t)
+        scale(&derived->cot, &base->cot, t, COTANGENT_POWER);
+    return ASSAY_OK;
+}
+
+assay_status relate_unscale(const assay_problem *base, const assay_results *derived,
+                            assay_results *want) {
+    (void)base;
+    for (int32_t t = 0; t < want->out.count; ++t)
+        scale(&want->out, &derived->out, t, -OUTPUT_POWER);
+    for (int32_t t = 0; t < want->grad.count; ++t)
+        scale(&want->grad, &derived->grad, t, power_of_input(t) - OUTPUT_POWER - COTANGENT_POWER);
+    return ASSAY_OK;
+}
+
+/* ---- permutation of the batch ---- */
+
+bool relate_has_batch_axis(const assay_case *c) {
+    assay_signature sig;
+    if (c->op->signature(&c->params, &sig) != ASSAY_OK)
+        return false;
+    const bool has = sig.out[0].rank > 0;
+    assay_signature_clear(&sig);
+    return has;
+}
+
+static void reverse(double *to, const double *from, int64_t rows, int64_t size) {
+    const int64_t length = rows > 0 ? size / rows : 0;
+    for (int64_t r = 0; r < rows; ++r)
+        relate_copy(to + r * length, from + (rows - 1 - r) * length, length);
+}
+
+static void reverse_all(const assay_problem *base, const assay_arrays *from, assay_arrays *to) {
+    for (int32_t t = 0; t < to->count; ++t)
+        if (to->data[t])
+            reverse(to->data[t], from->data[t], base->sig.out[t].shape[0], to->size[t]);
+}
+
+assay_status relate_reverse(const assay_problem *base, int32_t i, assay_problem *derived) {
+    (void)i;
+    relate_copy_data(base, derived);
+    reverse(derived->in.data[0], base->in.data[0], base->sig.in[0].shape[0], base->in.size[0]);
+    reverse_all(base, &base->cot, &derived->cot);
+    return ASSAY_OK;
+}
+
+assay_status relate_unreverse(const assay_problem *base, const assay_results *derived,
+                              assay_results *want) {
+    reverse_all(base, &derived->out, &want->out);
+    copy_arrays(&want->grad, &derived->grad);
+    reverse(want->grad.data[0], derived->grad.data[0], base->sig.in[0].shape[0],
+            want->grad.size[0]);
+    return ASSAY_OK;
+}

@@ -1,0 +1,49 @@
+/*
+ * Relations that hold for every operator which is a product: each output is linear in each input,
+ * and every input takes part in every output. Input 0 and all outputs carry the batch on axis 0.
+ * An oracle file lists them with RELATE_PRODUCT among its own.
+ */
+#ifndef ASSAY_ORACLES_RELATE_H
+#define ASSAY_ORACLES_RELATE_H
+
+#include "assay/relation.h"
+
+/* x = xa + xb with disjoint support; everything but dx adds up, dx does not depend on x. */
+assay_status relate_split(const assay_problem *base, int32_t i, assay_problem *derived);
+assay_status relate_add(const assay_problem *base, const assay_results *derived,
+                        assay_results *want);
+
+/* Input 0 times 4, input 1 times 1/8, cotangents times 2. */
+assay_status relate_scale(const assay_problem *base, int32_t i, assay_problem *derived);
+assay_status relate_unscale(const assay_problem *base, const assay_results *derived,
+                            assay_results *want);
+
+/* The batch in reverse order. */
+bool relate_has_batch_axis(const assay_case *c);
+assay_status relate_reverse(const assay_problem *base, int32_t i, assay_problem *derived);
+assay_status relate_unreverse(const assay_problem *base, const assay_results *derived,
+                              assay_results *want);
+
+/* Building blocks. */
+void relate_copy(double *to, const double *from, int64_t count);
+void relate_copy_data(const assay_problem *base, assay_problem *derived);
+
+#define RELATE_PRODUCT                                                                             \
+    {.name = "linearity",                                                                          \
+     .why = "x = xa + xb: y and the other gradients are the sums of theirs, dx stays",             \
+     .n_derived = 2,                                                                               \
+     .derive = relate_split,                                                                       \
+     .predict = relate_add},                                                                       \
+        {.name = "power_of_two_scaling",                                                           \
+         .why = "scaling inputs by powers of two scales every result by one, bit for bit",         \
+         .exact = true,                                                                            \
+         .n_derived = 1,                                                                           \
+         .derive = relate_scale,                                                                   \
+         .predict = relate_unscale},                                                               \
+    {                                                                                              \
+        .name = "row_permutation", .why = "reversing the batch reverses y and dx, the rest stays", \
+        .n_derived = 1, .applies = relate_has_batch_axis, .derive = relate_reverse,                \
+        .predict = relate_unreverse                                                                \
+    }
+
+#endif

@@ -1,0 +1,49 @@
+/* Every variant on every case of the smoke, ci and edge sets, on every device. */
+#include "tests/engine/check.h"
+#include "tests/shim/assay_test.h"
+#include "tests/suite/suite.h"
+
+static void fail_row(const assay_row *row) {
+    assay_test_fail(__FILE__, __LINE__, "%s %s: %s\n  why: %s\n  %s",
+                    assay_verdict_name(row->verdict), row->tensor, row->reason, row->why,
+                    row->repro);
+}
+
+/* A degenerate case must be survived, and the engine must not call it proof. */
+static void judge_edge(const assay_report *report) {
+    for (int32_t i = 0; i < report->n_rows; ++i)
+        if (report->rows[i].verdict != ASSAY_PASS && report->rows[i].verdict != ASSAY_MISTRUSTED)
+            fail_row(&report->rows[i]);
+    CHECK_MSG(report->verdict == ASSAY_MISTRUSTED, "an empty case is not mistrusted but %s",
+              assay_verdict_name(report->verdict));
+}
+
+static void judge(const assay_report *report) {
+    for (int32_t i = 0; i < report->n_rows; ++i)
+        if (report->rows[i].verdict != ASSAY_PASS)
+            fail_row(&report->rows[i]);
+    CHECK(report->verdict == ASSAY_PASS);
+}
+
+static void run(void *context) {
+    const suite_item *item = context;
+    const char *variant = item->variant;
+    assay_report report;
+    REQUIRE_OK(assay_check(&item->c, suite_device(item), &variant, 1, &report));
+    if (report.verdict == ASSAY_SKIP)
+        SKIP("%s", report.rows[0].reason);
+    if (item->set == ASSAY_EDGE)
+        judge_edge(&report);
+    else
+        judge(&report);
+    assay_report_clear(&report);
+}
+
+static void add(const suite_item *item) {
+    suite_register("check", "", "check", item, run);
+}
+
+__attribute__((constructor)) static void register_checks(void) {
+    suite_visit(ASSAY_SMOKE, ASSAY_CI, add);
+    suite_visit(ASSAY_EDGE, ASSAY_EDGE, add);
+}

@@ -1,0 +1,311 @@
+#include "assay/op.h"
+#include "tests/shim/assay_test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- an operator that exists only here ------------------------------------------------------ */
+
+static const assay_key toy_keys[] = {
+    {"n", ASSAY_KEY_INT, NULL, 0, 1000, "rows"},
+    {"f", ASSAY_KEY_LIST, "2x2", 1, 64, "factors"},
+    {"q", ASSAY_KEY_LIST, "", 1, 64, "as many factors again"},
+    {"eps", ASSAY_KEY_REAL, "1e-5", 0, 0, "a real"},
+    {"wide", ASSAY_KEY_INT, "-1", INT64_MIN, INT64_MAX, "any integer"},
+};
+
+static assay_status toy_legal(assay_params *params) {
+    assay_param *q = &params->item[2];
+    if (assay_params_int(params, "n") == 13)
+        return assay_fail(ASSAY_ERR_USAGE, "toy: thirteen rows");
+    if (q->count == 0) {
+        const char *name = q->name;
+        *q = params->item[1];
+        q->name = name;
+    }
+    return ASSAY_OK;
+}
+
+static const assay_case_group toy_groups[] = {
+    {ASSAY_SMOKE, "n=1"}, {ASSAY_CI, "n=2,3"}, {ASSAY_NIGHTLY, " n=4 \t f=3"}, {ASSAY_EDGE, "n=0"}};
+
+static const assay_op toy = {
+    .name = "toy",
+    .keys = toy_keys,
+    .n_keys = sizeof toy_keys / sizeof toy_keys[0],
+    .dtypes = ASSAY_DTYPE_BIT(ASSAY_F64) | ASSAY_DTYPE_BIT(ASSAY_F32),
+    .maths = ASSAY_MATH_BIT(ASSAY_STRICT),
+    .legal = toy_legal,
+    .cases = toy_groups,
+    .n_cases = sizeof toy_groups / sizeof toy_groups[0],
+};
+
+/* What was visited: the canonical texts, each ended by ';'. */
+typedef struct trace {
+    char text[4096];
+    int count, stop_at;
+} trace;
+
+static assay_status visit(const assay_case *c, void *context) {
+    trace *t = context;
+    char text[ASSAY_CASE_TEXT];
+    const size_t used = strlen(t->text);
+    snprintf(t->text + used, sizeof t->text - used, "%s;", assay_case_format(c, text));
+    return ++t->count == t->stop_at ? assay_fail(ASSAY_ERR_FILE, "enough") : ASSAY_OK;
+}
+
+static assay_status expand(trace *t, int count, const char *const *words) {
+    t->text[0] = '\0';
+    t->count = 0;
+    return assay_case_expand(&toy, words, count, visit, t);
+}
+
+#define EXPAND(t, ...)                                                                             \
+    expand((t), (int)(sizeof((const char *[]){__VA_ARGS__}) / sizeof(char *)),                     \
+           (const char *[]){__VA_ARGS__})
+
+/* ---- canonical text -------------------------------------------------------------------------- */
+
+ASSAY_TEST(case, canonical_text, "unit") {
+    trace t = {0};
+    REQUIRE_OK(EXPAND(&t, "n=5"));
+    CHECK_STREQ(t.text, "toy n=5 dtype=f32 seed=0;");
+    REQUIRE_OK(EXPAND(&t, "seed=18446744073709551615", "dtype=f64", "f=02x3", "n=007", "q=2x3"));
+    CHECK_STREQ(t.text, "toy n=7 f=2x3 dtype=f64 seed=18446744073709551615;");
+    REQUIRE_OK(EXPAND(&t, "n=0", "f=2x2", "q=4", "eps=0.00001", "math=strict", "fill=normal"));
+    CHECK_STREQ(t.text, "toy n=0 q=4 dtype=f32 seed=0;");
+    REQUIRE_OK(EXPAND(&t, "sched=warp", "misalign=63", "pad=1024", "fill=exact", "n=1", "f=none",
+                      "wide=-9223372036854775808"));
+    CHECK_STREQ(t.text, "toy n=1 f=none wide=-9223372036854775808 dtype=f32 fill=exact pad=1024 "
+                        "misalign=63 sched=warp seed=0;");
+}
+
+ASSAY_TEST(case, reals_use_the_fewest_digits_that_read_back, "unit") {
+    static const char *const pairs[][2] = {
+        {"eps=0.1", "eps=0.1"},
+        {"eps=0.10000000000000000555", "eps=0.1"},
+        {"eps=-0", "eps=0"},
+        {"eps=1e300", "eps=1e+300"},
+        {"eps=0.30000000000000004", "eps=0.30000000000000004"},
+        {"eps=5e-324", "eps=4.94065645841247e-324"},
+    };
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; ++i) {
+        trace t = {0};
+        char want[128];
+        REQUIRE_OK(EXPAND(&t, "n=1", pairs[i][0]));
+        snprintf(want, sizeof want, "toy n=1 %s dtype=f32 seed=0;", pairs[i][1]);
+        CHECK_STREQ(t.text, want);
+    }
+}
+
+/* ---- what is refused ------------------------------------------------------------------------- */
+
+ASSAY_TEST(case, refuses_and_names_the_fault, "unit") {
+    static const struct {
+        const char *word, *line;
+    } bad[] = {
+        {"k=1", "toy has no key \"k\"; its keys: n, f, q, eps, wide, dtype, math, fill, pad"},
+        {"=1", "toy has no key \"\""},
+        {"n", "\"n\" is not of the form key=value"},
+        {"n=", "n=\"\": must be an integer in 0..1000"},
+        {"n=1001", "must be an integer in 0..1000"},
+        {"n=-1", "must be an integer in 0..1000"},
+        {"n=+1", "must be an integer"},
+        {"n=1.0", "must be an integer"},
+        {"n=0x10", "must be an integer"},
+        {"n=99999999999999999999999", "must be an integer"},
+        {"n=18446744073709551617", "must be an integer"}, /* 1 modulo 2^64 */
+        {"n=13", "thirteen rows"},
+        {"wide=9223372036854775808", "must be an integer"},
+        {"wide=-9223372036854775809", "must be an integer"},
+        {"wide=-", "must be an integer"},
+        {"f=", "integers in 1..64 joined by 'x', or none"},
+        {"f=2x", "joined by 'x'"},
+        {"f=x2", "joined by 'x'"},
+        {"f=2xx2", "joined by 'x'"},
+        {"f=65", "joined by 'x'"},
+        {"f=2:4:1", "joined by 'x'"},
+        {"f=1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1", "at most 16 integers"},
+        {"eps=", "must be a finite decimal number"},
+        {"eps=inf", "must be a finite decimal number"},
+        {"eps=nan", "must be a finite decimal number"},
+        {"eps=1e999", "must be a finite decimal number"},
+        {"eps=0x1p3", "must be a finite decimal number"},
+        {"eps=1e", "must be a finite decimal number"},
+        {"dtype=f99", "one of f64, f32, bf16, f16"},
+        {"dtype=bf16", "toy is not defined for dtype=bf16; it is for f64, f32"},
+        {"math=tf32", "toy is not defined for math=tf32; it is for strict"},
+        {"math=fast", "one of strict, tf32"},
+        {"fill=zero", "one of normal, uniform, positive, exact, golden"},
+        {"sched=fifo", "one of inorder, reverse, random, warp"},
+        {"pad=1025", "must be an integer in 0..1024"},
+        {"pad=-1", "must be an integer in 0..1024"},
+        {"misalign=64", "must be an integer in 0..63"},
+        {"seed=-1", "0..18446744073709551615"},
+        {"seed=18446744073709551616", "0..18446744073709551615"},
+        {"seed=\x1b[2J\xc3\xa4", "seed=\"\\x1b[2J\\xc3\\xa4\""},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; ++i) {
+        trace t = {0};
+        const bool names_n = strncmp(bad[i].word, "n", 1) == 0;
+        CHECK_FAILS(names_n ? EXPAND(&t, bad[i].word) : EXPAND(&t, "n=1", bad[i].word),
+                    ASSAY_ERR_USAGE, bad[i].line);
+        CHECK(t.count == 0);
+    }
+    trace t = {0};
+    CHECK_FAILS(EXPAND(&t, "f=2"), ASSAY_ERR_USAGE, "key \"n\" is missing: rows");
+    CHECK_FAILS(EXPAND(&t, "n=1", "n=1"), ASSAY_ERR_USAGE, "key \"n\" is given twice");
+    CHECK_FAILS(EXPAND(&t, "n=1", "seed=1", "seed=1"), ASSAY_ERR_USAGE, "given twice");
+    CHECK_FAILS(EXPAND(&t, "n=1 f=2"), ASSAY_ERR_USAGE, "holds a blank");
+}
+
+ASSAY_TEST(case, quotes_at_most_40_bytes, "unit") {
+    enum { LONG = 100000 };
+    char *word = malloc(LONG + 1);
+    REQUIRE(word != NULL);
+    memset(word, '7', LONG);
+    memcpy(word, "n=", 2);
+    word[LONG] = '\0';
+    trace t = {0};
+    CHECK_FAILS(EXPAND(&t, word), ASSAY_ERR_USAGE,
+                "\"7777777777777777777777777777777777777777\"...: must be");
+    memset(word, 'k', LONG);
+    assay_case c;
+    CHECK_FAILS(assay_case_parse(word, &c), ASSAY_ERR_USAGE,
+                "\"kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk\"...; operators:");
+    free(word);
+}
+
+ASSAY_TEST(case, unknown_operator_gets_the_nearest, "unit") {
+    const char *name = assay_op_at(0)->name;
+    char text[64], line[96];
+    assay_case c;
+    snprintf(text, sizeof text, "%sx n=1", name);
+    snprintf(line, sizeof line, "the nearest is %s; operators: %s", name, name);
+    CHECK_FAILS(assay_case_parse(text, &c), ASSAY_ERR_USAGE, line);
+    CHECK_FAILS(assay_case_parse(" \t", &c), ASSAY_ERR_USAGE, "no operator named");
+}
+
+/* ---- lists and ranges ------------------------------------------------------------------------ */
+
+ASSAY_TEST(case, expands_the_last_word_fastest, "unit") {
+    trace t = {0};
+    REQUIRE_OK(EXPAND(&t, "n=1,2", "f=3,4x5", "seed=8:10:2"));
+    CHECK_STREQ(t.text, "toy n=1 f=3 dtype=f32 seed=8;toy n=1 f=3 dtype=f32 seed=10;"
+                        "toy n=1 f=4x5 dtype=f32 seed=8;toy n=1 f=4x5 dtype=f32 seed=10;"
+                        "toy n=2 f=3 dtype=f32 seed=8;toy n=2 f=3 dtype=f32 seed=10;"
+                        "toy n=2 f=4x5 dtype=f32 seed=8;toy n=2 f=4x5 dtype=f32 seed=10;");
+    REQUIRE_OK(EXPAND(&t, "n=9,1:6:2,7", "dtype=f64"));
+    CHECK_STREQ(t.text, "toy n=9 dtype=f64 seed=0;toy n=1 dtype=f64 seed=0;"
+                        "toy n=3 dtype=f64 seed=0;toy n=5 dtype=f64 seed=0;"
+                        "toy n=7 dtype=f64 seed=0;");
+    REQUIRE_OK(EXPAND(&t, "n=1",
+                      "wide=-9223372036854775808:9223372036854775807:"
+                      "9223372036854775807"));
+    CHECK_STREQ(t.text, "toy n=1 wide=-9223372036854775808 dtype=f32 seed=0;"
+                        "toy n=1 dtype=f32 seed=0;"
+                        "toy n=1 wide=9223372036854775806 dtype=f32 seed=0;");
+}
+
+ASSAY_TEST(case, refuses_bad_ranges_before_any_visit, "unit") {
+    static const char *const bad[] = {"n=1:2",   "n=2:1:1", "n=1:2:0",   "n=1:2:-1",
+                                      "n=1:2:x", "n=::",    "n=1:2:3:4", "pad=0:4"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; ++i) {
+        trace t = {0};
+        CHECK_FAILS(EXPAND(&t, bad[i]), ASSAY_ERR_USAGE, "first:last:step");
+    }
+    trace t = {0};
+    CHECK_FAILS(EXPAND(&t, "n=1:14:1"), ASSAY_ERR_USAGE, "thirteen rows");
+    CHECK(t.count == 0);
+    CHECK_FAILS(EXPAND(&t, "n=1,,2"), ASSAY_ERR_USAGE, "must be an integer");
+    CHECK_FAILS(EXPAND(&t, "n=1:1000:1", "seed=1:1001:1"), ASSAY_ERR_USAGE, "1000000 cases");
+    CHECK_FAILS(EXPAND(&t, "n=1", "seed=0:9223372036854775807:1"), ASSAY_ERR_USAGE, "1000000");
+}
+
+ASSAY_TEST(case, stops_when_the_visitor_fails, "unit") {
+    trace t = {.stop_at = 2};
+    CHECK_FAILS(EXPAND(&t, "n=1:9:1"), ASSAY_ERR_FILE, "enough");
+    CHECK(t.count == 2);
+}
+
+ASSAY_TEST(case, sets_hold_the_smaller_ones, "unit") {
+    static const char *const want[ASSAY_SETS] = {
+        "toy n=1 dtype=f32 seed=0;",
+        "toy n=1 dtype=f32 seed=0;toy n=2 dtype=f32 seed=0;toy n=3 dtype=f32 seed=0;",
+        "toy n=1 dtype=f32 seed=0;toy n=2 dtype=f32 seed=0;toy n=3 dtype=f32 seed=0;"
+        "toy n=4 f=3 dtype=f32 seed=0;",
+        "toy n=0 dtype=f32 seed=0;",
+    };
+    for (int set = 0; set < ASSAY_SETS; ++set) {
+        trace t = {0};
+        REQUIRE_OK(assay_op_visit_set(&toy, (assay_set)set, visit, &t));
+        CHECK_STREQ(t.text, want[set]);
+    }
+}
+
+/* ---- every registered operator --------------------------------------------------------------- */
+
+static bool same_params(const assay_params *a, const assay_params *b) {
+    if (a->count != b->count || a->dtype != b->dtype || a->math != b->math)
+        return false;
+    for (int32_t i = 0; i < a->count; ++i) {
+        const assay_param *p = &a->item[i], *q = &b->item[i];
+        if (strcmp(p->name, q->name) != 0 || p->count != q->count || p->real != q->real ||
+            memcmp(p->value, q->value, (size_t)p->count * sizeof p->value[0]) != 0)
+            return false;
+    }
+    return true;
+}
+
+static bool same_case(const assay_case *a, const assay_case *b) {
+    return a->op == b->op && same_params(&a->params, &b->params) && a->fill == b->fill &&
+           a->pad == b->pad && a->misalign == b->misalign && a->schedule == b->schedule &&
+           a->seed == b->seed;
+}
+
+static void check_round_trip(const assay_case *c) {
+    char text[ASSAY_CASE_TEXT], again[ASSAY_CASE_TEXT];
+    assay_case back;
+    REQUIRE_OK(assay_case_parse(assay_case_format(c, text), &back));
+    CHECK_MSG(same_case(c, &back), "\"%s\" parses to another case", text);
+    CHECK_STREQ(assay_case_format(&back, again), text);
+}
+
+static void draw_case(const assay_op *op, assay_rng *rng, assay_case *c) {
+    do
+        c->params.dtype = (assay_dtype)assay_rng_between(rng, 0, ASSAY_DTYPES - 1);
+    while ((op->dtypes & ASSAY_DTYPE_BIT(c->params.dtype)) == 0);
+    op->draw(rng, 1e6, &c->params);
+    c->fill = (assay_fill)assay_rng_between(rng, ASSAY_FILL_NORMAL, ASSAY_FILL_GOLDEN);
+    c->pad = assay_rng_between(rng, 0, 1024);
+    c->misalign = assay_rng_between(rng, 0, 63);
+    c->schedule = (assay_schedule)assay_rng_between(rng, 0, ASSAY_SCHEDULES - 1);
+    c->seed = (uint64_t)assay_rng_between(rng, INT64_MIN, INT64_MAX);
+}
+
+static assay_status check_registered(const assay_case *c, void *context) {
+    ++*(int *)context;
+    check_round_trip(c);
+    return ASSAY_OK;
+}
+
+ASSAY_TEST(case, random_cases_parse_back, "property") {
+    for (int32_t i = 0; i < assay_op_count(); ++i) {
+        const assay_op *op = assay_op_at(i);
+        assay_rng rng = {.seed = 11, .stream = (uint64_t)i};
+        int registered = 0;
+        REQUIRE_OK(assay_op_visit_set(op, ASSAY_NIGHTLY, check_registered, &registered));
+        REQUIRE_OK(assay_op_visit_set(op, ASSAY_EDGE, check_registered, &registered));
+        CHECK(registered > 0);
+
+        for (int k = 0; k < 2000; ++k) {
+            assay_case c = {.op = op};
+            c.params.count = op->n_keys;
+            for (int32_t key = 0; key < op->n_keys; ++key)
+                c.params.item[key].name = op->keys[key].name;
+            draw_case(op, &rng, &c);
+            check_round_trip(&c);
+        }
+    }
+}

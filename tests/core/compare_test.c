@@ -1,0 +1,136 @@
+#include "assay/compare.h"
+#include "tests/shim/assay_test.h"
+
+#include <float.h>
+#include <math.h>
+
+static assay_comparison one(assay_dtype dtype, double got, double want, double bound) {
+    return assay_compare(dtype, &got, &want, &bound, 1);
+}
+
+static bool passes(double got, double want, double bound) {
+    return one(ASSAY_F32, got, want, bound).wrong == 0;
+}
+
+ASSAY_TEST(compare, within_the_bound_and_beyond, "unit") {
+    assay_comparison r = one(ASSAY_F32, 1.5, 1, 0.5);
+    CHECK(r.verdict == ASSAY_PASS && r.ratio == 1 && r.wrong == 0);
+    CHECK_STREQ(r.reason, "");
+    r = one(ASSAY_F32, nextafter(1.5, 2), 1, 0.5);
+    CHECK(r.verdict == ASSAY_FAIL && r.ratio > 1 && r.wrong == 1);
+    CHECK_STREQ(r.reason, "beyond its bound");
+    /* Beyond by less than the quotient can show. */
+    r = one(ASSAY_F32, 1 + 0x1.0000000000001p-1, 1, 0.5);
+    CHECK(r.verdict == ASSAY_FAIL && r.ratio > 1);
+}
+
+ASSAY_TEST(compare, bound_zero_means_equal, "unit") {
+    assay_comparison r = one(ASSAY_F32, 3, 3, 0);
+    CHECK(r.verdict == ASSAY_PASS && r.ratio == 0);
+    r = one(ASSAY_F32, 3 + 0x1p-51, 3, 0);
+    CHECK(r.verdict == ASSAY_FAIL && r.ratio == INFINITY);
+    CHECK(passes(-0.0, 0.0, 0) && passes(0.0, -0.0, 0));
+    CHECK(!passes(INFINITY, DBL_MAX, 0)); /* want is no f32 number, but exact means equal */
+    CHECK(!passes(3, 4, -2));
+}
+
+/* Every combination of NaN, infinities and numbers, with every kind of bound. */
+ASSAY_TEST(compare, nan_and_infinity, "unit") {
+    static const double values[] = {NAN, INFINITY, -INFINITY, 0, 2, -2};
+    static const double bounds[] = {NAN, INFINITY, 1, 0, -1};
+    for (int g = 0; g < 6; ++g) {
+        for (int w = 0; w < 6; ++w) {
+            for (int b = 0; b < 5; ++b) {
+                const double got = values[g], want = values[w], bound = bounds[b];
+                const assay_comparison r = one(ASSAY_F32, got, want, bound);
+                bool right;
+                if (isnan(want) || isinf(want))
+                    right = isnan(want) ? isnan(got) : got == want;
+                else if (isnan(got) || isnan(bound))
+                    right = false;
+                else if (isinf(got))
+                    right = bound == INFINITY;
+                else
+                    right = got == want || fabs(got - want) <= bound;
+                CHECK_MSG((r.wrong == 0) == right, "got %g want %g bound %g", got, want, bound);
+                CHECK_MSG(right ? r.ratio <= 1 : r.ratio > 1, "got %g want %g bound %g: ratio %g",
+                          got, want, bound, r.ratio);
+                CHECK((r.verdict == ASSAY_FAIL) == !right);
+            }
+        }
+    }
+    CHECK_STREQ(one(ASSAY_F32, NAN, 1, 1).reason, "NaN where the oracle has a number");
+    CHECK_STREQ(one(ASSAY_F32, 1, NAN, 1).reason, "a number where the oracle has NaN");
+    CHECK_STREQ(one(ASSAY_F32, 1, 1, NAN).reason, "the bound is NaN");
+    CHECK(one(ASSAY_F32, NAN, 1, 1).ratio == INFINITY);
+}
+
+ASSAY_TEST(compare, overflow_is_right_where_the_bound_reaches_it, "unit") {
+    CHECK(one(ASSAY_F16, INFINITY, 65500, 30).wrong == 0);
+    CHECK(one(ASSAY_F16, INFINITY, 65500, 10).wrong == 1);
+    CHECK(one(ASSAY_F16, -INFINITY, -65500, 30).wrong == 0);
+    CHECK(one(ASSAY_F16, -INFINITY, 65500, 30).wrong == 1);
+    CHECK(one(ASSAY_F32, INFINITY, 65500, 30).wrong == 1);
+    CHECK(one(ASSAY_F16, INFINITY, 70000, 1).wrong == 0);
+}
+
+ASSAY_TEST(compare, mistrusts_what_zeros_would_pass, "unit") {
+    assay_comparison r = assay_compare(ASSAY_F32, NULL, NULL, NULL, 0);
+    CHECK(r.verdict == ASSAY_MISTRUSTED && r.worst == -1 && r.count == 0 && r.rel_l2 == 0);
+    CHECK_STREQ(r.reason, "nothing to compare");
+
+    const double got[] = {1, 2}, want[] = {1, 2}, wide[] = {1, 2}, narrow[] = {1, 1.9};
+    r = assay_compare(ASSAY_F32, got, want, wide, 2);
+    CHECK(r.verdict == ASSAY_MISTRUSTED);
+    CHECK_STREQ(r.reason, "a result of zeros would pass");
+    CHECK(assay_compare(ASSAY_F32, got, want, narrow, 2).verdict == ASSAY_PASS);
+    CHECK(one(ASSAY_F32, 0, 0, 0).verdict == ASSAY_MISTRUSTED);
+    CHECK(one(ASSAY_F32, 5, 1, 2).verdict == ASSAY_FAIL); /* wrong outweighs mistrusted */
+}
+
+ASSAY_TEST(compare, reports_the_worst_and_the_norms, "unit") {
+    const double got[] = {3, 4.5, 0, -2}, want[] = {3, 4, 0, -1}, bound[] = {1, 1, 1, 0.5};
+    const assay_comparison r = assay_compare(ASSAY_F32, got, want, bound, 4);
+    CHECK(r.verdict == ASSAY_FAIL && r.count == 4 && r.wrong == 1);
+    CHECK(r.worst == 3 && r.ratio == 2 && r.got == -2 && r.want == -1 && r.bound == 0.5);
+    CHECK(r.max_abs == 1);
+    CHECK(fabs(r.rel_l1 - 1.5 / 8) < 1e-15 && fabs(r.rel_linf - 1.0 / 4) < 1e-15);
+    CHECK(fabs(r.rel_l2 - sqrt(1.25 / 26)) < 1e-15);
+    CHECK(fabs(r.norm_want - sqrt(26)) < 1e-14);
+    CHECK(fabs(r.norm_got - sqrt(9 + 20.25 + 4)) < 1e-14);
+    CHECK(fabs(r.resolution - sqrt(3.25 / 26)) < 1e-15);
+    CHECK(one(ASSAY_F32, 1, 0, 2).rel_l2 == INFINITY && one(ASSAY_F32, 0, 0, 2).rel_l2 == 0);
+}
+
+ASSAY_TEST(compare, one_wrong_element_among_many_fails, "unit") {
+    enum { COUNT = 4096 };
+    static double got[COUNT], want[COUNT], bound[COUNT];
+    for (int i = 0; i < COUNT; ++i) {
+        got[i] = want[i] = 1 + i;
+        bound[i] = 0.25;
+    }
+    CHECK(assay_compare(ASSAY_F32, got, want, bound, COUNT).verdict == ASSAY_PASS);
+    got[COUNT - 1] += 0.5;
+    const assay_comparison r = assay_compare(ASSAY_F32, got, want, bound, COUNT);
+    CHECK(r.verdict == ASSAY_FAIL && r.worst == COUNT - 1 && r.rel_l2 < 1e-5);
+}
+
+ASSAY_TEST(compare, norms_survive_extreme_magnitudes, "unit") {
+    static const double scales[] = {1, 1e300, 1e-300, 0x1p-1074};
+    for (int i = 0; i < 4; ++i) {
+        const double v[] = {3 * scales[i], -4 * scales[i]};
+        CHECK(fabs(assay_norm2(v, 2) / scales[i] - 5) < 1e-14);
+    }
+    const double rising[] = {1e-300, 3e200, 1e-300, 4e200}, max[] = {DBL_MAX, DBL_MAX};
+    CHECK(fabs(assay_norm2(rising, 4) / 1e200 - 5) < 1e-14);
+    CHECK(assay_norm2(max, 2) == INFINITY);
+    const double special[] = {INFINITY, NAN}, zero[] = {0, 0};
+    CHECK(isnan(assay_norm2(special, 2)) && assay_norm2(special, 1) == INFINITY);
+    CHECK(assay_norm2(zero, 2) == 0 && assay_norm2(NULL, 0) == 0);
+    CHECK(assay_distance2(max, max, 2) == 0);
+    CHECK(fabs(assay_distance2(rising, zero, 2) / 3e200 - 1) < 1e-15);
+
+    const double huge_got[] = {DBL_MAX / 2, DBL_MAX}, bound[] = {0, 0};
+    const assay_comparison r = assay_compare(ASSAY_F64, huge_got, max, bound, 2);
+    CHECK(fabs(r.rel_l2 - 0.5 / sqrt(2)) < 1e-15 && fabs(r.rel_l1 - 0.25) < 1e-15);
+}

@@ -1,0 +1,165 @@
+#include "assay/problem.h"
+#include "tests/shim/assay_test.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- an operator that exists only here: x, ids -> y, aux ------------------------------------- */
+
+enum { X, IDS };
+enum { Y, AUX };
+
+static double exact_limit = 1e6;
+static assay_dtype dtype = ASSAY_F32;
+
+static assay_tensor_spec spec(const char *name, int64_t n, bool differentiable) {
+    assay_tensor_spec s = {.dtype = dtype,
+                           .rank = 1,
+                           .inner = 1,
+                           .shape = {n},
+                           .scale = 3,
+                           .exact_limit = exact_limit,
+                           .differentiable = differentiable};
+    strcpy(s.name, name);
+    return s;
+}
+
+static assay_status toy_signature(const assay_params *params, assay_signature *sig) {
+    (void)params;
+    assay_status status = assay_signature_init(sig, 2, 2);
+    if (status != ASSAY_OK)
+        return status;
+    sig->in[X] = spec("x", 20000, true);
+    sig->in[IDS] = spec("ids", 10, false);
+    sig->out[Y] = spec("y", 20000, true);
+    sig->out[AUX] = spec("aux", 0, false);
+    return ASSAY_OK;
+}
+
+static const assay_op toy = {.name = "toy", .signature = toy_signature};
+
+static assay_case toy_case(assay_fill fill, uint64_t seed) {
+    exact_limit = 1e6;
+    dtype = ASSAY_F32;
+    return (assay_case){.op = &toy, .fill = fill, .seed = seed};
+}
+
+typedef struct summary {
+    double mean, rms, min, max;
+} summary;
+
+static summary summarise(const double *v, int64_t n) {
+    summary s = {.min = INFINITY, .max = -INFINITY};
+    for (int64_t i = 0; i < n; ++i) {
+        s.mean += v[i] / (double)n;
+        s.rms += v[i] * v[i] / (double)n;
+        s.min = fmin(s.min, v[i]);
+        s.max = fmax(s.max, v[i]);
+    }
+    s.rms = sqrt(s.rms);
+    return s;
+}
+
+static bool equal(const assay_arrays *a, const assay_arrays *b, int32_t i) {
+    return a->size[i] == b->size[i] &&
+           memcmp(a->data[i], b->data[i], (size_t)a->size[i] * sizeof(double)) == 0;
+}
+
+ASSAY_TEST(problem, arrays_follow_the_signature, "unit") {
+    assay_case c = toy_case(ASSAY_FILL_NORMAL, 1);
+    assay_problem p;
+    REQUIRE_OK(assay_problem_init_empty(&p, &c));
+    CHECK(p.in.size[X] == 20000 && p.in.size[IDS] == 10 && p.in.data[X][19999] == 0);
+    CHECK(p.cot.data[Y] != NULL && p.cot.data[AUX] == NULL);
+    assay_results r;
+    REQUIRE_OK(assay_results_init(&r, &p.sig));
+    CHECK(r.out.data[Y] != NULL && r.out.data[AUX] != NULL);
+    CHECK(r.grad.data[X] != NULL && r.grad.data[IDS] == NULL);
+    assay_results_clear(&r);
+    assay_problem_clear(&p);
+}
+
+ASSAY_TEST(problem, data_depends_on_seed_fill_and_name, "unit") {
+    assay_case c = toy_case(ASSAY_FILL_NORMAL, 1), other_seed = toy_case(ASSAY_FILL_NORMAL, 2);
+    assay_case other_layout = c;
+    other_layout.pad = 3;
+    other_layout.schedule = ASSAY_SCHEDULE_RANDOM;
+    assay_problem p, again, other;
+    REQUIRE_OK(assay_problem_init(&p, &c));
+    REQUIRE_OK(assay_problem_init(&again, &other_layout));
+    REQUIRE_OK(assay_problem_init(&other, &other_seed));
+    CHECK(equal(&p.in, &again.in, X) && equal(&p.cot, &again.cot, Y));
+    CHECK(!equal(&p.in, &other.in, X));
+    for (int64_t i = 0; i < 10; ++i) {
+        const double x = 3 * assay_rng_normal(1, assay_rng_stream("x"), (uint64_t)i);
+        const double dy = assay_rng_normal(1, assay_rng_stream("dy"), (uint64_t)i);
+        CHECK(p.in.data[X][i] == (double)(float)x);
+        CHECK(p.cot.data[Y][i] == (double)(float)dy); /* a cotangent's scale is 1 */
+        CHECK(p.in.data[X][i] != p.in.data[IDS][i]);
+    }
+    assay_problem_clear(&p);
+    assay_problem_clear(&again);
+    assay_problem_clear(&other);
+}
+
+ASSAY_TEST(problem, fills_have_their_root_mean_square, "unit") {
+    static const assay_fill fills[] = {ASSAY_FILL_NORMAL, ASSAY_FILL_UNIFORM, ASSAY_FILL_POSITIVE};
+    for (int f = 0; f < 3; ++f) {
+        assay_case c = toy_case(fills[f], 1);
+        assay_problem p;
+        REQUIRE_OK(assay_problem_init(&p, &c));
+        const summary x = summarise(p.in.data[X], p.in.size[X]);
+        const summary dy = summarise(p.cot.data[Y], p.cot.size[Y]);
+        CHECK(fabs(x.rms - 3) < 0.1 && fabs(dy.rms - 1) < 0.04);
+        if (fills[f] == ASSAY_FILL_POSITIVE)
+            CHECK(x.min > 0 && x.max < 3 * 1.7321 && fabs(x.mean - 1.5 * 1.7321) < 0.1);
+        else
+            CHECK(fabs(x.mean) < 0.15 && x.min < -4 && x.max > 4);
+        if (fills[f] == ASSAY_FILL_UNIFORM)
+            CHECK(x.min > -3 * 1.7321 && x.max < 3 * 1.7321);
+        assay_problem_clear(&p);
+    }
+}
+
+static void check_odd_integers(double limit, assay_dtype stored, double largest) {
+    assay_case c = toy_case(ASSAY_FILL_EXACT, 4);
+    exact_limit = limit;
+    dtype = stored;
+    assay_problem p;
+    REQUIRE_OK(assay_problem_init(&p, &c));
+    double least = INFINITY, most = 0;
+    int64_t negative = 0;
+    for (int64_t i = 0; i < p.in.size[X]; ++i) {
+        const double x = p.in.data[X][i], dy = p.cot.data[Y][i];
+        CHECK_MSG(fmod(fabs(x), 2) == 1 && fmod(fabs(dy), 2) == 1, "%g, %g", x, dy);
+        negative += x < 0;
+        least = fmin(least, fabs(x));
+        most = fmax(most, fmax(fabs(x), fabs(dy)));
+    }
+    CHECK(most <= largest && most > 0.99 * largest && least <= 1 + largest / 1000);
+    CHECK(negative > 9500 && negative < 10500);
+    assay_problem_clear(&p);
+}
+
+ASSAY_TEST(problem, exact_data_are_odd_integers_within_the_limit, "unit") {
+    check_odd_integers(7.9, ASSAY_F32, 7);
+    check_odd_integers(8, ASSAY_F32, 7);
+    check_odd_integers(9, ASSAY_F32, 9);
+    check_odd_integers(1, ASSAY_F32, 1);
+    check_odd_integers(1e30, ASSAY_F32, 0x1p24 - 1);
+    check_odd_integers(1e30, ASSAY_BF16, 255);
+    check_odd_integers(1e30, ASSAY_F64, 0x1p53 - 1);
+}
+
+ASSAY_TEST(problem, says_when_there_is_no_data, "unit") {
+    assay_case c = toy_case(ASSAY_FILL_EXACT, 1);
+    assay_problem p;
+    exact_limit = 0.5;
+    CHECK_FAILS(assay_problem_init(&p, &c), ASSAY_ERR_UNSUPPORTED, "case has no exact data");
+    exact_limit = NAN;
+    CHECK_FAILS(assay_problem_init(&p, &c), ASSAY_ERR_UNSUPPORTED, "case has no exact data");
+    assay_problem_clear(&p);
+    c = toy_case(ASSAY_FILL_GOLDEN, 1);
+    CHECK_FAILS(assay_problem_init(&p, &c), ASSAY_ERR_USAGE, "golden file");
+    assay_problem_clear(&p);
+}

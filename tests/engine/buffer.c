@@ -1,0 +1,192 @@
+#include "tests/engine/buffer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { GUARD = 4096, ALIGNMENT = 256 };
+
+/* 0xFFA5, repeated, is a NaN in every dtype, and not one that arithmetic makes. */
+static const unsigned char pattern[2] = {0xA5, 0xFF};
+
+static unsigned char pattern_at(size_t i) {
+    return pattern[i % 2];
+}
+
+static void fill_pattern(unsigned char *bytes, size_t from, size_t to) {
+    for (size_t i = from; i < to; ++i)
+        bytes[i] = pattern_at(i);
+}
+
+assay_tensor buffer_layout(const assay_tensor_spec *spec, const assay_case *c) {
+    assay_tensor t = {.dtype = spec->dtype, .rank = spec->rank, .inner = spec->inner};
+    int64_t stride = 1;
+    for (int32_t a = spec->rank - 1; a >= 0; --a) {
+        if (a == spec->rank - spec->inner - 1)
+            stride += c->pad;
+        t.shape[a] = spec->shape[a];
+        t.stride[a] = stride;
+        stride *= spec->shape[a];
+    }
+    return t;
+}
+
+/* Bytes from the first element to the end of the last row. */
+static int64_t extent(const assay_tensor *t) {
+    const int64_t rows = assay_tensor_rows(t), length = assay_tensor_row_length(t);
+    const int64_t elements = rows > 0 ? (rows - 1) * assay_tensor_row_stride(t) + length : 0;
+    return elements * (int64_t)assay_dtype_size(t->dtype);
+}
+
+/* Image and memory of `first + size` bytes and a guard behind them. */
+static assay_status allocate(buffer *b, const assay_device *device, const char *name, size_t first,
+                             size_t size) {
+    *b = (buffer){.device = device, .first = first};
+    snprintf(b->name, sizeof b->name, "%s", name);
+    b->bytes = (first + size + GUARD + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    b->image = malloc(b->bytes);
+    if (!b->image)
+        return assay_fail(ASSAY_ERR_MEMORY,
+                          "%s: no host memory for %zu bytes; make the case smaller", name,
+                          b->bytes);
+    fill_pattern(b->image, 0, b->bytes);
+    void *memory = NULL;
+    const assay_status status = device->alloc(b->bytes, &memory);
+    b->memory = memory;
+    return status;
+}
+
+/* Calls visit for each gap that no row covers: guards, misalignment, padding. */
+static assay_status visit_gaps(const buffer *b, size_t size,
+                               assay_status (*visit)(const buffer *b, size_t from, size_t to)) {
+    const assay_tensor *t = &b->tensor;
+    const size_t element = assay_dtype_size(t->dtype);
+    const int64_t rows = size > 0 ? assay_tensor_rows(t) : 0;
+    const size_t row = (size_t)assay_tensor_row_length(t) * element;
+    const size_t step = (size_t)assay_tensor_row_stride(t) * element;
+    size_t from = 0;
+    assay_status status = ASSAY_OK;
+    for (int64_t r = 0; status == ASSAY_OK && r < rows; ++r) {
+        const size_t start = b->first + (size_t)r * step;
+        if (from < start)
+            status = visit(b, from, start);
+        from = start + row;
+    }
+    return status == ASSAY_OK ? visit(b, from, b->bytes) : status;
+}
+
+static assay_status guard_gap(const buffer *b, size_t from, size_t to) {
+    b->device->guard(b->memory + from, to - from, true);
+    return ASSAY_OK;
+}
+
+static assay_status unguard_gap(const buffer *b, size_t from, size_t to) {
+    b->device->guard(b->memory + from, to - from, false);
+    return ASSAY_OK;
+}
+
+static assay_status check_gap(const buffer *b, size_t from, size_t to) {
+    for (size_t i = from; i < to; ++i) {
+        if (b->image[i] == pattern_at(i))
+            continue;
+        const int64_t offset = (int64_t)i - (int64_t)b->first;
+        return assay_fail(ASSAY_ERR_KERNEL,
+                          "wrote outside %s: byte %lld counted from its first element; rows end at "
+                          "byte %lld",
+                          b->name, (long long)offset, (long long)extent(&b->tensor));
+    }
+    return ASSAY_OK;
+}
+
+static assay_status upload(buffer *b) {
+    const assay_status status = b->device->upload(b->memory, b->image, b->bytes);
+    if (status == ASSAY_OK)
+        (void)visit_gaps(b, (size_t)extent(&b->tensor), guard_gap);
+    return status;
+}
+
+assay_status buffer_init(buffer *b, const assay_device *device, const assay_tensor_spec *spec,
+                         const char *name, const assay_case *c, const double *values) {
+    const assay_tensor layout = buffer_layout(spec, c);
+    const size_t element = assay_dtype_size(spec->dtype);
+    const size_t first = GUARD + (size_t)c->misalign * element;
+    const assay_status status = allocate(b, device, name, first, (size_t)extent(&layout));
+    if (status != ASSAY_OK)
+        return status;
+    b->tensor = layout;
+    b->tensor.data = b->memory + first;
+    const int64_t rows = assay_tensor_rows(&layout), length = assay_tensor_row_length(&layout);
+    const size_t step = (size_t)assay_tensor_row_stride(&layout) * element;
+    for (int64_t r = 0; values && r < rows; ++r)
+        assay_dtype_narrow(spec->dtype, values + r * length, b->image + first + (size_t)r * step,
+                           length);
+    return upload(b);
+}
+
+assay_status buffer_init_workspace(buffer *b, const assay_device *device, size_t bytes) {
+    const assay_status status = allocate(b, device, "workspace", GUARD, bytes);
+    if (status != ASSAY_OK)
+        return status;
+    /* One row of bf16 elements, the smallest dtype. */
+    const size_t element = assay_dtype_size(ASSAY_BF16);
+    const int64_t elements = (int64_t)((bytes + element - 1) / element);
+    b->tensor = (assay_tensor){.data = b->memory + GUARD,
+                               .dtype = ASSAY_BF16,
+                               .rank = 1,
+                               .inner = 1,
+                               .shape = {elements},
+                               .stride = {1}};
+    return upload(b);
+}
+
+void buffer_clear(buffer *b) {
+    if (b->memory) {
+        b->device->guard(b->memory, b->bytes, false);
+        b->device->release(b->memory);
+    }
+    free(b->image);
+    *b = (buffer){0};
+}
+
+/* The first byte that differs, or `bytes`. */
+static size_t first_difference(const unsigned char *a, const unsigned char *b, size_t bytes) {
+    if (memcmp(a, b, bytes) == 0)
+        return bytes;
+    size_t i = 0;
+    while (a[i] == b[i])
+        ++i;
+    return i;
+}
+
+assay_status buffer_take_back(buffer *b, bool input) {
+    (void)visit_gaps(b, (size_t)extent(&b->tensor), unguard_gap);
+    unsigned char *taken = malloc(b->bytes);
+    if (!taken)
+        return assay_fail(ASSAY_ERR_MEMORY,
+                          "%s: no host memory for %zu bytes; make the case smaller", b->name,
+                          b->bytes);
+    assay_status status = b->device->download(taken, b->memory, b->bytes);
+    if (status == ASSAY_OK && input) {
+        const size_t i = first_difference(taken, b->image, b->bytes);
+        if (i < b->bytes)
+            status = assay_fail(ASSAY_ERR_KERNEL,
+                                "changed its input %s: byte %lld counted from its "
+                                "first element",
+                                b->name, (long long)i - (long long)b->first);
+    }
+    free(b->image);
+    b->image = taken;
+    if (status == ASSAY_OK && !input)
+        status = visit_gaps(b, (size_t)extent(&b->tensor), check_gap);
+    (void)visit_gaps(b, (size_t)extent(&b->tensor), guard_gap);
+    return status;
+}
+
+void buffer_widen(const buffer *b, double *values) {
+    const assay_tensor *t = &b->tensor;
+    const int64_t rows = assay_tensor_rows(t), length = assay_tensor_row_length(t);
+    const size_t step = (size_t)assay_tensor_row_stride(t) * assay_dtype_size(t->dtype);
+    for (int64_t r = 0; r < rows; ++r)
+        assay_dtype_widen(t->dtype, b->image + b->first + (size_t)r * step, values + r * length,
+                          length);
+}

@@ -1,0 +1,46 @@
+/*
+ * A tensor's memory on a device, with guard zones:
+ *
+ *     | guard | misalignment | row | pad | row | pad | … | row | guard |
+ *
+ * `image` is a host copy of all of it. Before a call, whatever a kernel may not write, or has not
+ * written yet, holds a NaN pattern that no computation produces; afterwards the image taken back
+ * shows what changed.
+ */
+#ifndef ASSAY_ENGINE_BUFFER_H
+#define ASSAY_ENGINE_BUFFER_H
+
+#include "assay/device.h"
+#include "assay/op.h"
+
+typedef struct buffer {
+    const assay_device *device;
+    char name[ASSAY_TENSOR_NAME + 1];
+    unsigned char *image;  /* host, `bytes` */
+    unsigned char *memory; /* device, `bytes` */
+    size_t bytes, first;   /* of all; from the start to the first element */
+    assay_tensor tensor;   /* the view that a kernel gets; data in device memory */
+} buffer;
+
+/* A view of the layout that the case asks for, with no data: for `supports` and `workspace`. */
+assay_tensor buffer_layout(const assay_tensor_spec *spec, const assay_case *c);
+
+/* Allocates and uploads. `values` fills the rows, dense and already rounded; NULL leaves the NaN
+ * pattern (an output). */
+assay_status buffer_init(buffer *b, const assay_device *device, const assay_tensor_spec *spec,
+                         const char *name, const assay_case *c,
+                         const double *values) ASSAY_MUST_CHECK;
+
+/* The same for `bytes` of untyped workspace. */
+assay_status buffer_init_workspace(buffer *b, const assay_device *device,
+                                   size_t bytes) ASSAY_MUST_CHECK;
+void buffer_clear(buffer *b);
+
+/* Takes the memory back and checks that nothing outside the rows changed and, for `input`, nothing
+ * at all: ASSAY_ERR_KERNEL says what was written where. */
+assay_status buffer_take_back(buffer *b, bool input) ASSAY_MUST_CHECK;
+
+/* The rows of the image, widened and dense. */
+void buffer_widen(const buffer *b, double *values);
+
+#endif

@@ -1,0 +1,25 @@
+#include "assay/golden.h"
+#include "tests/engine/check.h"
+
+enum { PATH_SIZE = 4096 };
+
+assay_status assay_problem_load(assay_problem *p, const assay_case *c) {
+    if (c->fill != ASSAY_FILL_GOLDEN)
+        return assay_problem_init(p, c);
+    char path[PATH_SIZE];
+    assay_golden golden;
+    /* A golden file holds data, not layouts and schedules: those are the asker's. */
+    assay_case stored = *c;
+    stored.pad = stored.misalign = 0;
+    stored.schedule = ASSAY_SCHEDULE_IN_ORDER;
+    assay_status status = assay_golden_path(c->op, path, sizeof path);
+    if (status == ASSAY_OK)
+        status = assay_golden_read(path, &stored, &golden);
+    if (status != ASSAY_OK)
+        return status;
+    *p = golden.problem;
+    p->c = *c;
+    golden.problem = (assay_problem){0};
+    assay_golden_clear(&golden);
+    return ASSAY_OK;
+}

@@ -1,0 +1,201 @@
+#include "tests/engine/runner.h"
+#include "tests/engine/buffer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* All buffers of one problem: forward and backward calls take what they need from here. */
+typedef struct run {
+    const assay_variant *variant;
+    const assay_device *device;
+    const assay_problem *p;
+    int32_t n_in, n_out;
+    buffer *in, *out, *cot, *grad; /* n_in, n_out, n_out, n_in */
+    assay_tensor *args;            /* room for the arguments of one call */
+} run;
+
+static void run_clear(run *r) {
+    for (int32_t i = 0; r->in && i < r->n_in; ++i)
+        buffer_clear(&r->in[i]);
+    for (int32_t i = 0; r->grad && i < r->n_in; ++i)
+        buffer_clear(&r->grad[i]);
+    for (int32_t i = 0; r->out && i < r->n_out; ++i)
+        buffer_clear(&r->out[i]);
+    for (int32_t i = 0; r->cot && i < r->n_out; ++i)
+        buffer_clear(&r->cot[i]);
+    free(r->in);
+    free(r->out);
+    free(r->cot);
+    free(r->grad);
+    free(r->args);
+}
+
+static assay_status run_init(run *r, const assay_variant *variant, const assay_device *device,
+                             const assay_problem *p) {
+    *r = (run){
+        .variant = variant, .device = device, .p = p, .n_in = p->sig.n_in, .n_out = p->sig.n_out};
+    const size_t n_in = (size_t)p->sig.n_in, n_out = (size_t)p->sig.n_out;
+    r->in = calloc(n_in, sizeof *r->in);
+    r->grad = calloc(n_in, sizeof *r->grad);
+    r->out = calloc(n_out, sizeof *r->out);
+    r->cot = calloc(n_out, sizeof *r->cot);
+    r->args = calloc(2 * n_in + 3 * n_out, sizeof *r->args);
+    if (!r->in || !r->grad || !r->out || !r->cot || !r->args) {
+        run_clear(r);
+        return assay_fail(ASSAY_ERR_MEMORY, "out of memory for the tensors of %s", p->c.op->name);
+    }
+    return ASSAY_OK;
+}
+
+/* ---- arguments of a call ---- */
+
+static assay_tensor view(const buffer *b, const assay_tensor_spec *spec, const assay_case *c) {
+    return b->memory ? b->tensor : buffer_layout(spec, c);
+}
+
+/* The call with shapes and strides; with data where buffers exist already. */
+static assay_call make_call(const run *r, assay_stage stage) {
+    const assay_signature *sig = &r->p->sig;
+    const assay_case *c = &r->p->c;
+    assay_tensor *next = r->args;
+    assay_call call = {.params = &c->params, .in = next};
+    for (int32_t i = 0; i < r->n_in; ++i)
+        *next++ = view(&r->in[i], &sig->in[i], c);
+    for (int32_t o = 0; stage == ASSAY_BACKWARD && o < r->n_out; ++o)
+        *next++ = view(&r->out[o], &sig->out[o], c);
+    for (int32_t o = 0; stage == ASSAY_BACKWARD && o < r->n_out; ++o)
+        if (sig->out[o].differentiable)
+            *next++ = view(&r->cot[o], &sig->out[o], c);
+    call.n_in = (int32_t)(next - r->args);
+    call.out = next;
+    for (int32_t o = 0; stage == ASSAY_FORWARD && o < r->n_out; ++o)
+        *next++ = view(&r->out[o], &sig->out[o], c);
+    for (int32_t i = 0; stage == ASSAY_BACKWARD && i < r->n_in; ++i)
+        if (sig->in[i].differentiable)
+            *next++ = view(&r->grad[i], &sig->in[i], c);
+    call.n_out = (int32_t)(next - call.out);
+    return call;
+}
+
+/* ---- filling the buffers ---- */
+
+static const char *prefixed(const char *name, char text[ASSAY_TENSOR_NAME + 1]) {
+    snprintf(text, ASSAY_TENSOR_NAME + 1, "d%s", name);
+    return text;
+}
+
+static assay_status init_forward(run *r) {
+    const assay_problem *p = r->p;
+    assay_status status = ASSAY_OK;
+    for (int32_t i = 0; status == ASSAY_OK && i < r->n_in; ++i)
+        status = buffer_init(&r->in[i], r->device, &p->sig.in[i], p->sig.in[i].name, &p->c,
+                             p->in.data[i]);
+    for (int32_t o = 0; status == ASSAY_OK && o < r->n_out; ++o)
+        status =
+            buffer_init(&r->out[o], r->device, &p->sig.out[o], p->sig.out[o].name, &p->c, NULL);
+    return status;
+}
+
+static assay_status init_backward(run *r) {
+    const assay_problem *p = r->p;
+    char name[ASSAY_TENSOR_NAME + 1];
+    assay_status status = ASSAY_OK;
+    for (int32_t o = 0; status == ASSAY_OK && o < r->n_out; ++o)
+        if (p->sig.out[o].differentiable)
+            status = buffer_init(&r->cot[o], r->device, &p->sig.out[o],
+                                 prefixed(p->sig.out[o].name, name), &p->c, p->cot.data[o]);
+    for (int32_t i = 0; status == ASSAY_OK && i < r->n_in; ++i)
+        if (p->sig.in[i].differentiable)
+            status = buffer_init(&r->grad[i], r->device, &p->sig.in[i],
+                                 prefixed(p->sig.in[i].name, name), &p->c, NULL);
+    return status;
+}
+
+/* ---- after a call ---- */
+
+/* Every buffer of the stage; `written` tells those that the kernel may write. */
+static assay_status take_back(buffer *buffers, int32_t count, bool written) {
+    assay_status status = ASSAY_OK;
+    for (int32_t i = 0; status == ASSAY_OK && i < count; ++i)
+        if (buffers[i].memory)
+            status = buffer_take_back(&buffers[i], !written);
+    return status;
+}
+
+static void widen(const buffer *buffers, int32_t count, assay_arrays *to) {
+    for (int32_t i = 0; i < count; ++i)
+        if (buffers[i].memory && to->data[i])
+            buffer_widen(&buffers[i], to->data[i]);
+}
+
+/* One stage: workspace, the call, the device's verdict on it. */
+static assay_status call_stage(run *r, assay_stage stage) {
+    const assay_variant *v = r->variant;
+    assay_call call = make_call(r, stage);
+    buffer workspace = {0};
+    call.workspace_bytes = v->workspace ? v->workspace(stage, &call) : 0;
+    assay_status status = buffer_init_workspace(&workspace, r->device, call.workspace_bytes);
+    if (status == ASSAY_OK) {
+        call.workspace = workspace.tensor.data;
+        r->device->schedule(r->p->c.schedule, r->p->c.seed);
+        status = stage == ASSAY_FORWARD ? v->forward(&call) : v->backward(&call);
+        /* The variant may have ignored what a launch reported: the device remembers. */
+        const assay_status finished = r->device->finish();
+        if (status == ASSAY_OK)
+            status = finished;
+    }
+    if (status == ASSAY_OK)
+        status = buffer_take_back(&workspace, false);
+    buffer_clear(&workspace);
+    return status;
+}
+
+static assay_status run_stage(run *r, assay_stage stage, assay_results *got) {
+    assay_status status = stage == ASSAY_FORWARD ? init_forward(r) : init_backward(r);
+    if (status == ASSAY_OK)
+        status = call_stage(r, stage);
+    if (status == ASSAY_OK)
+        status = take_back(r->in, r->n_in, false);
+    if (status == ASSAY_OK)
+        status = take_back(r->out, r->n_out, stage == ASSAY_FORWARD);
+    if (status == ASSAY_OK)
+        status = take_back(r->cot, r->n_out, false);
+    if (status == ASSAY_OK)
+        status = take_back(r->grad, r->n_in, true);
+    if (status != ASSAY_OK)
+        return status;
+    if (stage == ASSAY_FORWARD)
+        widen(r->out, r->n_out, &got->out);
+    else
+        widen(r->grad, r->n_in, &got->grad);
+    return ASSAY_OK;
+}
+
+/* The same status with the stage named in its line. */
+static assay_status in_stage(assay_stage stage, assay_status status) {
+    if (status == ASSAY_OK)
+        return status;
+    char line[512];
+    snprintf(line, sizeof line, "%s", assay_error());
+    return assay_fail(status, "%s: %s", assay_stage_name(stage), line);
+}
+
+static assay_status supports(run *r, assay_stage stage) {
+    const assay_call call = make_call(r, stage);
+    return r->variant->supports ? r->variant->supports(stage, &call) : ASSAY_OK;
+}
+
+assay_status assay_run(const assay_variant *variant, const assay_device *device,
+                       const assay_problem *problem, assay_results *got) {
+    run r;
+    assay_status status = run_init(&r, variant, device, problem);
+    if (status != ASSAY_OK)
+        return status;
+    static const assay_stage stages[ASSAY_STAGES] = {ASSAY_FORWARD, ASSAY_BACKWARD};
+    for (int i = 0; status == ASSAY_OK && i < ASSAY_STAGES; ++i)
+        status = in_stage(stages[i], supports(&r, stages[i]));
+    for (int i = 0; status == ASSAY_OK && i < ASSAY_STAGES; ++i)
+        status = in_stage(stages[i], run_stage(&r, stages[i], got));
+    run_clear(&r);
+    return status;
+}

@@ -1,0 +1,73 @@
+#!/usr/bin/env bash
+# ci/lint passes a clean tree and catches each kind of violation.
+set -euo pipefail
+source_root=$(realpath "$(dirname "${BASH_SOURCE[0]}")/..")
+tree=$(mktemp -d)
+trap 'rm -rf "$tree"' EXIT
+failures=0
+unset CI
+
+machine_path=/home
+machine_path+=/someone/data
+
+clean_tree() {
+    rm -rf "${tree:?}"/*
+    mkdir -p "$tree"/{include/assay,oracles,kernels/sim,golden,fuzz,bench,tests/sim,ci}
+    cp "$source_root/.clang-format" "$tree"
+    echo 'typedef int number;' >"$tree/include/assay/number.h"
+    printf '#include "assay/number.h"\n\n#include <math.h>\n' >"$tree/oracles/oracle.h"
+    echo '#include "assay/number.h"' >"$tree/kernels/kernel.cu"
+    echo '#include "assay/number.h"' >"$tree/kernels/sim/sim.h"
+    echo '#include "assay/number.h"' >"$tree/kernels/sim/fiber.h"
+    echo '#include "kernels/sim/sim.h"' >"$tree/tests/sim/test.c"
+    printf '#!/bin/sh\n' >"$tree/ci/script"
+    chmod +x "$tree/ci/script"
+}
+
+lint() {
+    "$source_root/ci/lint" "$tree" 2>&1
+}
+
+expect_caught() { # TITLE FILE TEXT
+    local output status=0
+    clean_tree
+    printf '%b\n' "$3" >>"$tree/$2"
+    output=$(lint) || status=$?
+    if [ $status -ne 1 ] || ! grep -q "^lint: $1" <<<"$output" || ! grep -q "$2" <<<"$output"; then
+        printf 'not caught (exit %d): "%s" in %s\n%s\n' $status "$3" "$2" "$output"
+        failures=$((failures + 1))
+    fi
+}
+
+clean_tree
+if ! output=$(lint); then
+    printf 'a clean tree fails:\n%s\n' "$output"
+    exit 1
+fi
+
+if command -v clang-format-14 >/dev/null; then
+    expect_caught formatting oracles/bad.c 'int  a;'
+fi
+expect_caught layering oracles/bad.c '#include "kernels/sim/sim.h"'
+expect_caught layering oracles/bad.c '#include <kernels/sim/sim.h>'
+expect_caught layering kernels/bad.cu '#include "oracles/oracle.h"'
+expect_caught layering kernels/bad.cu '#include "../oracles/oracle.h"'
+expect_caught layering kernels/sim/bad.c '  #  include "../../oracles/oracle.h"'
+expect_caught layering golden/bad.c '#include "oracles/oracle.h"'
+expect_caught layering include/assay/bad.h '#include "oracles/oracle.h"'
+expect_caught layering fuzz/bad.c '#include "kernels/sim/sim.h"'
+expect_caught layering bench/bad.c '#include "oracles/oracle.h"'
+expect_caught layering tests/bad.c '#include "oracles/oracle.h"'
+expect_caught layering tests/bad.c '#include "kernels/sim/sim.h"'
+expect_caught layering tests/sim/bad.c '#include "kernels/sim/fiber.h"'
+expect_caught 'a header does not stand alone as C17' include/assay/bad.h 'extern unknown_type x;'
+expect_caught 'a header does not stand alone as C++20' include/assay/bad.h 'extern int class;'
+expect_caught 'NaN passes' oracles/bad.c 'int f(double err, double tol) {\n    return err > tol;\n}'
+expect_caught 'NaN passes' kernels/bad.cu '/* */ int g = max_error >= p->atol;'
+expect_caught 'NaN passes' golden/bad.py 'if ratio > limit:'
+expect_caught 'NaN passes' tests/bad.cpp 'bool bad = fabs(got - want) > 2 * bound;'
+expect_caught 'a path of one machine' ci/bad.txt "see $machine_path"
+expect_caught 'a path of one machine' oracles/bad.c "const char *p = \"$machine_path\";"
+expect_caught 'a script that is not executable' ci/bad '#!/bin/sh'
+
+[ $failures -eq 0 ]

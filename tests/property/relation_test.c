@@ -1,0 +1,45 @@
+/* Metamorphic relations and determinism of every variant on the smoke cases, on every device. */
+#include "tests/engine/relations.h"
+#include "tests/shim/assay_test.h"
+#include "tests/suite/suite.h"
+
+static void judge(const assay_relation_report *report) {
+    if (report->verdict == ASSAY_SKIP)
+        SKIP("%s", report->reason);
+    CHECK_MSG(report->verdict == ASSAY_PASS, "%s: %s", assay_verdict_name(report->verdict),
+              report->reason);
+}
+
+static void run_relation(void *context) {
+    const suite_item *item = context;
+    const assay_device *device = suite_device(item);
+    assay_relation_report report;
+    REQUIRE_OK(assay_check_relation(item->relation, &item->c, device, suite_variant(item, device),
+                                    &report));
+    judge(&report);
+}
+
+static void run_determinism(void *context) {
+    const suite_item *item = context;
+    const assay_device *device = suite_device(item);
+    assay_relation_report report;
+    REQUIRE_OK(assay_check_determinism(&item->c, device, suite_variant(item, device), &report));
+    judge(&report);
+}
+
+static void add(const suite_item *item) {
+    const assay_op *op = item->c.op;
+    for (int32_t i = 0; i < op->n_relations; ++i) {
+        const assay_relation *relation = &op->relations[i];
+        if (relation->applies && !relation->applies(&item->c))
+            continue;
+        suite_item with_relation = *item;
+        with_relation.relation = relation;
+        suite_register("property", relation->name, "property", &with_relation, run_relation);
+    }
+    suite_register("property", "determinism", "property", item, run_determinism);
+}
+
+__attribute__((constructor)) static void register_properties(void) {
+    suite_visit(ASSAY_SMOKE, ASSAY_SMOKE, add);
+}

@@ -1,0 +1,219 @@
+/* Tests that go wrong on purpose, one for each way to do so. They exist only in a process that
+ * shim_test.c starts with ASSAY_SHIM_HIDDEN set to one of the groups below. */
+#include "tests/shim/assay_test.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <unwind.h>
+
+static void in_thread(void *(*body)(void *)) {
+    pthread_t thread;
+    REQUIRE(pthread_create(&thread, NULL, body, NULL) == 0);
+    REQUIRE(pthread_join(thread, NULL) == 0);
+}
+
+static void pass(void *context) {
+    (void)context;
+}
+
+static void check(void *context) {
+    (void)context;
+    CHECK(1 + 1 == 3);
+}
+
+static void check_then_skip(void *context) {
+    (void)context;
+    CHECK(1 + 1 == 3);
+    SKIP("does not rescue it");
+}
+
+static void innermost(void) {
+    assay_test_abort(__FILE__, __LINE__, "at the bottom");
+}
+
+static void inner(void (*call)(void)) {
+    call();
+    _exit(0);
+}
+
+static void nested_abort(void *context) {
+    (void)context;
+    inner(innermost);
+}
+
+static void *check_in_thread(void *unused) {
+    CHECK(1 + 1 == 3);
+    return unused;
+}
+
+static void thread_check(void *context) {
+    (void)context;
+    in_thread(check_in_thread);
+}
+
+static void *abort_in_thread(void *unused) {
+    (void)unused;
+    inner(innermost);
+    return NULL;
+}
+
+static void thread_abort(void *context) {
+    (void)context;
+    in_thread(abort_in_thread);
+}
+
+static void *skip_in_thread(void *unused) {
+    (void)unused;
+    SKIP("not from here");
+}
+
+static void thread_skip(void *context) {
+    (void)context;
+    in_thread(skip_in_thread);
+}
+
+/* What `throw std::runtime_error(what)` calls in libstdc++. */
+__attribute__((noreturn)) void
+throw_runtime_error(const char *what) __asm__("_ZSt21__throw_runtime_errorPKc");
+
+static void standard_exception(void *context) {
+    (void)context;
+    throw_runtime_error("thrown on purpose");
+}
+
+static void foreign_exception(void *context) {
+    (void)context;
+    static struct _Unwind_Exception exception;
+    (void)_Unwind_RaiseException(&exception);
+}
+
+static void *throw_in_thread(void *unused) {
+    (void)unused;
+    throw_runtime_error("thrown in a thread");
+}
+
+static void thread_exception(void *context) {
+    (void)context;
+    in_thread(throw_in_thread);
+}
+
+static void exit_0(void *context) {
+    (void)context;
+    exit(0);
+}
+
+static void exit_thread(void *context) {
+    (void)context;
+    pthread_exit(NULL);
+}
+
+static void crash(void *context) {
+    (void)context;
+    abort();
+}
+
+static void skip(void *context) {
+    (void)context;
+    SKIP("for %s", "a reason");
+}
+
+static void skip_gpu(void *context) {
+    (void)context;
+    SKIP_GPU("no GPU here");
+}
+
+static void not_dying(void *context) {
+    assay_test_expect_death(__FILE__, __LINE__, pass, context, "");
+}
+
+static void dying_otherwise(void *context) {
+    assay_test_expect_death(__FILE__, __LINE__, crash, context, "a message that it does not leave");
+}
+
+static void failing_before_death(void *context) {
+    assay_test_expect_death(__FILE__, __LINE__, nested_abort, context, "at the bottom");
+}
+
+static assay_status fail_with_line(void) {
+    return assay_fail(ASSAY_ERR_FILE, "the line");
+}
+
+static void wrong_status(void *context) {
+    (void)context;
+    CHECK_FAILS(fail_with_line(), ASSAY_ERR_USAGE, "the line");
+}
+
+static void wrong_line(void *context) {
+    (void)context;
+    CHECK_FAILS(fail_with_line(), ASSAY_ERR_FILE, "another line");
+}
+
+static void require_ok(void *context) {
+    (void)context;
+    REQUIRE_OK(fail_with_line());
+    _exit(0);
+}
+
+static void streq(void *context) {
+    (void)context;
+    CHECK_STREQ("one", "two");
+}
+
+static const struct {
+    const char *group, *name;
+    void (*run)(void *);
+} hidden[] = {
+    {"good", "pass", pass},
+    {"good", "b=16 f=32x32 -x *? dtype=f64 seed=0", check},
+    {"good", "b=16 f=32x32", pass},
+    {"bad", "pass", pass},
+    {"bad", "check", check},
+    {"bad", "check then skip", check_then_skip},
+    {"bad", "nested abort", nested_abort},
+    {"bad", "thread check", thread_check},
+    {"bad", "thread abort", thread_abort},
+    {"bad", "thread skip", thread_skip},
+    {"bad", "standard exception", standard_exception},
+    {"bad", "foreign exception", foreign_exception},
+    {"bad", "thread exception", thread_exception},
+    {"bad", "exit 0", exit_0},
+    {"bad", "exit thread", exit_thread},
+    {"bad", "crash", crash},
+    {"bad", "skip gpu", skip_gpu},
+    {"bad", "not dying", not_dying},
+    {"bad", "dying otherwise", dying_otherwise},
+    {"bad", "failing before death", failing_before_death},
+    {"bad", "wrong status", wrong_status},
+    {"bad", "wrong line", wrong_line},
+    {"bad", "require ok", require_ok},
+    {"bad", "streq", streq},
+    {"skips", "one", skip},
+    {"skips", "two", skip},
+    {"skips", "three", pass},
+    {"collision", "same name", pass},
+    {"collision", "same name", pass},
+    {"colon", "a:b", pass},
+    {"quote", "a'b", pass},
+    {"disabled", "DISABLED_a", pass},
+    {"early", "never", pass},
+};
+
+__attribute__((constructor)) static void register_hidden(void) {
+    const char *group = getenv("ASSAY_SHIM_HIDDEN");
+    if (group == NULL) {
+        return;
+    }
+    if (strcmp(group, "early") == 0) {
+        assay_test_fail(__FILE__, __LINE__, "before main");
+    }
+    if (strcmp(group, "labels") == 0) {
+        assay_test_register("hidden", "label", "UNIT", pass, NULL);
+    }
+    for (size_t i = 0; i < sizeof hidden / sizeof hidden[0]; i++) {
+        if (strcmp(hidden[i].group, group) == 0) {
+            assay_test_register("hidden", hidden[i].name, "unit", hidden[i].run, NULL);
+        }
+    }
+}

@@ -1,0 +1,32 @@
+/* Registering tests for every case of an operator. */
+#ifndef ASSAY_SUITE_H
+#define ASSAY_SUITE_H
+
+#include "assay/device.h"
+#include "assay/op.h"
+#include "assay/relation.h"
+
+/* One variant of one operator on one case: the context of a registered test. */
+typedef struct suite_item {
+    assay_case c;
+    assay_set set;
+    char variant[16];
+    const char *device;             /* "sim", "cuda" */
+    const assay_relation *relation; /* property tests only */
+} suite_item;
+
+/* Calls `add` for every case of exactly the sets from..to (smoke < ci < nightly < edge), every
+ * variant in ops.def and every device. Tests for cuda exist on every machine: they skip themselves
+ * with a reason where there is no GPU. */
+void suite_visit(assay_set from, assay_set to, void (*add)(const suite_item *item));
+
+/* A test named "<op>/<variant> <words> on <device>", preceded by `prefix` if there is one, with
+ * `labels` and those that follow from the item: the operator, smoke, sim or gpu. */
+void suite_register(const char *suite, const char *prefix, const char *labels,
+                    const suite_item *item, void (*run)(void *item));
+
+/* The device and variant of an item. Skips or fails the running test when it cannot be had. */
+const assay_device *suite_device(const suite_item *item);
+const assay_variant *suite_variant(const suite_item *item, const assay_device *device);
+
+#endif
