@@ -30,7 +30,8 @@ typedef struct assay_cli_target {
     const char *variant; /* NULL: all */
 } assay_cli_target;
 
-/* Where text for people goes: standard output, or standard error while a report takes the former. */
+/* Where text for people goes: standard output, or standard error while a report takes the former.
+ */
 typedef struct assay_cli_out {
     FILE *stream;
     bool color;

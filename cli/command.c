@@ -2,15 +2,15 @@
 #include "cli/terminal.h"
 #include "cli/verbs.h"
 
-#include <errno.h>
-
-/* Text that never arrived is an error; a reader that went away needs no line about it. */
+/* Text that never arrived is an error. */
 static assay_exit flush_output(FILE *stream, assay_exit code) {
     if (fflush(stream) == 0 && !ferror(stream))
         return code;
-    if (errno != EPIPE)
-        fputs("assay: standard output: cannot be written\n", stderr);
-    return code == ASSAY_EXIT_USAGE ? code : ASSAY_EXIT_ERROR;
+    if (code == ASSAY_EXIT_USAGE || code == ASSAY_EXIT_ERROR)
+        return code;
+    if (!terminal_reader_gone(stream))
+        fputs("assay: standard output cannot be written\n", stderr);
+    return ASSAY_EXIT_ERROR;
 }
 
 assay_exit assay_cli_main(int argc, char *const *argv) {

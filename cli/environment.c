@@ -68,8 +68,9 @@ void environment_init(cli_environment *e, const assay_device *device) {
 
 cli_environment_item environment_item(const cli_environment *e, int i) {
     const cli_environment_item items[] = {
-        {"device", e->device},     {"device_text", e->device_text}, {"cpu", e->cpu},
-        {"os", e->os},             {"compiler", e->compiler},       {"build_type", e->build_type},
+        {"device", e->device},     {"device_text", e->device_text},
+        {"cpu", e->cpu},           {"os", e->os},
+        {"compiler", e->compiler}, {"build_type", e->build_type},
         {"blas", e->blas},         {"date", e->date},
     };
     const int count = (int)(sizeof items / sizeof *items);

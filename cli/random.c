@@ -40,11 +40,8 @@ static assay_status draw_case(const assay_op *op, assay_rng *rng, int64_t index,
     static const int64_t fills[] = {ASSAY_FILL_NORMAL, ASSAY_FILL_UNIFORM, ASSAY_FILL_POSITIVE,
                                     ASSAY_FILL_EXACT};
     *c = (assay_case){.op = op, .seed = (uint64_t)index};
-    c->params.count = op->n_keys;
-    c->params.math = ASSAY_STRICT;
+    assay_params_init(op, &c->params);
     c->params.dtype = draw_dtype(rng, op->dtypes);
-    for (int32_t k = 0; k < op->n_keys; ++k)
-        c->params.item[k].name = op->keys[k].name;
     c->fill = (assay_fill)draw_of(rng, fills, 4);
     c->pad = draw_of(rng, pads, 5);
     c->misalign = draw_of(rng, shifts, 4);

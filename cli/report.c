@@ -72,6 +72,10 @@ cli_tally results_tally(const cli_results *results) {
             ++tally.verdicts[part.verdict];
             ++tally.total;
         }
+        if (part.rows == NULL) { /* a report that says nothing */
+            ++tally.verdicts[ASSAY_ERROR];
+            ++tally.total;
+        }
     }
     return tally;
 }

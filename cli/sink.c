@@ -80,8 +80,7 @@ assay_status sink_commit(cli_sink *sink) {
     if (sink->stream != stdout && fclose(sink->stream) != 0)
         status = cannot_write(sink);
     sink->stream = NULL;
-    if (status == ASSAY_OK && sink->temporary != NULL &&
-        rename(sink->temporary, sink->place) != 0)
+    if (status == ASSAY_OK && sink->temporary != NULL && rename(sink->temporary, sink->place) != 0)
         status = cannot_write(sink);
     if (status != ASSAY_OK && sink->temporary != NULL)
         unlink(sink->temporary);

@@ -1,6 +1,7 @@
 #include "cli/terminal.h"
 #include "cli/cli.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <string.h>
@@ -21,13 +22,19 @@ void terminal_catch_signals(void) {
     sigaction(SIGPIPE, &action, NULL);
 }
 
+bool terminal_reader_gone(FILE *stream) {
+    struct pollfd end = {.fd = fileno(stream), .events = POLLOUT};
+    return poll(&end, 1, 0) == 1 && (end.revents & POLLERR) != 0;
+}
+
 bool assay_cli_interrupted(void) {
     return interrupted != 0;
 }
 
 assay_exit assay_cli_complain(assay_status status) {
     assay_cli_progress("%s", "");
-    fprintf(stderr, "assay: %s\n", assay_error());
+    if (!(status == ASSAY_ERR_FILE && ferror(stdout) && terminal_reader_gone(stdout)))
+        fprintf(stderr, "assay: %s\n", assay_error());
     switch (status) {
     case ASSAY_OK:
         return ASSAY_EXIT_PASSED;

@@ -8,7 +8,7 @@ enum { MAX_VARIANTS = 32 };
 
 typedef struct entry {
     const char *op;
-    char names[160];           /* "v1 v2 v3", blanks turned to ends */
+    char names[160]; /* "v1 v2 v3", blanks turned to ends */
     const char *name[MAX_VARIANTS];
 } entry;
 

@@ -46,10 +46,11 @@ const cli_verb cli_verbs[CLI_VERBS] = {
      .synopsis = "[OP[/VARIANT]...] [key=value...]",
      .summary = "proves variants against the oracle, forward and gradients",
      .flags = GENERAL | CASES | REPORTS | BIT(FLAG_DEVICE) | BIT(FLAG_QUIET),
-     .details = "Without key=value words it runs the cases of --set, of the operators named or of\n"
-                "all.\n\n"
-                "Verdicts: pass; fail, a wrong number; skip, cannot run here; mistrusted, passed\n"
-                "but the case could not have told a wrong kernel; error, harness or kernel broke.\n",
+     .details =
+         "Without key=value words it runs the cases of --set, of the operators named or of\n"
+         "all.\n\n"
+         "Verdicts: pass; fail, a wrong number; skip, cannot run here; mistrusted, passed\n"
+         "but the case could not have told a wrong kernel; error, harness or kernel broke.\n",
      .run = assay_cli_check},
     {.name = "golden",
      .synopsis = "generate|verify|list [OP...] [key=value...]",
@@ -101,9 +102,10 @@ void cli_help(FILE *to, const cli_verb *verb) {
             fprintf(to, "  %-8s%s\n", cli_verbs[i].name, cli_verbs[i].summary);
         fputs("\nassay help VERB tells the flags of a verb.\n", to);
     }
-    fputs("\nValues take lists and ranges: d=16,32,64  k=1:129:16\n"
-          "Example: assay check kronecker b=16 f=32x32 layers=2 dtype=f64\n\n"
-          "Exit: 0 all passed, 1 something failed or was mistrusted, 2 usage, 3 error in harness,\n"
-          "file or device, 4 refused because unverified, 77 nothing could run here, 130 interrupted.\n",
-          to);
+    fputs(
+        "\nValues take lists and ranges: d=16,32,64  k=1:129:16\n"
+        "Example: assay check kronecker b=16 f=32x32 layers=2 dtype=f64\n\n"
+        "Exit: 0 all passed, 1 something failed or was mistrusted, 2 usage, 3 error in harness,\n"
+        "file or device, 4 refused because unverified, 77 nothing could run here, 130 interrupted.\n",
+        to);
 }

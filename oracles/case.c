@@ -24,6 +24,12 @@ const char *assay_schedule_name(assay_schedule schedule) {
     return names[schedule];
 }
 
+void assay_params_init(const assay_op *op, assay_params *params) {
+    *params = (assay_params){.count = op->n_keys, .dtype = ASSAY_F32, .math = ASSAY_STRICT};
+    for (int32_t i = 0; i < op->n_keys; ++i)
+        params->item[i].name = op->keys[i].name;
+}
+
 const assay_param *assay_params_find(const assay_params *params, const char *name) {
     for (int32_t i = 0; i < params->count; ++i)
         if (strcmp(params->item[i].name, name) == 0)

@@ -25,21 +25,19 @@ static judgement judge_overflow(assay_dtype dtype, double got, double want, doub
 }
 
 static judgement judge(assay_dtype dtype, double got, double want, double bound) {
-    if (got == want || (isnan(got) && isnan(want)))
-        return isnan(bound) && isfinite(want) ? hopeless : equal;
-    if (isnan(got) || isnan(bound) || !isfinite(want))
+    if ((isnan(got) && isnan(want)) || (isinf(want) && got == want))
+        return equal;
+    if (isnan(got) || !isfinite(want))
         return hopeless;
     if (isinf(got))
         return bound > 0 ? judge_overflow(dtype, got, want, bound) : hopeless;
 
-    const double error = fabs(got - want);
-    judgement j = {.right = error <= bound, .error = error};
+    judgement j = {.error = fabs(got - want)};
+    j.right = j.error <= bound;
     if (bound > 0)
-        j.ratio = isinf(bound) ? 0 : error / bound;
+        j.ratio = isinf(bound) ? 0 : j.error / bound;
     else
-        j.ratio = INFINITY;
-    if (!j.right)
-        j.ratio = fmax(j.ratio, nextafter(1, 2)); /* the division may have rounded to 1 */
+        j.ratio = j.right ? 0 : INFINITY;
     return j;
 }
 

@@ -51,9 +51,9 @@ static assay_status legal(assay_params *params) {
     if (params->item[LAYERS].value[0] > 1 && !square)
         return assay_fail(ASSAY_ERR_USAGE, "kronecker: layers=%lld needs q equal to f",
                           (long long)params->item[LAYERS].value[0]);
-    double state = (double)params->item[B].value[0];
+    double state = fmax(1, (double)params->item[B].value[0]);
     for (int32_t a = 0; a < f->count; ++a)
-        state *= fmax((double)fmax((double)f->value[a], (double)q->value[a]), 1.0);
+        state *= fmax((double)f->value[a], (double)q->value[a]);
     if (!(state < 0x1p60))
         return assay_fail(ASSAY_ERR_USAGE,
                           "kronecker: a stage would have %.3g elements; make b, f or q smaller",
@@ -100,7 +100,7 @@ static void exact_limits(const assay_params *params, double *state, double *fact
     const int32_t count = stages_of(params, stages);
     double terms = fmax(1.0, (double)params->item[B].value[0]);
     for (int32_t i = 0; i < count; ++i)
-        terms *= fmax(1.0, fmax((double)stages[i].p, (double)stages[i].q));
+        terms *= fmax((double)stages[i].p, (double)stages[i].q);
     const double room = ldexp(1.0, params->dtype == ASSAY_F64 ? 53 : 24) / terms;
     *factor = floor(pow(room, 1.0 / (2.0 * (count + 2))));
     *state = floor(sqrt(room / pow(*factor, count)));
@@ -140,7 +140,7 @@ static assay_status signature(const assay_params *params, assay_signature *sig) 
                                      .inner = 1,
                                      .shape = {f->value[a], q->value[a]},
                                      /* keeps the variance of the state through the stage */
-                                     .scale = 1 / sqrt(fmax(1.0, (double)f->value[a])),
+                                     .scale = 1 / sqrt((double)f->value[a]),
                                      .exact_limit = factor_limit,
                                      .differentiable = true};
             snprintf(w->name, sizeof w->name, "w%d_%d", layer + 1, k - a);

@@ -34,9 +34,10 @@ static assay_status legal(assay_params *params) {
     if (n->count >= ASSAY_MAX_RANK)
         return assay_fail(ASSAY_ERR_USAGE, "weighted_sum: n has %d axes; at most %d are possible",
                           n->count, ASSAY_MAX_RANK - 1);
-    double elements = (double)assay_params_int(params, "d");
+    /* Empty axes count as 1, so that no product of the others overflows on its way. */
+    double elements = fmax(1, (double)assay_params_int(params, "d"));
     for (int32_t i = 0; i < n->count; ++i)
-        elements *= (double)n->value[i];
+        elements *= fmax(1, (double)n->value[i]);
     if (!(elements < 0x1p60))
         return assay_fail(ASSAY_ERR_USAGE,
                           "weighted_sum: x would have %.3g elements; make n or d "

@@ -114,6 +114,9 @@ typedef assay_status (*assay_case_visitor)(const assay_case *c, void *context);
 assay_status assay_case_expand(const struct assay_op *op, const char *const *words, int32_t count,
                                assay_case_visitor visit, void *context) ASSAY_MUST_CHECK;
 
+/* Named parameters without values, f32 and strict: what assay_op.draw fills. */
+void assay_params_init(const struct assay_op *op, assay_params *params);
+
 /* The parameter called `name`, which the operator must have declared. */
 const assay_param *assay_params_find(const assay_params *params, const char *name);
 int64_t assay_params_int(const assay_params *params, const char *name);

@@ -57,44 +57,42 @@ void sim_abandon(void) {
     __builtin_unreachable(); /* an abandoned fiber is never resumed */
 }
 
-/* "; 16 threads at __syncwarp k.cu:20, first thread (0,0,0)" for each place where threads wait. */
-SIM_REPORT static void list_places(char *text, size_t size) {
-    static bool listed[SIM_MAX_THREADS];
-    memset(listed, 0, sizeof listed);
-    size_t used = 0;
-    text[0] = '\0';
-    for (int32_t t = 0; t < sim_now.n_threads; ++t) {
-        const sim_place *place = &b.thread[t].place;
-        if (!place->call || listed[t])
+static bool same_place(const sim_place *p, const sim_place *q) {
+    return p->line == q->line && strcmp(p->call, q->call) == 0 && strcmp(p->file, q->file) == 0;
+}
+
+/* How many threads wait where `thread` does; 0 when one before it does, or it does not wait. */
+static int32_t count_if_first(int32_t thread) {
+    const sim_place *place = &b.thread[thread].place;
+    int32_t count = 0;
+    for (int32_t t = 0; t < sim_now.n_threads && place->call; ++t) {
+        if (!b.thread[t].place.call || !same_place(&b.thread[t].place, place))
             continue;
-        int32_t count = 0;
-        for (int32_t other = t; other < sim_now.n_threads; ++other) {
-            const sim_place *same = &b.thread[other].place;
-            if (same->call && same->line == place->line && strcmp(same->call, place->call) == 0 &&
-                strcmp(same->file, place->file) == 0) {
-                listed[other] = true;
-                ++count;
-            }
-        }
-        char first[SIM_POSITION];
-        int n = snprintf(text + used, size - used, "%s%d thread%s at %s line %d, first %s",
-                         used ? "; " : "", count, count == 1 ? "" : "s", place->call, place->line,
-                         sim_thread_text(t, first));
-        used += (size_t)n;
-        if (used >= size)
-            return;
+        if (t < thread)
+            return 0;
+        ++count;
     }
+    return count;
 }
 
 SIM_REPORT static void report_deadlock(void) {
-    char places[320], where[SIM_POSITION];
-    int32_t first = 0;
-    while (!b.thread[first].place.call)
-        ++first;
-    const sim_place *place = &b.thread[first].place;
-    list_places(places, sizeof places);
-    sim_defect("deadlock", place->file, place->line, "%s and others wait for ever: %s",
-               sim_block_thread_text(sim_now.block, first, where), places);
+    char places[360] = "", first[SIM_POSITION];
+    size_t used = 0;
+    const sim_place *top = NULL;
+    for (int32_t t = 0; t < sim_now.n_threads && used < sizeof places; ++t) {
+        int32_t count = count_if_first(t);
+        if (count == 0)
+            continue;
+        const sim_place *place = &b.thread[t].place;
+        int n =
+            snprintf(places + used, sizeof places - used, "%s%d thread%s at %s line %d, first %s",
+                     top ? "; " : "", count, count == 1 ? " waits" : "s wait", place->call,
+                     place->line, sim_thread_text(t, first));
+        used += (size_t)n;
+        top = top ? top : place;
+    }
+    sim_defect("deadlock", top->file, top->line, "block (%u,%u,%u): nothing can run: %s",
+               blockIdx.x, blockIdx.y, blockIdx.z, places);
 }
 
 static int32_t next_or_abandon(void) {

@@ -126,7 +126,7 @@ struct cut {
 enum { BLOCKS_WANTED = 1056, ROWS_PER_THREAD = 16 };
 
 template <typename T> static cut cut_for(int64_t rows, int64_t d) {
-    cut c = {.columns = 1};
+    cut c = {1, 0, 0, 0};
     while (c.columns < THREADS && c.columns * pack<T>::size < d)
         c.columns *= 2;
     c.strips = ceil_div(d, (int64_t)c.columns * pack<T>::size);

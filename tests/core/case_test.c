@@ -116,6 +116,7 @@ ASSAY_TEST(case, refuses_and_names_the_fault, "unit") {
         {"n=0x10", "must be an integer"},
         {"n=99999999999999999999999", "must be an integer"},
         {"n=18446744073709551617", "must be an integer"}, /* 1 modulo 2^64 */
+        {"n=18446744073709551621", "must be an integer"}, /* 5 modulo 2^64 */
         {"n=13", "thirteen rows"},
         {"wide=9223372036854775808", "must be an integer"},
         {"wide=-9223372036854775809", "must be an integer"},
@@ -233,8 +234,8 @@ ASSAY_TEST(case, sets_hold_the_smaller_ones, "unit") {
     static const char *const want[ASSAY_SETS] = {
         "toy n=1 dtype=f32 seed=0;",
         "toy n=1 dtype=f32 seed=0;toy n=2 dtype=f32 seed=0;toy n=3 dtype=f32 seed=0;",
-        "toy n=1 dtype=f32 seed=0;toy n=2 dtype=f32 seed=0;toy n=3 dtype=f32 seed=0;"
-        "toy n=4 f=3 dtype=f32 seed=0;",
+        ("toy n=1 dtype=f32 seed=0;toy n=2 dtype=f32 seed=0;toy n=3 dtype=f32 seed=0;"
+         "toy n=4 f=3 dtype=f32 seed=0;"),
         "toy n=0 dtype=f32 seed=0;",
     };
     for (int set = 0; set < ASSAY_SETS; ++set) {
@@ -301,9 +302,7 @@ ASSAY_TEST(case, random_cases_parse_back, "property") {
 
         for (int k = 0; k < 2000; ++k) {
             assay_case c = {.op = op};
-            c.params.count = op->n_keys;
-            for (int32_t key = 0; key < op->n_keys; ++key)
-                c.params.item[key].name = op->keys[key].name;
+            assay_params_init(op, &c.params);
             draw_case(op, &rng, &c);
             check_round_trip(&c);
         }

@@ -118,6 +118,7 @@ ASSAY_TEST(dtype, constants_agree_with_the_rounding, "unit") {
         CHECK(assay_dtype_round(d, max) == max && assay_dtype_round(d, tiny) == tiny);
         CHECK(same(assay_dtype_round(d, -0.0), -0.0) && isnan(assay_dtype_round(d, NAN)));
         CHECK(same(assay_dtype_round(d, -INFINITY), -INFINITY));
+        CHECK(isnan(assay_dtype_round(d, from_bits(UINT64_C(0x7ff0000000000001)))));
         if (d == ASSAY_F64)
             continue;
         CHECK(assay_dtype_round(d, tiny / 2) == 0 && assay_dtype_round(d, tiny * 0.75) == tiny);

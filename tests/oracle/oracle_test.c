@@ -21,9 +21,7 @@ static const double smooth = 1e-7;
 static assay_case draw(const assay_op *op, uint64_t index) {
     assay_rng rng = {.seed = index, .stream = assay_rng_stream(op->name)};
     assay_case c = {.op = op, .fill = ASSAY_FILL_NORMAL, .seed = index};
-    c.params.count = op->n_keys;
-    for (int32_t k = 0; k < op->n_keys; ++k)
-        c.params.item[k].name = op->keys[k].name;
+    assay_params_init(op, &c.params);
     c.params.dtype = ASSAY_F64;
     op->draw(&rng, TINY, &c.params);
     REQUIRE_OK(op->legal(&c.params));

@@ -1,0 +1,120 @@
+/* JUnit XML as CI servers read it: a suite for each operator, a test case for each case and
+ * variant. A wrong or mistrusted number is a failure, a broken kernel or harness an error. */
+#include "cli/report.h"
+#include "cli/utf8.h"
+
+#include <inttypes.h>
+
+/* XML 1.0 has no way to write other control characters: they are left out. */
+static void put_xml(FILE *to, const char *text) {
+    for (uint32_t code = utf8_next(&text); code != 0; code = utf8_next(&text)) {
+        if (code == '&')
+            fputs("&amp;", to);
+        else if (code == '<')
+            fputs("&lt;", to);
+        else if (code == '>')
+            fputs("&gt;", to);
+        else if (code == '"')
+            fputs("&quot;", to);
+        else if (code == '\t' || code == '\n' || code == '\r')
+            fprintf(to, "&#%d;", (int)code);
+        else if (code >= 0x20 && (code < 0x7F || code > 0x9F) && code != 0xFFFE && code != 0xFFFF)
+            utf8_put(to, code);
+    }
+}
+
+static void put_counts(FILE *to, const cli_tally *tally) {
+    fprintf(to,
+            "tests=\"%" PRId64 "\" failures=\"%" PRId64 "\" errors=\"%" PRId64
+            "\" skipped=\"%" PRId64 "\"",
+            tally->total, tally->verdicts[ASSAY_FAIL] + tally->verdicts[ASSAY_MISTRUSTED],
+            tally->verdicts[ASSAY_ERROR], tally->verdicts[ASSAY_SKIP]);
+}
+
+/* Every row that is not a pass, a line each. */
+static void put_problems(FILE *to, const cli_part *part) {
+    for (int32_t r = 0; r < part->n_rows; ++r) {
+        const assay_row *row = &part->rows[r];
+        if (row->verdict == ASSAY_PASS)
+            continue;
+        put_xml(to, row->tensor[0] != '\0' ? row->tensor : row->variant);
+        fputs(": ", to);
+        put_xml(to, row->reason);
+        if (row->why[0] != '\0') {
+            fputs("\n  why: ", to);
+            put_xml(to, row->why);
+        }
+        fputs("\n  ", to);
+        put_xml(to, row->repro);
+        putc('\n', to);
+    }
+}
+
+static void put_outcome(FILE *to, const cli_part *part) {
+    static const char *const elements[] = {
+        [ASSAY_SKIP] = "skipped",
+        [ASSAY_MISTRUSTED] = "failure",
+        [ASSAY_FAIL] = "failure",
+        [ASSAY_ERROR] = "error",
+    };
+    if (part->verdict == ASSAY_PASS)
+        return;
+    const char *element = elements[part->verdict];
+    fprintf(to, "      <%s type=\"%s\" message=\"", element, assay_verdict_name(part->verdict));
+    put_xml(to, part->worst->reason);
+    fputs("\">", to);
+    put_problems(to, part);
+    fprintf(to, "</%s>\n", element);
+}
+
+static void put_test(FILE *to, const assay_report *report, const cli_part *part) {
+    int32_t variants = 0;
+    for (cli_part p = {0}; report_next_part(report, &p);)
+        ++variants;
+    fputs("    <testcase classname=\"", to);
+    put_xml(to, report->c.op->name);
+    putc('.', to);
+    put_xml(to, part->rows->variant);
+    fputs("\" name=\"", to);
+    put_xml(to, report->case_text);
+    /* A report's time covers all its variants. */
+    fprintf(to, "\" time=\"%.6f\">\n", report->seconds / variants);
+    put_outcome(to, part);
+    fputs("    </testcase>\n", to);
+}
+
+/* The reports of one operator, which lie together. */
+static void put_suite(FILE *to, const cli_results *suite) {
+    const cli_tally tally = results_tally(suite);
+    double seconds = 0;
+    for (int64_t i = 0; i < suite->count; ++i)
+        seconds += suite->report[i].seconds;
+    fputs("  <testsuite name=\"", to);
+    put_xml(to, suite->report[0].c.op->name);
+    fputs("\" ", to);
+    put_counts(to, &tally);
+    fprintf(to, " time=\"%.6f\" timestamp=\"", seconds);
+    put_xml(to, suite->environment->date);
+    fputs("\">\n", to);
+    for (int64_t i = 0; i < suite->count; ++i)
+        for (cli_part part = {0}; report_next_part(&suite->report[i], &part);)
+            put_test(to, &suite->report[i], &part);
+    fputs("  </testsuite>\n", to);
+}
+
+void report_junit(FILE *to, const cli_results *results) {
+    const cli_tally tally = results_tally(results);
+    fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"assay\" ", to);
+    put_counts(to, &tally);
+    fprintf(to, " time=\"%.6f\">\n", results->seconds);
+    for (int64_t first = 0, next; first < results->count; first = next) {
+        cli_results suite = *results;
+        suite.report = results->report + first;
+        for (next = first;
+             next < results->count && results->report[next].c.op == results->report[first].c.op;)
+            ++next;
+        suite.count = next - first;
+        put_suite(to, &suite);
+    }
+    fputs("</testsuites>\n", to);
+}

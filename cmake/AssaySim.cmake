@@ -1,0 +1,23 @@
+# assay_sim_sources(<target> <name> <file.cu>): compiles a CUDA file for the simulated device, as a
+# C++ file that gives its __shared__ variables a section of their own, and adds it to the target.
+function(assay_sim_sources target name file)
+  if(NOT EXISTS ${file})
+    message(FATAL_ERROR "${file} does not exist: write it, or take ${name} out of oracles/ops.def")
+  endif()
+  set(wrapper ${CMAKE_CURRENT_BINARY_DIR}/sim/${name}.cpp)
+  file(CONFIGURE OUTPUT ${wrapper} @ONLY CONTENT
+"#define ASSAY_SHARED_SECTION \".assay.shared.@name@\"
+#include \"@file@\"
+")
+  target_sources(${target} PRIVATE ${wrapper})
+  # CUDA's own pragmas, and loops that could not be unrolled, are nothing to warn about.
+  set(options -Wno-unknown-pragmas $<$<CXX_COMPILER_ID:Clang>:-Wno-pass-failed>)
+  if(ASSAY_RACE)
+    # The compiler reports every access to race.c; ThreadSanitizer's own runtime is not linked.
+    list(APPEND options -fsanitize=thread -g
+         $<$<CXX_COMPILER_ID:GNU>:--param=tsan-instrument-func-entry-exit=0>
+         "$<$<CXX_COMPILER_ID:Clang>:SHELL:-mllvm -tsan-instrument-func-entry-exit=0>")
+  endif()
+  set_property(SOURCE ${wrapper} TARGET_DIRECTORY ${target} APPEND PROPERTY COMPILE_OPTIONS
+               ${options})
+endfunction()

@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+"""Makes foreign golden files: answers that PyTorch computed in float64, not our own oracle.
+
+    from_torch.py [--directory DIR] [OPERATOR...]
+
+Adds the cases below to DIR/<operator>.h5 (default: the directory of this script). The same versions
+of everything give byte-identical files. docs/golden-format.md tells what is in them.
+"""
+
+import argparse
+import os
+import platform
+
+import h5py
+import numpy
+import torch
+
+import store
+
+DTYPES = {"f64": torch.float64, "f32": torch.float32, "bf16": torch.bfloat16}
+
+
+class Data:
+    """Random inputs as the operators have them, rounded to the case's dtype, in float64."""
+
+    def __init__(self, dtype, seed):
+        self.dtype = DTYPES[dtype]
+        self.generator = torch.Generator().manual_seed(seed)
+
+    def normal(self, shape, scale=1.0):
+        values = torch.randn(tuple(shape), generator=self.generator, dtype=torch.float64) * scale
+        return values.to(self.dtype).to(torch.float64)
+
+
+def extents(values):
+    return "x".join(map(str, values)) if values else "none"
+
+
+def common(dtype, seed):
+    return f"dtype={dtype} fill=golden seed={seed}"
+
+
+# ---- operators: each gives the case's text, its inputs by name, and y as a function of them ----
+
+
+def weighted_sum(data, n, d):
+    inputs = {"x": data.normal([*n, d]), "w": data.normal([d])}
+    return f"weighted_sum n={extents(n)} d={d}", inputs, lambda x, w: (x * w).sum(-1)
+
+
+def kronecker(data, b, f, q=None, layers=1):
+    """The definition, written out: the state times the Kronecker product as one matrix."""
+    q = q or f
+    k = len(f)
+    inputs = {"x": data.normal([b, *f])}
+    for layer in range(1, layers + 1):
+        for axis in range(k):
+            inputs[f"w{layer}_{k - axis}"] = data.normal([f[axis], q[axis]], f[axis] ** -0.5)
+
+    def forward(x, *factors):
+        state = x.reshape(b, -1)
+        for layer in range(layers):
+            matrix = torch.ones(1, 1, dtype=torch.float64)
+            for factor in factors[layer * k : (layer + 1) * k]:
+                matrix = torch.kron(matrix, factor)
+            state = state @ matrix
+        return state.reshape(b, *q)
+
+    words = f"kronecker b={b} f={extents(f)}"
+    if q != f:
+        words += f" q={extents(q)}"
+    if layers != 1:
+        words += f" layers={layers}"
+    return words, inputs, forward
+
+
+CASES = {
+    weighted_sum: [
+        ("f64", 1, dict(n=[], d=7)),
+        ("f32", 2, dict(n=[1], d=1)),
+        ("f64", 3, dict(n=[17], d=1)),
+        ("f32", 4, dict(n=[64], d=128)),
+        ("bf16", 5, dict(n=[64], d=128)),
+        ("f64", 6, dict(n=[13], d=97)),
+        ("f32", 7, dict(n=[3, 5, 7], d=31)),
+        ("bf16", 8, dict(n=[2, 3], d=65)),
+        ("f32", 9, dict(n=[257], d=3)),
+        ("f32", 10, dict(n=[5], d=1031)),
+        ("f64", 11, dict(n=[4, 1, 6], d=128)),
+        ("bf16", 12, dict(n=[], d=513)),
+    ],
+    kronecker: [
+        ("f32", 1, dict(b=1, f=[1])),
+        ("f32", 2, dict(b=5, f=[7])),
+        ("f64", 3, dict(b=16, f=[8, 8])),
+        ("f32", 4, dict(b=3, f=[4, 5], q=[6, 2])),
+        ("f64", 5, dict(b=9, f=[13, 11], q=[11, 13])),
+        ("f32", 6, dict(b=2, f=[16, 16], layers=2)),
+        ("f32", 7, dict(b=33, f=[17, 3], layers=3)),
+        ("f64", 8, dict(b=2, f=[3, 4, 5], layers=2)),
+        ("f64", 9, dict(b=4, f=[3, 2, 4], q=[2, 5, 3])),
+        ("f32", 10, dict(b=5, f=[1, 7, 1], q=[3, 1, 2])),
+        ("f32", 11, dict(b=7, f=[2, 3, 2, 3])),
+        ("f64", 12, dict(b=6, f=[2, 2, 3, 2], layers=2)),
+    ],
+}
+
+
+def source():
+    return (
+        f"PyTorch {torch.__version__} in float64 on the CPU ({platform.system()} "
+        f"{platform.machine()}), Python {platform.python_version()}, NumPy {numpy.__version__}, "
+        f"h5py {h5py.__version__}, HDF5 {h5py.version.hdf5_version}"
+    )
+
+
+def make(operator, dtype, seed, sizes):
+    data = Data(dtype, seed)
+    words, inputs, forward = operator(data, **sizes)
+    leaves = [value.requires_grad_() for value in inputs.values()]
+    y = forward(*leaves)
+    dy = data.normal(y.shape)
+    gradients = torch.autograd.grad(y, leaves, dy)
+
+    case = store.Case(
+        text=f"{words} {common(dtype, seed)}",
+        seed=seed,
+        source=source(),
+        foreign=True,
+        library="PyTorch",
+        version=torch.__version__,
+    )
+    for name, value, gradient in zip(inputs, leaves, gradients):
+        case.tensors["in", name] = value.detach().numpy()
+        case.tensors["grad", "d" + name] = gradient.numpy()
+    case.tensors["in", "dy"] = dy.numpy()
+    case.tensors["out", "y"] = y.detach().numpy()
+    return case
+
+
+def main():
+    operators = {operator.__name__: operator for operator in CASES}
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--directory", default=os.path.dirname(os.path.abspath(__file__)))
+    parser.add_argument("operator", nargs="*", help=f"of {', '.join(operators)}; default: all")
+    arguments = parser.parse_args()
+    for name in arguments.operator:
+        if name not in operators:
+            parser.error(f"{name}: unknown operator; there are {', '.join(operators)}")
+
+    torch.set_num_threads(1)
+    torch.use_deterministic_algorithms(True)
+    for name in arguments.operator or operators:
+        path = os.path.join(arguments.directory, f"{name}.h5")
+        cases = [make(operators[name], *case) for case in CASES[operators[name]]]
+        store.add(path, cases)
+        print(f"{path}: {len(cases)} cases")
+
+
+if __name__ == "__main__":
+    main()

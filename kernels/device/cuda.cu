@@ -1,0 +1,120 @@
+/* The GPU as an assay_device; the module that open.c loads. */
+#include "assay/device.h"
+#include "kernels/device/kernel.h"
+
+#include <stdio.h>
+
+extern "C" const assay_variant *const assay_cuda_variants[];
+extern "C" const int32_t assay_cuda_n_variants;
+
+static __global__ void probe_kernel() {
+}
+
+static assay_status unsupported(const char *what, cudaError_t error, const char *remedy) {
+    (void)cudaGetLastError();
+    return assay_fail(ASSAY_ERR_UNSUPPORTED, "cuda: %s: %s (%s); %s", what,
+                      cudaGetErrorString(error), cudaGetErrorName(error), remedy);
+}
+
+static assay_status cuda_probe(char text[ASSAY_DEVICE_TEXT]) {
+    int count = 0, driver = 0, runtime = 0;
+    cudaDeviceProp gpu;
+    cudaFuncAttributes attributes;
+    cudaError_t error = cudaGetDeviceCount(&count);
+    if (error != cudaSuccess)
+        return unsupported("no GPU that the driver gives", error,
+                           "see nvidia-smi, or use --device sim");
+    if (count == 0)
+        return assay_fail(ASSAY_ERR_UNSUPPORTED, "cuda: no GPU on this machine; use --device sim");
+    if ((error = cudaGetDeviceProperties(&gpu, 0)) != cudaSuccess)
+        return unsupported("GPU 0 does not answer", error, "use --device sim");
+    if ((error = cudaFuncGetAttributes(&attributes, probe_kernel)) != cudaSuccess) {
+        char what[ASSAY_DEVICE_TEXT];
+        snprintf(what, sizeof what, "%.200s, sm_%d%d, cannot run these kernels", gpu.name,
+                 gpu.major, gpu.minor);
+        return unsupported(what, error,
+                           "configure with -DCMAKE_CUDA_ARCHITECTURES for it, or use --device sim");
+    }
+    (void)cudaDriverGetVersion(&driver);
+    (void)cudaRuntimeGetVersion(&runtime);
+    snprintf(text, ASSAY_DEVICE_TEXT, "%.160s, sm_%d%d, driver %d.%d, runtime %d.%d", gpu.name,
+             gpu.major, gpu.minor, driver / 1000, driver % 1000 / 10, runtime / 1000,
+             runtime % 1000 / 10);
+    return ASSAY_OK;
+}
+
+static assay_status cuda_alloc(size_t bytes, void **memory) {
+    *memory = nullptr;
+    cudaError_t error = cudaMalloc(memory, bytes > 0 ? bytes : 1);
+    if (error == cudaSuccess)
+        return ASSAY_OK;
+    (void)cudaGetLastError();
+    return assay_fail(error == cudaErrorMemoryAllocation ? ASSAY_ERR_MEMORY : ASSAY_ERR_DEVICE,
+                      "cuda: %zu bytes of device memory: %s (%s); choose a smaller case", bytes,
+                      cudaGetErrorString(error), cudaGetErrorName(error));
+}
+
+static void cuda_release(void *memory) {
+    (void)cudaFree(memory);
+}
+
+static assay_status cuda_upload(void *to, const void *from, size_t bytes) {
+    return assay_cuda_check(cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice), "upload");
+}
+
+static assay_status cuda_download(void *to, const void *from, size_t bytes) {
+    return assay_cuda_check(cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToHost), "download");
+}
+
+/* Only the simulated device can trap accesses or order threads. */
+static void cuda_guard(void *, size_t, bool) {
+}
+static void cuda_schedule(assay_schedule, uint64_t) {
+}
+
+/* Errors that a kernel's own accesses and assertions cause. After one of them the process's CUDA
+ * context is lost: every later call gives the same error. */
+static bool is_kernels_fault(cudaError_t error) {
+    switch (error) {
+    case cudaErrorIllegalAddress:
+    case cudaErrorMisalignedAddress:
+    case cudaErrorInvalidAddressSpace:
+    case cudaErrorInvalidPc:
+    case cudaErrorIllegalInstruction:
+    case cudaErrorHardwareStackError:
+    case cudaErrorAssert:
+    case cudaErrorLaunchTimeout:
+    case cudaErrorLaunchFailure:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static assay_status cuda_finish(void) {
+    cudaError_t error = cudaDeviceSynchronize();
+    if (error == cudaSuccess)
+        error = cudaGetLastError();
+    if (is_kernels_fault(error))
+        return assay_fail(ASSAY_ERR_KERNEL,
+                          "cuda: a kernel failed: %s (%s); compute-sanitizer shows where",
+                          cudaGetErrorString(error), cudaGetErrorName(error));
+    return assay_cuda_check(error, "waiting for the kernels");
+}
+
+extern "C" __attribute__((visibility("default"))) const assay_device *assay_device_module() {
+    static const assay_device device = {
+        .name = "cuda",
+        .probe = cuda_probe,
+        .alloc = cuda_alloc,
+        .release = cuda_release,
+        .upload = cuda_upload,
+        .download = cuda_download,
+        .guard = cuda_guard,
+        .schedule = cuda_schedule,
+        .finish = cuda_finish,
+        .variants = assay_cuda_variants,
+        .n_variants = assay_cuda_n_variants,
+    };
+    return &device;
+}
