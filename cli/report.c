@@ -50,6 +50,8 @@ static bool weighs_more(const assay_row *a, const assay_row *b) {
 }
 
 bool report_next_part(const assay_report *report, cli_part *part) {
+    if (report->n_rows == 0)
+        return false;
     const assay_row *row = part->rows != NULL ? part->rows + part->n_rows : report->rows;
     const assay_row *const end = report->rows + report->n_rows;
     if (row == end)

@@ -6,6 +6,8 @@
 #include "cli/environment.h"
 #include "tests/engine/check.h"
 
+#include <math.h>
+
 typedef struct cli_results {
     const cli_environment *environment;
     assay_report *report;
@@ -41,6 +43,11 @@ cli_tally results_tally(const cli_results *results);
 
 /* An error outweighs a failure; nothing but skips, or nothing at all, is ASSAY_EXIT_NOTHING. */
 assay_exit tally_exit(const cli_tally *tally);
+
+/* printf writes the sign of a NaN, which says nothing: this one has none. */
+static inline double unsigned_nan(double value) {
+    return isnan(value) ? (double)NAN : value;
+}
 
 typedef void (*report_writer)(FILE *to, const cli_results *results);
 void report_json(FILE *to, const cli_results *results);

@@ -27,7 +27,7 @@ static void put_field(FILE *to, const char *text) {
 static void put_number(FILE *to, const assay_row *row, double value) {
     putc(',', to);
     if (row->cmp.count > 0)
-        fprintf(to, "%.17g", value);
+        fprintf(to, "%.17g", unsigned_nan(value));
 }
 
 static void put_row(FILE *to, const assay_report *report, const assay_row *row) {

@@ -2,6 +2,7 @@
  * check that this one succeeds. */
 #include "cli/report.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -55,7 +56,8 @@ static void put_wrapped(FILE *to, int indent, const char *text) {
             putc(' ', to);
             ++column;
         }
-        fwrite(text, 1, (size_t)word, to);
+        for (int i = 0; i < word; ++i) /* a kernel's words must not steer the terminal */
+            putc(iscntrl((unsigned char)text[i]) ? '?' : text[i], to);
         column += word;
         text += word + (text[word] == ' ');
     }
@@ -66,7 +68,7 @@ static void put_wrapped(FILE *to, int indent, const char *text) {
 
 static void put_norm(FILE *to, int width, const char *who, const char *tensor, double norm) {
     const int used = fprintf(to, "    ||%s_%s||", who, tensor);
-    fprintf(to, "%*s = %.17g\n", used < width ? width - used : 0, "", norm);
+    fprintf(to, "%*s = %.17g\n", used < width ? width - used : 0, "", unsigned_nan(norm));
 }
 
 static void put_norm_list(FILE *to, const assay_report *report, const cli_part *tensors) {
@@ -84,19 +86,19 @@ static void put_norm_list(FILE *to, const assay_report *report, const cli_part *
 
 static void put_norm_table(FILE *to, const assay_report *report, const cli_part *tensors) {
     const int name = widest_tensor(tensors);
-    fprintf(to, "    %-*s  %-19s", name, "", "oracle");
+    fprintf(to, "    %-*s %19s", name, "", "oracle");
     for (cli_part part = {0}; report_next_part(report, &part);)
-        fprintf(to, "  %-19s", part.rows->variant);
+        fprintf(to, " %19s", part.rows->variant);
     putc('\n', to);
     for (int32_t t = 0; t < tensors->n_rows; ++t) {
         const assay_row *first = &tensors->rows[t];
-        fprintf(to, "    %-*s  %-19.13g", name, first->tensor, first->cmp.norm_want);
+        fprintf(to, "    %-*s %19.13g", name, first->tensor, unsigned_nan(first->cmp.norm_want));
         for (cli_part part = {0}; report_next_part(report, &part);) {
             const assay_row *row = find_row(&part, first->tensor);
             if (row != NULL)
-                fprintf(to, "  %-19.13g", row->cmp.norm_got);
+                fprintf(to, " %19.13g", unsigned_nan(row->cmp.norm_got));
             else
-                fprintf(to, "  %-19s", "-");
+                fprintf(to, " %19s", "-");
         }
         putc('\n', to);
     }
@@ -106,7 +108,7 @@ static void put_norm_table(FILE *to, const assay_report *report, const cli_part 
 
 static void put_pair(FILE *to, const assay_pair *pair) {
     fprintf(to, "    %s_%s == %s_%s: %s (%.1e)\n", pair->a, pair->tensor, pair->b, pair->tensor,
-            pair->agree ? "True" : "False", pair->distance);
+            pair->agree ? "True" : "False", unsigned_nan(pair->distance));
 }
 
 /* One line for all tensors of two variants, then each on which they disagree. */
@@ -152,7 +154,7 @@ static void put_ratio_row(FILE *to, const assay_row *row, int name) {
     char at[128];
     fprintf(to, "    %-4s%-*s  %8.3g  %-16s %14.7g %14.7g  %9.2e  %8.1e\n", row->variant, name,
             row->tensor, cmp->ratio, assay_index_text(row->rank, row->shape, cmp->worst, at),
-            cmp->got, cmp->want, cmp->bound, cmp->rel_l2);
+            unsigned_nan(cmp->got), unsigned_nan(cmp->want), cmp->bound, cmp->rel_l2);
 }
 
 /* How many rows of the part have a larger ratio than `row`, those before it first among equals. */
@@ -205,44 +207,46 @@ static void put_whys(FILE *to, const cli_part *tensors) {
 
 /* ---- what is not a pass ---- */
 
-static void put_problem(const assay_cli_out *out, const assay_row *row) {
-    FILE *to = out->stream;
+static void put_wrong_number(FILE *to, const assay_row *row) {
     const assay_comparison *cmp = &row->cmp;
     char at[128];
-    fputs("  ", to);
-    assay_cli_print_verdict(out, row->verdict, 0);
-    fprintf(to, "  %s%s%s\n", row->variant, row->tensor[0] != '\0' ? " " : "", row->tensor);
-    if (row->verdict == ASSAY_FAIL && cmp->count > 0)
-        fprintf(to,
-                "    at    %s: %" PRId64 " of %" PRId64 " elements are wrong, this one most\n"
-                "    got   %.17g\n    want  %.17g\n    bound %.3g, error %.3g, ratio %.3g\n",
-                assay_index_text(row->rank, row->shape, cmp->worst, at), cmp->wrong, cmp->count,
-                cmp->got, cmp->want, cmp->bound, fabs(cmp->got - cmp->want), cmp->ratio);
-    else {
-        fputs("    ", to);
-        put_wrapped(to, 4, row->reason);
-    }
-    if (row->why[0] != '\0') {
-        fputs("    why: ", to);
-        put_wrapped(to, 9, row->why);
-    }
-    if (row->repro[0] != '\0')
-        fprintf(to, "    reproduce: %s\n",
-                row->repro); /* never wrapped: it is there to be copied */
+    fprintf(to,
+            "\n    at    %s: %" PRId64 " of %" PRId64 " elements are wrong, this one most\n"
+            "    got   %.17g\n    want  %.17g\n    bound %.3g, error %.3g, ratio %.3g\n    why:  ",
+            assay_index_text(row->rank, row->shape, cmp->worst, at), cmp->wrong, cmp->count,
+            unsigned_nan(cmp->got), unsigned_nan(cmp->want), cmp->bound, fabs(cmp->got - cmp->want),
+            cmp->ratio);
+    put_wrapped(to, 10, row->why);
 }
 
-static void put_problems(const assay_cli_out *out, const assay_row *rows, int32_t n_rows) {
-    int32_t shown = 0;
-    for (int32_t r = 0; r < n_rows; ++r) {
-        if (rows[r].verdict == ASSAY_PASS)
-            continue;
-        if (shown < MANY)
-            put_problem(out, &rows[r]);
-        ++shown;
+static void put_problem(const assay_cli_out *out, const assay_row *row) {
+    fputs("  ", out->stream);
+    assay_cli_print_verdict(out, row->verdict, 0);
+    fprintf(out->stream, "  %s%s%s", row->variant, row->tensor[0] != '\0' ? " " : "", row->tensor);
+    if (row->verdict == ASSAY_FAIL && row->cmp.count > 0) {
+        put_wrong_number(out->stream, row);
+    } else {
+        fputs("\n    ", out->stream);
+        put_wrapped(out->stream, 4, row->reason);
     }
-    if (shown > MANY)
+}
+
+/* The first few problems of a variant, then the one command that shows them all again; it is never
+ * wrapped, for it is there to be copied. */
+static void put_problems(const assay_cli_out *out, const cli_part *part) {
+    int32_t problems = 0;
+    for (int32_t r = 0; r < part->n_rows; ++r) {
+        if (part->rows[r].verdict == ASSAY_PASS)
+            continue;
+        if (problems < MANY)
+            put_problem(out, &part->rows[r]);
+        ++problems;
+    }
+    if (problems > MANY)
         fprintf(out->stream, "  and %d more tensors that are not a pass; --json lists all\n",
-                shown - MANY);
+                problems - MANY);
+    if (problems > 0)
+        fprintf(out->stream, "    reproduce: %s\n", part->worst->repro);
 }
 
 /* ---- the whole ---- */
@@ -262,7 +266,8 @@ void report_text_full(const assay_cli_out *out, const assay_report *report) {
         put_ratios(to, report, &tensors);
         put_whys(to, &tensors);
     }
-    put_problems(out, report->rows, report->n_rows);
+    for (cli_part part = {0}; report_next_part(report, &part);)
+        put_problems(out, &part);
     for (cli_part part = {0}; report_next_part(report, &part);) {
         fprintf(to, "  %s%s ", part.rows == report->rows ? "" : " ", part.rows->variant);
         assay_cli_print_verdict(out, part.verdict, 0);
@@ -279,8 +284,7 @@ void report_text_brief(const assay_cli_out *out, const assay_report *report) {
         else
             fprintf(out->stream, "%8s %-8s", "-", "");
         fprintf(out->stream, " %s/%s%s\n", report->c.op->name, part.rows->variant, words);
-        if (part.verdict != ASSAY_PASS)
-            put_problems(out, part.rows, part.n_rows);
+        put_problems(out, &part);
     }
 }
 

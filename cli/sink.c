@@ -71,7 +71,7 @@ assay_status sink_open(cli_sink *sink, const char *path) {
 
 assay_status sink_commit(cli_sink *sink) {
     assay_status status = ASSAY_OK;
-    errno = 0;
+    errno = EIO; /* for a stream that failed earlier and took its reason with it */
     if (fflush(sink->stream) != 0 || ferror(sink->stream)) {
         status = cannot_write(sink);
         sink_discard(sink);

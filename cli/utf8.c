@@ -43,7 +43,7 @@ void utf8_put(FILE *to, uint32_t code) {
         return;
     }
     const int more = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3; /* bytes after the first */
-    putc((int)((0xF00u >> more & 0xFFu) | code >> (6 * more)), to);
+    putc((int)((0xFF00u >> (more + 1) & 0xFFu) | code >> (6 * more)), to);
     for (int i = more - 1; i >= 0; --i)
         putc((int)(0x80u | (code >> (6 * i) & 0x3Fu)), to);
 }

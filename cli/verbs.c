@@ -56,8 +56,8 @@ const cli_verb cli_verbs[CLI_VERBS] = {
      .synopsis = "generate|verify|list [OP...] [key=value...]",
      .summary = "writes and checks golden files",
      .subverbs = golden_subverbs,
-     .flags = GENERAL | BIT(FLAG_SET) | BIT(FLAG_SEED) | BIT(FLAG_FILE) | BIT(FLAG_QUIET) |
-              BIT(FLAG_VERBOSE),
+     .flags = GENERAL | BIT(FLAG_SET) | BIT(FLAG_SEED) | BIT(FLAG_FILE) | BIT(FLAG_DEVICE) |
+              BIT(FLAG_QUIET) | BIT(FLAG_VERBOSE),
      .run = assay_cli_golden},
     {.name = "help",
      .synopsis = "[VERB]",

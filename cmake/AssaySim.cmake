@@ -12,11 +12,15 @@ function(assay_sim_sources target name file)
   target_sources(${target} PRIVATE ${wrapper})
   # CUDA's own pragmas, and loops that could not be unrolled, are nothing to warn about.
   set(options -Wno-unknown-pragmas $<$<CXX_COMPILER_ID:Clang>:-Wno-pass-failed>)
+  if(ASSAY_SANITIZE) # without this gcc leaves variables in named sections unguarded
+    list(APPEND options $<$<CXX_COMPILER_ID:GNU>:-fsanitize-sections=.assay.shared.*>)
+  endif()
   if(ASSAY_RACE)
-    # The compiler reports every access to race.c; ThreadSanitizer's own runtime is not linked.
-    list(APPEND options -fsanitize=thread -g
+    # The compiler reports every access to race_access.c; ThreadSanitizer's own runtime is not
+    # linked. DWARF 4: addr2line 2.40 takes the wrong file for some lines of version 5.
+    list(APPEND options -fsanitize=thread -gdwarf-4
          $<$<CXX_COMPILER_ID:GNU>:--param=tsan-instrument-func-entry-exit=0>
-         "$<$<CXX_COMPILER_ID:Clang>:SHELL:-mllvm -tsan-instrument-func-entry-exit=0>")
+         "$<$<CXX_COMPILER_ID:Clang>:-mllvm;-tsan-instrument-func-entry-exit=0>")
   endif()
   set_property(SOURCE ${wrapper} TARGET_DIRECTORY ${target} APPEND PROPERTY COMPILE_OPTIONS
                ${options})

@@ -26,7 +26,7 @@
  *
  * `.device` is ASSAY_DEVICE_NAME.
  */
-#define ASSAY_VARIANT(op, name) ASSAY_VARIANT_FOR(op, name, ASSAY_DEVICE)
+#define ASSAY_VARIANT(op, name)             ASSAY_VARIANT_FOR(op, name, ASSAY_DEVICE)
 #define ASSAY_VARIANT_FOR(op, name, device) ASSAY_VARIANT_SYMBOL(op, name, device)
 #define ASSAY_VARIANT_SYMBOL(op, name, device)                                                     \
     extern "C" const assay_variant assay_variant_##op##_##name##_##device;                         \

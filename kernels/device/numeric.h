@@ -5,12 +5,8 @@
 #include "kernels/device/kernel.h"
 
 /* Accumulator of a storage type: fp32 for everything narrower than fp64. */
-template <typename T> struct accumulator {
-    typedef float type;
-};
-template <> struct accumulator<double> {
-    typedef double type;
-};
+template <typename T> struct accumulator { typedef float type; };
+template <> struct accumulator<double> { typedef double type; };
 template <typename T> using acc_t = typename accumulator<T>::type;
 
 static __device__ __forceinline__ float widen(float v) {

@@ -68,7 +68,7 @@ static assay_status walk_backward(const assay_call *call, const walk &w, Steps &
     state<const T> cotangent = state_of<const T>(cotangent_of(call));
     for (int32_t i = last; i >= 0 && status == ASSAY_OK; --i) {
         const state<T> out =
-            i == 0 ? state_of<T>(&call->out[0]) : walk_state<T>(call, w, last + i % 2);
+            i == 0 ? state_of<T>(&call->out[0]) : walk_state<T>(call, w, last + (last - i) % 2);
         status = steps.backward(i, input(i), cotangent, out);
         cotangent = read_only(out);
     }

@@ -15,18 +15,28 @@ void sim_poison(void *memory, size_t bytes, bool on) {
         __asan_unpoison_memory_region(memory, bytes);
 }
 
-/* One line before AddressSanitizer's own report, which knows the source line but no thread. */
-__attribute__((weak)) void __asan_on_error(void);
-void __asan_on_error(void) {
+/* One line beside a sanitizer's own report, which knows the source line but no thread. */
+static void say_who_runs(void) {
     char where[SIM_POSITION];
     if (sim_now.kernel && sim_now.thread >= 0)
-        fprintf(stderr, "assay: memory error in %s: %s\n", sim_now.kernel,
+        fprintf(stderr, "assay: error in %s: %s\n", sim_now.kernel,
                 sim_block_thread_text(sim_now.block, sim_now.thread, where));
+}
+
+/* AddressSanitizer and UndefinedBehaviorSanitizer call these. */
+void __asan_on_error(void);
+void __asan_on_error(void) {
+    say_who_runs();
+}
+
+void __ubsan_on_report(void);
+void __ubsan_on_report(void) {
+    say_who_runs();
 }
 
 /* Exit code 3: the harness or the kernel broke. Fake stacks would outlive the fibers that a
  * defect abandons. */
-__attribute__((weak)) const char *__asan_default_options(void);
+const char *__asan_default_options(void);
 const char *__asan_default_options(void) {
     return "exitcode=3:detect_stack_use_after_return=0";
 }

@@ -3,6 +3,7 @@
 #include "kernels/sim/asan.h"
 #include "kernels/sim/schedule.h"
 #include "kernels/sim/sim.h"
+#include "kernels/sim/trace.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,7 +51,13 @@ static assay_status sim_alloc(size_t bytes, void **memory) {
                           bytes);
     }
     sim_fill(*memory, bytes);
+    trace_alloc(*memory, bytes);
     return ASSAY_OK;
+}
+
+static void sim_release(void *memory) {
+    trace_release(memory);
+    free(memory);
 }
 
 static assay_status sim_copy(void *to, const void *from, size_t bytes) {
@@ -64,7 +71,7 @@ const assay_device *assay_sim_device(void) {
         .name = "sim",
         .probe = sim_probe,
         .alloc = sim_alloc,
-        .release = free,
+        .release = sim_release,
         .upload = sim_copy,
         .download = sim_copy,
         .guard = sim_poison,

@@ -54,6 +54,10 @@ bool sim_defect_again(const char *kind);
 
 #if defined(ASSAY_RACE)
 
+/* Memory of the device is allocated; is about to be released (NULL: nothing is). */
+void trace_alloc(void *memory, size_t bytes);
+void trace_release(void *memory);
+
 /* A launch of `kernel` starts, ends. Every block of it comes between, one at a time. */
 void trace_launch_begin(const char *kernel);
 void trace_launch_end(void);
@@ -78,6 +82,13 @@ void trace_atomic(const volatile void *address, size_t bytes, const char *file, 
 
 #else
 
+static inline void trace_alloc(void *memory, size_t bytes) {
+    (void)memory;
+    (void)bytes;
+}
+static inline void trace_release(void *memory) {
+    (void)memory;
+}
 static inline void trace_launch_begin(const char *kernel) {
     (void)kernel;
 }

@@ -2,8 +2,11 @@
  * Warp collectives: the lanes named in a mask meet, then each gets its result. Lanes of one warp
  * may be in several meetings at once, with masks that do not overlap.
  *
- * A mask that names the wrong lanes is found at once. Lanes that come with different masks, or to
- * different collectives, wait for each other in vain; that shows when no thread can run.
+ * A meeting is complete when all lanes of its mask have come that have not exited (CUDA C
+ * Programming Guide, "all non-exited threads named in mask must execute the same intrinsic with the
+ * same mask"); a lane beyond the block's last thread counts as exited. A caller outside its own
+ * mask is found at once. Lanes that come with different masks, or to different collectives, wait
+ * for each other in vain; that shows when no thread can run.
  */
 #include "kernels/sim/block.h"
 #include "kernels/sim/defect.h"
@@ -60,25 +63,13 @@ static int32_t first_lane(uint32_t lanes) {
     return __builtin_ctz(lanes);
 }
 
-SIM_REPORT static void report_mask(int32_t thread, const meeting *m, const sim_place *place,
-                                   const char *reason, int32_t lane) {
+SIM_REPORT static void report_mask(const meeting *m, const sim_place *place) {
     char where[SIM_POSITION];
-    sim_defect(
-        "wrong mask", place->file, place->line, "%s calls %s with mask 0x%08x, but lane %d %s",
-        sim_block_thread_text(sim_now.block, thread, where), names[m->kind], m->mask, lane, reason);
+    sim_defect("wrong mask", place->file, place->line,
+               "%s calls %s with mask 0x%08x, without lane %d",
+               sim_block_thread_text(sim_now.block, sim_now.thread, where), names[m->kind], m->mask,
+               sim_now.thread % SIM_WARP);
     sim_abandon();
-}
-
-static void check_mask(const meeting *m, int32_t warp, int32_t lane, const sim_place *place) {
-    if ((m->mask >> lane & 1u) == 0)
-        report_mask(sim_now.thread, m, place, "is the caller and not in it", lane);
-    uint32_t missing = m->mask & ~sim_live_lanes(warp);
-    if (missing != 0) {
-        int32_t absent = first_lane(missing);
-        report_mask(sim_now.thread, m, place,
-                    sim_lane_exists(warp, absent) ? "has exited" : "does not exist in this block",
-                    absent);
-    }
 }
 
 /* The lane whose value `lane` reads (PTX ISA, shfl.sync): beyond its segment it reads its own. */
@@ -96,21 +87,27 @@ static int32_t source_lane(sim_collective kind, int32_t lane, uint32_t operand, 
     }
 }
 
+static const char *absence(int32_t warp, int32_t lane, const meeting *m) {
+    if ((m->mask >> lane & 1u) == 0)
+        return "is not in the mask";
+    return sim_lane_exists(warp, lane) ? "has exited" : "does not exist in this block";
+}
+
 SIM_REPORT static void report_lane(int32_t warp, int32_t reader, int32_t source, const meeting *m) {
     char where[SIM_POSITION];
     const sim_place *place = &warps[warp].place[reader];
     sim_defect("wrong lane", place->file, place->line,
-               "%s reads lane %d, which is not in the mask 0x%08x of %s",
+               "%s reads lane %d, which %s (%s, mask 0x%08x)",
                sim_block_thread_text(sim_now.block, warp * SIM_WARP + reader, where), source,
-               m->mask, names[m->kind]);
+               absence(warp, source, m), names[m->kind], m->mask);
     sim_abandon();
 }
 
 static void shuffle(sim_warp *w, int32_t warp, const meeting *m) {
-    for (uint32_t rest = m->mask; rest != 0; rest &= rest - 1) {
+    for (uint32_t rest = m->arrived; rest != 0; rest &= rest - 1) {
         int32_t lane = first_lane(rest);
         int32_t source = source_lane(m->kind, lane, w->lane[lane], w->width[lane]);
-        if ((m->mask >> source & 1u) == 0)
+        if ((m->arrived >> source & 1u) == 0)
             report_lane(warp, lane, source, m);
         w->result[lane] = w->value[source];
     }
@@ -146,7 +143,7 @@ static uint32_t combine(sim_collective kind, uint32_t a, uint32_t b) {
 }
 
 static uint32_t reduce(const sim_warp *w, const meeting *m) {
-    uint32_t rest = m->mask, sum = (uint32_t)w->value[first_lane(rest)];
+    uint32_t rest = m->arrived, sum = (uint32_t)w->value[first_lane(rest)];
     for (rest &= rest - 1; rest != 0; rest &= rest - 1)
         sum = combine(m->kind, sum, (uint32_t)w->value[first_lane(rest)]);
     return sum;
@@ -160,7 +157,7 @@ static void set_results(sim_warp *w, uint32_t lanes, uint64_t result) {
 static void compute(sim_warp *w, int32_t warp, const meeting *m) {
     switch (m->kind) {
     case SIM_SYNCWARP:
-        trace_syncwarp(warp, m->mask);
+        trace_syncwarp(warp, m->arrived);
         break;
     case SIM_SHUFFLE:
     case SIM_SHUFFLE_UP:
@@ -169,23 +166,23 @@ static void compute(sim_warp *w, int32_t warp, const meeting *m) {
         shuffle(w, warp, m);
         break;
     case SIM_BALLOT:
-        set_results(w, m->mask, m->mask & ~lanes_with(w, m->mask, 0));
+        set_results(w, m->arrived, m->arrived & ~lanes_with(w, m->arrived, 0));
         break;
     case SIM_ANY:
-        set_results(w, m->mask, (m->mask & ~lanes_with(w, m->mask, 0)) != 0);
+        set_results(w, m->arrived, (m->arrived & ~lanes_with(w, m->arrived, 0)) != 0);
         break;
     case SIM_ALL:
-        set_results(w, m->mask, lanes_with(w, m->mask, 0) == 0);
+        set_results(w, m->arrived, lanes_with(w, m->arrived, 0) == 0);
         break;
     case SIM_MATCH_ANY:
-        for (uint32_t rest = m->mask; rest != 0; rest &= rest - 1) {
+        for (uint32_t rest = m->arrived; rest != 0; rest &= rest - 1) {
             int32_t lane = first_lane(rest);
-            w->result[lane] = lanes_with(w, m->mask, w->value[lane]);
+            w->result[lane] = lanes_with(w, m->arrived, w->value[lane]);
         }
         break;
     case SIM_MATCH_ALL: {
-        bool all = lanes_with(w, m->mask, w->value[first_lane(m->mask)]) == m->mask;
-        set_results(w, m->mask, all ? m->mask : 0);
+        bool all = lanes_with(w, m->arrived, w->value[first_lane(m->arrived)]) == m->arrived;
+        set_results(w, m->arrived, all ? m->arrived : 0);
         break;
     }
     case SIM_REDUCE_ADD:
@@ -196,7 +193,7 @@ static void compute(sim_warp *w, int32_t warp, const meeting *m) {
     case SIM_REDUCE_AND:
     case SIM_REDUCE_OR:
     case SIM_REDUCE_XOR:
-        set_results(w, m->mask, reduce(w, m));
+        set_results(w, m->arrived, reduce(w, m));
         break;
     }
 }
@@ -222,28 +219,35 @@ SIM_REPORT static void report_width(sim_collective kind, int width, const sim_pl
     sim_abandon();
 }
 
+/* Ends the meeting if everyone has come who will: its lanes have their results and can go on. */
+static bool settle(sim_warp *w, int32_t warp, meeting *m) {
+    if (m->arrived != (m->mask & sim_live_lanes(warp)))
+        return false;
+    const uint32_t lanes = m->arrived;
+    compute(w, warp, m);
+    *m = w->open[--w->n_open];
+    sim_progress();
+    sim_wake(warp, lanes);
+    return true;
+}
+
 uint64_t sim_meet(sim_collective kind, uint32_t mask, uint64_t value, uint32_t operand, int width,
                   const char *file, int line) {
     int32_t warp = sim_now.thread / SIM_WARP, lane = sim_now.thread % SIM_WARP;
     sim_warp *w = &warps[warp];
     meeting wanted = {kind, mask, 0};
     w->place[lane] = (sim_place){names[kind], file, line};
-    check_mask(&wanted, warp, lane, &w->place[lane]);
+    if ((mask >> lane & 1u) == 0)
+        report_mask(&wanted, &w->place[lane]);
     if (width <= 0 || width > SIM_WARP || (width & (width - 1)) != 0)
         report_width(kind, width, &w->place[lane]);
     w->value[lane] = value;
     w->lane[lane] = operand;
     w->width[lane] = width;
-    meeting *m = join(w, &wanted, lane);
-    if (m->arrived != m->mask) {
-        sim_wait(names[kind], file, line);
-    } else {
-        compute(w, warp, m);
-        *m = w->open[--w->n_open];
-        sim_progress();
-        sim_wake(warp, mask);
+    if (settle(w, warp, join(w, &wanted, lane)))
         sim_switch();
-    }
+    else
+        sim_wait(names[kind], file, line);
     return w->result[lane];
 }
 
@@ -252,15 +256,11 @@ uint32_t sim_activemask(void) {
 }
 
 void sim_warp_exit(int32_t thread) {
-    int32_t warp = thread / SIM_WARP, lane = thread % SIM_WARP;
-    const sim_warp *w = &warps[warp];
-    for (int32_t i = 0; i < w->n_open; ++i) {
-        const meeting *m = &w->open[i];
-        if (m->mask >> lane & 1u) {
-            int32_t waits = first_lane(m->arrived);
-            report_mask(warp * SIM_WARP + waits, m, &w->place[waits], "has exited", lane);
-        }
-    }
+    const int32_t warp = thread / SIM_WARP;
+    sim_warp *w = &warps[warp];
+    for (int32_t i = w->n_open - 1; i >= 0;
+         --i) /* downwards: the last takes an ended one's place */
+        (void)settle(w, warp, &w->open[i]);
 }
 
 SIM_REPORT static void report_mismatch(int32_t warp, const meeting *m, const meeting *other) {

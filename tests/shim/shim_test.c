@@ -21,8 +21,8 @@ static void must(bool condition, int line, const char *text) {
 }
 
 typedef struct outcome {
-    int status; /* exit status, or 128 + the signal */
-    char output[1 << 16];
+    int status;           /* exit status, or 128 + the signal */
+    char output[1 << 24]; /* --write-ctest lists every test there is */
 } outcome;
 
 static void become(const char *group, const char *setting, const char *const *arguments) {
@@ -41,7 +41,7 @@ static void become(const char *group, const char *setting, const char *const *ar
 
 /* Starts this program with the hidden tests of `group`, `setting` (NAME=VALUE or NULL) and the
  * arguments, up to a NULL. */
-static outcome start(const char *group, const char *setting, const char *const *arguments) {
+static const outcome *start(const char *group, const char *setting, const char *const *arguments) {
     static outcome result;
     int fds[2];
     MUST(pipe(fds) == 0);
@@ -64,16 +64,16 @@ static outcome start(const char *group, const char *setting, const char *const *
     int status = 0;
     MUST(waitpid(child, &status, 0) == child);
     result.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    return result;
+    return &result;
 }
 
 static void expect(const char *group, const char *setting, const char *const *arguments, int status,
                    const char *text) {
-    const outcome o = start(group, setting, arguments);
-    if (o.status != status || strstr(o.output, text) == NULL) {
+    const outcome *o = start(group, setting, arguments);
+    if (o->status != status || strstr(o->output, text) == NULL) {
         (void)fprintf(stderr, "%s %s %s: exit %d, wanted %d with \"%s\"; it printed:\n%s\n", group,
-                      arguments[0], arguments[1] == NULL ? "" : arguments[1], o.status, status,
-                      text, o.output);
+                      arguments[0], arguments[1] == NULL ? "" : arguments[1], o->status, status,
+                      text, o->output);
         abort();
     }
 }
@@ -172,13 +172,13 @@ ASSAY_TEST(shim, expected_death_passes, "unit smoke") {
 }
 
 ASSAY_TEST(shim, ctest_lines, "unit smoke") {
-    const outcome o = start(
+    const outcome *o = start(
         "skips", NULL, ARGS("--write-ctest", "/dev/stdout", "--labels", "race", "--timeout", "7"));
-    MUST(o.status == PASSED);
-    MUST(strstr(o.output, "add_test([==[hidden.one]==] [==[/") != NULL);
-    MUST(strstr(o.output, "]==] --run [==[hidden.one]==])\n") != NULL);
-    MUST(strstr(o.output, "set_tests_properties([==[hidden.one]==] PROPERTIES LABELS "
-                          "[==[unit;race]==] TIMEOUT 7 SKIP_RETURN_CODE 77)\n") != NULL);
+    MUST(o->status == PASSED);
+    MUST(strstr(o->output, "add_test([==[hidden.one]==] [==[/") != NULL);
+    MUST(strstr(o->output, "]==] --run [==[hidden.one]==])\n") != NULL);
+    MUST(strstr(o->output, "set_tests_properties([==[hidden.one]==] PROPERTIES LABELS "
+                           "[==[unit;race]==] TIMEOUT 7 SKIP_RETURN_CODE 77)\n") != NULL);
     expect("skips", NULL, ARGS("--write-ctest", "/nowhere/file"), BROKEN, "/nowhere/file");
     expect("skips", NULL, ARGS("--write-ctest", "/dev/full"), BROKEN, "cannot be written");
 }

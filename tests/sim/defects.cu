@@ -24,10 +24,9 @@ static __global__ void missing_barrier(int broken, int *out) {
     if (!broken || t < 32)
 #line 101
         __syncthreads();
-    int v = s[mirror(t)];
 #line 103
     __syncthreads();
-    out[t] = v;
+    out[t] = s[mirror(t)];
 }
 LAUNCHER(missing_barrier, THREADS)
 
@@ -53,22 +52,22 @@ static __global__ void mask_without_caller(int broken, int *out) {
 }
 LAUNCHER(mask_without_caller, THREADS)
 
-static __global__ void mask_with_absent_lane(int broken, int *out) {
+/* The mask may name lanes that the block does not have; reading one is undefined. */
+static __global__ void reads_absent_lane(int broken, int *out) {
     int t = (int)threadIdx.x;
-    unsigned mask = broken ? 0xffffffffu : 0xfffffu;
 #line 401
-    out[t] = __shfl_xor_sync(mask, t, 1);
+    out[t] = __shfl_xor_sync(0xffffffffu, t, broken ? 16 : 1);
 }
-LAUNCHER(mask_with_absent_lane, 20)
+LAUNCHER(reads_absent_lane, 20)
 
-static __global__ void mask_with_exited_lane(int broken, int *out) {
+static __global__ void reads_exited_lane(int broken, int *out) {
     int t = (int)threadIdx.x;
     if (broken && t == 5)
         return;
 #line 501
     out[t] = __shfl_xor_sync(0xffffffffu, t, 1);
 }
-LAUNCHER(mask_with_exited_lane, THREADS)
+LAUNCHER(reads_exited_lane, THREADS)
 
 static __global__ void mismatched_masks(int broken, int *out) {
     int t = (int)threadIdx.x;
@@ -129,7 +128,8 @@ static __global__ void livelock(int broken, int *out) {
     __shared__ int s[THREADS], flag;
     int t = (int)threadIdx.x;
     s[t] = t;
-    flag = 0;
+    if (t == 0)
+        flag = 0;
     __syncthreads();
     if (t == 0)
 #line 1101
@@ -150,7 +150,7 @@ static __global__ void trap(int broken, int *out) {
 }
 LAUNCHER(trap, THREADS)
 
-/* With broken = 2 the write of the partner's cell is what is missing. */
+/* Thread 11 does not write its cell. */
 static __global__ void uninitialised_shared(int broken, float *out) {
     __shared__ float s[THREADS];
     int t = (int)threadIdx.x;
@@ -188,10 +188,11 @@ extern "C" assay_status sim_store_global(int i, int *out) {
 static __global__ void store_static(int i, int *out) {
     __shared__ int before[THREADS], s[THREADS], after[THREADS];
     int t = (int)threadIdx.x;
+    int *cells = s; /* so that no bounds are known to UndefinedBehaviorSanitizer */
     before[t] = after[t] = s[t] = 0;
     __syncthreads();
     if (t == THREADS - 1)
-        s[i] = i;
+        cells[i] = i;
     __syncthreads();
     out[t] = before[t] + s[t] + after[t];
 }
@@ -214,7 +215,7 @@ extern "C" assay_status sim_store_dynamic(int i, int *out) {
 }
 
 static __global__ void configured(int *out) {
-    out[0] = 1;
+    atomicExch(out, 1);
 }
 extern "C" assay_status sim_configured(const unsigned grid[3], const unsigned block[3],
                                        size_t shared_bytes, int *out) {

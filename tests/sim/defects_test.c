@@ -38,12 +38,16 @@ static const defect_class classes[] = {
      "here, thread ("},
     {"caller not in its mask", sim_defect_mask_without_caller, partner, THREADS,
      "defects.cu:301: wrong mask in mask_without_caller: block (0,0,0) thread (35,0,0) calls "
-     "__shfl_xor_sync with mask 0xfffffff7, but lane 3 is the caller and not in it",
+     "__shfl_xor_sync with mask 0xfffffff7, without lane 3",
      NULL},
-    {"absent lane in the mask", sim_defect_mask_with_absent_lane, partner, 20,
-     "defects.cu:401: wrong mask in mask_with_absent_lane: block (0,0,0) thread (", NULL},
-    {"exited lane in the mask", sim_defect_mask_with_exited_lane, partner, THREADS,
-     "defects.cu:501: wrong mask in mask_with_exited_lane: block (0,0,0) thread (", NULL},
+    {"reads an absent lane", sim_defect_reads_absent_lane, partner, 20,
+     "defects.cu:401: wrong lane in reads_absent_lane: block (0,0,0) thread (4,0,0) reads lane 20, "
+     "which does not exist in this block (__shfl_xor_sync, mask 0xffffffff)",
+     NULL},
+    {"reads an exited lane", sim_defect_reads_exited_lane, partner, THREADS,
+     "defects.cu:501: wrong lane in reads_exited_lane: block (0,0,0) thread (4,0,0) reads lane 5, "
+     "which has exited (__shfl_xor_sync, mask 0xffffffff)",
+     NULL},
     {"mismatched masks", sim_defect_mismatched_masks, partner, THREADS,
      "defects.cu:601: mismatched masks in mismatched_masks: block (0,0,0) thread (",
      "defects.cu:602: mismatched masks in mismatched_masks: block (0,0,0) thread ("},
@@ -52,7 +56,7 @@ static const defect_class classes[] = {
      "defects.cu:702: mismatched collectives in mismatched_collectives: block (0,0,0) thread ("},
     {"wrong lane", sim_defect_wrong_lane, partner, THREADS,
      "defects.cu:801: wrong lane in wrong_lane: block (0,0,0) thread (3,0,0) reads lane 20, which "
-     "is not in the mask 0x0000ffff of __shfl_sync",
+     "is not in the mask (__shfl_sync, mask 0x0000ffff)",
      NULL},
     {"wrong width", sim_defect_wrong_width, partner, THREADS,
      "defects.cu:901: wrong width in wrong_width: block (0,0,0) thread (", NULL},
@@ -126,7 +130,12 @@ ASSAY_TEST(sim, finish_reports_the_first_defect_once, "unit sim") {
 
 static void check_nan(assay_status (*launch)(int broken, float *out)) {
     float out[THREADS];
+#if defined(ASSAY_RACE) /* the recorder knows of the missing write, too, and the launch goes on */
+    CHECK_FAILS(launch(1, out), ASSAY_ERR_KERNEL, "uninitialised shared memory");
+    (void)!assay_sim_device()->finish();
+#else
     REQUIRE_OK(launch(1, out));
+#endif
     for (int t = 0; t < THREADS; ++t)
         CHECK_MSG(t == mirrored(11) ? isnan(out[t]) : out[t] == (float)mirrored(t),
                   "thread %d left %g", t, (double)out[t]);
@@ -224,7 +233,7 @@ static void run_store(void *context) {
 static void dies(assay_status (*launch)(int i, int *out), int i, const char *kernel) {
     char regex[160];
     snprintf(regex, sizeof regex,
-             "memory error in %s: block \\(0,0,0\\) thread \\(63,0,0\\)(.|\n)*defects.cu", kernel);
+             "error in %s: block \\(0,0,0\\) thread \\(63,0,0\\)(.|\n)*defects.cu", kernel);
     store s = {launch, i};
     assay_test_expect_death(__FILE__, __LINE__, run_store, &s, regex);
 }
@@ -247,8 +256,7 @@ static void read_guarded(void *context) {
 ASSAY_TEST(sim, guarded_memory_traps, "unit sim") {
     void *memory = NULL;
     REQUIRE_OK(assay_sim_device()->alloc(THREADS * sizeof(int), &memory));
-    assay_test_expect_death(__FILE__, __LINE__, read_guarded, memory,
-                            "memory error in store_global");
+    assay_test_expect_death(__FILE__, __LINE__, read_guarded, memory, "error in store_global");
     assay_sim_device()->release(memory);
 }
 

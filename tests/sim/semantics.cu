@@ -204,10 +204,10 @@ extern "C" assay_status sim_converts(int a, int b, int *c, double out[3]) {
 static __global__ void locked(int *lock, int *sum) {
     while (atomicCAS(lock, 0, 1) != 0)
         __nanosleep(20);
-    int before = *sum;
+    int before = atomicAdd(sum, 0);
     __syncwarp(1u << threadIdx.x % 32); /* a switch while the lock is held */
     __nanosleep(1);
-    *sum = before + 1;
+    atomicExch(sum, before + 1);
     atomicExch(lock, 0);
 }
 extern "C" assay_status sim_locked(int *lock, int *sum) {

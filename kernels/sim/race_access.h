@@ -1,0 +1,11 @@
+/* The way into the race recorder. */
+#ifndef ASSAY_SIM_RACE_ACCESS_H
+#define ASSAY_SIM_RACE_ACCESS_H
+
+#include "kernels/sim/race.h"
+
+/* The current thread accesses memory, if one runs; memory that nothing watches is ignored. `place`:
+ * a return address, or what sim_race_place made. */
+void sim_race_access(const volatile void *address, size_t bytes, sim_access kind, uint64_t place);
+
+#endif

@@ -1,0 +1,172 @@
+#!/usr/bin/env bash
+# The command from outside: exit codes, one-line errors, reports that others can read.
+# Usage: cli_test.sh PATH-OF-ASSAY
+set -uo pipefail
+assay=$(realpath "$1")
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder" || exit 1
+export NO_COLOR=1
+
+failures=0 checks=0
+fault() {
+    failures=$((failures + 1))
+    printf 'FAILED: %s\n' "$*"
+    [ -s out ] && head -5 out | sed 's/^/  stdout: /'
+    [ -s err ] && head -5 err | sed 's/^/  stderr: /'
+}
+
+# run CODE WORDS...: standard output lands in out, standard error in err.
+run() {
+    local want=$1 got
+    shift
+    checks=$((checks + 1))
+    "$assay" "$@" >out 2>err </dev/null
+    got=$?
+    [ $got -eq "$want" ] || fault "assay $*: exit $got, not $want"
+}
+says() { grep -qF -- "$2" "$1" || fault "$1 does not say: $2"; }
+# A refusal: the exit code, one line on standard error that says so, nothing on standard output.
+refuses() { # CODE TEXT WORDS...
+    run "$1" "${@:3}"
+    says err "$2"
+    [ "$(wc -l <err)" -eq 1 ] || fault "assay ${*:3}: $(wc -l <err) lines of error, not 1"
+    [ ! -s out ] || fault "assay ${*:3}: wrote to standard output"
+}
+have_python() { command -v python3 >/dev/null 2>&1; }
+
+sum=(weighted_sum/v1 n=3x4 d=5 dtype=f32 --device sim)
+
+# ---- help ----
+run 0 --help && says out "usage: assay VERB" && says out "  check "
+run 0 check --help && says out "--junit FILE"
+run 0 help golden && says out "generate|verify|list"
+run 0 --version && says out "assay "
+
+# ---- usage ----
+refuses 2 'no verb'
+refuses 2 'unknown verb "chekc"; the nearest is check' chekc
+refuses 2 'unknown operator "kroneker"; the nearest is kronecker' check kroneker
+refuses 2 'unknown variant of kronecker: "v99"' check kronecker/v99
+refuses 2 'unknown flag "--jsn"; the nearest is --json' check --jsn x
+refuses 2 'unknown set "smok"; the nearest is smoke' check --set smok
+refuses 2 '"zz"' check kronecker b=1 f=2 zz=3
+refuses 2 'f="0x4"' check kronecker b=1 f=0x4
+refuses 2 'q has 1 extents and f has 2' check kronecker b=3 f=3x4 q=2
+refuses 2 'b=3 belongs to no operator' check b=3
+refuses 2 '--json needs a value' check --json
+refuses 2 'two reports would go to' check --json - --csv -
+refuses 2 'list takes no --quiet' list --quiet
+refuses 2 'gpu' check "${sum[@]:0:4}" --device gpu
+# A word at fault behind many good ones is found before anything runs.
+refuses 2 'd="x"' check weighted_sum n=1 d=1:9:1,x --device sim --json report.json
+[ ! -e report.json ] || fault "a report was left by a command that was refused"
+
+# ---- list ----
+run 0 list && says out kronecker && says out devices && says out "W_k"
+run 0 list kronecker --set smoke
+says out "kronecker b=16 f=32x32 layers=2 dtype=f64 seed=0"
+grep -qv '^kronecker ' out && fault "list --set prints more than cases"
+run 0 list weighted_sum n=1,2 d=3:5:1
+[ "$(wc -l <out)" -eq 6 ] || fault "2 x 3 cases make $(wc -l <out) lines"
+refuses 2 'list takes operators' list kronecker/v1
+run 0 list --random 20 --seed 1 && mv out first
+run 0 list --random 20 --seed 1
+cmp -s out first || fault "the same seed drew other cases"
+
+# ---- check ----
+run 0 check "${sum[@]}" --json report.json --csv report.csv --junit report.xml \
+    --markdown report.md
+says out '||oracle_y||'
+says out 'v1 pass'
+says out '1 passed, 0 failed, 0 mistrusted, 0 errors, 0 skipped; 1 case, 1 variant,'
+grep -q $'\033' out && fault "colour in a file"
+says report.md '| pass | weighted'
+says report.csv 'op,variant,device,case,stage,tensor,verdict,ratio,'
+says report.xml '<testsuites name="assay" tests="1" failures="0" errors="0" skipped="0"'
+says report.json '"verdict": "pass"'
+run 0 check "${sum[@]}" --json -
+says err 'v1 pass'
+if have_python; then
+    python3 - report.json out report.csv report.xml <<'END' >log 2>&1 || fault "reports: $(tail -1 log)"
+import csv, json, sys
+import xml.etree.ElementTree as xml
+for path in sys.argv[1:3]:
+    report = json.load(open(path, encoding="utf-8"))
+    assert report["assay"] and report["environment"]["device"] == "sim"
+    assert [r["tensor"] for r in report["results"]] == ["y", "dx", "dw"], report
+    for r in report["results"]:
+        for key in ("op variant device case stage tensor verdict ratio max_abs rel_l2 norm worst "
+                    "want got bound count wrong why reason repro").split():
+            assert key in r, key
+rows = list(csv.reader(open(sys.argv[3], newline="")))
+assert len(rows) == 4 and len(set(map(len, rows))) == 1
+suites = xml.parse(sys.argv[4]).getroot()
+assert len(suites.findall(".//testcase")) == int(suites.get("tests")) == 1
+END
+fi
+# The lines that reproduce a result are commands: this one comes from the report.
+again=$(sed -n 's/.*"repro": "assay \([^"]*\)".*/\1/p' report.json | head -1)
+# shellcheck disable=SC2086 # words, as a shell would split them
+run 0 $again
+says out 'v1 pass'
+run 0 check "${sum[@]}" --quiet
+grep -q oracle out && fault "--quiet prints norms"
+run 1 check weighted_sum/v1 n=0 d=5 --device sim
+says out mistrusted
+says out '    reproduce: assay check weighted_sum/v1 n=0 d=5 dtype=f32 seed=0 --device sim'
+run 3 check weighted_sum/v1 n=1237 d=1 fill=golden --device sim # in no golden file
+says out '1 error'
+run 0 check weighted_sum/v1 --random 5 --device sim
+says out 'spread over random cases'
+
+# ---- devices ----
+if ! { command -v nvidia-smi && nvidia-smi -L | grep '^GPU'; } >/dev/null 2>&1; then
+    refuses 77 'cuda' check weighted_sum n=3 d=5 --device cuda
+    run 0 check weighted_sum/v1 n=3 d=5 # no device asked for: the simulated one
+    says out 'on sim'
+fi
+
+# ---- files and pipes ----
+refuses 3 'nowhere/report.json: cannot be written' check "${sum[@]}" --json nowhere/report.json
+refuses 3 'Is a directory' check "${sum[@]}" --csv .
+echo old >report.json
+# No file may grow here: the disk is as good as full.
+(
+    ulimit -f 0
+    trap '' XFSZ
+    "$assay" check "${sum[@]}" --json report.json 2>&1
+) | cat >out
+[ "${PIPESTATUS[0]}" -eq 3 ] || fault "a report that cannot be written does not exit 3"
+says out 'report.json: cannot be written: File too large'
+[ "$(cat report.json)" = old ] || fault "a report that could not be written replaced the old one"
+if [ -w /dev/full ]; then
+    "$assay" list >/dev/full 2>err
+    [ $? -eq 3 ] || fault "list into a full disk does not exit 3"
+fi
+left=$(find . -name 'report.*.*')
+[ -z "$left" ] || fault "temporary files are left: $left"
+
+# More lines than a pipe holds, to a reader that has gone: quiet, and exit 3.
+"$assay" list --random 20000 2>err | head -1 >out
+[ "${PIPESTATUS[0]}" -eq 3 ] || fault "a broken pipe does not exit 3"
+[ ! -s err ] || fault "a broken pipe is complained of"
+
+# An interrupted run ends with what it has, and its report is whole.
+"$assay" check weighted_sum/v1 --random 20000 --device sim --json report.json >out 2>err &
+pid=$!
+for _ in $(seq 100); do
+    [ -s out ] && break
+    sleep 0.1
+done
+kill -INT $pid
+wait $pid
+[ $? -eq 130 ] || fault "SIGINT does not exit 130"
+says out 'interrupted after'
+says out ' passed, '
+if have_python; then
+    python3 -m json.tool report.json >/dev/null 2>&1 || fault "an interrupted run left a bad report"
+fi
+
+echo "$checks commands, $failures failures"
+[ $failures -eq 0 ]
