@@ -40,7 +40,7 @@ static void note(verifier *v, assay_verdict verdict) {
 static void print_repro(const verifier *v, const char *who) {
     FILE *to = v->args->out.stream;
     fprintf(to, "; assay golden verify %s", v->op->name);
-    if (who[0] == 'v')
+    if (strcmp(who, "oracle") != 0 && strcmp(who, "generator") != 0)
         fprintf(to, "/%s", who);
     if (v->args->file != NULL)
         fprintf(to, " --file %s", v->args->file);

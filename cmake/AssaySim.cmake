@@ -10,8 +10,10 @@ function(assay_sim_sources target name file)
 #include \"@file@\"
 ")
   target_sources(${target} PRIVATE ${wrapper})
-  # CUDA's own pragmas, and loops that could not be unrolled, are nothing to warn about.
-  set(options -Wno-unknown-pragmas $<$<CXX_COMPILER_ID:Clang>:-Wno-pass-failed>)
+  # CUDA's own pragmas, and loops that could not be unrolled, are nothing to warn about. nvcc lets
+  # a vector type stand for its elements.
+  set(options -Wno-unknown-pragmas -fno-strict-aliasing
+      $<$<CXX_COMPILER_ID:Clang>:-Wno-pass-failed>)
   if(ASSAY_SANITIZE) # without this gcc leaves variables in named sections unguarded
     list(APPEND options $<$<CXX_COMPILER_ID:GNU>:-fsanitize-sections=.assay.shared.*>)
   endif()

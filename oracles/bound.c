@@ -4,7 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const double independence = 4.0; /* the factor on √h·u, see bound.h */
+/* See bound.h: standard deviations, of the sum of rounding errors (√3 to each) and of a walk. */
+static const double independence = 4.0;
+static const double excursion = 4.0;
 
 assay_rounding assay_rounding_of(assay_dtype stored, assay_fill fill) {
     const assay_dtype accumulator = stored == ASSAY_F64 ? ASSAY_F64 : ASSAY_F32;
@@ -14,6 +16,7 @@ assay_rounding assay_rounding_of(assay_dtype stored, assay_fill fill) {
         .tiny = fmax(assay_dtype_denorm_min(accumulator), assay_dtype_denorm_min(stored)),
         .independent =
             fill == ASSAY_FILL_NORMAL || fill == ASSAY_FILL_UNIFORM || fill == ASSAY_FILL_POSITIVE,
+        .zero_mean = fill == ASSAY_FILL_NORMAL || fill == ASSAY_FILL_UNIFORM,
     };
 }
 
@@ -45,11 +48,16 @@ double assay_bound_element(const assay_rounding *r, double factor, double depth,
     return accumulated + stored + depth * r->tiny;
 }
 
-void assay_why_sum(const assay_rounding *r, double depth, const char *magnitude,
-                   char why[ASSAY_WHY]) {
-    const char *rule = statistical(r, depth, r->u) ? "4*sqrt(h)*u" : "gamma_h";
-    snprintf(why, ASSAY_WHY, "h=%.0f roundings in any order: %s*G, G = %s, u = 2^%.0f%s", depth,
-             rule, magnitude, log2(r->u), r->u_out > 0 ? ", then rounded to the stored type" : "");
+const char *assay_why_magnitude(const assay_rounding *r) {
+    return r->zero_mean ? "M = min(sum of |terms|, 4*sqrt(sum of squared terms))"
+                        : "M = sum of |terms|";
+}
+
+void assay_why_sum(const assay_rounding *r, double depth, const char *term, char why[ASSAY_WHY]) {
+    const char *rule = statistical(r, depth, r->u) ? "4*sqrt(h)*u*M" : "gamma_h*M";
+    snprintf(why, ASSAY_WHY, "sum of %s, h=%.0f roundings in any order: %s, %s, u = 2^%.0f%s", term,
+             depth, rule, assay_why_magnitude(r), log2(r->u),
+             r->u_out > 0 ? ", then rounded to the stored type" : "");
 }
 
 assay_status assay_bounds_init(assay_bounds *bounds, int32_t count) {
@@ -71,26 +79,29 @@ void assay_bounds_clear(assay_bounds *bounds) {
     *bounds = (assay_bounds){0};
 }
 
-static assay_status arrays_abs(const assay_arrays *from, assay_arrays *to) {
+static double square(double v) {
+    return v * v;
+}
+
+static assay_status map(const assay_arrays *from, double (*f)(double), assay_arrays *to) {
     assay_status status = assay_arrays_init(to, from->count);
     for (int32_t i = 0; status == ASSAY_OK && i < from->count; ++i) {
         if (!from->data[i])
             continue;
         status = assay_arrays_add(to, i, from->size[i]);
         for (int64_t e = 0; status == ASSAY_OK && e < from->size[i]; ++e)
-            to->data[i][e] = fabs(from->data[i][e]);
+            to->data[i][e] = f(from->data[i][e]);
     }
-    if (status != ASSAY_OK)
-        assay_arrays_clear(to);
     return status;
 }
 
-assay_status assay_magnitudes(const assay_oracle_args *args, assay_oracle oracle,
-                              assay_arrays *result) {
+/* The oracle on f of every input and cotangent. */
+static assay_status run_mapped(const assay_oracle_args *args, double (*f)(double),
+                               assay_oracle oracle, assay_arrays *result) {
     assay_arrays in = {0}, cot = {0};
-    assay_status status = arrays_abs(args->in, &in);
+    assay_status status = map(args->in, f, &in);
     if (status == ASSAY_OK && args->cot)
-        status = arrays_abs(args->cot, &cot);
+        status = map(args->cot, f, &cot);
     if (status == ASSAY_OK) {
         assay_oracle_args twin = *args;
         twin.in = &in;
@@ -100,4 +111,27 @@ assay_status assay_magnitudes(const assay_oracle_args *args, assay_oracle oracle
     assay_arrays_clear(&in);
     assay_arrays_clear(&cot);
     return status;
+}
+
+/* Lowers each magnitude to what a random walk of the same terms reaches. */
+static assay_status lower_to_walk(const assay_oracle_args *args, assay_oracle oracle,
+                                  assay_arrays *result) {
+    assay_arrays squares = {0};
+    assay_status status = assay_arrays_init(&squares, result->count);
+    for (int32_t i = 0; status == ASSAY_OK && i < result->count; ++i)
+        if (result->data[i])
+            status = assay_arrays_add(&squares, i, result->size[i]);
+    if (status == ASSAY_OK)
+        status = run_mapped(args, square, oracle, &squares);
+    for (int32_t i = 0; status == ASSAY_OK && i < result->count; ++i)
+        for (int64_t e = 0; result->data[i] && e < result->size[i]; ++e)
+            result->data[i][e] = fmin(result->data[i][e], excursion * sqrt(squares.data[i][e]));
+    assay_arrays_clear(&squares);
+    return status;
+}
+
+assay_status assay_magnitudes(const assay_oracle_args *args, const assay_rounding *r,
+                              assay_oracle oracle, assay_arrays *result) {
+    const assay_status status = run_mapped(args, fabs, oracle, result);
+    return status == ASSAY_OK && r->zero_mean ? lower_to_walk(args, oracle, result) : status;
 }

@@ -407,16 +407,15 @@ static void bound_chain(const assay_rounding *r, const chain *c, const char *why
         bound[e] =
             assay_bound_element(r, c->phi, c->depth * c->amplification, bound[e], want->data[i][e]);
     snprintf(bounds->why[i], ASSAY_WHY,
-             "%.0f roundings through the stages (%s): %.3g*u*G, G = the same sums over absolute "
-             "values, u = 2^%.0f",
-             c->depth, why, c->phi / r->u, log2(r->u));
+             "%.0f roundings through the stages (%s): %.3g*u*M, %s, u = 2^%.0f", c->depth, why,
+             c->phi / r->u, assay_why_magnitude(r), log2(r->u));
 }
 
 static assay_status forward_bound(const assay_oracle_args *args, const assay_rounding *r,
                                   const assay_arrays *want, assay_bounds *bounds) {
     stage stages[MAX_LAYERS * MAX_FACTORS];
     const int32_t count = stages_of(args->params, stages);
-    const assay_status status = assay_magnitudes(args, forward, &bounds->element);
+    const assay_status status = assay_magnitudes(args, r, forward, &bounds->element);
     if (status != ASSAY_OK)
         return status;
     const chain c = chain_of(args, r, stages, count, -1);
@@ -438,7 +437,7 @@ static assay_status backward_bound(const assay_oracle_args *args, const assay_ro
                                    const assay_arrays *want, assay_bounds *bounds) {
     stage stages[MAX_LAYERS * MAX_FACTORS];
     const int32_t count = stages_of(args->params, stages);
-    const assay_status status = assay_magnitudes(args, backward, &bounds->element);
+    const assay_status status = assay_magnitudes(args, r, backward, &bounds->element);
     if (status != ASSAY_OK)
         return status;
     const chain all = chain_of(args, r, stages, count, -1);
@@ -599,6 +598,8 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "b=4 f=6x50 q=50x6 dtype=f32,f64 fill=positive pad=1 misalign=5 sched=reverse"},
     {ASSAY_CI, "b=300 f=5x7 layers=4 dtype=f64 seed=5"},
     {ASSAY_CI, "b=2 f=40x40x40 dtype=f32"},
+    {ASSAY_CI, "b=1100 f=64x2 dtype=f32"},
+    {ASSAY_CI, "b=100 f=9000x2 q=1x2 dtype=f64"},
     {ASSAY_CI, "b=1 f=40000 q=2 dtype=f64"},
     {ASSAY_CI, "b=1 f=2 q=70000 dtype=f32"},
     {ASSAY_NIGHTLY, "b=32 f=128x128 dtype=f32,f64"},

@@ -122,31 +122,31 @@ static assay_status backward_plain(const assay_oracle_args *args, assay_arrays *
 }
 
 /* Replaces the magnitudes in bounds->element i by the bounds of sums of that depth. */
-static void bound_sums(const assay_rounding *r, double depth, const char *magnitude,
+static void bound_sums(const assay_rounding *r, double depth, const char *term,
                        const assay_arrays *want, int32_t i, assay_bounds *bounds) {
     const double phi = assay_accumulation(r, depth);
     double *bound = bounds->element.data[i];
     for (int64_t e = 0; e < want->size[i]; ++e)
         bound[e] = assay_bound_element(r, phi, depth, bound[e], want->data[i][e]);
-    assay_why_sum(r, depth, magnitude, bounds->why[i]);
+    assay_why_sum(r, depth, term, bounds->why[i]);
 }
 
 static assay_status forward_bound(const assay_oracle_args *args, const assay_rounding *r,
                                   const assay_arrays *want, assay_bounds *bounds) {
     const double d = (double)assay_params_int(args->params, "d");
-    const assay_status status = assay_magnitudes(args, forward, &bounds->element);
+    const assay_status status = assay_magnitudes(args, r, forward, &bounds->element);
     if (status == ASSAY_OK)
-        bound_sums(r, d, "sum_j |x_j w_j|", want, Y, bounds);
+        bound_sums(r, d, "x_j w_j", want, Y, bounds);
     return status;
 }
 
 static assay_status backward_bound(const assay_oracle_args *args, const assay_rounding *r,
                                    const assay_arrays *want, assay_bounds *bounds) {
-    const assay_status status = assay_magnitudes(args, backward, &bounds->element);
+    const assay_status status = assay_magnitudes(args, r, backward, &bounds->element);
     if (status != ASSAY_OK)
         return status;
-    bound_sums(r, 1, "|dy_i w_j|", want, X, bounds);
-    bound_sums(r, (double)rows_of(args->params), "sum_i |dy_i x_ij|", want, W, bounds);
+    bound_sums(r, 1, "one dy_i w_j", want, X, bounds);
+    bound_sums(r, (double)rows_of(args->params), "dy_i x_ij", want, W, bounds);
     return ASSAY_OK;
 }
 

@@ -80,6 +80,7 @@ typedef struct assay_rounding {
     double u_out;     /* unit roundoff of stored results; 0 when they are stored as accumulated */
     double tiny;      /* smallest subnormal of the accumulator and of the stored type, the larger */
     bool independent; /* random data: rounding errors may be taken as independent */
+    bool zero_mean;   /* and its terms have random signs: partial sums are random walks */
 } assay_rounding;
 
 /* Per-element bounds on |kernel - oracle|, with a line for each tensor saying why. */

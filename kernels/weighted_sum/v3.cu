@@ -37,7 +37,10 @@ static __device__ __forceinline__ pack<T> load(const T *from, int64_t left, bool
 template <typename T>
 static __device__ __forceinline__ void store(T *to, const pack<T> &p, int64_t left, bool aligned) {
     if (aligned && left >= pack<T>::size) {
-        *reinterpret_cast<pack<T> *>(to) = p;
+        /* A plain assignment would be merged with the loop below into stores of one element. */
+        float4 bits;
+        memcpy(&bits, &p, sizeof bits);
+        __stcs(reinterpret_cast<float4 *>(to), bits);
         return;
     }
     for (int v = 0; v < pack<T>::size; ++v)

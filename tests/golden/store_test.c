@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define SMALL "kronecker b=3 f=2x3 q=4x1 dtype=f32 seed=5"
@@ -193,6 +194,22 @@ ASSAY_TEST(golden_store, a_folder_that_cannot_be_written_is_one_line, "unit gold
                 ASSAY_ERR_FILE, "/proc/case.h5: cannot write beside it: ");
     CHECK(strchr(assay_error(), '\n') == NULL);
     golden_sample_clear(&sample);
+}
+
+ASSAY_TEST(golden_store, permissions_stay, "unit golden") {
+    golden_folder folder;
+    struct stat info;
+    golden_folder_init(&folder);
+    const mode_t mask = umask(0027);
+    golden_write_text(folder.file, SMALL);
+    umask(mask);
+    REQUIRE(stat(folder.file, &info) == 0);
+    CHECK_MSG((info.st_mode & 0777) == 0640, "mode %o, not 640", (unsigned)info.st_mode);
+    REQUIRE(chmod(folder.file, 0604) == 0);
+    golden_write_text(folder.file, OTHER);
+    REQUIRE(stat(folder.file, &info) == 0);
+    CHECK_MSG((info.st_mode & 0777) == 0604, "mode %o, not 604", (unsigned)info.st_mode);
+    golden_folder_clear(&folder);
 }
 
 /* ---- the files that are there ---- */
