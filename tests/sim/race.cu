@@ -170,6 +170,35 @@ static __global__ void bytes_of_a_word(bool right, int *memory) {
     memory[t] = bytes[t];
 }
 
+/* The writer was the first of the readers. */
+static __global__ void write_after_other_readers(bool right, int *memory) {
+    __shared__ int value;
+    int t = (int)threadIdx.x, copy = 0;
+    if (t == 0)
+        value = 7;
+    __syncthreads();
+    if (t >= 32)
+        return;
+    FIRST(WRITE_AFTER_OTHER_READERS), copy = value;
+    if (right)
+        __syncwarp();
+    else
+        copy = __shfl_sync(0xffffffffu, copy, 0);
+    if (t == 0)
+        SECOND(WRITE_AFTER_OTHER_READERS), value = copy + 1;
+    memory[t] = copy;
+}
+
+/* The writer's block read last. */
+static __global__ void write_after_other_block(bool right, int *memory) {
+    int block = (int)blockIdx.x, copy, cell = right ? block : 0;
+    if (threadIdx.x > 0 || block > 1)
+        return;
+    FIRST(WRITE_AFTER_OTHER_BLOCK), copy = memory[cell];
+    if (block == 1)
+        SECOND(WRITE_AFTER_OTHER_BLOCK), memory[cell] = copy + 1;
+}
+
 typedef void (*kernel_function)(bool right, int *memory);
 
 static const struct {
@@ -191,6 +220,8 @@ static const struct {
     {clear_beside_atomic, 1, 0},
     {vector_copy, 1, 0},
     {bytes_of_a_word, 1, 0},
+    {write_after_other_readers, 1, 0},
+    {write_after_other_block, RACE_BLOCKS, 0},
 };
 
 assay_status race_launch(race_kernel kernel, bool right, int *memory) {

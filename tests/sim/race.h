@@ -29,6 +29,8 @@ typedef enum race_kernel {
     CLEAR_BESIDE_ATOMIC,
     VECTOR_COPY,
     BYTES_OF_A_WORD,
+    WRITE_AFTER_OTHER_READERS,
+    WRITE_AFTER_OTHER_BLOCK,
     RACE_KERNELS,
 } race_kernel;
 

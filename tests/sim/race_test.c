@@ -25,6 +25,8 @@ static const char *const names[RACE_KERNELS] = {
     [CLEAR_BESIDE_ATOMIC] = "clear_beside_atomic",
     [VECTOR_COPY] = "vector_copy",
     [BYTES_OF_A_WORD] = "bytes_of_a_word",
+    [WRITE_AFTER_OTHER_READERS] = "write_after_other_readers",
+    [WRITE_AFTER_OTHER_BLOCK] = "write_after_other_block",
 };
 
 static void launch(race_kernel kernel, bool right, assay_schedule schedule, assay_status *status) {
