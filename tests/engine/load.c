@@ -8,17 +8,13 @@ assay_status assay_problem_load(assay_problem *p, const assay_case *c) {
         return assay_problem_init(p, c);
     char path[PATH_SIZE];
     assay_golden golden;
-    /* A golden file holds data, not layouts and schedules: those are the asker's. */
-    assay_case stored = *c;
-    stored.pad = stored.misalign = 0;
-    stored.schedule = ASSAY_SCHEDULE_IN_ORDER;
     assay_status status = assay_golden_path(c->op, path, sizeof path);
     if (status == ASSAY_OK)
-        status = assay_golden_read(path, &stored, &golden);
+        status = assay_golden_read(path, c, &golden);
     if (status != ASSAY_OK)
         return status;
     *p = golden.problem;
-    p->c = *c;
+    p->c = *c; /* a golden file holds data; layout and schedule are the asker's */
     golden.problem = (assay_problem){0};
     assay_golden_clear(&golden);
     return ASSAY_OK;

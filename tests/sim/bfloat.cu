@@ -74,6 +74,7 @@ static void check_format(const format &f) {
     CHECK(f.narrow(NAN) == 0x7fff);
     CHECK(f.narrow(-NAN) == 0x7fff);
     CHECK(f.narrow_double((double)NAN) == 0x7fff);
+    check_rounds(f, 70000.0); /* beyond f16, finite in bf16 */
     check_rounds(f, 1e300);
     check_rounds(f, -1e300);
     check_rounds(f, 1e-300);

@@ -197,6 +197,7 @@ static __global__ void write_after_other_block(bool right, int *memory) {
     FIRST(WRITE_AFTER_OTHER_BLOCK), copy = memory[cell];
     if (block == 1)
         SECOND(WRITE_AFTER_OTHER_BLOCK), memory[cell] = copy + 1;
+    memory[RACE_THREADS + block] = copy;
 }
 
 typedef void (*kernel_function)(bool right, int *memory);

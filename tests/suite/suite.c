@@ -5,12 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Builds that instrument the simulated device have nothing to say of a GPU. */
-#ifdef ASSAY_INSTRUMENTED
-static const char *const devices[] = {"sim"};
-#else
-static const char *const devices[] = {"sim", "cuda"};
+static const char *const devices[] = {"sim",
+#ifdef ASSAY_GPU_TESTS /* the build has the CUDA module */
+                                      "cuda"
 #endif
+};
 
 /* A broken case list must not pass for a short one. */
 static void must(assay_status status) {
@@ -26,24 +25,28 @@ static const assay_device *simulated_device(void) {
     return device;
 }
 
+void suite_visit_variants(const assay_case *c, assay_set set, void (*add)(const suite_item *item)) {
+    const assay_device *sim = simulated_device(); /* has every variant that there is */
+    suite_item item = {.c = *c, .set = set};
+    for (int32_t i = 0; i < sim->n_variants; ++i) {
+        if (strcmp(sim->variants[i]->op, c->op->name) != 0)
+            continue;
+        snprintf(item.variant, sizeof item.variant, "%s", sim->variants[i]->name);
+        for (size_t d = 0; d < sizeof devices / sizeof *devices; ++d) {
+            item.device = devices[d];
+            add(&item);
+        }
+    }
+}
+
 typedef struct visit {
-    suite_item item;
+    assay_set set;
     void (*add)(const suite_item *item);
 } visit;
 
 static assay_status visit_case(const assay_case *c, void *context) {
-    visit *v = context;
-    const assay_device *sim = simulated_device(); /* has every variant that there is */
-    v->item.c = *c;
-    for (int32_t i = 0; i < sim->n_variants; ++i) {
-        if (strcmp(sim->variants[i]->op, c->op->name) != 0)
-            continue;
-        snprintf(v->item.variant, sizeof v->item.variant, "%s", sim->variants[i]->name);
-        for (size_t d = 0; d < sizeof devices / sizeof *devices; ++d) {
-            v->item.device = devices[d];
-            v->add(&v->item);
-        }
-    }
+    const visit *v = context;
+    suite_visit_variants(c, v->set, v->add);
     return ASSAY_OK;
 }
 
@@ -54,10 +57,24 @@ void suite_visit(assay_set from, assay_set to, void (*add)(const suite_item *ite
         for (int32_t g = 0; g < op->n_cases; ++g) {
             if (op->cases[g].set < from || op->cases[g].set > to)
                 continue;
-            v.item.set = op->cases[g].set;
+            v.set = op->cases[g].set;
             must(assay_op_visit_group(op, &op->cases[g], visit_case, &v));
         }
     }
+}
+
+suite_item *suite_keep(const suite_item *item) {
+    /* A list, so that a leak checker sees that the items are not lost. */
+    static struct kept {
+        suite_item item;
+        struct kept *before;
+    } * last;
+    struct kept *kept = malloc(sizeof *kept);
+    if (!kept)
+        must(assay_fail(ASSAY_ERR_MEMORY, "out of memory for the list of tests"));
+    *kept = (struct kept){.item = *item, .before = last};
+    last = kept;
+    return &kept->item;
 }
 
 void suite_register(const char *suite, const char *prefix, const char *labels,
@@ -70,11 +87,7 @@ void suite_register(const char *suite, const char *prefix, const char *labels,
     snprintf(all, sizeof all, "%s %s %s%s", labels, item->c.op->name,
              strcmp(item->device, "sim") == 0 ? "sim" : "gpu",
              item->set == ASSAY_SMOKE ? " smoke" : "");
-    suite_item *kept = malloc(sizeof *kept); /* lives as long as the program */
-    if (!kept)
-        must(assay_fail(ASSAY_ERR_MEMORY, "out of memory for the list of tests"));
-    *kept = *item;
-    assay_test_register(suite, name, all, run, kept);
+    assay_test_register(suite, name, all, run, suite_keep(item));
 }
 
 const assay_device *suite_device(const suite_item *item) {

@@ -15,10 +15,16 @@ typedef struct suite_item {
     const assay_relation *relation; /* property tests only */
 } suite_item;
 
-/* Calls `add` for every case of exactly the sets from..to (smoke < ci < nightly < edge), every
- * variant in ops.def and every device. Tests for cuda exist on every machine: they skip themselves
- * with a reason where there is no GPU. */
+/* Calls `add` for every case of the sets from..to (smoke < ci < nightly < edge), every variant and
+ * every device that this build has. Tests for cuda skip themselves, with a reason, where there is
+ * no GPU. */
 void suite_visit(assay_set from, assay_set to, void (*add)(const suite_item *item));
+
+/* The same for one case. */
+void suite_visit_variants(const assay_case *c, assay_set set, void (*add)(const suite_item *item));
+
+/* A copy that lives as long as the program: what a registered test may refer to. */
+suite_item *suite_keep(const suite_item *item);
 
 /* A test named "<op>/<variant> <words> on <device>", preceded by `prefix` if there is one, with
  * `labels` and those that follow from the item: the operator, smoke, sim or gpu. */
