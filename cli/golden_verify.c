@@ -136,13 +136,23 @@ static assay_status check_opinions(verifier *v, const golden_check *check) {
     if (status == ASSAY_OK && v->lines == before)
         return assay_fail(ASSAY_ERR_FILE, "%s: %s: holds no answers to compare; make it anew",
                           v->path, v->text);
-    for (int32_t i = 0; status == ASSAY_OK && i < v->device->n_variants; ++i) {
+    if (status == ASSAY_OK)
+        status = golden_check_variants(check, visit_line, v);
+    finish_group(v);
+    return status;
+}
+
+enum { MAX_VARIANTS = 64 };
+
+/* The names of the variants to run. */
+static int32_t wanted_variants(const verifier *v, const char *names[MAX_VARIANTS]) {
+    int32_t n = 0;
+    for (int32_t i = 0; i < v->device->n_variants && n < MAX_VARIANTS; ++i) {
         const assay_variant *variant = v->device->variants[i];
         if (strcmp(variant->op, v->op->name) == 0 && wants_variant(v, variant->name))
-            status = golden_check_variant(check, variant, v->device, visit_line, v);
-        finish_group(v);
+            names[n++] = variant->name;
     }
-    return status;
+    return n;
 }
 
 static assay_status verify_case(verifier *v, const char *text) {
@@ -156,8 +166,10 @@ static assay_status verify_case(verifier *v, const char *text) {
     v->titled = false;
     if (!golden_wants_op(v->args, c.op))
         return ASSAY_OK;
+    const char *names[MAX_VARIANTS];
+    const int32_t n = wanted_variants(v, names);
     assay_cli_progress("%s", text);
-    status = golden_check_init(&check, v->path, &c);
+    status = golden_check_init(&check, v->path, &c, n > 0 ? v->device : NULL, names, n);
     assay_cli_progress("%s", "");
     if (status != ASSAY_OK)
         return status;

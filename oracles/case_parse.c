@@ -366,44 +366,6 @@ assay_status assay_case_parse_words(const assay_op *op, const char *words, assay
     return status == ASSAY_OK ? check(c) : status;
 }
 
-/* ---- the operator's name ------------------------------------------------------------------ */
-
-enum { LONGEST_NAME = 40 };
-
-/* Levenshtein distance of two names; one row of the table at a time. */
-static size_t edit_distance(const char *a, size_t n, const char *b, size_t m) {
-    size_t row[LONGEST_NAME + 1];
-    for (size_t j = 0; j <= m; ++j)
-        row[j] = j;
-    for (size_t i = 1; i <= n; ++i) {
-        size_t diagonal = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= m; ++j) {
-            size_t best = diagonal + (a[i - 1] != b[j - 1]);
-            diagonal = row[j];
-            best = row[j] + 1 < best ? row[j] + 1 : best;
-            row[j] = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
-        }
-    }
-    return row[m];
-}
-
-static const char *nearest_operator(const char *name, size_t length) {
-    const char *nearest = NULL;
-    size_t least = SIZE_MAX;
-    for (int32_t i = 0; i < assay_op_count() && length <= LONGEST_NAME; ++i) {
-        const char *other = assay_op_at(i)->name;
-        if (strlen(other) > LONGEST_NAME)
-            continue;
-        const size_t distance = edit_distance(name, length, other, strlen(other));
-        if (distance < least) {
-            least = distance;
-            nearest = other;
-        }
-    }
-    return nearest;
-}
-
 assay_status assay_case_parse(const char *text, assay_case *c) {
     while (is_blank(*text))
         ++text;
@@ -416,8 +378,6 @@ assay_status assay_case_parse(const char *text, assay_case *c) {
     if (op != NULL)
         return assay_case_parse_words(op, text + length, c);
 
-    const char *nearest = nearest_operator(text, length);
-    return assay_fail(ASSAY_ERR_USAGE, "no operator %s%s%s; operators: %s",
-                      assay_quote(text, length, quoted), nearest ? "; the nearest is " : "",
-                      nearest ? nearest : "", operator_names(names));
+    return assay_fail(ASSAY_ERR_USAGE, "no operator %s; operators: %s",
+                      assay_quote(text, length, quoted), operator_names(names));
 }

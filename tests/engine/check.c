@@ -1,5 +1,5 @@
 #include "tests/engine/check.h"
-#include "tests/engine/runner.h"
+#include "tests/engine/turn.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -7,66 +7,10 @@
 #include <string.h>
 #include <time.h>
 
-/* One variant's turn: what it left, and how the run went. */
-typedef struct turn {
-    const assay_variant *variant;
-    assay_results got;
-    assay_status status;
-    char line[ASSAY_REASON]; /* why, when status is not ASSAY_OK */
-} turn;
-
 static double now(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-/* ---- choosing variants ---- */
-
-static bool wanted(const char *name, const char *const *variants, int32_t n_variants) {
-    for (int32_t i = 0; i < n_variants; ++i)
-        if (strcmp(variants[i], name) == 0)
-            return true;
-    return n_variants == 0;
-}
-
-static const assay_variant *find_variant(const assay_device *device, const char *op,
-                                         const char *name) {
-    for (int32_t i = 0; i < device->n_variants; ++i)
-        if (strcmp(device->variants[i]->op, op) == 0 &&
-            strcmp(device->variants[i]->name, name) == 0)
-            return device->variants[i];
-    return NULL;
-}
-
-static assay_status unknown_variant(const assay_device *device, const char *op, const char *name) {
-    char names[256] = "";
-    for (int32_t i = 0; i < device->n_variants; ++i)
-        if (strcmp(device->variants[i]->op, op) == 0 && strlen(names) + 16 < sizeof names) {
-            strcat(names, " ");
-            strncat(names, device->variants[i]->name, 14);
-        }
-    return assay_fail(ASSAY_ERR_USAGE, "%s has no variant '%.40s' on %s; it has%s", op, name,
-                      device->name, names[0] ? names : " none");
-}
-
-/* *turns gets one entry for each variant to run; *count how many. */
-static assay_status choose(const assay_device *device, const char *op, const char *const *variants,
-                           int32_t n_variants, turn **turns, int32_t *count) {
-    *count = 0;
-    *turns = NULL;
-    for (int32_t i = 0; i < n_variants; ++i)
-        if (!find_variant(device, op, variants[i]))
-            return unknown_variant(device, op, variants[i]);
-    *turns = calloc((size_t)device->n_variants + 1, sizeof **turns);
-    if (!*turns)
-        return assay_fail(ASSAY_ERR_MEMORY, "out of memory for the variants of %s", op);
-    for (int32_t i = 0; i < device->n_variants; ++i) {
-        const assay_variant *v = device->variants[i];
-        if (strcmp(v->op, op) == 0 && wanted(v->name, variants, n_variants))
-            (*turns)[(*count)++].variant = v;
-    }
-    return *count > 0 ? ASSAY_OK : unknown_variant(device, op, "");
 }
 
 /* ---- rows ---- */
@@ -167,16 +111,16 @@ static bool agree(const double *a, const double *b, const double *bound, int64_t
     return true;
 }
 
-static void pair_tensor(assay_report *report, const turn *turns, int32_t count, const char *prefix,
+static void pair_tensor(assay_report *report, const turns *all, const char *prefix,
                         const char *name, int32_t i, bool gradient, const assay_bounds *bounds) {
-    for (int32_t a = 0; a < count; ++a) {
-        for (int32_t b = a + 1; b < count; ++b) {
-            if (turns[a].status != ASSAY_OK || turns[b].status != ASSAY_OK)
+    for (const turn *a = all->turn; a < all->turn + all->count; ++a) {
+        for (const turn *b = a + 1; b < all->turn + all->count; ++b) {
+            if (a->status != ASSAY_OK || b->status != ASSAY_OK)
                 continue;
-            const assay_arrays *x = gradient ? &turns[a].got.grad : &turns[a].got.out;
-            const assay_arrays *y = gradient ? &turns[b].got.grad : &turns[b].got.out;
+            const assay_arrays *x = gradient ? &a->got.grad : &a->got.out;
+            const assay_arrays *y = gradient ? &b->got.grad : &b->got.out;
             assay_pair *pair = &report->pairs[report->n_pairs++];
-            *pair = (assay_pair){.a = turns[a].variant->name, .b = turns[b].variant->name};
+            *pair = (assay_pair){.a = a->variant->name, .b = b->variant->name};
             snprintf(pair->tensor, sizeof pair->tensor, "%s%s", prefix, name);
             pair->agree = agree(x->data[i], y->data[i], bounds->element.data[i], x->size[i]);
             pair->distance = assay_distance2(x->data[i], y->data[i], x->size[i]);
@@ -184,13 +128,13 @@ static void pair_tensor(assay_report *report, const turn *turns, int32_t count, 
     }
 }
 
-static void add_pairs(assay_report *report, const turn *turns, int32_t count,
-                      const assay_problem *p, const assay_reference *ref) {
+static void add_pairs(assay_report *report, const turns *all, const assay_problem *p,
+                      const assay_reference *ref) {
     for (int32_t o = 0; o < p->sig.n_out; ++o)
-        pair_tensor(report, turns, count, "", p->sig.out[o].name, o, false, &ref->out_bound);
+        pair_tensor(report, all, "", p->sig.out[o].name, o, false, &ref->out_bound);
     for (int32_t i = 0; i < p->sig.n_in; ++i)
         if (ref->want.grad.data[i])
-            pair_tensor(report, turns, count, "d", p->sig.in[i].name, i, true, &ref->grad_bound);
+            pair_tensor(report, all, "d", p->sig.in[i].name, i, true, &ref->grad_bound);
 }
 
 /* ---- the check ---- */
@@ -215,17 +159,6 @@ void assay_report_clear(assay_report *report) {
     *report = (assay_report){0};
 }
 
-/* Runs one variant. The reference is not made yet: nothing in memory holds the answer. */
-static assay_status take_turn(turn *t, const assay_device *device, const assay_problem *p) {
-    const assay_status status = assay_results_init(&t->got, &p->sig);
-    if (status != ASSAY_OK)
-        return status;
-    t->status = assay_run(t->variant, device, p, &t->got);
-    if (t->status != ASSAY_OK)
-        snprintf(t->line, sizeof t->line, "%s", assay_error());
-    return ASSAY_OK;
-}
-
 static assay_verdict verdict_of(const assay_report *report) {
     if (report->n_rows == 0)
         return ASSAY_ERROR;
@@ -240,31 +173,28 @@ assay_status assay_check(const assay_case *c, const assay_device *device,
     const double start = now();
     assay_problem p = {0};
     assay_reference ref = {0};
-    turn *turns = NULL;
-    int32_t count = 0;
+    turns all;
     *report = (assay_report){0};
-    assay_status status = choose(device, c->op->name, variants, n_variants, &turns, &count);
+    assay_status status = turns_init(&all, device, c->op->name, variants, n_variants);
     if (status == ASSAY_OK)
         status = assay_problem_load(&p, c);
     if (status == ASSAY_OK)
-        status = report_init(report, c, device, &p.sig, count);
-    for (int32_t i = 0; status == ASSAY_OK && i < count; ++i)
-        status = take_turn(&turns[i], device, &p);
+        status = report_init(report, c, device, &p.sig, all.count);
+    if (status == ASSAY_OK)
+        status = turns_run(&all, device, &p);
     if (status == ASSAY_OK)
         status = assay_reference_init(&ref, &p);
     if (status != ASSAY_OK) {
         assay_report_clear(report);
         goto done;
     }
-    for (int32_t i = 0; i < count; ++i)
-        add_rows(report, &turns[i], &p, &ref);
-    add_pairs(report, turns, count, &p, &ref);
+    for (int32_t i = 0; i < all.count; ++i)
+        add_rows(report, &all.turn[i], &p, &ref);
+    add_pairs(report, &all, &p, &ref);
     report->verdict = verdict_of(report);
     report->seconds = now() - start;
 done:
-    for (int32_t i = 0; i < count; ++i)
-        assay_results_clear(&turns[i].got);
-    free(turns);
+    turns_clear(&all);
     assay_reference_clear(&ref);
     assay_problem_clear(&p);
     return status;

@@ -1,13 +1,31 @@
 #include "tests/engine/golden.h"
-#include "tests/engine/runner.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-assay_status golden_check_init(golden_check *check, const char *path, const assay_case *c) {
+static assay_status run_variants(golden_check *check, const char *path, const assay_case *c,
+                                 const assay_device *device, const char *const *names, int32_t n) {
+    assay_golden golden;
+    assay_status status = turns_init(&check->turns, device, c->op->name, names, n);
+    if (status == ASSAY_OK)
+        status = assay_golden_read(path, c, &golden);
+    if (status != ASSAY_OK)
+        return status;
+    assay_results_clear(&golden.want); /* no answer is in memory while they run */
+    status = turns_run(&check->turns, device, &golden.problem);
+    assay_golden_clear(&golden);
+    return status;
+}
+
+assay_status golden_check_init(golden_check *check, const char *path, const assay_case *c,
+                               const assay_device *device, const char *const *names, int32_t n) {
     *check = (golden_check){0};
-    assay_status status = assay_golden_read(path, c, &check->golden);
+    assay_status status = ASSAY_OK;
+    if (device)
+        status = run_variants(check, path, c, device, names, n);
+    if (status == ASSAY_OK)
+        status = assay_golden_read(path, c, &check->golden);
     if (status == ASSAY_OK)
         status = assay_reference_init(&check->reference, &check->golden.problem);
     if (status == ASSAY_OK)
@@ -18,6 +36,7 @@ assay_status golden_check_init(golden_check *check, const char *path, const assa
 }
 
 void golden_check_clear(golden_check *check) {
+    turns_clear(&check->turns);
     assay_golden_clear(&check->golden);
     assay_reference_clear(&check->reference);
     assay_reference_clear(&check->fp64);
@@ -142,36 +161,35 @@ assay_status golden_check_oracle(const golden_check *check, golden_line_visitor 
 /* ---- variants ---- */
 
 /* What it did instead of giving numbers. */
-static void report_no_numbers(const char *who, assay_status status, golden_line_visitor visit,
-                              void *context) {
-    golden_line line = {.who = who,
+static void report_no_numbers(const turn *t, golden_line_visitor visit, void *context) {
+    golden_line line = {.who = t->variant->name,
                         .against = "",
                         .group = "",
-                        .verdict = status == ASSAY_ERR_UNSUPPORTED ? ASSAY_SKIP : ASSAY_ERROR};
-    snprintf(line.reason, sizeof line.reason, "%s", assay_error());
+                        .verdict = t->status == ASSAY_ERR_UNSUPPORTED ? ASSAY_SKIP : ASSAY_ERROR};
+    snprintf(line.reason, sizeof line.reason, "%s", t->line);
     visit(&line, context);
 }
 
-assay_status golden_check_variant(const golden_check *check, const assay_variant *variant,
-                                  const assay_device *device, golden_line_visitor visit,
-                                  void *context) {
-    const reporter oracle = {variant->name, "oracle", visit, context};
-    const reporter golden = {variant->name, "golden", visit, context};
-    assay_results got;
-    assay_status status = assay_results_init(&got, &check->golden.problem.sig);
+static assay_status check_turn(const golden_check *check, const turn *t, golden_line_visitor visit,
+                               void *context) {
+    const reporter oracle = {t->variant->name, "oracle", visit, context};
+    const reporter golden = {t->variant->name, "golden", visit, context};
+    if (t->status != ASSAY_OK) {
+        report_no_numbers(t, visit, context);
+        return ASSAY_OK;
+    }
+    const assay_status status = compare_results(&oracle, check, &t->got, &check->reference.want,
+                                                &check->reference, NULL, false);
     if (status != ASSAY_OK)
         return status;
-    const assay_status ran = assay_run(variant, device, &check->golden.problem, &got);
-    if (ran != ASSAY_OK) {
-        report_no_numbers(variant->name, ran, visit, context);
-        goto done;
-    }
-    status = compare_results(&oracle, check, &got, &check->reference.want, &check->reference, NULL,
-                             false);
-    if (status == ASSAY_OK)
-        status = compare_results(&golden, check, &got, &check->golden.want, &check->reference,
-                                 &check->fp64, false);
-done:
-    assay_results_clear(&got);
+    return compare_results(&golden, check, &t->got, &check->golden.want, &check->reference,
+                           &check->fp64, false);
+}
+
+assay_status golden_check_variants(const golden_check *check, golden_line_visitor visit,
+                                   void *context) {
+    assay_status status = ASSAY_OK;
+    for (int32_t i = 0; status == ASSAY_OK && i < check->turns.count; ++i)
+        status = check_turn(check, &check->turns.turn[i], visit, context);
     return status;
 }

@@ -7,8 +7,10 @@
 
 #include "assay/golden.h"
 #include "tests/engine/check.h"
+#include "tests/engine/turn.h"
 
 typedef struct golden_check {
+    turns turns; /* what the variants made of the golden problem */
     assay_golden golden;
     assay_reference reference; /* our oracle, with bounds of the case's dtype */
     assay_reference fp64;      /* the same with bounds of a computation in fp64 */
@@ -26,9 +28,11 @@ typedef struct golden_line {
 
 typedef void (*golden_line_visitor)(const golden_line *line, void *context);
 
-/* Reads a case and runs our oracle on it. */
-assay_status golden_check_init(golden_check *check, const char *path,
-                               const assay_case *c) ASSAY_MUST_CHECK;
+/* Reads a case's data and lets the variants run on it: those in `names` (0: all of them), none when
+ * `device` is NULL. Only then reads the golden values and runs our oracle. */
+assay_status golden_check_init(golden_check *check, const char *path, const assay_case *c,
+                               const assay_device *device, const char *const *names,
+                               int32_t n) ASSAY_MUST_CHECK;
 void golden_check_clear(golden_check *check);
 
 /* Our oracle against the golden values; and, where the case says how its inputs came about, these
@@ -36,9 +40,8 @@ void golden_check_clear(golden_check *check);
 assay_status golden_check_oracle(const golden_check *check, golden_line_visitor visit,
                                  void *context) ASSAY_MUST_CHECK;
 
-/* A variant against our oracle, and against the golden values. */
-assay_status golden_check_variant(const golden_check *check, const assay_variant *variant,
-                                  const assay_device *device, golden_line_visitor visit,
-                                  void *context) ASSAY_MUST_CHECK;
+/* Each variant against our oracle, and against the golden values. */
+assay_status golden_check_variants(const golden_check *check, golden_line_visitor visit,
+                                   void *context) ASSAY_MUST_CHECK;
 
 #endif

@@ -12,10 +12,11 @@
 
 enum { PATH = 4096 };
 
-static void load(golden_check *check, const assay_case *c) {
+static void load(golden_check *check, const suite_item *item, const assay_device *device) {
     char path[PATH];
-    REQUIRE_OK(assay_golden_path(c->op, path, sizeof path));
-    REQUIRE_OK(golden_check_init(check, path, c));
+    const char *variant = item->variant;
+    REQUIRE_OK(assay_golden_path(item->c.op, path, sizeof path));
+    REQUIRE_OK(golden_check_init(check, path, &item->c, device, &variant, 1));
 }
 
 static void check_passed(const golden_line *line, void *count) {
@@ -39,7 +40,7 @@ static void oracle_agrees(void *context) {
     const suite_item *item = context;
     golden_check check;
     int count = 0;
-    load(&check, &item->c);
+    load(&check, item, NULL);
     REQUIRE_OK(golden_check_oracle(&check, check_passed, &count));
     CHECK(count >= count_results(&check));
     golden_check_clear(&check);
@@ -47,12 +48,10 @@ static void oracle_agrees(void *context) {
 
 static void variant_agrees(void *context) {
     const suite_item *item = context;
-    const assay_device *device = suite_device(item);
-    const assay_variant *variant = suite_variant(item, device);
     golden_check check;
     int count = 0;
-    load(&check, &item->c);
-    REQUIRE_OK(golden_check_variant(&check, variant, device, check_passed, &count));
+    load(&check, item, suite_device(item));
+    REQUIRE_OK(golden_check_variants(&check, check_passed, &count));
     CHECK(count == 2 * count_results(&check));
     golden_check_clear(&check);
 }
