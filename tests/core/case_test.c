@@ -182,6 +182,7 @@ ASSAY_TEST(case, unknown_operator_gets_the_list, "unit") {
     assay_case c;
     CHECK_FAILS(assay_case_parse("nosuch b=1", &c), ASSAY_ERR_USAGE,
                 "no operator \"nosuch\"; operators: weighted_sum");
+    CHECK_FAILS(assay_case_parse(" \t", &c), ASSAY_ERR_USAGE, "no operator named");
 }
 
 /* ---- lists and ranges ------------------------------------------------------------------------ */
