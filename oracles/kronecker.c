@@ -496,9 +496,10 @@ static assay_status make_identities(assay_problem *base) {
     return ASSAY_OK;
 }
 
-static assay_status pass_through(const assay_problem *base, const assay_results *derived,
-                                 assay_results *want) {
+static assay_status pass_through(const assay_problem *base, const assay_problem *derived,
+                                 const assay_results *results, assay_results *want) {
     (void)derived;
+    (void)results;
     relate_copy(want->out.data[Y], base->in.data[X], want->out.size[Y]);
     relate_copy(want->grad.data[X], base->cot.data[Y], want->grad.size[X]);
     for (int32_t w = FIRST_W; w < want->grad.count; ++w)
@@ -517,59 +518,6 @@ static assay_status widen_case(const assay_case *base, int32_t i, assay_case *de
     return ASSAY_OK;
 }
 
-/* Copies between a [rows, extents] array and one whose extents are each one larger; `to_wide`
- * leaves the new places of `wide` alone. */
-static void copy_state(int64_t rows, const assay_param *extents, double *narrow, double *wide,
-                       bool to_wide) {
-    const int64_t size = product(extents);
-    int64_t wide_size = 1;
-    for (int32_t a = 0; a < extents->count; ++a)
-        wide_size *= extents->value[a] + 1;
-    for (int64_t i = 0; i < size; ++i) {
-        int64_t place = 0;
-        for (int32_t a = 0; a < extents->count; ++a)
-            place = place * (extents->value[a] + 1) + digit(extents, a, i);
-        for (int64_t r = 0; r < rows; ++r) {
-            double *n = &narrow[r * size + i], *w = &wide[r * wide_size + place];
-            if (to_wide)
-                *w = *n;
-            else
-                *n = *w;
-        }
-    }
-}
-
-static void copy_factor(const assay_tensor_spec *spec, double *narrow, double *wide, bool to_wide) {
-    const int64_t p = spec->shape[0], q = spec->shape[1];
-    for (int64_t i = 0; i < p; ++i)
-        if (to_wide)
-            relate_copy(wide + i * (q + 1), narrow + i * q, q);
-        else
-            relate_copy(narrow + i * q, wide + i * (q + 1), q);
-}
-
-static assay_status widen_inputs(const assay_problem *base, int32_t i, assay_problem *derived) {
-    (void)i;
-    const assay_params *params = &base->c.params;
-    const int64_t b = params->item[B].value[0];
-    copy_state(b, &params->item[F], base->in.data[X], derived->in.data[X], true);
-    copy_state(b, &params->item[Q], base->cot.data[Y], derived->cot.data[Y], true);
-    for (int32_t w = FIRST_W; w < base->in.count; ++w)
-        copy_factor(&base->sig.in[w], base->in.data[w], derived->in.data[w], true);
-    return ASSAY_OK;
-}
-
-static assay_status crop_results(const assay_problem *base, const assay_results *derived,
-                                 assay_results *want) {
-    const assay_params *params = &base->c.params;
-    const int64_t b = params->item[B].value[0];
-    copy_state(b, &params->item[Q], want->out.data[Y], derived->out.data[Y], false);
-    copy_state(b, &params->item[F], want->grad.data[X], derived->grad.data[X], false);
-    for (int32_t w = FIRST_W; w < base->in.count; ++w)
-        copy_factor(&base->sig.in[w], want->grad.data[w], derived->grad.data[w], false);
-    return ASSAY_OK;
-}
-
 static const assay_relation relations[] = {
     RELATE_PRODUCT,
     {.name = "identity",
@@ -582,8 +530,8 @@ static const assay_relation relations[] = {
      .why = "every extent one larger, the new places zero, changes nothing",
      .n_derived = 1,
      .derive_case = widen_case,
-     .derive = widen_inputs,
-     .predict = crop_results},
+     .derive = relate_embed,
+     .predict = relate_crop},
 };
 
 static const assay_case_group cases[] = {

@@ -33,12 +33,13 @@ static void add(assay_arrays *sum, const assay_arrays *a, const assay_arrays *b)
             sum->data[t][e] = a->data[t][e] + b->data[t][e];
 }
 
-assay_status relate_add(const assay_problem *base, const assay_results *derived,
-                        assay_results *want) {
+assay_status relate_add(const assay_problem *base, const assay_problem *derived,
+                        const assay_results *results, assay_results *want) {
     (void)base;
-    add(&want->out, &derived[0].out, &derived[1].out);
-    add(&want->grad, &derived[0].grad, &derived[1].grad);
-    relate_copy(want->grad.data[0], derived[0].grad.data[0], want->grad.size[0]);
+    (void)derived;
+    add(&want->out, &results[0].out, &results[1].out);
+    add(&want->grad, &results[0].grad, &results[1].grad);
+    relate_copy(want->grad.data[0], results[0].grad.data[0], want->grad.size[0]);
     return ASSAY_OK;
 }
 
@@ -66,13 +67,14 @@ assay_status relate_scale(const assay_problem *base, int32_t i, assay_problem *d
     return ASSAY_OK;
 }
 
-assay_status relate_unscale(const assay_problem *base, const assay_results *derived,
-                            assay_results *want) {
+assay_status relate_unscale(const assay_problem *base, const assay_problem *derived,
+                            const assay_results *results, assay_results *want) {
     (void)base;
+    (void)derived;
     for (int32_t t = 0; t < want->out.count; ++t)
-        scale(&want->out, &derived->out, t, -OUTPUT_POWER);
+        scale(&want->out, &results->out, t, -OUTPUT_POWER);
     for (int32_t t = 0; t < want->grad.count; ++t)
-        scale(&want->grad, &derived->grad, t, power_of_input(t) - OUTPUT_POWER - COTANGENT_POWER);
+        scale(&want->grad, &results->grad, t, power_of_input(t) - OUTPUT_POWER - COTANGENT_POWER);
     return ASSAY_OK;
 }
 
@@ -107,11 +109,53 @@ assay_status relate_reverse(const assay_problem *base, int32_t i, assay_problem 
     return ASSAY_OK;
 }
 
-assay_status relate_unreverse(const assay_problem *base, const assay_results *derived,
-                              assay_results *want) {
-    reverse_all(base, &derived->out, &want->out);
-    copy_arrays(&want->grad, &derived->grad);
-    reverse(want->grad.data[0], derived->grad.data[0], base->sig.in[0].shape[0],
+assay_status relate_unreverse(const assay_problem *base, const assay_problem *derived,
+                              const assay_results *results, assay_results *want) {
+    (void)derived;
+    reverse_all(base, &results->out, &want->out);
+    copy_arrays(&want->grad, &results->grad);
+    reverse(want->grad.data[0], results->grad.data[0], base->sig.in[0].shape[0],
             want->grad.size[0]);
+    return ASSAY_OK;
+}
+
+/* ---- padding ---- */
+
+/* Copies all of an array of shape `narrow` from or to the corner of one of shape `wide`. */
+static void copy_corner(const assay_tensor_spec *narrow, double *small,
+                        const assay_tensor_spec *wide, double *large, bool to_large) {
+    const int64_t count = assay_spec_count(narrow);
+    for (int64_t e = 0; e < count; ++e) {
+        int64_t place = 0, step = 1, rest = e;
+        for (int32_t a = narrow->rank - 1; a >= 0; --a) {
+            place += rest % narrow->shape[a] * step;
+            rest /= narrow->shape[a];
+            step *= wide->shape[a];
+        }
+        if (to_large)
+            large[place] = small[e];
+        else
+            small[e] = large[place];
+    }
+}
+
+static void copy_corners(const assay_tensor_spec *narrow, const assay_arrays *small,
+                         const assay_tensor_spec *wide, const assay_arrays *large, bool to_large) {
+    for (int32_t t = 0; t < small->count; ++t)
+        if (small->data[t])
+            copy_corner(&narrow[t], small->data[t], &wide[t], large->data[t], to_large);
+}
+
+assay_status relate_embed(const assay_problem *base, int32_t i, assay_problem *derived) {
+    (void)i;
+    copy_corners(base->sig.in, &base->in, derived->sig.in, &derived->in, true);
+    copy_corners(base->sig.out, &base->cot, derived->sig.out, &derived->cot, true);
+    return ASSAY_OK;
+}
+
+assay_status relate_crop(const assay_problem *base, const assay_problem *derived,
+                         const assay_results *results, assay_results *want) {
+    copy_corners(base->sig.out, &want->out, derived->sig.out, &results->out, false);
+    copy_corners(base->sig.in, &want->grad, derived->sig.in, &results->grad, false);
     return ASSAY_OK;
 }

@@ -10,19 +10,25 @@
 
 /* x = xa + xb with disjoint support; everything but dx adds up, dx does not depend on x. */
 assay_status relate_split(const assay_problem *base, int32_t i, assay_problem *derived);
-assay_status relate_add(const assay_problem *base, const assay_results *derived,
-                        assay_results *want);
+assay_status relate_add(const assay_problem *base, const assay_problem *derived,
+                        const assay_results *results, assay_results *want);
 
 /* Input 0 times 4, input 1 times 1/8, cotangents times 2. */
 assay_status relate_scale(const assay_problem *base, int32_t i, assay_problem *derived);
-assay_status relate_unscale(const assay_problem *base, const assay_results *derived,
-                            assay_results *want);
+assay_status relate_unscale(const assay_problem *base, const assay_problem *derived,
+                            const assay_results *results, assay_results *want);
 
 /* The batch in reverse order. */
 bool relate_has_batch_axis(const assay_case *c);
 assay_status relate_reverse(const assay_problem *base, int32_t i, assay_problem *derived);
-assay_status relate_unreverse(const assay_problem *base, const assay_results *derived,
-                              assay_results *want);
+assay_status relate_unreverse(const assay_problem *base, const assay_problem *derived,
+                              const assay_results *results, assay_results *want);
+
+/* Zero padding, for a derive_case that only enlarges extents: every tensor sits in the corner of
+ * its larger twin, the rest of which is zero. */
+assay_status relate_embed(const assay_problem *base, int32_t i, assay_problem *derived);
+assay_status relate_crop(const assay_problem *base, const assay_problem *derived,
+                         const assay_results *results, assay_results *want);
 
 /* Building blocks. */
 void relate_copy(double *to, const double *from, int64_t count);

@@ -176,9 +176,10 @@ static assay_status make_unit_w(assay_problem *base) {
     return ASSAY_OK;
 }
 
-static assay_status select_column(const assay_problem *base, const assay_results *derived,
-                                  assay_results *want) {
+static assay_status select_column(const assay_problem *base, const assay_problem *derived,
+                                  const assay_results *results, assay_results *want) {
     (void)derived;
+    (void)results;
     const int64_t d = base->in.size[W], j = selected(base);
     for (int64_t i = 0; i < want->out.size[Y]; ++i) {
         want->out.data[Y][i] = base->in.data[X][i * d + j];
@@ -201,26 +202,6 @@ static assay_status widen_case(const assay_case *base, int32_t i, assay_case *de
     return ASSAY_OK;
 }
 
-static assay_status widen_inputs(const assay_problem *base, int32_t i, assay_problem *derived) {
-    (void)i;
-    const int64_t rows = rows_of(&base->c.params), d = base->in.size[W];
-    for (int64_t r = 0; r < rows; ++r)
-        relate_copy(derived->in.data[X] + r * (d + EXTRA_COLUMNS), base->in.data[X] + r * d, d);
-    relate_copy(derived->in.data[W], base->in.data[W], d);
-    relate_copy(derived->cot.data[Y], base->cot.data[Y], rows);
-    return ASSAY_OK;
-}
-
-static assay_status crop_results(const assay_problem *base, const assay_results *derived,
-                                 assay_results *want) {
-    const int64_t rows = rows_of(&base->c.params), d = base->in.size[W];
-    relate_copy(want->out.data[Y], derived->out.data[Y], rows);
-    relate_copy(want->grad.data[W], derived->grad.data[W], d);
-    for (int64_t r = 0; r < rows; ++r)
-        relate_copy(want->grad.data[X] + r * d, derived->grad.data[X] + r * (d + EXTRA_COLUMNS), d);
-    return ASSAY_OK;
-}
-
 static const assay_relation relations[] = {
     RELATE_PRODUCT,
     {.name = "identity",
@@ -233,8 +214,8 @@ static const assay_relation relations[] = {
      .why = "more columns, all zero, change nothing",
      .n_derived = 1,
      .derive_case = widen_case,
-     .derive = widen_inputs,
-     .predict = crop_results},
+     .derive = relate_embed,
+     .predict = relate_crop},
 };
 
 static const assay_case_group cases[] = {

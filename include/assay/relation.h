@@ -36,10 +36,11 @@ typedef struct assay_relation {
     /* Fills derived->in and derived->cot, which come allocated and zero. */
     assay_status (*derive)(const assay_problem *base, int32_t i, assay_problem *derived);
 
-    /* Writes what the base's results must be. Absent arrays of `want` are not compared: it comes
-     * fully allocated, and predict drops what it says nothing of with assay_arrays_drop. */
-    assay_status (*predict)(const assay_problem *base, const assay_results *derived,
-                            assay_results *want);
+    /* Writes what the base's results must be, given those of each derived problem (arrays of
+     * n_derived). `want` comes fully allocated; predict drops what it says nothing of with
+     * assay_arrays_drop, and absent arrays are not compared. */
+    assay_status (*predict)(const assay_problem *base, const assay_problem *derived,
+                            const assay_results *results, assay_results *want);
 } assay_relation;
 
 /* Frees data[i] and leaves it absent. */

@@ -86,7 +86,7 @@ static void add_to(assay_arrays *sum, const assay_arrays *term) {
 
 /* allowed = bound(base) + predict(bounds of the derived), or zero. */
 static assay_status allow(const assay_relation *relation, side *base, side *derived,
-                          assay_results *allowed) {
+                          const assay_problem *problems, assay_results *allowed) {
     if (is_exact(relation, &base->p.c))
         return ASSAY_OK; /* comes zeroed */
     assay_results bounds[ASSAY_MAX_DERIVED] = {0};
@@ -97,7 +97,7 @@ static assay_status allow(const assay_relation *relation, side *base, side *deri
         bounds[i] = bounds_of(&derived[i]);
     }
     if (status == ASSAY_OK && relation->n_derived > 0)
-        status = relation->predict(&base->p, bounds, allowed);
+        status = relation->predict(&base->p, problems, bounds, allowed);
     if (status != ASSAY_OK)
         return status;
     add_to(&allowed->out, &base->ref.out_bound.element);
@@ -109,6 +109,7 @@ assay_status assay_check_relation(const assay_relation *relation, const assay_ca
                                   const assay_device *device, const assay_variant *variant,
                                   assay_relation_report *report) {
     side base = {0}, derived[ASSAY_MAX_DERIVED] = {0};
+    assay_problem problems[ASSAY_MAX_DERIVED] = {0}; /* views of what `derived` owns */
     assay_results got[ASSAY_MAX_DERIVED] = {0}, want = {0}, allowed = {0};
     bool ran = false;
     *report = (assay_relation_report){.verdict = ASSAY_PASS};
@@ -126,6 +127,7 @@ assay_status assay_check_relation(const assay_relation *relation, const assay_ca
         status = derive(relation, &base.p, i, &derived[i].p);
         if (status == ASSAY_OK)
             status = run_side(&derived[i], device, variant, report, &ran);
+        problems[i] = derived[i].p;
         got[i] = derived[i].got;
     }
     if (status != ASSAY_OK || !ran)
@@ -134,9 +136,9 @@ assay_status assay_check_relation(const assay_relation *relation, const assay_ca
     if (status == ASSAY_OK)
         status = assay_results_init(&allowed, &base.p.sig);
     if (status == ASSAY_OK)
-        status = relation->predict(&base.p, got, &want);
+        status = relation->predict(&base.p, problems, got, &want);
     if (status == ASSAY_OK)
-        status = allow(relation, &base, derived, &allowed);
+        status = allow(relation, &base, derived, problems, &allowed);
     if (status != ASSAY_OK)
         goto done;
     judge("", base.p.sig.out, &base.got.out, &want.out, &allowed.out, report);
