@@ -31,14 +31,6 @@ static double now(void) {
 
 /* ---- before ---- */
 
-/* The device asked for; otherwise cuda if it can run here, otherwise sim. */
-static assay_status open_device(const char *name, const assay_device **device) {
-    if (name != NULL)
-        return assay_device_open(name, device);
-    const assay_status status = assay_device_open("cuda", device);
-    return status == ASSAY_ERR_UNSUPPORTED ? assay_device_open("sim", device) : status;
-}
-
 static bool device_has(const assay_device *device, const char *op, const char *variant) {
     for (int32_t i = 0; i < device->n_variants; ++i)
         if (strcmp(device->variants[i]->op, op) == 0 &&
@@ -81,7 +73,7 @@ static assay_status open_reports(run *r) {
 static assay_status prepare(run *r) {
     assay_status status = cli_cases_gather(r->args, &r->cases);
     if (status == ASSAY_OK)
-        status = open_device(r->args->device, &r->device);
+        status = assay_cli_open_device(r->args, &r->device);
     if (status == ASSAY_OK)
         status = check_variants(&r->cases, r->device);
     if (status == ASSAY_OK && r->cases.n_jobs == 0)

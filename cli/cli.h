@@ -6,6 +6,7 @@
 #define ASSAY_CLI_H
 
 #include "assay/case.h"
+#include "assay/device.h"
 #include "assay/op.h"
 #include "assay/status.h"
 #include "assay/verdict.h"
@@ -63,6 +64,10 @@ typedef struct assay_cli_args {
 assay_status assay_cli_args_parse(int argc, char *const *argv,
                                   assay_cli_args *args) ASSAY_MUST_CHECK;
 void assay_cli_args_clear(assay_cli_args *args);
+
+/* The device of --device; without it cuda if that can run here, otherwise sim. */
+assay_status assay_cli_open_device(const assay_cli_args *args,
+                                   const assay_device **device) ASSAY_MUST_CHECK;
 
 /* Prints "assay: " and the line of the last assay_fail to standard error; returns the exit code
  * that `status` stands for (ASSAY_ERR_UNSUPPORTED: ASSAY_EXIT_NOTHING). */

@@ -226,17 +226,9 @@ static assay_exit exit_code(const verifier *v) {
     return ASSAY_EXIT_ERROR;
 }
 
-/* The device asked for; otherwise cuda if it can run here, otherwise sim. */
-static assay_status open_device(const char *name, const assay_device **device) {
-    if (name != NULL)
-        return assay_device_open(name, device);
-    const assay_status status = assay_device_open("cuda", device);
-    return status == ASSAY_ERR_UNSUPPORTED ? assay_device_open("sim", device) : status;
-}
-
 assay_exit golden_verify(const assay_cli_args *args) {
     verifier v = {.args = args};
-    const assay_status status = open_device(args->device, &v.device);
+    const assay_status status = assay_cli_open_device(args, &v.device);
     if (status != ASSAY_OK)
         return assay_cli_complain(status);
     for (int32_t i = 0; i < assay_op_count(); ++i) {
