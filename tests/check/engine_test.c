@@ -7,6 +7,7 @@
 #include "tests/shim/assay_test.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { X, W, Y, DY }; /* backward's arguments; forward has the first two */
@@ -263,6 +264,20 @@ ASSAY_TEST(engine, unknown_variant_is_named, "unit smoke") {
     REQUIRE_OK(assay_device_open("sim", &sim));
     CHECK_FAILS(assay_check(&c, sim, &name, 1, &report), ASSAY_ERR_USAGE,
                 "no variant 'v9' on sim; it has v1 v2 v3");
+}
+
+ASSAY_TEST(engine, too_large_a_case_is_refused, "unit smoke") {
+    const assay_device *sim;
+    assay_report report;
+    const assay_case c = parse("weighted_sum n=1024 d=1024 dtype=f32");
+    REQUIRE_OK(assay_device_open("sim", &sim));
+    REQUIRE(setenv("ASSAY_HOST_MEMORY_GIB", "0.01", 1) == 0);
+    CHECK_FAILS(assay_check(&c, sim, NULL, 0, &report), ASSAY_ERR_MEMORY,
+                "GiB of host memory and 0.0 GiB are available; choose a smaller case");
+    REQUIRE(setenv("ASSAY_HOST_MEMORY_GIB", "1", 1) == 0);
+    REQUIRE_OK(assay_check(&c, sim, NULL, 0, &report));
+    CHECK(report.verdict == ASSAY_PASS);
+    assay_report_clear(&report);
 }
 
 /* ---- relations ---- */

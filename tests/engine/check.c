@@ -1,4 +1,5 @@
 #include "tests/engine/check.h"
+#include "tests/engine/memory.h"
 #include "tests/engine/turn.h"
 
 #include <math.h>
@@ -159,6 +160,16 @@ void assay_report_clear(assay_report *report) {
     *report = (assay_report){0};
 }
 
+static assay_status check_memory(const assay_case *c, int32_t n_variants) {
+    assay_signature sig;
+    assay_status status = c->op->signature(&c->params, &sig);
+    if (status != ASSAY_OK)
+        return status;
+    status = assay_memory_suffices(&sig, n_variants);
+    assay_signature_clear(&sig);
+    return status;
+}
+
 static assay_verdict verdict_of(const assay_report *report) {
     if (report->n_rows == 0)
         return ASSAY_ERROR;
@@ -176,6 +187,8 @@ assay_status assay_check(const assay_case *c, const assay_device *device,
     turns all;
     *report = (assay_report){0};
     assay_status status = turns_init(&all, device, c->op->name, variants, n_variants);
+    if (status == ASSAY_OK)
+        status = check_memory(c, all.count);
     if (status == ASSAY_OK)
         status = assay_problem_load(&p, c);
     if (status == ASSAY_OK)
