@@ -74,6 +74,26 @@ def kronecker(data, b, f, q=None, layers=1):
     return words, inputs, forward
 
 
+def matmul_accumulate(data, m, n, k, iters=1, ta=0, tb=0):
+    inputs = {
+        "a": data.normal([k, m] if ta else [m, k]),
+        "b": data.normal([n, k] if tb else [k, n], max(k, 1) ** -0.5),
+        "c": data.normal([m, n]),
+    }
+
+    def forward(a, b, c):
+        return c + iters * ((a.mT if ta else a) @ (b.mT if tb else b))
+
+    words = f"matmul_accumulate m={m} n={n} k={k}"
+    if iters != 1:
+        words += f" iters={iters}"
+    if ta:
+        words += " ta=1"
+    if tb:
+        words += " tb=1"
+    return words, inputs, forward
+
+
 CASES = {
     weighted_sum: [
         ("f64", 1, dict(n=[], d=7)),
@@ -102,6 +122,20 @@ CASES = {
         ("f32", 10, dict(b=5, f=[1, 7, 1], q=[3, 1, 2])),
         ("f32", 11, dict(b=7, f=[2, 3, 2, 3])),
         ("f64", 12, dict(b=6, f=[2, 2, 3, 2], layers=2)),
+    ],
+    matmul_accumulate: [
+        ("f32", 1, dict(m=1, n=1, k=1)),
+        ("f64", 2, dict(m=16, n=16, k=16)),
+        ("f32", 3, dict(m=33, n=17, k=41)),
+        ("bf16", 4, dict(m=48, n=40, k=32)),
+        ("f32", 5, dict(m=13, n=29, k=31, ta=1)),
+        ("f64", 6, dict(m=23, n=11, k=19, tb=1)),
+        ("bf16", 7, dict(m=17, n=31, k=37, ta=1, tb=1)),
+        ("f32", 8, dict(m=32, n=32, k=32, iters=50)),
+        ("f64", 9, dict(m=9, n=21, k=5, iters=3, ta=1)),
+        ("bf16", 10, dict(m=12, n=20, k=65, iters=4, tb=1)),
+        ("f32", 11, dict(m=1, n=65, k=129)),
+        ("f32", 12, dict(m=70, n=1, k=3, iters=2, ta=1, tb=1)),
     ],
 }
 

@@ -8,8 +8,9 @@
 static const double independence = 4.0;
 static const double excursion = 4.0;
 
-assay_rounding assay_rounding_of(assay_dtype stored, assay_fill fill) {
+assay_rounding assay_rounding_of(assay_dtype stored, assay_math math, assay_fill fill) {
     const assay_dtype accumulator = stored == ASSAY_F64 ? ASSAY_F64 : ASSAY_F32;
+    const bool tf32 = stored == ASSAY_F32 && math == ASSAY_TF32;
     return (assay_rounding){
         .u = assay_dtype_unit(accumulator),
         .u_out = stored == accumulator ? 0.0 : assay_dtype_unit(stored),
@@ -17,24 +18,66 @@ assay_rounding assay_rounding_of(assay_dtype stored, assay_fill fill) {
         .independent =
             fill == ASSAY_FILL_NORMAL || fill == ASSAY_FILL_UNIFORM || fill == ASSAY_FILL_POSITIVE,
         .zero_mean = fill == ASSAY_FILL_NORMAL || fill == ASSAY_FILL_UNIFORM,
+        .tensor_core = tf32 || assay_dtype_size(stored) < sizeof(float),
+        .product = tf32 ? 0x1p-9 : 0.0,
     };
 }
 
-/* Infinite, so that nothing can be said, when h·u reaches 1. */
-static double gamma_of(double h, double u) {
-    return h * u < 1 ? h * u / (1 - h * u) : INFINITY;
+/* Infinite, so that nothing can be said, when n·h·u reaches 1. */
+static double gamma_of(double h, double n, double u) {
+    return n * h * u < 1 ? h * u / (1 - n * h * u) : INFINITY;
 }
 
-static bool statistical(const assay_rounding *r, double h, double u) {
-    return r->independent && independence * sqrt(h) * u < gamma_of(h, u);
+static bool statistical(const assay_rounding *r, double h, double n, double u) {
+    return r->independent && independence * sqrt(h) * u < gamma_of(h, n, u);
 }
 
-static double phi(const assay_rounding *r, double h, double u) {
-    return statistical(r, h, u) ? independence * sqrt(h) * u : gamma_of(h, u);
+static double phi(const assay_rounding *r, double h, double n, double u) {
+    return statistical(r, h, n, u) ? independence * sqrt(h) * u : gamma_of(h, n, u);
 }
 
 double assay_accumulation(const assay_rounding *r, double depth) {
-    return phi(r, depth, r->u) + phi(r, depth, assay_dtype_unit(ASSAY_F64));
+    return phi(r, depth, 1, r->u) + phi(r, depth, 1, assay_dtype_unit(ASSAY_F64));
+}
+
+/* ---- passes of products ---- */
+
+enum { SHORTEST_STEP = 8 };
+
+/* What a pass on tensor cores may be off, in u·M. */
+static double tensor_core_depth(double products) {
+    return products / 2 + 2 * ceil(products / SHORTEST_STEP) + 1;
+}
+
+/* Whether tensor cores are the worse of the places where a pass may run. */
+static bool truncation_leads(const assay_rounding *r, double products, double passes) {
+    return r->tensor_core &&
+           gamma_of(tensor_core_depth(products), passes, r->u) > phi(r, products + 1, passes, r->u);
+}
+
+double assay_product_error(const assay_rounding *r, double products, double passes, double running,
+                           double product) {
+    const double cut = r->product * passes * product;
+    const double oracle = phi(r, products + 1, passes, assay_dtype_unit(ASSAY_F64));
+    const double kernel = truncation_leads(r, products, passes)
+                              ? gamma_of(tensor_core_depth(products), passes, r->u)
+                              : phi(r, products + 1, passes, r->u);
+    return (kernel * (1 + r->product) + oracle) * running + cut;
+}
+
+void assay_why_product(const assay_rounding *r, double products, double passes, const char *term,
+                       const char *running, char why[ASSAY_WHY]) {
+    const double h = products + 1;
+    char rule[48];
+    if (truncation_leads(r, products, passes))
+        snprintf(rule, sizeof rule, "tensor cores %.6g*u", tensor_core_depth(products));
+    else
+        snprintf(rule, sizeof rule, "h=%.0f, %s", h,
+                 statistical(r, h, passes, r->u) ? "4*sqrt(h)*u" : "h*u/(1-n*h*u)");
+    snprintf(why, ASSAY_WHY, "sum of %s, n=%.0f passes over %s: %s, %s, u = 2^%.0f%s%s", term,
+             passes, running, rule, assay_why_magnitude(r), log2(r->u),
+             r->product > 0 ? ", operands cut: 2^-9*n*M" : "",
+             r->u_out > 0 ? ", then rounded to the stored type" : "");
 }
 
 double assay_compound(double a, double b) {
@@ -54,7 +97,7 @@ const char *assay_why_magnitude(const assay_rounding *r) {
 }
 
 void assay_why_sum(const assay_rounding *r, double depth, const char *term, char why[ASSAY_WHY]) {
-    const char *rule = statistical(r, depth, r->u) ? "4*sqrt(h)*u*M" : "gamma_h*M";
+    const char *rule = statistical(r, depth, 1, r->u) ? "4*sqrt(h)*u*M" : "gamma_h*M";
     snprintf(why, ASSAY_WHY, "sum of %s, h=%.0f roundings in any order: %s, %s, u = 2^%.0f%s", term,
              depth, rule, assay_why_magnitude(r), log2(r->u),
              r->u_out > 0 ? ", then rounded to the stored type" : "");

@@ -15,18 +15,45 @@
  * When the terms also have random signs, partial sums are random walks: with V the same sum over
  * squares, √V is their standard deviation, and 4·√V may stand for M where it is smaller than G. By
  * Cauchy-Schwarz it never is for 16 terms or fewer.
+ *
+ * Passes. A kernel may add the same product of k terms n times to a running sum. Its partial sums
+ * in pass p are at most M_p, and each rounding errs by at most u·M_p. The passes' errors are not
+ * independent of each other: the same terms on the same grid are rounded alike. So they add up
+ * linearly, n passes of depth h = k + 1 are off by at most phi(h)·(M_1 + … + M_n), and second-order
+ * terms make gamma_h,n = h u / (1 - n h u) of gamma_h. Scaling a product by n once is no worse.
+ *
+ * Tensor cores. One instruction takes the accumulator and s exact products, aligns these s + 1
+ * addends to the largest exponent E, cuts each to a multiple of 2^(E - 25) toward zero, adds
+ * exactly and rounds toward zero to fp32. (On Hopper; a product's exponent is the sum of its
+ * factors'. It holds for bf16, fp16 and TF32.) The largest addend has at most 23 fractional bits
+ * and is not cut; each of the others loses less than 2^(E - 25) <= (u/2)·M, and the result less
+ * than 2u·M. Zeros lose nothing. k products in steps of s are off by at most
+ * (k/2 + 2·ceil(k/s))·u·M: most with the shortest step, s = 8. All errors point toward zero, so
+ * sqrt(h) does not hold, and they add up linearly. One more u·M adds the sum to another.
+ *
+ * TF32 operands lose 13 bits, cut or rounded: less than 2^-10 each, a product less than 2^-9, a sum
+ * of products 2^-9·M. A walk stays one: what is lost does not depend on the operands' signs.
  */
 #ifndef ASSAY_ORACLES_BOUND_H
 #define ASSAY_ORACLES_BOUND_H
 
 #include "assay/op.h"
 
-/* How a computation in `dtype` rounds on data of that fill. */
-assay_rounding assay_rounding_of(assay_dtype dtype, assay_fill fill);
+/* How a computation in `dtype` rounds on data of that fill. TF32 is a mode of f32 alone. */
+assay_rounding assay_rounding_of(assay_dtype dtype, assay_math math, assay_fill fill);
 
 /* phi(h): the factor on M for sums of depth h, the oracle's own fp64 rounding included, because a
  * kernel is compared with the oracle's computed value and not with the exact one. */
 double assay_accumulation(const assay_rounding *r, double depth);
+
+/* How far `passes` passes of sums of `products` products each may be off, wherever they run, with
+ * running = M_1 + … + M_n and `product` the M of the product alone. */
+double assay_product_error(const assay_rounding *r, double products, double passes, double running,
+                           double product);
+
+/* The `why` line of such passes over `running` sums, a text, of terms called `term`. */
+void assay_why_product(const assay_rounding *r, double products, double passes, const char *term,
+                       const char *running, char why[ASSAY_WHY]);
 
 /* Two stages one after the other: (1 + a)(1 + b) - 1. */
 double assay_compound(double a, double b);

@@ -42,7 +42,7 @@ static assay_status answer(assay_reference *r, const assay_problem *p, assay_ora
 
 assay_status assay_reference_init_as(assay_reference *r, const assay_problem *p,
                                      assay_dtype dtype) {
-    const assay_rounding rounding = assay_rounding_of(dtype, p->c.fill);
+    const assay_rounding rounding = assay_rounding_of(dtype, p->c.params.math, p->c.fill);
     *r = (assay_reference){0};
     assay_oracle_args args = {.params = &p->c.params, .sig = &p->sig, .in = &p->in};
     assay_status status = answer(r, p, &args);

@@ -18,12 +18,16 @@ void relate_copy_data(const assay_problem *base, assay_problem *derived) {
     copy_arrays(&derived->cot, &base->cot);
 }
 
-/* ---- linearity: part i keeps the elements of x whose index is i modulo 2 ---- */
+/* ---- linearity: part i keeps the elements whose index is i modulo 2 ---- */
+
+void relate_keep_part(assay_arrays *arrays, int32_t t, int32_t i) {
+    for (int64_t e = 1 - i; e < arrays->size[t]; e += 2)
+        arrays->data[t][e] = 0;
+}
 
 assay_status relate_split(const assay_problem *base, int32_t i, assay_problem *derived) {
     relate_copy_data(base, derived);
-    for (int64_t e = 1 - i; e < base->in.size[0]; e += 2)
-        derived->in.data[0][e] = 0;
+    relate_keep_part(&derived->in, 0, i);
     return ASSAY_OK;
 }
 
@@ -46,11 +50,11 @@ assay_status relate_add(const assay_problem *base, const assay_problem *derived,
 /* ---- scaling ---- */
 
 enum { COTANGENT_POWER = 1 };
-static const int input_power[] = {2, -3}; /* further inputs stay as they are */
-enum { SCALED_INPUTS = 2, OUTPUT_POWER = 2 - 3 };
+static const int factor_power[] = {2, -3}; /* their sum is RELATE_OUTPUT_POWER */
+enum { FACTORS = 2 };
 
-static int power_of_input(int32_t t) {
-    return t < SCALED_INPUTS ? input_power[t] : 0;
+static int power_of_input(int32_t t, int further) {
+    return t < FACTORS ? factor_power[t] : further;
 }
 
 static void scale(assay_arrays *to, const assay_arrays *from, int32_t t, int power) {
@@ -58,12 +62,24 @@ static void scale(assay_arrays *to, const assay_arrays *from, int32_t t, int pow
         to->data[t][e] = ldexp(from->data[t][e], power);
 }
 
-assay_status relate_scale(const assay_problem *base, int32_t i, assay_problem *derived) {
-    (void)i;
+void relate_scale_data(const assay_problem *base, int further, assay_problem *derived) {
     for (int32_t t = 0; t < base->in.count; ++t)
-        scale(&derived->in, &base->in, t, power_of_input(t));
+        scale(&derived->in, &base->in, t, power_of_input(t, further));
     for (int32_t t = 0; t < base->cot.count; ++t)
         scale(&derived->cot, &base->cot, t, COTANGENT_POWER);
+}
+
+void relate_unscale_results(const assay_results *results, int further, assay_results *want) {
+    for (int32_t t = 0; t < want->out.count; ++t)
+        scale(&want->out, &results->out, t, -RELATE_OUTPUT_POWER);
+    for (int32_t t = 0; t < want->grad.count; ++t)
+        scale(&want->grad, &results->grad, t,
+              power_of_input(t, further) - RELATE_OUTPUT_POWER - COTANGENT_POWER);
+}
+
+assay_status relate_scale(const assay_problem *base, int32_t i, assay_problem *derived) {
+    (void)i;
+    relate_scale_data(base, 0, derived);
     return ASSAY_OK;
 }
 
@@ -71,10 +87,7 @@ assay_status relate_unscale(const assay_problem *base, const assay_problem *deri
                             const assay_results *results, assay_results *want) {
     (void)base;
     (void)derived;
-    for (int32_t t = 0; t < want->out.count; ++t)
-        scale(&want->out, &results->out, t, -OUTPUT_POWER);
-    for (int32_t t = 0; t < want->grad.count; ++t)
-        scale(&want->grad, &results->grad, t, power_of_input(t) - OUTPUT_POWER - COTANGENT_POWER);
+    relate_unscale_results(results, 0, want);
     return ASSAY_OK;
 }
 
@@ -89,22 +102,30 @@ bool relate_has_batch_axis(const assay_case *c) {
     return has;
 }
 
-static void reverse(double *to, const double *from, int64_t rows, int64_t size) {
-    const int64_t length = rows > 0 ? size / rows : 0;
-    for (int64_t r = 0; r < rows; ++r)
-        relate_copy(to + r * length, from + (rows - 1 - r) * length, length);
+void relate_reverse_axis(const assay_tensor_spec *spec, int32_t axis, const double *from,
+                         double *to) {
+    int64_t outer = 1, length = 1;
+    for (int32_t i = 0; i < axis; ++i)
+        outer *= spec->shape[i];
+    for (int32_t i = axis + 1; i < spec->rank; ++i)
+        length *= spec->shape[i];
+    const int64_t extent = spec->shape[axis];
+    for (int64_t o = 0; o < outer; ++o)
+        for (int64_t i = 0; i < extent; ++i)
+            relate_copy(to + (o * extent + i) * length,
+                        from + (o * extent + extent - 1 - i) * length, length);
 }
 
 static void reverse_all(const assay_problem *base, const assay_arrays *from, assay_arrays *to) {
     for (int32_t t = 0; t < to->count; ++t)
         if (to->data[t])
-            reverse(to->data[t], from->data[t], base->sig.out[t].shape[0], to->size[t]);
+            relate_reverse_axis(&base->sig.out[t], 0, from->data[t], to->data[t]);
 }
 
 assay_status relate_reverse(const assay_problem *base, int32_t i, assay_problem *derived) {
     (void)i;
     relate_copy_data(base, derived);
-    reverse(derived->in.data[0], base->in.data[0], base->sig.in[0].shape[0], base->in.size[0]);
+    relate_reverse_axis(&base->sig.in[0], 0, base->in.data[0], derived->in.data[0]);
     reverse_all(base, &base->cot, &derived->cot);
     return ASSAY_OK;
 }
@@ -114,8 +135,7 @@ assay_status relate_unreverse(const assay_problem *base, const assay_problem *de
     (void)derived;
     reverse_all(base, &results->out, &want->out);
     copy_arrays(&want->grad, &results->grad);
-    reverse(want->grad.data[0], results->grad.data[0], base->sig.in[0].shape[0],
-            want->grad.size[0]);
+    relate_reverse_axis(&base->sig.in[0], 0, results->grad.data[0], want->grad.data[0]);
     return ASSAY_OK;
 }
 

@@ -34,6 +34,19 @@ assay_status relate_crop(const assay_problem *base, const assay_problem *derived
 void relate_copy(double *to, const double *from, int64_t count);
 void relate_copy_data(const assay_problem *base, assay_problem *derived);
 
+/* Zeroes every element of array t whose index is not i modulo 2. */
+void relate_keep_part(assay_arrays *arrays, int32_t t, int32_t i);
+
+/* As relate_scale and relate_unscale, with the inputs from 2 on times 2^further: 0 for factors,
+ * RELATE_OUTPUT_POWER for an input that is added to the product of the first two. */
+enum { RELATE_OUTPUT_POWER = -1 };
+void relate_scale_data(const assay_problem *base, int further, assay_problem *derived);
+void relate_unscale_results(const assay_results *results, int further, assay_results *want);
+
+/* `to` is `from`, a tensor of that spec, in reverse order along one axis. */
+void relate_reverse_axis(const assay_tensor_spec *spec, int32_t axis, const double *from,
+                         double *to);
+
 #define RELATE_PRODUCT                                                                             \
     {.name = "linearity",                                                                          \
      .why = "x = xa + xb: y and the other gradients are the sums of theirs, dx stays",             \

@@ -81,6 +81,8 @@ typedef struct assay_rounding {
     double tiny;      /* smallest subnormal of the accumulator and of the stored type, the larger */
     bool independent; /* random data: rounding errors may be taken as independent */
     bool zero_mean;   /* and its terms have random signs: partial sums are random walks */
+    bool tensor_core; /* products may run on tensor cores, which truncate */
+    double product;   /* relative error of one product of truncated operands; 0: taken whole */
 } assay_rounding;
 
 /* Per-element bounds on |kernel - oracle|, with a line for each tensor saying why. */
@@ -113,7 +115,7 @@ typedef struct assay_op {
     const char *forward_formula, *backward_formula; /* one line each, for `assay list` */
     const assay_key *keys;
     int32_t n_keys;
-    bool multilinear; /* linear in each input separately: gradient checks rely on it */
+    bool multilinear; /* affine in each input separately: gradient checks rely on it */
     unsigned dtypes;  /* ASSAY_DTYPE_BIT mask */
     unsigned maths;   /* ASSAY_MATH_BIT mask */
 
@@ -125,8 +127,8 @@ typedef struct assay_op {
     assay_oracle forward_plain, backward_plain; /* the twin: loops as the definition is written */
     assay_bounder forward_bound, backward_bound;
 
-    /* Draws random legal parameters whose work is at most about `budget` multiply-adds. dtype and
-     * math are already chosen. */
+    /* Draws random legal parameters whose work is at most about `budget` multiply-adds. dtype is
+     * already chosen; math is strict and may be changed to another of `maths`. */
     void (*draw)(assay_rng *rng, double budget, assay_params *params);
 
     const struct assay_relation *relations;
