@@ -159,6 +159,7 @@ void sim_rest(sim_place place) {
 
 static void thread_exit(void) {
     int32_t thread = sim_now.thread, warp = thread / SIM_WARP;
+    sim_async_exit();
     b.live[warp] &= ~(1u << thread % SIM_WARP);
     --b.n_live;
     sim_schedule_sleep(thread);
@@ -228,6 +229,7 @@ static void begin(const sim_launch *launch) {
     sim_schedule_threads(sim_now.n_threads);
     sim_barrier_begin();
     sim_warps_begin();
+    sim_async_begin();
 }
 
 bool sim_block_run(const sim_launch *launch) {

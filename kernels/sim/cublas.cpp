@@ -242,15 +242,25 @@ std::vector<float> widened(const void *a, cudaDataType type, int64_t rows, int64
     return dense;
 }
 
+/* Drops the 13 bits that TF32 lacks, toward zero, as tensor cores take their operands. */
+void cut_to_tf32(std::vector<float> &values) {
+    for (float &value : values)
+        value = __uint_as_float(__float_as_uint(value) & 0xffffe000u);
+}
+
 void multiply_widened(const product &p, float alpha, const void *a, cudaDataType a_type,
-                      const void *b, cudaDataType b_type, float beta, void *c,
-                      cudaDataType c_type) {
+                      const void *b, cudaDataType b_type, float beta, void *c, cudaDataType c_type,
+                      cublasComputeType_t compute) {
     product dense = p;
     dense.lda = std::max<int64_t>(1, rows_of_a(p));
     dense.ldb = std::max<int64_t>(1, rows_of_b(p));
     dense.ldc = std::max<int64_t>(1, p.m);
     std::vector<float> wide_a = widened(a, a_type, rows_of_a(p), columns_of_a(p), p.lda);
     std::vector<float> wide_b = widened(b, b_type, rows_of_b(p), columns_of_b(p), p.ldb);
+    if (compute == CUBLAS_COMPUTE_32F_FAST_TF32) {
+        cut_to_tf32(wide_a);
+        cut_to_tf32(wide_b);
+    }
     std::vector<float> wide_c((size_t)std::max<int64_t>(1, p.m * p.n));
     if (beta != 0)
         wide_c = widened(c, c_type, p.m, p.n, p.ldc);
@@ -269,9 +279,10 @@ bool is_supported(cublasComputeType_t compute, cudaDataType a, cudaDataType b, c
     case CUBLAS_COMPUTE_32F:
     case CUBLAS_COMPUTE_32F_PEDANTIC:
         return a == b && a != CUDA_R_64F && size_of(a) != 0 && (c == a || c == CUDA_R_32F);
-    default:
-        return false;
+    case CUBLAS_COMPUTE_32F_FAST_TF32:
+        return a == CUDA_R_32F && b == CUDA_R_32F && c == CUDA_R_32F;
     }
+    return false;
 }
 
 cublasStatus_t gemm_ex(cublasHandle_t handle, const product &p, const void *alpha, const void *a,
@@ -293,10 +304,11 @@ cublasStatus_t gemm_ex(cublasHandle_t handle, const product &p, const void *alph
     const int64_t step_b = stride_b * (int64_t)size_of(b_type);
     const int64_t step_c = stride_c * (int64_t)size_of(c_type);
     for (int64_t i = 0; i < batch; ++i)
-        multiply_widened(
-            p, *static_cast<const float *>(alpha), static_cast<const char *>(a) + i * step_a,
-            a_type, static_cast<const char *>(b) + i * step_b, b_type,
-            *static_cast<const float *>(beta), static_cast<char *>(c) + i * step_c, c_type);
+        multiply_widened(p, *static_cast<const float *>(alpha),
+                         static_cast<const char *>(a) + i * step_a, a_type,
+                         static_cast<const char *>(b) + i * step_b, b_type,
+                         *static_cast<const float *>(beta), static_cast<char *>(c) + i * step_c,
+                         c_type, compute);
     return CUBLAS_STATUS_SUCCESS;
 } catch (const std::bad_alloc &) {
     return CUBLAS_STATUS_ALLOC_FAILED;

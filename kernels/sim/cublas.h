@@ -29,7 +29,8 @@ enum cublasSideMode_t { CUBLAS_SIDE_LEFT = 0, CUBLAS_SIDE_RIGHT = 1 };
 enum cublasMath_t {
     CUBLAS_DEFAULT_MATH = 0,
     CUBLAS_PEDANTIC_MATH = 2,
-    CUBLAS_TF32_TENSOR_OP_MATH = 3, /* not supported */
+    CUBLAS_TF32_TENSOR_OP_MATH = 3,                        /* not supported */
+    CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION = 16, /* no sum here ever has less */
 };
 enum cublasPointerMode_t { CUBLAS_POINTER_MODE_HOST = 0, CUBLAS_POINTER_MODE_DEVICE = 1 };
 enum cublasComputeType_t {
@@ -37,7 +38,7 @@ enum cublasComputeType_t {
     CUBLAS_COMPUTE_32F_PEDANTIC = 69,
     CUBLAS_COMPUTE_64F = 70,
     CUBLAS_COMPUTE_64F_PEDANTIC = 71,
-    CUBLAS_COMPUTE_32F_FAST_TF32 = 77, /* not supported */
+    CUBLAS_COMPUTE_32F_FAST_TF32 = 77, /* f32 matrices; operands are cut to TF32 */
 };
 enum cublasGemmAlgo_t { CUBLAS_GEMM_DEFAULT = -1 };
 enum cudaDataType_t { CUDA_R_32F = 0, CUDA_R_64F = 1, CUDA_R_16F = 2, CUDA_R_16BF = 14 };

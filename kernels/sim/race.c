@@ -273,3 +273,11 @@ void trace_syncwarp(int32_t warp, uint32_t mask) {
 void trace_atomic(const volatile void *address, size_t bytes, const char *file, int line) {
     sim_race_access(address, bytes, SIM_ATOMIC, sim_race_place(file, line));
 }
+
+void trace_read(const volatile void *address, size_t bytes, const char *file, int line) {
+    sim_race_access(address, bytes, SIM_READ, sim_race_place(file, line));
+}
+
+void trace_write(const volatile void *address, size_t bytes, const char *file, int line) {
+    sim_race_access(address, bytes, SIM_WRITE, sim_race_place(file, line));
+}

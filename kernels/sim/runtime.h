@@ -75,12 +75,28 @@ typedef enum sim_collective {
     SIM_REDUCE_AND,
     SIM_REDUCE_OR,
     SIM_REDUCE_XOR,
+    SIM_MMA_BF16,
+    SIM_MMA_F16,
+    SIM_MMA_TF32,
+    SIM_MMA_F64,
+    SIM_LDMATRIX,
 } sim_collective;
 
 /* The calling lane meets the lanes of `mask`. `value`: what it brings; `lane` and `width`: the
  * shuffles' last two arguments. Returns what the collective gives this lane. */
 uint64_t sim_meet(sim_collective kind, uint32_t mask, uint64_t value, uint32_t lane, int width,
                   const char *file, int line);
+
+/* The warp's matrix instructions and asynchronous copies, as kernels/device/tensor.h documents
+ * them. `kind`: one of SIM_MMA_...; a, b, c: the lane's fragments. */
+void sim_mma(sim_collective kind, const void *a, const void *b, void *c, const char *file,
+             int line);
+void sim_ldmatrix(uint32_t *r, int32_t matrices, bool transposed, const void *row, const char *file,
+                  int line);
+void sim_cp_async(void *shared, const void *global, int32_t bytes, int32_t valid, const char *file,
+                  int line);
+void sim_cp_async_commit(void);
+void sim_cp_async_wait(int32_t groups);
 
 /* The calling lane's bit alone: lanes run one at a time here, and CUDA promises no more. */
 uint32_t sim_activemask(void);

@@ -80,6 +80,10 @@ void trace_syncwarp(int32_t warp, uint32_t mask);
 /* The current thread reads and writes `bytes` at `address` atomically. */
 void trace_atomic(const volatile void *address, size_t bytes, const char *file, int line);
 
+/* The current thread reads or writes memory by an instruction that the runtime carries out. */
+void trace_read(const volatile void *address, size_t bytes, const char *file, int line);
+void trace_write(const volatile void *address, size_t bytes, const char *file, int line);
+
 #else
 
 static inline void trace_alloc(void *memory, size_t bytes) {
@@ -112,6 +116,20 @@ static inline void trace_syncwarp(int32_t warp, uint32_t mask) {
 }
 static inline void trace_atomic(const volatile void *address, size_t bytes, const char *file,
                                 int line) {
+    (void)address;
+    (void)bytes;
+    (void)file;
+    (void)line;
+}
+static inline void trace_read(const volatile void *address, size_t bytes, const char *file,
+                              int line) {
+    (void)address;
+    (void)bytes;
+    (void)file;
+    (void)line;
+}
+static inline void trace_write(const volatile void *address, size_t bytes, const char *file,
+                               int line) {
     (void)address;
     (void)bytes;
     (void)file;

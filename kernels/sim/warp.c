@@ -52,6 +52,11 @@ static const char *const names[] = {
     [SIM_REDUCE_AND] = "__reduce_and_sync",
     [SIM_REDUCE_OR] = "__reduce_or_sync",
     [SIM_REDUCE_XOR] = "__reduce_xor_sync",
+    [SIM_MMA_BF16] = "mma_m16n8k16_bf16",
+    [SIM_MMA_F16] = "mma_m16n8k16_f16",
+    [SIM_MMA_TF32] = "mma_m16n8k8_tf32",
+    [SIM_MMA_F64] = "mma_m8n8k4_f64",
+    [SIM_LDMATRIX] = "ldmatrix",
 };
 
 void sim_warps_begin(void) {
@@ -154,6 +159,41 @@ static void set_results(sim_warp *w, uint32_t lanes, uint64_t result) {
         w->result[first_lane(rest)] = result;
 }
 
+SIM_REPORT static void report_whole_warp(int32_t warp, int32_t caller, int32_t lane,
+                                         const meeting *m) {
+    char where[SIM_POSITION];
+    const sim_place *place = &warps[warp].place[caller];
+    sim_defect("lanes missing", place->file, place->line,
+               "%s calls %s, which takes all 32 lanes; lane %d %s",
+               sim_block_thread_text(sim_now.block, warp * SIM_WARP + caller, where),
+               names[m->kind], lane, absence(warp, lane, m));
+    sim_abandon();
+}
+
+SIM_REPORT static void report_lines(int32_t warp, int32_t lane, const meeting *m) {
+    char first[SIM_POSITION], second[SIM_POSITION];
+    const sim_place *place = &warps[warp].place[0], *other = &warps[warp].place[lane];
+    sim_defect("divergent warp", place->file, place->line, "%s calls %s here, %s at %s:%d",
+               sim_block_thread_text(sim_now.block, warp * SIM_WARP, first), names[m->kind],
+               sim_thread_text(warp * SIM_WARP + lane, second), sim_base_name(other->file),
+               other->line);
+    sim_abandon();
+}
+
+static bool same_line(const sim_place *p, const sim_place *q) {
+    return p->line == q->line && (p->file == q->file || strcmp(p->file, q->file) == 0);
+}
+
+/* The other collectives leave out lanes that are not there; a matrix instruction takes the
+ * whole warp, at one place of the source (PTX ISA, mma and ldmatrix: .aligned). */
+static void require_whole_warp(const sim_warp *w, int32_t warp, const meeting *m) {
+    if (m->arrived != UINT32_MAX)
+        report_whole_warp(warp, first_lane(m->arrived), first_lane(~m->arrived), m);
+    for (int32_t lane = 1; lane < SIM_WARP; ++lane)
+        if (!same_line(&w->place[0], &w->place[lane]))
+            report_lines(warp, lane, m);
+}
+
 static void compute(sim_warp *w, int32_t warp, const meeting *m) {
     switch (m->kind) {
     case SIM_SYNCWARP:
@@ -194,6 +234,14 @@ static void compute(sim_warp *w, int32_t warp, const meeting *m) {
     case SIM_REDUCE_OR:
     case SIM_REDUCE_XOR:
         set_results(w, m->arrived, reduce(w, m));
+        break;
+    case SIM_MMA_BF16:
+    case SIM_MMA_F16:
+    case SIM_MMA_TF32:
+    case SIM_MMA_F64:
+    case SIM_LDMATRIX:
+        require_whole_warp(w, warp, m);
+        sim_tensor_meet(m->kind, warp, w->value);
         break;
     }
 }

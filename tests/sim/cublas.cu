@@ -130,6 +130,23 @@ ASSAY_TEST(cublas, gemm_ex_rounds_once, "unit sim") {
     check_narrow<f16>();
 }
 
+/* Ten bits behind the leading one stay, the others are dropped, of either operand but not of C. */
+ASSAY_TEST(cublas, tf32_cuts_its_operands, "unit sim") {
+    const float kept = 1 + 0x1p-10f, wide = kept + 0x1.8p-11f, before = 1 + 0x1p-20f;
+    const auto multiply = [&](float a, float b, cublasComputeType_t compute) {
+        const float one = 1;
+        float c = before;
+        REQUIRE_OK(assay_blas_check(cublasGemmEx(blas(), CUBLAS_OP_N, CUBLAS_OP_N, 1, 1, 1, &one,
+                                                 &a, CUDA_R_32F, 1, &b, CUDA_R_32F, 1, &one, &c,
+                                                 CUDA_R_32F, 1, compute, CUBLAS_GEMM_DEFAULT),
+                                    "cublasGemmEx"));
+        return c;
+    };
+    CHECK(multiply(wide, -kept, CUBLAS_COMPUTE_32F) == before - wide * kept);
+    CHECK(multiply(wide, -kept, CUBLAS_COMPUTE_32F_FAST_TF32) == before - kept * kept);
+    CHECK(multiply(-kept, wide, CUBLAS_COMPUTE_32F_FAST_TF32) == before - kept * kept);
+}
+
 ASSAY_TEST(cublas, beta_0_does_not_read_the_result, "unit sim") {
     double a[M * K], b[K * N], c[M * N], y[M], alpha = 1, beta = 0;
     for (double &v : a)
@@ -212,8 +229,8 @@ ASSAY_TEST(cublas, arguments_are_checked, "unit sim") {
                          int64_t{1} << 32) == CUBLAS_STATUS_NOT_SUPPORTED);
     CHECK(cublasDgemv(blas(), CUBLAS_OP_N, M, N, &one, a, M, a, 0, &one, a, 1) ==
           CUBLAS_STATUS_INVALID_VALUE);
-    CHECK(cublasGemmEx(blas(), CUBLAS_OP_N, CUBLAS_OP_N, 1, 1, 1, &one, a, CUDA_R_32F, 1, a,
-                       CUDA_R_32F, 1, &one, a, CUDA_R_32F, 1, CUBLAS_COMPUTE_32F_FAST_TF32,
+    CHECK(cublasGemmEx(blas(), CUBLAS_OP_N, CUBLAS_OP_N, 1, 1, 1, &one, a, CUDA_R_16BF, 1, a,
+                       CUDA_R_16BF, 1, &one, a, CUDA_R_16BF, 1, CUBLAS_COMPUTE_32F_FAST_TF32,
                        CUBLAS_GEMM_DEFAULT) == CUBLAS_STATUS_NOT_SUPPORTED);
     CHECK_FAILS(assay_blas_check(CUBLAS_STATUS_INVALID_VALUE, "cublasDgemm"), ASSAY_ERR_DEVICE,
                 "cublasDgemm: CUBLAS_STATUS_INVALID_VALUE");
