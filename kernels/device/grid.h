@@ -4,11 +4,11 @@
 
 #include "kernels/device/kernel.h"
 
-static inline int64_t ceil_div(int64_t a, int64_t b) {
+static __host__ __device__ inline int64_t ceil_div(int64_t a, int64_t b) {
     return (a + b - 1) / b;
 }
 
-static inline int64_t clamp(int64_t value, int64_t low, int64_t high) {
+static __host__ __device__ inline int64_t clamp(int64_t value, int64_t low, int64_t high) {
     const int64_t capped = value < high ? value : high;
     return capped > low ? capped : low;
 }

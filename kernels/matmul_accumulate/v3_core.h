@@ -1,0 +1,189 @@
+/*
+ * How a warp of v3 multiplies: its 64 x 32 part of the tile lies in the registers of its lanes.
+ *
+ * A core has
+ *     storage                     the type of the operands
+ *     add<Left, Right>(a, row, b, column)
+ *                                 sums += one slice's products of the 64 rows from `row` of a with
+ *                                 the 32 from `column` of b, k ascending
+ *     each(visit)                 visit(i, j, sum) for this lane's elements
+ *
+ * Lane numbering of the fragments: g = lane / 4, t = lane % 4 (kernels/device/tensor.h).
+ */
+#ifndef ASSAY_MATMUL_ACCUMULATE_V3_CORE_H
+#define ASSAY_MATMUL_ACCUMULATE_V3_CORE_H
+
+#include "kernels/matmul_accumulate/v3_slice.h"
+
+enum { WARP_ROWS = 64, WARP_COLUMNS = 32, WARPS_DOWN = 2 }; /* 2 x 4 warps have a tile */
+
+static __device__ __forceinline__ int lane() {
+    return (int)threadIdx.x % WARP;
+}
+
+/* This warp's part of a tile. */
+static __device__ __forceinline__ int warp_row() {
+    return (int)threadIdx.x / WARP % WARPS_DOWN * WARP_ROWS;
+}
+static __device__ __forceinline__ int warp_column() {
+    return (int)threadIdx.x / WARP / WARPS_DOWN * WARP_COLUMNS;
+}
+
+/* fp32 on CUDA cores: a lane has 8 x 8 elements, 8 rows and 4 columns apart. */
+struct fma_core {
+    typedef float storage;
+    enum { LANE_ROWS = 8, LANE_COLUMNS = 4, ROWS = WARP_ROWS / 8, COLUMNS = WARP_COLUMNS / 4 };
+    float sum[ROWS][COLUMNS] = {};
+
+    template <typename Left, typename Right>
+    __device__ __forceinline__ void add(const float *a, int row, const float *b, int column) {
+        row += lane() / LANE_COLUMNS;
+        column += lane() % LANE_COLUMNS;
+#pragma unroll 4
+        for (int k = 0; k < Left::depth; ++k) {
+            float x[ROWS], y[COLUMNS];
+#pragma unroll
+            for (int i = 0; i < ROWS; ++i)
+                x[i] = a[Left::at(row + i * LANE_ROWS, k)];
+#pragma unroll
+            for (int j = 0; j < COLUMNS; ++j)
+                y[j] = b[Right::at(column + j * LANE_COLUMNS, k)];
+#pragma unroll
+            for (int i = 0; i < ROWS; ++i)
+#pragma unroll
+                for (int j = 0; j < COLUMNS; ++j)
+                    sum[i][j] = fma_(x[i], y[j], sum[i][j]);
+        }
+    }
+
+    template <typename Visit> __device__ __forceinline__ void each(Visit visit) const {
+        const int row = lane() / LANE_COLUMNS, column = lane() % LANE_COLUMNS;
+#pragma unroll
+        for (int i = 0; i < ROWS; ++i)
+#pragma unroll
+            for (int j = 0; j < COLUMNS; ++j)
+                visit(row + i * LANE_ROWS, column + j * LANE_COLUMNS, sum[i][j]);
+    }
+};
+
+/* The accumulators of m16n8 instructions, 4 x 4 of them. */
+struct m16n8_sums {
+    enum { ROWS = WARP_ROWS / 16, COLUMNS = WARP_COLUMNS / 8 };
+    float sum[ROWS][COLUMNS][4] = {};
+
+    template <typename Visit> __device__ __forceinline__ void each(Visit visit) const {
+        const int g = lane() / 4, t = lane() % 4;
+#pragma unroll
+        for (int i = 0; i < ROWS; ++i)
+#pragma unroll
+            for (int j = 0; j < COLUMNS; ++j)
+#pragma unroll
+                for (int e = 0; e < 4; ++e)
+                    visit(16 * i + g + 8 * (e / 2), 8 * j + 2 * t + e % 2, sum[i][j][e]);
+    }
+};
+
+/* bf16 on tensor cores. */
+struct bf16_core : m16n8_sums {
+    typedef __nv_bfloat16 storage;
+
+    /* Four 8 x 8 matrices; this lane's one begins at (row, k). */
+    template <typename Slice>
+    static __device__ __forceinline__ void load(uint32_t r[4], const storage *x, int row, int k) {
+        const int line = lane() % 8;
+        if constexpr (Slice::k_inner)
+            ldmatrix_x4(r, x + Slice::at(row + line, k));
+        else
+            ldmatrix_x4_trans(r, x + Slice::at(row, k + line));
+    }
+
+    template <typename Left, typename Right>
+    __device__ __forceinline__ void add(const storage *a, int row, const storage *b, int column) {
+        const int low = lane() / 8 % 2 * 8, high = lane() / 16 * 8;
+#pragma unroll
+        for (int k = 0; k < Left::depth; k += 16) {
+            uint32_t x[ROWS][4], y[COLUMNS / 2][4];
+#pragma unroll
+            for (int i = 0; i < ROWS; ++i)
+                load<Left>(x[i], a, row + 16 * i + low, k + high);
+#pragma unroll
+            for (int j = 0; j < COLUMNS / 2; ++j)
+                load<Right>(y[j], b, column + 16 * j + high, k + low);
+#pragma unroll
+            for (int i = 0; i < ROWS; ++i)
+#pragma unroll
+                for (int j = 0; j < COLUMNS; ++j)
+                    mma_m16n8k16_bf16(sum[i][j], x[i], y[j / 2] + j % 2 * 2);
+        }
+    }
+};
+
+/* fp32 operands cut to TF32, on tensor cores. */
+struct tf32_core : m16n8_sums {
+    typedef float storage;
+
+    template <typename Left, typename Right>
+    __device__ __forceinline__ void add(const float *a, int row, const float *b, int column) {
+        const int g = lane() / 4, t = lane() % 4;
+#pragma unroll
+        for (int k = 0; k < Left::depth; k += 8) {
+            uint32_t x[ROWS][4], y[COLUMNS][2];
+#pragma unroll
+            for (int i = 0; i < ROWS; ++i)
+#pragma unroll
+                for (int e = 0; e < 4; ++e)
+                    x[i][e] = __float_as_uint(
+                        a[Left::at(row + 16 * i + g + e % 2 * 8, k + t + e / 2 * 4)]);
+#pragma unroll
+            for (int j = 0; j < COLUMNS; ++j)
+#pragma unroll
+                for (int e = 0; e < 2; ++e)
+                    y[j][e] = __float_as_uint(b[Right::at(column + 8 * j + g, k + t + e * 4)]);
+#pragma unroll
+            for (int i = 0; i < ROWS; ++i)
+#pragma unroll
+                for (int j = 0; j < COLUMNS; ++j)
+                    mma_m16n8k8_tf32(sum[i][j], x[i], y[j]);
+        }
+    }
+};
+
+/* fp64 on tensor cores, which round as chains of multiply-adds do. */
+struct f64_core {
+    typedef double storage;
+    enum { ROWS = WARP_ROWS / 8, COLUMNS = WARP_COLUMNS / 8 };
+    double sum[ROWS][COLUMNS][2] = {};
+
+    template <typename Left, typename Right>
+    __device__ __forceinline__ void add(const double *a, int row, const double *b, int column) {
+        const int g = lane() / 4, t = lane() % 4;
+#pragma unroll
+        for (int k = 0; k < Left::depth; k += 4) {
+            double x[ROWS], y[COLUMNS];
+#pragma unroll
+            for (int i = 0; i < ROWS; ++i)
+                x[i] = a[Left::at(row + 8 * i + g, k + t)];
+#pragma unroll
+            for (int j = 0; j < COLUMNS; ++j)
+                y[j] = b[Right::at(column + 8 * j + g, k + t)];
+#pragma unroll
+            for (int i = 0; i < ROWS; ++i)
+#pragma unroll
+                for (int j = 0; j < COLUMNS; ++j)
+                    mma_m8n8k4_f64(sum[i][j], x[i], y[j]);
+        }
+    }
+
+    template <typename Visit> __device__ __forceinline__ void each(Visit visit) const {
+        const int g = lane() / 4, t = lane() % 4;
+#pragma unroll
+        for (int i = 0; i < ROWS; ++i)
+#pragma unroll
+            for (int j = 0; j < COLUMNS; ++j)
+#pragma unroll
+                for (int e = 0; e < 2; ++e)
+                    visit(8 * i + g, 8 * j + 2 * t + e, sum[i][j][e]);
+    }
+};
+
+#endif

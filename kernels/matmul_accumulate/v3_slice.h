@@ -1,0 +1,79 @@
+/* How v3 brings operands to shared memory: slices of k, several under way at a time. */
+#ifndef ASSAY_MATMUL_ACCUMULATE_V3_SLICE_H
+#define ASSAY_MATMUL_ACCUMULATE_V3_SLICE_H
+
+#include "kernels/device/tensor.h"
+#include "kernels/matmul_accumulate/product.h"
+
+enum {
+    THREADS = 256,
+    WARP = 32,
+    TILE = 128,       /* rows and columns of the result that a block computes at a time */
+    SLICE_BYTES = 64, /* of k, for each row of either operand */
+    STAGES = 3,       /* slices under way: one is multiplied while the others are fetched */
+    PACK_BYTES = 16,  /* of one asynchronous copy */
+};
+
+/* Elements behind each line of a slice that put the lines a warp reads together into different
+ * banks, and let every line begin where a pack may. */
+template <typename T> struct padding;
+template <> struct padding<double> {
+    enum { k_inner = 4, row_inner = 4 };
+};
+template <> struct padding<float> {
+    enum { k_inner = 4, row_inner = 8 };
+};
+template <> struct padding<__nv_bfloat16> {
+    enum { k_inner = 8, row_inner = 8 };
+};
+
+/* A slice keeps its operand's order in memory: lines of k, one for each row of the tile (K_INNER),
+ * or lines of rows, one for each k. Rows of the right operand are the result's columns. */
+template <typename T, bool K_INNER> struct slice {
+    static constexpr bool k_inner = K_INNER;
+    static constexpr int depth = SLICE_BYTES / (int)sizeof(T);
+    static constexpr int lines = K_INNER ? TILE : depth;
+    static constexpr int length = K_INNER ? depth : TILE;
+    static constexpr int stride =
+        length + (K_INNER ? (int)padding<T>::k_inner : (int)padding<T>::row_inner);
+    static constexpr int elements = lines * stride;
+
+    static __device__ __forceinline__ int at(int row, int k) {
+        return K_INNER ? row * stride + k : k * stride + row;
+    }
+};
+
+/* An operand in global memory; `packs`: every line begins where a pack may. */
+template <typename T> struct operand {
+    const T *data;
+    int64_t stride, rows, depth;
+    bool packs;
+};
+
+template <typename T>
+static inline operand<T> operand_of(const matrix<const T> &x, int64_t rows, int64_t depth) {
+    const bool packs =
+        (uintptr_t)x.data % PACK_BYTES == 0 && (size_t)x.stride * sizeof(T) % PACK_BYTES == 0;
+    return {x.data, x.stride, rows, depth, packs};
+}
+
+/* Starts to fetch the slice at (row, k); what lies outside of the operand is 0. */
+template <typename T, typename Slice>
+static __device__ __forceinline__ void fetch(const operand<T> &x, int64_t row, int64_t k, T *to) {
+    constexpr int PACK = PACK_BYTES / (int)sizeof(T), PACKS = Slice::length / PACK;
+    const int64_t lines = Slice::k_inner ? x.rows : x.depth, first_line = Slice::k_inner ? row : k;
+    const int64_t length = Slice::k_inner ? x.depth : x.rows, first = Slice::k_inner ? k : row;
+    for (int e = (int)threadIdx.x; e < Slice::lines * PACKS; e += THREADS) {
+        const int64_t line = first_line + e / PACKS, place = first + e % PACKS * PACK;
+        const int left = line < lines ? (int)clamp(length - place, 0, PACK) : 0;
+        const T *from = left > 0 ? x.data + line * x.stride + place : x.data;
+        T *pack = to + e / PACKS * Slice::stride + e % PACKS * PACK;
+        if (x.packs)
+            cp_async_16(pack, from, left * (int)sizeof(T));
+        else
+            for (int v = 0; v < PACK; ++v)
+                pack[v] = v < left ? from[v] : narrow<T>(0);
+    }
+}
+
+#endif
