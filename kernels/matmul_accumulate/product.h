@@ -119,20 +119,20 @@ template <typename T> static inline product<T> product_for_db(const tensors &t) 
 
 enum { COPY_THREADS = 256 };
 
-/* to = from, or 0 where from.data is NULL. */
-template <typename T>
-static __global__ void copy(matrix<const T> from, matrix<T> to, int64_t rows, int64_t columns) {
+/* to = from, rounded to its type, or 0 where from.data is NULL. */
+template <typename From, typename To>
+static __global__ void copy(matrix<const From> from, matrix<To> to, int64_t rows, int64_t columns) {
     for (int64_t e = grid_thread(); e < rows * columns; e += grid_threads()) {
         const int64_t i = e / columns, j = e % columns;
-        *at(to, i, j) = from.data ? *at(from, i, j) : narrow<T>(0);
+        *at(to, i, j) = narrow<To>(from.data ? widen(*at(from, i, j)) : 0);
     }
 }
 
-template <typename T>
-static assay_status launch_copy(void *stream, const matrix<const T> &from, const matrix<T> &to,
+template <typename From, typename To>
+static assay_status launch_copy(void *stream, const matrix<const From> &from, const matrix<To> &to,
                                 int64_t rows, int64_t columns) {
     return ASSAY_LAUNCH(stream, linear_grid(rows * columns, COPY_THREADS), dim3(COPY_THREADS), 0,
-                        (copy<T>), from, to, rows, columns);
+                        (copy<From, To>), from, to, rows, columns);
 }
 
 /* dA and dB by `multiply(call, product)`, then dC. */
