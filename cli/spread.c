@@ -39,7 +39,7 @@ static int64_t place(int64_t count, double share) {
 }
 
 static void put_group(FILE *to, sample *first, int64_t count) {
-    fprintf(to, "  %-16s%-6s%-8s%8lld", first->op, assay_dtype_name(first->dtype), first->kind,
+    fprintf(to, "  %-18s %-6s%-8s%8lld", first->op, assay_dtype_name(first->dtype), first->kind,
             (long long)count);
     fprintf(to, "  %8.2g  %8.2g  %8.2g", first[place(count, 0.5)].ratio,
             first[place(count, 0.99)].ratio, first[count - 1].ratio);
@@ -83,9 +83,9 @@ assay_status spread_print(FILE *to, const cli_results *results) {
         }
     }
     qsort(samples, (size_t)count, sizeof *samples, by_ratio);
-    fprintf(to, "\n  %-30s%8s  %-28s  %s\n", "spread over random cases", "tensors",
+    fprintf(to, "\n  %-33s%8s  %-28s  %s\n", "spread over random cases", "tensors",
             "   error / bound", "bound / value (L2)");
-    fprintf(to, "  %38s  %8s  %8s  %8s  %8s  %8s  %8s\n", "", "median", "p99", "max", "median",
+    fprintf(to, "  %41s  %8s  %8s  %8s  %8s  %8s  %8s\n", "", "median", "p99", "max", "median",
             "p99", "max");
     for (int64_t first = 0, next; first < count; first = next) {
         for (next = first; next < count && by_group(&samples[first], &samples[next]) == 0;)

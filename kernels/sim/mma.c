@@ -10,10 +10,10 @@
  * TF32 operands are the upper 19 bits of fp32 numbers. m8n8k4 is a chain of fused multiply-adds in
  * ascending k.
  *
- * Not measured, but assumed here: a subnormal factor has the smallest exponent and a significand
- * below 1; a zero takes no part in E; a sum of zero is +0; subnormal results are kept; a sum beyond
- * fp32 becomes infinite; an invalid operation, or a NaN, gives the NaN 0x7fffffff. The bits of a
- * NaN of m8n8k4 are the host's.
+ * And (tests/sim/tensor_gpu.cu, no difference): a subnormal factor has the smallest exponent and a
+ * significand below 1; a zero takes no part in E; a sum of zero is +0; subnormal results are kept;
+ * a sum beyond fp32 becomes infinite; an invalid operation, or a NaN, gives the NaN 0x7fffffff. The
+ * bits of a NaN of m8n8k4 are the host's.
  */
 #include "kernels/sim/mma.h"
 

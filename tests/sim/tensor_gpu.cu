@@ -6,7 +6,7 @@
  *         kernels/sim/mma.c -o tensor_gpu && ./tensor_gpu [tiles per instruction]
  *
  * Prints, for each instruction and class of tiles, how many elements differ, and the first of them.
- * Exit code 1 when one differs in a class whose rule has been measured, 2 when the GPU fails.
+ * Exit code 1 when one differs in any class but that of NaNs, 2 when the GPU fails.
  */
 #include "kernels/device/tensor.h"
 #include "kernels/sim/mma.h"
@@ -88,7 +88,7 @@ enum oddity { NOTHING_ODD, POSITIVE, CANCELLING, ZEROS, SUBNORMALS, SPECIALS };
  * the classes ZEROS and SUBNORMALS, and one in 64 of SPECIALS, is what the class is called. */
 struct tile_class {
     const char *name;
-    bool measured;
+    bool gates; /* not the last: the bits of an f64 NaN are the host's */
     oddity odd;
     int a[2], b[2], c[2];
 };
@@ -96,12 +96,12 @@ struct tile_class {
 static const tile_class classes[] = {
     {"spread", true, NOTHING_ODD, {-6, 6}, {-6, 6}, {-12, 12}},
     {"positive", true, POSITIVE, {-6, 6}, {-6, 6}, {-12, 12}},
-    {"cancelling", false, CANCELLING, {-6, 6}, {-6, 6}, {-24, 0}},
-    {"wide", false, NOTHING_ODD, {-60, 60}, {-60, 60}, {-120, 120}},
-    {"zeros", false, ZEROS, {-6, 6}, {-6, 6}, {-12, 12}},
-    {"subnormal operands", false, SUBNORMALS, {-126, -120}, {100, 110}, {-30, -12}},
-    {"subnormal results", false, SUBNORMALS, {-75, -60}, {-75, -60}, {-126, -120}},
-    {"overflow", false, NOTHING_ODD, {61, 63}, {61, 63}, {120, 127}},
+    {"cancelling", true, CANCELLING, {-6, 6}, {-6, 6}, {-24, 0}},
+    {"wide", true, NOTHING_ODD, {-60, 60}, {-60, 60}, {-120, 120}},
+    {"zeros", true, ZEROS, {-6, 6}, {-6, 6}, {-12, 12}},
+    {"subnormal operands", true, SUBNORMALS, {-126, -120}, {100, 110}, {-30, -12}},
+    {"subnormal results", true, SUBNORMALS, {-75, -60}, {-75, -60}, {-126, -120}},
+    {"overflow", true, NOTHING_ODD, {61, 63}, {61, 63}, {120, 127}},
     {"infinity and NaN", false, SPECIALS, {-6, 6}, {-6, 6}, {-12, 12}},
 };
 enum { CLASSES = sizeof classes / sizeof classes[0] };
@@ -225,8 +225,8 @@ int main(int argc, char **argv) {
             const tally sum = run_class(&in, &kind, (tiles + CLASSES - 1) / CLASSES, device);
             printf("%-14s %-20s %11lld elements, %lld differ%s\n", in.name, kind.name,
                    (long long)sum.elements, (long long)sum.different,
-                   kind.measured ? "" : " (rule assumed)");
-            differs = differs || (kind.measured && sum.different > 0);
+                   kind.gates ? "" : " (not judged)");
+            differs = differs || (kind.gates && sum.different > 0);
         }
     must(cudaFree(device), "release");
     return differs ? 1 : 0;
