@@ -152,10 +152,12 @@ left=$(find . -name 'report.*.*')
 [ "${PIPESTATUS[0]}" -eq 3 ] || fault "a broken pipe does not exit 3"
 [ ! -s err ] || fault "a broken pipe is complained of"
 
-# An interrupted run ends with what it has, and its report is whole.
+# An interrupted run ends with what it has, and its report is whole. The signal must not come before
+# the run has printed: no older output may stand for it.
+rm -f out
 "$assay" check weighted_sum/v1 --random 20000 --device sim --json report.json >out 2>err &
 pid=$!
-for _ in $(seq 100); do
+for _ in $(seq 600); do
     [ -s out ] && break
     sleep 0.1
 done
