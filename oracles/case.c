@@ -15,7 +15,9 @@ const char *assay_math_name(assay_math math) {
 }
 
 const char *assay_fill_name(assay_fill fill) {
-    static const char *const names[] = {"normal", "uniform", "positive", "exact", "golden"};
+    static const char *const names[ASSAY_FILLS] = {"normal",   "uniform", "positive", "exact",
+                                                   "golden",   "inf",     "nan",      "huge",
+                                                   "negative", "initial"};
     return names[fill];
 }
 

@@ -190,7 +190,7 @@ static const char *schedule_name(int i) {
 
 static const choice dtype_choice = {"dtype", ASSAY_DTYPES, dtype_name};
 static const choice math_choice = {"math", ASSAY_TF32 + 1, math_name};
-static const choice fill_choice = {"fill", ASSAY_FILL_GOLDEN + 1, fill_name};
+static const choice fill_choice = {"fill", ASSAY_FILLS, fill_name};
 static const choice schedule_choice = {"sched", ASSAY_SCHEDULES, schedule_name};
 
 static const char *choice_names(const choice *from, unsigned mask, char names[NAMES]) {
@@ -213,6 +213,13 @@ static assay_status choose(const assay_op *op, const choice *from, const assay_w
     snprintf(legal, sizeof legal, "one of %s", choice_names(from, ~0u, names));
     return value_fault(op, from->name, word->value, word->value_length, legal);
 }
+
+/* What fill.c makes without the operator's help. */
+static const unsigned common_fills =
+    ASSAY_FILL_BIT(ASSAY_FILL_NORMAL) | ASSAY_FILL_BIT(ASSAY_FILL_UNIFORM) |
+    ASSAY_FILL_BIT(ASSAY_FILL_POSITIVE) | ASSAY_FILL_BIT(ASSAY_FILL_EXACT) |
+    ASSAY_FILL_BIT(ASSAY_FILL_GOLDEN) | ASSAY_FILL_BIT(ASSAY_FILL_INF) |
+    ASSAY_FILL_BIT(ASSAY_FILL_NAN);
 
 /* Legal in general, but this operator may lack it. */
 static assay_status check_support(const assay_op *op, const choice *of, int chosen, unsigned mask) {
@@ -322,9 +329,13 @@ static assay_status fill_defaults(const assay_op *op, assay_case *c, const given
         if (key->fallback == NULL)
             return assay_fail(ASSAY_ERR_USAGE, "%s: key \"%s\" is missing: %s", op->name, key->name,
                               key->doc);
-        const bool absent = key->fallback[0] == '\0';
-        const char *text = absent ? "none" : key->fallback;
-        assay_status status = assay_param_parse(op, key, text, strlen(text), param);
+        if (key->fallback[0] == '\0') {
+            *param = param[-1];
+            param->name = key->name;
+            continue;
+        }
+        assay_status status =
+            assay_param_parse(op, key, key->fallback, strlen(key->fallback), param);
         if (status != ASSAY_OK)
             return status;
     }
@@ -337,6 +348,8 @@ static assay_status check(assay_case *c) {
     assay_status status = check_support(op, &dtype_choice, (int)c->params.dtype, op->dtypes);
     if (status == ASSAY_OK)
         status = check_support(op, &math_choice, (int)c->params.math, op->maths);
+    if (status == ASSAY_OK)
+        status = check_support(op, &fill_choice, (int)c->fill, common_fills | op->fills);
     if (status == ASSAY_OK)
         status = op->legal(&c->params);
     if (status == ASSAY_OK && assay_case_format_bounded(c, text, sizeof text) >= sizeof text)

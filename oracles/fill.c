@@ -30,6 +30,11 @@ void assay_fill_array(assay_fill fill, const char *name, const assay_tensor_spec
         double value = 0;
         switch (fill) {
         case ASSAY_FILL_NORMAL:
+        case ASSAY_FILL_INF:
+        case ASSAY_FILL_NAN:
+        case ASSAY_FILL_HUGE:
+        case ASSAY_FILL_NEGATIVE:
+        case ASSAY_FILL_INITIAL:
             value = scale * assay_rng_normal(seed, stream, index);
             break;
         case ASSAY_FILL_UNIFORM:

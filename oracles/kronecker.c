@@ -36,14 +36,10 @@ static const assay_key keys[] = {
 
 static assay_status legal(assay_params *params) {
     const assay_param *f = &params->item[F];
-    assay_param *q = &params->item[Q];
+    const assay_param *q = &params->item[Q];
     if (f->count < 1 || f->count > MAX_FACTORS)
         return assay_fail(ASSAY_ERR_USAGE, "kronecker: f has %d factors; give 1 to %d", f->count,
                           MAX_FACTORS);
-    if (q->count == 0) {
-        q->count = f->count;
-        memcpy(q->value, f->value, sizeof q->value);
-    }
     if (q->count != f->count)
         return assay_fail(ASSAY_ERR_USAGE, "kronecker: q has %d extents and f has %d; give as many",
                           q->count, f->count);

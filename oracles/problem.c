@@ -2,6 +2,7 @@
 
 #include "oracles/fill.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -43,6 +44,30 @@ static assay_status check_exact(const assay_problem *p) {
                       p->c.op->name, lacking->name, assay_dtype_name(lacking->dtype));
 }
 
+static void round_again(const assay_tensor_spec *spec, double *data, int64_t count) {
+    for (int64_t e = 0; data && e < count; ++e)
+        data[e] = assay_dtype_round(spec->dtype, data[e]);
+}
+
+/* What a fill does beyond its random data. */
+static assay_status finish_fill(assay_problem *p) {
+    const assay_fill fill = p->c.fill;
+    if ((p->c.op->fills & ASSAY_FILL_BIT(fill)) != 0) {
+        const assay_status status = p->c.op->dress(p);
+        for (int32_t i = 0; i < p->sig.n_in; ++i)
+            round_again(&p->sig.in[i], p->in.data[i], p->in.size[i]);
+        for (int32_t i = 0; i < p->sig.n_out; ++i)
+            round_again(&p->sig.out[i], p->cot.data[i], p->cot.size[i]);
+        return status;
+    }
+    if (fill != ASSAY_FILL_INF && fill != ASSAY_FILL_NAN)
+        return ASSAY_OK;
+    const int32_t chosen = (int32_t)(p->c.seed % (uint64_t)p->sig.n_in);
+    if (p->in.size[chosen] > 0)
+        p->in.data[chosen][0] = fill == ASSAY_FILL_INF ? INFINITY : NAN;
+    return ASSAY_OK;
+}
+
 assay_status assay_problem_init(assay_problem *p, const assay_case *c) {
     memset(p, 0, sizeof *p);
     if (c->fill == ASSAY_FILL_GOLDEN)
@@ -70,7 +95,10 @@ assay_status assay_problem_init(assay_problem *p, const assay_case *c) {
         snprintf(name, sizeof name, "d%s", spec->name);
         assay_fill_array(c->fill, name, spec, 1, c->seed, p->cot.data[i], p->cot.size[i]);
     }
-    return ASSAY_OK;
+    status = finish_fill(p);
+    if (status != ASSAY_OK)
+        assay_problem_clear(p);
+    return status;
 }
 
 void assay_problem_clear(assay_problem *p) {

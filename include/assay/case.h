@@ -11,7 +11,8 @@
  *
  *     dtype=f64|f32|bf16|f16        (default f32; always written)
  *     math=strict|tf32              (default strict)
- *     fill=normal|uniform|positive|exact|golden   (default normal; fill.h tells what they are)
+ *     fill=normal|uniform|positive|exact|golden|inf|nan|huge|negative|initial
+ *                                  (default normal; fill.h tells what they are)
  *     pad=N                         (default 0: elements between one row's end and the next row)
  *     misalign=N                    (default 0: elements by which every tensor is off 256 bytes)
  *     sched=inorder|reverse|random|warp   (default inorder: the simulated device's schedule)
@@ -43,9 +44,8 @@ typedef enum assay_key_kind { ASSAY_KEY_INT, ASSAY_KEY_LIST, ASSAY_KEY_REAL } as
 typedef struct assay_key {
     const char *name;
     assay_key_kind kind;
-    const char *fallback; /* text of the default; NULL: the key must be given; "", of a list only:
-                             it comes empty to op->legal, whose default for it is the value of
-                             the key before it */
+    const char *fallback; /* text of the default; NULL: the key must be given; "": the value
+                             of the key before it, which is of the same kind */
     int64_t low, high;    /* legal range of each integer, both included; unused for a real */
     const char *doc;      /* one line for `assay list` */
 } assay_key;
@@ -76,7 +76,16 @@ typedef enum assay_fill {
     ASSAY_FILL_POSITIVE,
     ASSAY_FILL_EXACT,
     ASSAY_FILL_GOLDEN,
+    ASSAY_FILL_INF,
+    ASSAY_FILL_NAN,
+    /* Only for operators that list them in `fills`. */
+    ASSAY_FILL_HUGE,
+    ASSAY_FILL_NEGATIVE,
+    ASSAY_FILL_INITIAL,
 } assay_fill;
+enum { ASSAY_FILLS = 10 };
+
+#define ASSAY_FILL_BIT(fill) (1u << (unsigned)(fill))
 
 typedef enum assay_schedule {
     ASSAY_SCHEDULE_IN_ORDER,

@@ -97,6 +97,7 @@ typedef assay_status (*assay_bounder)(const assay_oracle_args *args, const assay
                                       const assay_arrays *want, assay_bounds *bounds);
 
 struct assay_relation; /* relation.h */
+struct assay_problem;  /* problem.h */
 
 typedef enum assay_set { ASSAY_SMOKE, ASSAY_CI, ASSAY_NIGHTLY, ASSAY_EDGE } assay_set;
 enum { ASSAY_SETS = 4 };
@@ -118,6 +119,7 @@ typedef struct assay_op {
     bool multilinear; /* affine in each input separately: gradient checks rely on it */
     unsigned dtypes;  /* ASSAY_DTYPE_BIT mask */
     unsigned maths;   /* ASSAY_MATH_BIT mask */
+    unsigned fills;   /* ASSAY_FILL_BIT mask of those that not every operator has, see case.h */
 
     /* Checks what the key ranges cannot, and puts the parameters in canonical form. */
     assay_status (*legal)(assay_params *params);
@@ -126,6 +128,13 @@ typedef struct assay_op {
     assay_oracle forward, backward;             /* fp64, products through CBLAS */
     assay_oracle forward_plain, backward_plain; /* the twin: loops as the definition is written */
     assay_bounder forward_bound, backward_bound;
+
+    /* Turns normal data into those of a fill of `fills`; required where that is not 0. */
+    assay_status (*dress)(struct assay_problem *p);
+
+    /* Why a kernel that ignores part of its inputs would be right on these data, as a text that
+     * outlives the call; NULL when none is known. A pass is then `mistrusted`. NULL: never. */
+    const char *(*mistrust)(const struct assay_problem *p);
 
     /* Draws random legal parameters whose work is at most about `budget` multiply-adds. dtype is
      * already chosen; math is strict and may be changed to another of `maths`. */

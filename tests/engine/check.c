@@ -100,6 +100,18 @@ static void add_rows(assay_report *report, const turn *t, const assay_problem *p
                   &ref->grad_bound);
 }
 
+/* What passed on data that could not tell a wrong kernel proves nothing. */
+static void mistrust_rows(assay_report *report, const assay_problem *p) {
+    const char *reason = p->c.op->mistrust ? p->c.op->mistrust(p) : NULL;
+    for (int32_t i = 0; reason && i < report->n_rows; ++i) {
+        assay_row *row = &report->rows[i];
+        if (row->verdict != ASSAY_PASS)
+            continue;
+        row->verdict = ASSAY_MISTRUSTED;
+        snprintf(row->reason, sizeof row->reason, "%s", reason);
+    }
+}
+
 /* ---- pairs ---- */
 
 /* Each side may be off by its bound, so the two by twice that. */
@@ -203,6 +215,7 @@ assay_status assay_check(const assay_case *c, const assay_device *device,
     }
     for (int32_t i = 0; i < all.count; ++i)
         add_rows(report, &all.turn[i], &p, &ref);
+    mistrust_rows(report, &p);
     add_pairs(report, &all, &p, &ref);
     report->verdict = verdict_of(report);
     report->seconds = now() - start;

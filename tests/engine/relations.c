@@ -105,6 +105,11 @@ static assay_status allow(const assay_relation *relation, side *base, side *deri
     return ASSAY_OK;
 }
 
+bool relation_applies(const assay_relation *relation, const assay_case *c) {
+    const bool finite = c->fill != ASSAY_FILL_INF && c->fill != ASSAY_FILL_NAN;
+    return finite && (!relation->applies || relation->applies(c));
+}
+
 assay_status assay_check_relation(const assay_relation *relation, const assay_case *c,
                                   const assay_device *device, const assay_variant *variant,
                                   assay_relation_report *report) {
@@ -113,7 +118,7 @@ assay_status assay_check_relation(const assay_relation *relation, const assay_ca
     assay_results got[ASSAY_MAX_DERIVED] = {0}, want = {0}, allowed = {0};
     bool ran = false;
     *report = (assay_relation_report){.verdict = ASSAY_PASS};
-    if (relation->applies && !relation->applies(c)) {
+    if (!relation_applies(relation, c)) {
         *report =
             (assay_relation_report){.verdict = ASSAY_SKIP, .reason = "says nothing of this case"};
         return ASSAY_OK;

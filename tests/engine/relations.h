@@ -12,6 +12,9 @@ typedef struct assay_relation_report {
     char reason[ASSAY_REASON]; /* which tensor, where, by how much; "" for a pass */
 } assay_relation_report;
 
+/* Whether the relation says anything of the case; none does of data that are not finite. */
+bool relation_applies(const assay_relation *relation, const assay_case *c);
+
 /* Returns an error only for trouble outside the variant (memory, golden file). */
 assay_status assay_check_relation(const assay_relation *relation, const assay_case *c,
                                   const assay_device *device, const assay_variant *variant,

@@ -31,7 +31,7 @@ static void add(const suite_item *item) {
     const assay_op *op = item->c.op;
     for (int32_t i = 0; i < op->n_relations; ++i) {
         const assay_relation *relation = &op->relations[i];
-        if (relation->applies && !relation->applies(&item->c))
+        if (!relation_applies(relation, &item->c))
             continue;
         suite_item with_relation = *item;
         with_relation.relation = relation;
