@@ -5,6 +5,13 @@
 
 enum { PIECE = 1 << 20 }; /* rows a call: CBLAS counts in int */
 
+static assay_gemm delegate;
+static const double worth_delegating = 0x1p31;
+
+void blas_delegate(assay_gemm gemm) {
+    delegate = gemm;
+}
+
 static int at_least_one(int64_t ld) {
     return ld > 0 ? (int)ld
                   : 1; /* CBLAS refuses a leading dimension of 0 even for an empty array */
@@ -27,6 +34,9 @@ void blas_gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const double *
         scale(m, n, beta, c, ldc);
         return;
     }
+    if (delegate && (double)m * (double)n * (double)k >= worth_delegating &&
+        delegate(ta, tb, m, n, k, a, lda, b, ldb, beta, c, ldc) == ASSAY_OK)
+        return;
     const CBLAS_TRANSPOSE op_a = ta ? CblasTrans : CblasNoTrans;
     const CBLAS_TRANSPOSE op_b = tb ? CblasTrans : CblasNoTrans;
     for (int64_t i = 0; i < m; i += PIECE) {

@@ -2,6 +2,8 @@
 #ifndef ASSAY_ORACLES_BLAS_H
 #define ASSAY_ORACLES_BLAS_H
 
+#include "assay/device.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -10,5 +12,9 @@
  * and k may be larger: they are cut into pieces. */
 void blas_gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const double *a, int64_t lda,
                const double *b, int64_t ldb, double beta, double *c, int64_t ldc);
+
+/* Hands products of 2^31 multiply-adds and more to a device from now on, to none with NULL; what
+ * it fails at is done here. For the whole process. */
+void blas_delegate(assay_gemm gemm);
 
 #endif

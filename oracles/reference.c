@@ -1,3 +1,4 @@
+#include "oracles/reference.h"
 #include "assay/problem.h"
 #include "oracles/bound.h"
 
@@ -24,13 +25,19 @@ static void make_exact(assay_dtype dtype, assay_arrays *want, assay_bounds *boun
     }
 }
 
-/* The oracle's answers, with bounds allocated and still 0. */
-static assay_status answer(assay_reference *r, const assay_problem *p, assay_oracle_args *args) {
+assay_status reference_allocate(assay_reference *r, const assay_problem *p) {
+    *r = (assay_reference){0};
     assay_status status = assay_results_init(&r->want, &p->sig);
     if (status == ASSAY_OK)
         status = bounds_like(&r->want.out, &r->out_bound);
     if (status == ASSAY_OK)
         status = bounds_like(&r->want.grad, &r->grad_bound);
+    return status;
+}
+
+/* The oracle's answers, with bounds allocated and still 0. */
+static assay_status answer(assay_reference *r, const assay_problem *p, assay_oracle_args *args) {
+    assay_status status = reference_allocate(r, p);
     if (status == ASSAY_OK)
         status = p->c.op->forward(args, &r->want.out);
     args->out = &r->want.out;
@@ -43,7 +50,6 @@ static assay_status answer(assay_reference *r, const assay_problem *p, assay_ora
 assay_status assay_reference_init_as(assay_reference *r, const assay_problem *p,
                                      assay_dtype dtype) {
     const assay_rounding rounding = assay_rounding_of(dtype, p->c.params.math, p->c.fill);
-    *r = (assay_reference){0};
     assay_oracle_args args = {.params = &p->c.params, .sig = &p->sig, .in = &p->in};
     assay_status status = answer(r, p, &args);
     if (status == ASSAY_OK)
@@ -58,7 +64,6 @@ assay_status assay_reference_init_as(assay_reference *r, const assay_problem *p,
 assay_status assay_reference_init(assay_reference *r, const assay_problem *p) {
     if (p->c.fill != ASSAY_FILL_EXACT)
         return assay_reference_init_as(r, p, p->c.params.dtype);
-    *r = (assay_reference){0};
     assay_oracle_args args = {.params = &p->c.params, .sig = &p->sig, .in = &p->in};
     const assay_status status = answer(r, p, &args);
     if (status != ASSAY_OK) {

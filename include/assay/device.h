@@ -6,6 +6,7 @@
 #define ASSAY_DEVICE_H
 
 #include "assay/case.h"
+#include "assay/device_oracle.h"
 #include "assay/status.h"
 #include "assay/variant.h"
 
@@ -18,6 +19,10 @@ extern "C" {
 #endif
 
 enum { ASSAY_DEVICE_TEXT = 256 };
+
+typedef assay_status (*assay_gemm)(bool ta, bool tb, int64_t m, int64_t n, int64_t k,
+                                   const double *a, int64_t lda, const double *b, int64_t ldb,
+                                   double beta, double *c, int64_t ldc);
 
 typedef struct assay_device {
     const char *name; /* "sim", "cuda" */
@@ -42,9 +47,15 @@ typedef struct assay_device {
      * ASSAY_ERR_DEVICE when the device failed. */
     assay_status (*finish)(void);
 
-    /* The variants compiled for this device. */
+    /* C[m,n] = op(A)·op(B) + beta·C on host memory, row-major fp64 as blas_gemm (oracles/blas.h)
+     * has it, computed on the device; NULL where that gains nothing. An error leaves C as it is. */
+    assay_gemm gemm;
+
+    /* The variants compiled for this device, and the oracles. */
     const assay_variant *const *variants;
     int32_t n_variants;
+    const assay_device_oracle *const *oracles;
+    int32_t n_oracles;
 } assay_device;
 
 /* The device of that name: ASSAY_ERR_USAGE for an unknown name, ASSAY_ERR_UNSUPPORTED with the

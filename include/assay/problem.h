@@ -5,6 +5,7 @@
 #define ASSAY_PROBLEM_H
 
 #include "assay/case.h"
+#include "assay/device.h"
 #include "assay/op.h"
 
 #ifdef __cplusplus
@@ -48,6 +49,19 @@ assay_status assay_reference_init(assay_reference *r, const assay_problem *p) AS
  * computation (a foreign golden) may be from our oracle. Never exact, whatever the fill. */
 assay_status assay_reference_init_as(assay_reference *r, const assay_problem *p,
                                      assay_dtype dtype) ASSAY_MUST_CHECK;
+
+/* assay_reference_init() with a device's help where the case is large: its oracle for the operator
+ * if it has one, otherwise its fp64 products. NULL: without help. */
+assay_status assay_reference_init_with(assay_reference *r, const assay_problem *p,
+                                       const assay_device *device) ASSAY_MUST_CHECK;
+
+/* Asks that oracle, one of the device's, whatever the case's size. Not for fill=exact. */
+assay_status assay_reference_init_by(assay_reference *r, const assay_problem *p,
+                                     const assay_device *device,
+                                     const assay_device_oracle *oracle) ASSAY_MUST_CHECK;
+/* The device's oracle for the operator; NULL: it has none. */
+const assay_device_oracle *assay_device_oracle_find(const assay_device *device, const assay_op *op);
+
 void assay_reference_clear(assay_reference *r);
 
 #ifdef __cplusplus

@@ -1,11 +1,14 @@
 /* The GPU as an assay_device; the module that open.c loads. */
 #include "assay/device.h"
+#include "kernels/device/gemm.h"
 #include "kernels/device/kernel.h"
 
 #include <stdio.h>
 
 extern "C" const assay_variant *const assay_cuda_variants[];
 extern "C" const int32_t assay_cuda_n_variants;
+extern "C" const assay_device_oracle *const assay_cuda_oracles[];
+extern "C" const int32_t assay_cuda_n_oracles;
 
 static __global__ void probe_kernel() {
 }
@@ -113,8 +116,11 @@ extern "C" __attribute__((visibility("default"))) const assay_device *assay_devi
         .guard = cuda_guard,
         .schedule = cuda_schedule,
         .finish = cuda_finish,
+        .gemm = assay_cuda_gemm,
         .variants = assay_cuda_variants,
         .n_variants = assay_cuda_n_variants,
+        .oracles = assay_cuda_oracles,
+        .n_oracles = assay_cuda_n_oracles,
     };
     return &device;
 }

@@ -80,5 +80,7 @@ const assay_device *assay_sim_device(void) {
     };
     device.variants = assay_sim_variants;
     device.n_variants = assay_sim_n_variants;
+    device.oracles = assay_sim_oracles;
+    device.n_oracles = assay_sim_n_oracles;
     return &device;
 }

@@ -208,7 +208,7 @@ assay_status assay_check(const assay_case *c, const assay_device *device,
     if (status == ASSAY_OK)
         status = turns_run(&all, device, &p);
     if (status == ASSAY_OK)
-        status = assay_reference_init(&ref, &p);
+        status = assay_reference_init_with(&ref, &p, device);
     if (status != ASSAY_OK) {
         assay_report_clear(report);
         goto done;

@@ -82,8 +82,9 @@ void suite_register(const char *suite, const char *prefix, const char *labels,
     char text[ASSAY_CASE_TEXT], name[ASSAY_CASE_TEXT + 128], all[256];
     assay_case_format(&item->c, text);
     const char *words = strchr(text, ' ');
-    snprintf(name, sizeof name, "%s%s%s/%s%s on %s", prefix, prefix[0] ? " " : "", item->c.op->name,
-             item->variant, words ? words : "", item->device);
+    snprintf(name, sizeof name, "%s%s%s%s%s%s on %s", prefix, prefix[0] ? " " : "",
+             item->c.op->name, item->variant[0] ? "/" : "", item->variant, words ? words : "",
+             item->device);
     snprintf(all, sizeof all, "%s %s %s%s", labels, item->c.op->name,
              strcmp(item->device, "sim") == 0 ? "sim" : "gpu",
              item->set == ASSAY_SMOKE ? " smoke" : "");

@@ -10,7 +10,7 @@
 typedef struct suite_item {
     assay_case c;
     assay_set set;
-    char variant[16];
+    char variant[16];               /* "": the test is not about a variant */
     const char *device;             /* "sim", "cuda" */
     const assay_relation *relation; /* property tests only */
 } suite_item;
@@ -26,8 +26,9 @@ void suite_visit_variants(const assay_case *c, assay_set set, void (*add)(const 
 /* A copy that lives as long as the program: what a registered test may refer to. */
 suite_item *suite_keep(const suite_item *item);
 
-/* A test named "<op>/<variant> <words> on <device>", preceded by `prefix` if there is one, with
- * `labels` and those that follow from the item: the operator, smoke, sim or gpu. */
+/* A test named "<op>/<variant> <words> on <device>" ("<op> <words> …" without a variant), preceded
+ * by `prefix` if there is one, with `labels` and those that follow from the item: the operator,
+ * smoke, sim or gpu. */
 void suite_register(const char *suite, const char *prefix, const char *labels,
                     const suite_item *item, void (*run)(void *item));
 
