@@ -1,5 +1,7 @@
 #include "oracles/fill.h"
 
+#include "assay/parallel.h"
+
 #include <math.h>
 
 static const double sqrt_3 = 0x1.bb67ae8584caap0;
@@ -21,34 +23,49 @@ static double odd_integer(uint64_t bits, uint64_t magnitudes) {
     return (bits & 1) != 0 ? -magnitude : magnitude;
 }
 
+typedef struct array {
+    assay_fill fill;
+    assay_dtype dtype;
+    double scale;
+    uint64_t seed, stream, magnitudes;
+    double *data;
+} array;
+
+static double value_at(const array *a, uint64_t index) {
+    switch (a->fill) {
+    case ASSAY_FILL_UNIFORM:
+        return a->scale * sqrt_3 * (2 * assay_rng_uniform(a->seed, a->stream, index) - 1);
+    case ASSAY_FILL_POSITIVE:
+        return a->scale * sqrt_3 * assay_rng_uniform(a->seed, a->stream, index);
+    case ASSAY_FILL_EXACT:
+        return odd_integer(assay_rng_bits(a->seed, a->stream, index), a->magnitudes);
+    case ASSAY_FILL_NORMAL:
+    case ASSAY_FILL_INF:
+    case ASSAY_FILL_NAN:
+    case ASSAY_FILL_HUGE:
+    case ASSAY_FILL_NEGATIVE:
+    case ASSAY_FILL_INITIAL:
+        return a->scale * assay_rng_normal(a->seed, a->stream, index);
+    case ASSAY_FILL_GOLDEN:
+        break;
+    }
+    return 0;
+}
+
+static void fill_elements(void *context, int64_t first, int64_t last) {
+    const array *a = context;
+    for (int64_t i = first; i < last; ++i)
+        a->data[i] = assay_dtype_round(a->dtype, value_at(a, (uint64_t)i));
+}
+
 void assay_fill_array(assay_fill fill, const char *name, const assay_tensor_spec *spec,
                       double scale, uint64_t seed, double *data, int64_t count) {
-    const uint64_t stream = assay_rng_stream(name);
-    const uint64_t magnitudes = fill == ASSAY_FILL_EXACT ? odd_magnitudes(spec) : 0;
-    for (int64_t i = 0; i < count; ++i) {
-        const uint64_t index = (uint64_t)i;
-        double value = 0;
-        switch (fill) {
-        case ASSAY_FILL_NORMAL:
-        case ASSAY_FILL_INF:
-        case ASSAY_FILL_NAN:
-        case ASSAY_FILL_HUGE:
-        case ASSAY_FILL_NEGATIVE:
-        case ASSAY_FILL_INITIAL:
-            value = scale * assay_rng_normal(seed, stream, index);
-            break;
-        case ASSAY_FILL_UNIFORM:
-            value = scale * sqrt_3 * (2 * assay_rng_uniform(seed, stream, index) - 1);
-            break;
-        case ASSAY_FILL_POSITIVE:
-            value = scale * sqrt_3 * assay_rng_uniform(seed, stream, index);
-            break;
-        case ASSAY_FILL_EXACT:
-            value = odd_integer(assay_rng_bits(seed, stream, index), magnitudes);
-            break;
-        case ASSAY_FILL_GOLDEN:
-            break;
-        }
-        data[i] = assay_dtype_round(spec->dtype, value);
-    }
+    array a = {.fill = fill,
+               .dtype = spec->dtype,
+               .scale = scale,
+               .seed = seed,
+               .stream = assay_rng_stream(name),
+               .magnitudes = fill == ASSAY_FILL_EXACT ? odd_magnitudes(spec) : 0,
+               .data = data};
+    assay_parallel(count, fill_elements, &a);
 }

@@ -1,6 +1,7 @@
 /*
- * cuBLAS for v2 variants: the toolkit's under nvcc, a CBLAS-backed stand-in with the same calls on
- * the simulated device, so that transposes, strides and batch steps are tested without a GPU.
+ * cuBLAS and cuBLASLt for v2 variants: the toolkit's under nvcc, CBLAS-backed stand-ins with the
+ * same calls on the simulated device, so that transposes, strides and batch steps are tested
+ * without a GPU.
  */
 #ifndef ASSAY_DEVICE_BLAS_H
 #define ASSAY_DEVICE_BLAS_H
@@ -8,14 +9,20 @@
 #include "kernels/device/kernel.h"
 
 #if defined(__CUDACC__)
+#include <cublasLt.h>
 #include <cublas_v2.h>
 #else
 #include "kernels/sim/cublas.h"
+#include "kernels/sim/cublaslt.h"
 #endif
 
 /* The device's handle, bound to `stream`, in host pointer mode, without TF32. Owned by the device,
  * made once a process. */
 assay_status assay_blas_handle(void *stream, cublasHandle_t *handle);
+
+/* The device's cuBLASLt handle, made once a process. Calls take the stream, and workspace of the
+ * caller's. */
+assay_status assay_blas_lt_handle(cublasLtHandle_t *handle);
 
 /* Turns a cuBLAS status into a line and an assay_status. `call` names the call. */
 assay_status assay_blas_check(cublasStatus_t status, const char *call);

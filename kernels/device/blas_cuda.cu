@@ -27,3 +27,13 @@ assay_status assay_blas_handle(void *stream, cublasHandle_t *handle) {
         *handle = made;
     return status;
 }
+
+assay_status assay_blas_lt_handle(cublasLtHandle_t *handle) {
+    static cublasLtHandle_t made;
+    assay_status status = ASSAY_OK;
+    if (!made)
+        status = assay_blas_check(cublasLtCreate(&made), "cublasLtCreate");
+    if (status == ASSAY_OK)
+        *handle = made;
+    return status;
+}

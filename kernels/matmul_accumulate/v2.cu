@@ -1,26 +1,22 @@
 /*
- * matmul_accumulate v2, the vendor's library: Y starts as a copy of C, which gemm then adds to,
- * with alpha = iters. dA and dB are gemms with beta = 0. cuBLAS is column-major, so it sees each
- * matrix as its transpose and computes (A B)ᵀ = Bᵀ Aᵀ; transposed operands and padded rows cost
- * nothing.
+ * matmul_accumulate v2, the vendor's library: one gemm each for Y, dA and dB, with alpha = iters.
+ * cuBLAS is column-major, so it sees each matrix as its transpose and computes (A B)ᵀ = Bᵀ Aᵀ;
+ * transposed operands and padded rows cost nothing.
+ *
+ * Y in fp32 and fp64 is cuBLASLt's D = alpha A B + C with D apart from C (v2_fused.h). Where that
+ * has no algorithm, and in bf16, Y starts as a copy of C which gemm adds to.
  *
  * fp32 and fp64 are pedantic. bf16 and math=tf32 use tensor cores with fp32 sums, also where cuBLAS
  * splits k. bf16 results are fp32 sums in the workspace until a last kernel rounds them: asked for
  * a bf16 result with beta = 1, cuBLAS 13.0 rounds the product to bf16 before it adds C in some
  * shapes (64 x 64 x 64 is one), which is not one rounding but two.
  *
- * Against v1: operands go through shared memory, iters is free. Bytes: A, B and C once, if cuBLAS
- * finds them in cache; Y (bf16: its fp32 sums) is written by the copy, read and written again.
- * Flops: 2 m n k forward, 4 m n k backward.
+ * Against v1: operands go through shared memory, iters is free. Bytes: A, B and C are read and Y is
+ * written once, if cuBLAS finds its operands in cache; that saves the 2 m n elements which a copy
+ * of C costs, written and read again. bf16 pays them, in fp32, and as many again for the last
+ * kernel. Flops: 2 m n k forward, 4 m n k backward.
  */
-#include "kernels/device/blas.h"
-#include "kernels/matmul_accumulate/product.h"
-
-/* A product as cuBLAS is given it: C[m, n] = alpha op_a(A) op_b(B) + beta C, column-major. */
-struct shape {
-    cublasOperation_t op_a, op_b;
-    int m, n, k, lda, ldb, ldc;
-};
+#include "kernels/matmul_accumulate/v2_fused.h"
 
 /* Rows that are empty may have a stride of 0, which cuBLAS refuses. */
 template <typename T> static int leading(const matrix<T> &x) {
@@ -42,7 +38,7 @@ template <typename T> static shape shape_of(const product<T> &p, const matrix<ac
 static assay_status gemm(cublasHandle_t blas, assay_math, const shape &s, double alpha,
                          const double *a, const double *b, double beta, double *c) {
     return assay_blas_check(cublasDgemm(blas, s.op_a, s.op_b, s.m, s.n, s.k, &alpha, a, s.lda, b,
-                                        s.ldb, &beta, c, s.ldc),
+                                        s.ldb, &beta, c, s.ld_result),
                             "cublasDgemm");
 }
 
@@ -56,7 +52,7 @@ static assay_status gemm_ex(cublasHandle_t blas, const shape &s, float alpha, co
     if (status != ASSAY_OK)
         return status;
     return assay_blas_check(cublasGemmEx(blas, s.op_a, s.op_b, s.m, s.n, s.k, &alpha, a, type,
-                                         s.lda, b, type, s.ldb, &beta, c, CUDA_R_32F, s.ldc,
+                                         s.lda, b, type, s.ldb, &beta, c, CUDA_R_32F, s.ld_result,
                                          compute, CUBLAS_GEMM_DEFAULT),
                             "cublasGemmEx");
 }
@@ -66,7 +62,7 @@ static assay_status gemm(cublasHandle_t blas, assay_math math, const shape &s, f
     if (math == ASSAY_TF32)
         return gemm_ex(blas, s, alpha, a, b, beta, c, CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32);
     return assay_blas_check(cublasSgemm(blas, s.op_a, s.op_b, s.m, s.n, s.k, &alpha, a, s.lda, b,
-                                        s.ldb, &beta, c, s.ldc),
+                                        s.ldb, &beta, c, s.ld_result),
                             "cublasSgemm");
 }
 
@@ -86,14 +82,10 @@ static matrix<acc_t<T>> sums_for(const assay_call *call, const product<T> &p) {
         return {static_cast<acc_t<T> *>(call->workspace), p.n, false};
 }
 
+/* Onto a copy of what is added. */
 template <typename T>
-static assay_status multiply(const assay_call *call, const product<T> &asked) {
-    const product<T> p = with_rows(asked);
+static assay_status multiply_onto_copy(const assay_call *call, const product<T> &p) {
     const bool adds = p.added.data != NULL;
-    if (p.m == 0 || p.n == 0)
-        return ASSAY_OK;
-    if (p.k == 0)
-        return launch_copy(call->stream, p.added, p.out, p.m, p.n);
     const matrix<acc_t<T>> sums = sums_for<T>(call, p);
     assay_status status = ASSAY_OK;
     if (adds)
@@ -110,6 +102,28 @@ static assay_status multiply(const assay_call *call, const product<T> &asked) {
     return launch_copy(call->stream, made, p.out, p.m, p.n);
 }
 
+/* `p` adds, and its sums are of its result's type. */
+template <typename T> static fused<T> fused_of(const product<T> &p) {
+    return {shape_of(p, p.out), (T)p.times,       p.right.data, p.left.data,
+            p.added.data,       leading(p.added), p.out.data};
+}
+
+template <typename T>
+static assay_status multiply(const assay_call *call, const product<T> &asked) {
+    const product<T> p = with_rows(asked);
+    if (p.m == 0 || p.n == 0)
+        return ASSAY_OK;
+    if (p.k == 0)
+        return launch_copy(call->stream, p.added, p.out, p.m, p.n);
+    if constexpr (stored_as_summed<T>) {
+        bool done = false;
+        const assay_status status = p.added.data ? add_fused(call, fused_of(p), &done) : ASSAY_OK;
+        if (status != ASSAY_OK || done)
+            return status;
+    }
+    return multiply_onto_copy(call, p);
+}
+
 template <typename T> static assay_status run_forward(const assay_call *call) {
     return multiply(call, product_for_y<T>(tensors_of(call, ASSAY_FORWARD)));
 }
@@ -118,22 +132,22 @@ template <typename T> static assay_status run_backward(const assay_call *call) {
     return gradients<T>(call, multiply<T>);
 }
 
-/* The largest result of the stage in fp32, where it is stored narrower. */
+/* bf16: the largest result of the stage in fp32. */
 static size_t workspace(assay_stage stage, const assay_call *call) {
-    if (call->params->dtype != ASSAY_BF16)
-        return 0;
     size_t most = 0;
     for (int32_t i = 0; i < call->n_out; ++i) {
         const size_t elements = (size_t)assay_tensor_count(&call->out[i]);
         most = elements > most ? elements : most;
     }
-    (void)stage;
-    return most * sizeof(float);
+    if (call->params->dtype == ASSAY_BF16)
+        return most * sizeof(float);
+    return stage == ASSAY_FORWARD ? fused_workspace(most * assay_dtype_size(call->params->dtype))
+                                  : 0;
 }
 
 static assay_status supports(assay_stage stage, const assay_call *call) {
     const tensors t = tensors_of(call, stage);
-    const assay_tensor *const all[] = {t.a, t.b, t.y, t.dy, t.da, t.db};
+    const assay_tensor *const all[] = {t.a, t.b, t.c, t.y, t.dy, t.da, t.db};
     bool fits = t.m <= INT32_MAX && t.n <= INT32_MAX && t.k <= INT32_MAX;
     for (const assay_tensor *x : all)
         fits = fits && (!x || assay_tensor_row_stride(x) <= INT32_MAX);
@@ -157,7 +171,7 @@ ASSAY_VARIANT(matmul_accumulate, v2) = {
     .op = "matmul_accumulate",
     .name = "v2",
     .device = ASSAY_DEVICE_NAME,
-    .summary = "cuBLAS: gemm onto a copy of c",
+    .summary = "cuBLAS: gemm that adds c where it lies",
     .supports = supports,
     .workspace = workspace,
     .forward = forward,

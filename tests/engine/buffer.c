@@ -1,22 +1,13 @@
 #include "tests/engine/buffer.h"
+#include "tests/engine/pattern.h"
+
+#include "assay/parallel.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { GUARD = 4096, ALIGNMENT = 256 };
-
-/* 0xFFA5, repeated, is a NaN in every dtype, and not one that arithmetic makes. */
-static const unsigned char pattern[2] = {0xA5, 0xFF};
-
-static unsigned char pattern_at(size_t i) {
-    return pattern[i % 2];
-}
-
-static void fill_pattern(unsigned char *bytes, size_t from, size_t to) {
-    for (size_t i = from; i < to; ++i)
-        bytes[i] = pattern_at(i);
-}
 
 assay_tensor buffer_layout(const assay_tensor_spec *spec, const assay_case *c) {
     assay_tensor t = {.dtype = spec->dtype, .rank = spec->rank, .inner = spec->inner};
@@ -49,7 +40,7 @@ static assay_status allocate(buffer *b, const assay_device *device, const char *
         return assay_fail(ASSAY_ERR_MEMORY,
                           "%s: no host memory for %zu bytes; make the case smaller", name,
                           b->bytes);
-    fill_pattern(b->image, 0, b->bytes);
+    pattern_fill(b->image, 0, b->bytes);
     void *memory = NULL;
     const assay_status status = device->alloc(b->bytes, &memory);
     b->memory = memory;
@@ -86,16 +77,13 @@ static assay_status unguard_gap(const buffer *b, size_t from, size_t to) {
 }
 
 static assay_status check_gap(const buffer *b, size_t from, size_t to) {
-    for (size_t i = from; i < to; ++i) {
-        if (b->image[i] == pattern_at(i))
-            continue;
-        const int64_t offset = (int64_t)i - (int64_t)b->first;
-        return assay_fail(ASSAY_ERR_KERNEL,
-                          "wrote outside %s: byte %lld counted from its first element; rows end at "
-                          "byte %lld",
-                          b->name, (long long)offset, (long long)extent(&b->tensor));
-    }
-    return ASSAY_OK;
+    const size_t at = from + pattern_breaks(b->image + from, from, to - from);
+    if (at == to)
+        return ASSAY_OK;
+    return assay_fail(ASSAY_ERR_KERNEL,
+                      "wrote outside %s: byte %lld counted from its first element; rows end at "
+                      "byte %lld",
+                      b->name, (long long)at - (long long)b->first, (long long)extent(&b->tensor));
 }
 
 static assay_status upload(buffer *b) {
@@ -104,6 +92,45 @@ static assay_status upload(buffer *b) {
         (void)visit_gaps(b, (size_t)extent(&b->tensor), guard_gap);
     return status;
 }
+
+/* ---- values ---- */
+
+/* The values of a buffer's rows, dense; `to` of those that are widened. */
+typedef struct rows {
+    const buffer *b;
+    const double *from;
+    double *to;
+} rows;
+
+/* Elements first..last, row by row. */
+static void convert(void *context, int64_t first, int64_t last) {
+    const rows *r = context;
+    const assay_tensor *t = &r->b->tensor;
+    const int64_t length = assay_tensor_row_length(t), stride = assay_tensor_row_stride(t);
+    const size_t element = assay_dtype_size(t->dtype);
+    while (first < last) {
+        const int64_t row = first / length, at = first % length;
+        const int64_t count = last - first < length - at ? last - first : length - at;
+        unsigned char *stored = r->b->image + r->b->first + (size_t)(row * stride + at) * element;
+        if (r->from)
+            assay_dtype_narrow(t->dtype, r->from + first, stored, count);
+        else
+            assay_dtype_widen(t->dtype, stored, r->to + first, count);
+        first += count;
+    }
+}
+
+static void narrow(const buffer *b, const double *values) {
+    rows r = {.b = b, .from = values};
+    assay_parallel(assay_tensor_count(&b->tensor), convert, &r);
+}
+
+void buffer_widen(const buffer *b, double *values) {
+    rows r = {.b = b, .to = values};
+    assay_parallel(assay_tensor_count(&b->tensor), convert, &r);
+}
+
+/* ---- life ---- */
 
 assay_status buffer_init(buffer *b, const assay_device *device, const assay_tensor_spec *spec,
                          const char *name, const assay_case *c, const double *values) {
@@ -115,27 +142,8 @@ assay_status buffer_init(buffer *b, const assay_device *device, const assay_tens
         return status;
     b->tensor = layout;
     b->tensor.data = b->memory + first;
-    const int64_t rows = assay_tensor_rows(&layout), length = assay_tensor_row_length(&layout);
-    const size_t step = (size_t)assay_tensor_row_stride(&layout) * element;
-    for (int64_t r = 0; values && r < rows; ++r)
-        assay_dtype_narrow(spec->dtype, values + r * length, b->image + first + (size_t)r * step,
-                           length);
-    return upload(b);
-}
-
-assay_status buffer_init_workspace(buffer *b, const assay_device *device, size_t bytes) {
-    const assay_status status = allocate(b, device, "workspace", GUARD, bytes);
-    if (status != ASSAY_OK)
-        return status;
-    /* One row of bf16 elements, the smallest dtype. */
-    const size_t element = assay_dtype_size(ASSAY_BF16);
-    const int64_t elements = (int64_t)((bytes + element - 1) / element);
-    b->tensor = (assay_tensor){.data = b->memory + GUARD,
-                               .dtype = ASSAY_BF16,
-                               .rank = 1,
-                               .inner = 1,
-                               .shape = {elements},
-                               .stride = {1}};
+    if (values)
+        narrow(b, values);
     return upload(b);
 }
 
@@ -180,13 +188,4 @@ assay_status buffer_take_back(buffer *b, bool input) {
         status = visit_gaps(b, (size_t)extent(&b->tensor), check_gap);
     (void)visit_gaps(b, (size_t)extent(&b->tensor), guard_gap);
     return status;
-}
-
-void buffer_widen(const buffer *b, double *values) {
-    const assay_tensor *t = &b->tensor;
-    const int64_t rows = assay_tensor_rows(t), length = assay_tensor_row_length(t);
-    const size_t step = (size_t)assay_tensor_row_stride(t) * assay_dtype_size(t->dtype);
-    for (int64_t r = 0; r < rows; ++r)
-        assay_dtype_widen(t->dtype, b->image + b->first + (size_t)r * step, values + r * length,
-                          length);
 }

@@ -30,10 +30,6 @@ assay_tensor buffer_layout(const assay_tensor_spec *spec, const assay_case *c);
 assay_status buffer_init(buffer *b, const assay_device *device, const assay_tensor_spec *spec,
                          const char *name, const assay_case *c,
                          const double *values) ASSAY_MUST_CHECK;
-
-/* The same for `bytes` of untyped workspace. */
-assay_status buffer_init_workspace(buffer *b, const assay_device *device,
-                                   size_t bytes) ASSAY_MUST_CHECK;
 void buffer_clear(buffer *b);
 
 /* Takes the memory back and checks that nothing outside the rows changed and, for `input`, nothing

@@ -1,5 +1,6 @@
 #include "tests/engine/runner.h"
 #include "tests/engine/buffer.h"
+#include "tests/engine/workspace.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -132,11 +133,11 @@ static void widen(const buffer *buffers, int32_t count, assay_arrays *to) {
 static assay_status call_stage(run *r, assay_stage stage) {
     const assay_variant *v = r->variant;
     assay_call call = make_call(r, stage);
-    buffer workspace = {0};
+    workspace scratch;
     call.workspace_bytes = v->workspace ? v->workspace(stage, &call) : 0;
-    assay_status status = buffer_init_workspace(&workspace, r->device, call.workspace_bytes);
+    assay_status status = workspace_init(&scratch, r->device, call.workspace_bytes);
     if (status == ASSAY_OK) {
-        call.workspace = workspace.tensor.data;
+        call.workspace = scratch.data;
         r->device->schedule(r->p->c.schedule, r->p->c.seed);
         status = stage == ASSAY_FORWARD ? v->forward(&call) : v->backward(&call);
         /* The variant may have ignored what a launch reported: the device remembers. */
@@ -145,8 +146,8 @@ static assay_status call_stage(run *r, assay_stage stage) {
             status = finished;
     }
     if (status == ASSAY_OK)
-        status = buffer_take_back(&workspace, false);
-    buffer_clear(&workspace);
+        status = workspace_check(&scratch);
+    workspace_clear(&scratch);
     return status;
 }
 

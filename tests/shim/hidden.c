@@ -162,42 +162,46 @@ static void streq(void *context) {
 }
 
 static const struct {
-    const char *group, *name;
+    const char *group, *name, *labels;
     void (*run)(void *);
 } hidden[] = {
-    {"good", "pass", pass},
-    {"good", "b=16 f=32x32 -x *? dtype=f64 seed=0", check},
-    {"good", "b=16 f=32x32", pass},
-    {"bad", "pass", pass},
-    {"bad", "check", check},
-    {"bad", "check then skip", check_then_skip},
-    {"bad", "nested abort", nested_abort},
-    {"bad", "thread check", thread_check},
-    {"bad", "thread abort", thread_abort},
-    {"bad", "thread skip", thread_skip},
-    {"bad", "standard exception", standard_exception},
-    {"bad", "foreign exception", foreign_exception},
-    {"bad", "thread exception", thread_exception},
-    {"bad", "exit 0", exit_0},
-    {"bad", "exit thread", exit_thread},
-    {"bad", "crash", crash},
-    {"bad", "skip gpu", skip_gpu},
-    {"bad", "not dying", not_dying},
-    {"bad", "dying otherwise", dying_otherwise},
-    {"bad", "failing before death", failing_before_death},
-    {"bad", "wrong status", wrong_status},
-    {"bad", "wrong line", wrong_line},
-    {"bad", "require ok", require_ok},
-    {"bad", "streq", streq},
-    {"skips", "one", skip},
-    {"skips", "two", skip},
-    {"skips", "three", pass},
-    {"collision", "same name", pass},
-    {"collision", "same name", pass},
-    {"colon", "a:b", pass},
-    {"quote", "a'b", pass},
-    {"disabled", "DISABLED_a", pass},
-    {"early", "never", pass},
+    {"good", "pass", "unit", pass},
+    {"good", "b=16 f=32x32 -x *? dtype=f64 seed=0", "unit", check},
+    {"good", "b=16 f=32x32", "unit", pass},
+    {"bad", "pass", "unit", pass},
+    {"bad", "check", "unit", check},
+    {"bad", "check then skip", "unit", check_then_skip},
+    {"bad", "nested abort", "unit", nested_abort},
+    {"bad", "thread check", "unit", thread_check},
+    {"bad", "thread abort", "unit", thread_abort},
+    {"bad", "thread skip", "unit", thread_skip},
+    {"bad", "standard exception", "unit", standard_exception},
+    {"bad", "foreign exception", "unit", foreign_exception},
+    {"bad", "thread exception", "unit", thread_exception},
+    {"bad", "exit 0", "unit", exit_0},
+    {"bad", "exit thread", "unit", exit_thread},
+    {"bad", "crash", "unit", crash},
+    {"bad", "skip gpu", "unit", skip_gpu},
+    {"bad", "not dying", "unit", not_dying},
+    {"bad", "dying otherwise", "unit", dying_otherwise},
+    {"bad", "failing before death", "unit", failing_before_death},
+    {"bad", "wrong status", "unit", wrong_status},
+    {"bad", "wrong line", "unit", wrong_line},
+    {"bad", "require ok", "unit", require_ok},
+    {"bad", "streq", "unit", streq},
+    {"skips", "one", "unit", skip},
+    {"skips", "two", "unit", skip},
+    {"skips", "three", "unit", pass},
+    {"collision", "same name", "unit", pass},
+    {"collision", "same name", "unit", pass},
+    {"colon", "a:b", "unit", pass},
+    {"quote", "a'b", "unit", pass},
+    {"disabled", "DISABLED_a", "unit", pass},
+    {"early", "never", "unit", pass},
+    {"gpu", "one", "gpu a", pass},
+    {"gpu", "two", "unit a", pass},
+    {"gpu", "three", "gpu a", check},
+    {"gpu", "four", "gpu b", pass},
 };
 
 __attribute__((constructor)) static void register_hidden(void) {
@@ -213,7 +217,7 @@ __attribute__((constructor)) static void register_hidden(void) {
     }
     for (size_t i = 0; i < sizeof hidden / sizeof hidden[0]; i++) {
         if (strcmp(hidden[i].group, group) == 0) {
-            assay_test_register("hidden", hidden[i].name, "unit", hidden[i].run, NULL);
+            assay_test_register("hidden", hidden[i].name, hidden[i].labels, hidden[i].run, NULL);
         }
     }
 }

@@ -13,10 +13,12 @@
 #include <cstring>
 #include <exception>
 #include <filesystem>
+#include <map>
 #include <pthread.h>
 #include <set>
 #include <string>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -165,25 +167,67 @@ std::string bracket(const std::string &text) {
     return "[==[" + text + "]==]";
 }
 
-/* Lines for ctest: each test in a process of its own, under its own labels. */
+bool is_for_gpu(const Entry &entry) {
+    return (" " + entry.labels + " ").find(" gpu ") != std::string::npos;
+}
+
+/* Tests that ctest runs as one of its own. */
+struct Batch {
+    std::string name, suite, labels;
+    std::vector<const Entry *> entries;
+};
+
+/* Each test is a process of its own, so that what one spoils spoils no other; but those for the
+ * GPU, where a process takes longer to start than its test to run, go by suite and labels. */
+std::vector<Batch> batches() {
+    enum { MOST = 40 };
+    std::vector<Batch> all;
+    std::map<std::pair<std::string, std::string>, size_t> open;
+    for (const Entry &entry : entries()) {
+        if (!is_for_gpu(entry)) {
+            all.push_back({entry.id(), entry.suite, entry.labels, {&entry}});
+            continue;
+        }
+        const auto key = std::make_pair(entry.suite, entry.labels);
+        const auto found = open.find(key);
+        if (found != open.end() && all[found->second].entries.size() < MOST) {
+            all[found->second].entries.push_back(&entry);
+            continue;
+        }
+        open[key] = all.size();
+        all.push_back({"", entry.suite, entry.labels, {&entry}});
+    }
+    std::map<std::string, int> numbered;
+    for (Batch &batch : all) {
+        if (batch.name.empty()) {
+            batch.name = batch.suite + ": " + batch.labels;
+            batch.name += " " + std::to_string(++numbered[batch.name]);
+        }
+    }
+    return all;
+}
+
+/* Lines for ctest: each batch in a process of its own, under its labels. */
 void write_ctest(const std::string &path, const std::string &program, const std::string &extra,
                  const std::string &timeout) {
     FILE *file = std::fopen(path.c_str(), "w");
     if (file == nullptr) {
         broken(path + ": " + std::strerror(errno));
     }
-    for (const Entry &entry : entries()) {
-        std::string labels = entry.labels + (extra.empty() ? "" : " " + extra);
+    for (const Batch &batch : batches()) {
+        std::string labels = batch.labels + (extra.empty() ? "" : " " + extra);
         for (char &c : labels) {
             c = c == ' ' ? ';' : c;
         }
-        const std::string id = bracket(entry.id());
-        std::fprintf(file, "add_test(%s %s --run %s)\n", id.c_str(), bracket(program).c_str(),
-                     id.c_str());
+        const std::string name = bracket(batch.name);
+        std::fprintf(file, "add_test(%s %s", name.c_str(), bracket(program).c_str());
+        for (const Entry *entry : batch.entries) {
+            std::fprintf(file, " --run %s", bracket(entry->id()).c_str());
+        }
         std::fprintf(file,
-                     "set_tests_properties(%s PROPERTIES LABELS %s TIMEOUT %s "
+                     ")\nset_tests_properties(%s PROPERTIES LABELS %s TIMEOUT %s "
                      "SKIP_RETURN_CODE %d)\n",
-                     id.c_str(), bracket(labels).c_str(), timeout.c_str(), EXIT_ALL_SKIPPED);
+                     name.c_str(), bracket(labels).c_str(), timeout.c_str(), EXIT_ALL_SKIPPED);
     }
     if (std::ferror(file) != 0 || std::fclose(file) != 0) {
         broken(path + ": cannot be written");

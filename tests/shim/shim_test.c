@@ -179,6 +179,12 @@ ASSAY_TEST(shim, ctest_lines, "unit smoke") {
     MUST(strstr(o->output, "]==] --run [==[hidden.one]==])\n") != NULL);
     MUST(strstr(o->output, "set_tests_properties([==[hidden.one]==] PROPERTIES LABELS "
                            "[==[unit;race]==] TIMEOUT 7 SKIP_RETURN_CODE 77)\n") != NULL);
+    o = start("gpu", NULL, ARGS("--write-ctest", "/dev/stdout"));
+    MUST(strstr(o->output, "] --run [==[hidden.one]==] --run [==[hidden.three]==])\n") != NULL);
+    MUST(strstr(o->output, "add_test([==[hidden: gpu b 1]==] ") != NULL);
+    MUST(strstr(o->output, "] --run [==[hidden.two]==])\n") != NULL);
+    expect("gpu", NULL, ARGS("--run", "hidden.one", "--run", "hidden.three"), FAILED,
+           "[  PASSED  ] 1 test");
     expect("skips", NULL, ARGS("--write-ctest", "/nowhere/file"), BROKEN, "/nowhere/file");
     expect("skips", NULL, ARGS("--write-ctest", "/dev/full"), BROKEN, "cannot be written");
 }

@@ -1,0 +1,256 @@
+/* The cuDNN stand-in against plain loops: strides, modes, alpha and beta, TF32; and its checks. */
+#include "kernels/device/dnn.h"
+#include "tests/shim/assay_test.h"
+
+#include <math.h>
+
+#include <vector>
+
+/* No two extents are equal, so that none can stand for another. */
+enum { N = 2, CI = 3, CO = 4, PAD = 5 };
+static const int X[3] = {4, 5, 7}, W[3] = {2, 1, 3}, Y[3] = {3, 5, 5};
+
+static int volume(const int *extent) {
+    return extent[0] * extent[1] * extent[2];
+}
+
+template <typename T> struct data {
+    static constexpr cudnnDataType_t type =
+        sizeof(T) == sizeof(float) ? CUDNN_DATA_FLOAT : CUDNN_DATA_DOUBLE;
+    alignas(16) T v[1024];
+};
+
+/* Small integers: every sum is exact in every type. */
+template <typename T> static void fill(data<T> *array, int seed) {
+    for (int i = 0; i < 1024; ++i)
+        array->v[i] = (T)((i * 7 + seed) % 9 - 4);
+}
+
+struct convolution {
+    cudnnTensorDescriptor_t x, y;
+    cudnnFilterDescriptor_t w;
+    cudnnConvolutionDescriptor_t c;
+    int x_row, y_row; /* elements from channel to channel */
+};
+
+static void ok(cudnnStatus_t status) {
+    REQUIRE_OK(assay_dnn_check(status, "cudnn"));
+}
+
+static cudnnHandle_t dnn() {
+    cudnnHandle_t handle;
+    REQUIRE_OK(assay_dnn_handle(nullptr, &handle));
+    return handle;
+}
+
+static void set_tensor(cudnnTensorDescriptor_t t, cudnnDataType_t type, int channels,
+                       const int *extent, int row) {
+    const int size[] = {N, channels, extent[0], extent[1], extent[2]};
+    const int stride[] = {channels * row, row, extent[1] * extent[2], extent[2], 1};
+    ok(cudnnSetTensorNdDescriptor(t, type, 5, size, stride));
+}
+
+static convolution open_convolution(cudnnDataType_t type, cudnnConvolutionMode_t mode,
+                                    cudnnMathType_t math, int pad) {
+    const int zero[] = {0, 0, 0}, one[] = {1, 1, 1}, filter[] = {CO, CI, W[0], W[1], W[2]};
+    convolution c = {};
+    c.x_row = volume(X) + pad;
+    c.y_row = volume(Y) + pad;
+    ok(cudnnCreateTensorDescriptor(&c.x));
+    ok(cudnnCreateTensorDescriptor(&c.y));
+    ok(cudnnCreateFilterDescriptor(&c.w));
+    ok(cudnnCreateConvolutionDescriptor(&c.c));
+    set_tensor(c.x, type, CI, X, c.x_row);
+    set_tensor(c.y, type, CO, Y, c.y_row);
+    ok(cudnnSetFilterNdDescriptor(c.w, type, CUDNN_TENSOR_NCHW, 5, filter));
+    ok(cudnnSetConvolutionNdDescriptor(c.c, 3, zero, one, one, mode, type));
+    ok(cudnnSetConvolutionMathType(c.c, math));
+    return c;
+}
+
+static void close_convolution(const convolution &c) {
+    ok(cudnnDestroyTensorDescriptor(c.x));
+    ok(cudnnDestroyTensorDescriptor(c.y));
+    ok(cudnnDestroyFilterDescriptor(c.w));
+    ok(cudnnDestroyConvolutionDescriptor(c.c));
+}
+
+/* The definition; calls visit(place in x, in w, in y) for every product. */
+template <typename Visit> static void visit_products(const convolution &c, bool flip, Visit visit) {
+    for (int n = 0; n < N; ++n)
+        for (int co = 0; co < CO; ++co)
+            for (int ci = 0; ci < CI; ++ci)
+                for (int p = 0; p < volume(Y); ++p)
+                    for (int k = 0; k < volume(W); ++k) {
+                        const int z = p / (Y[1] * Y[2]) + k / (W[1] * W[2]);
+                        const int y = p / Y[2] % Y[1] + k / W[2] % W[1];
+                        const int x = p % Y[2] + k % W[2];
+                        visit((n * CI + ci) * c.x_row + (z * X[1] + y) * X[2] + x,
+                              (co * CI + ci) * volume(W) + (flip ? volume(W) - 1 - k : k),
+                              (n * CO + co) * c.y_row + p);
+                    }
+}
+
+/* Compares `got` with alpha `sum` + beta `before` where an element exists, else with `before`. */
+template <typename T>
+static void compare(const data<T> &got, const data<T> &before, const std::vector<T> &sum, int rows,
+                    int row, int length) {
+    for (int i = 0; i < rows * row; ++i) {
+        const T want = i % row < length ? 2 * sum[(size_t)i] + 3 * before.v[i] : before.v[i];
+        CHECK_MSG(got.v[i] == want, "element %d: %g, not %g", i, (double)got.v[i], (double)want);
+    }
+}
+
+template <typename T> static void check_forward(cudnnConvolutionMode_t mode, int pad) {
+    const convolution c = open_convolution(data<T>::type, mode, CUDNN_FMA_MATH, pad);
+    const T alpha = 2, beta = 3;
+    data<T> x, w, y, before;
+    fill(&x, 1);
+    fill(&w, 2);
+    fill(&y, 3);
+    before = y;
+    std::vector<T> sum(1024);
+    visit_products(c, mode == CUDNN_CONVOLUTION,
+                   [&](int at_x, int at_w, int at_y) { sum[at_y] += x.v[at_x] * w.v[at_w]; });
+    ok(cudnnConvolutionForward(dnn(), &alpha, c.x, x.v, c.w, w.v, c.c,
+                               CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM, nullptr, 0, &beta, c.y,
+                               y.v));
+    compare(y, before, sum, N * CO, c.y_row, volume(Y));
+    close_convolution(c);
+}
+
+template <typename T> static void check_backward(cudnnConvolutionMode_t mode) {
+    const convolution c = open_convolution(data<T>::type, mode, CUDNN_FMA_MATH, 0);
+    const T alpha = 2, beta = 3;
+    data<T> x, w, dy, dx, dw, x_before, w_before;
+    fill(&x, 1);
+    fill(&w, 2);
+    fill(&dy, 3);
+    fill(&dx, 4);
+    fill(&dw, 5);
+    x_before = dx;
+    w_before = dw;
+    std::vector<T> x_sum(1024), w_sum(1024);
+    visit_products(c, mode == CUDNN_CONVOLUTION, [&](int at_x, int at_w, int at_y) {
+        x_sum[at_x] += dy.v[at_y] * w.v[at_w];
+        w_sum[at_w] += dy.v[at_y] * x.v[at_x];
+    });
+    ok(cudnnConvolutionBackwardData(dnn(), &alpha, c.w, w.v, c.y, dy.v, c.c,
+                                    CUDNN_CONVOLUTION_BWD_DATA_ALGO_0, nullptr, 0, &beta, c.x,
+                                    dx.v));
+    compare(dx, x_before, x_sum, N * CI, c.x_row, volume(X));
+    ok(cudnnConvolutionBackwardFilter(dnn(), &alpha, c.x, x.v, c.y, dy.v, c.c,
+                                      CUDNN_CONVOLUTION_BWD_FILTER_ALGO_0, nullptr, 0, &beta, c.w,
+                                      dw.v));
+    compare(dw, w_before, w_sum, CO, CI * volume(W), CI * volume(W));
+    close_convolution(c);
+}
+
+ASSAY_TEST(cudnn, convolves_as_the_definition_says, "unit sim") {
+    for (int pad : {0, (int)PAD}) {
+        check_forward<float>(CUDNN_CROSS_CORRELATION, pad);
+        check_forward<double>(CUDNN_CROSS_CORRELATION, pad);
+        check_forward<double>(CUDNN_CONVOLUTION, pad);
+    }
+}
+
+ASSAY_TEST(cudnn, differentiates_what_it_convolves, "unit sim") {
+    check_backward<float>(CUDNN_CROSS_CORRELATION);
+    check_backward<double>(CUDNN_CROSS_CORRELATION);
+    check_backward<double>(CUDNN_CONVOLUTION);
+}
+
+/* Ten bits behind the leading one stay, the others are dropped, unless the math is FMA. */
+static float forward_of_constant(cudnnMathType_t math, float x_value, float w_value, float before) {
+    const convolution c = open_convolution(CUDNN_DATA_FLOAT, CUDNN_CROSS_CORRELATION, math, 0);
+    const float one = 1, beta = before != 0 ? 1.0f : 0.0f;
+    data<float> x = {}, w = {}, y;
+    x.v[0] = x_value;
+    w.v[0] = w_value;
+    for (float &v : y.v)
+        v = before != 0 ? before : NAN;
+    ok(cudnnConvolutionForward(dnn(), &one, c.x, x.v, c.w, w.v, c.c,
+                               CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM, nullptr, 0, &beta, c.y,
+                               y.v));
+    close_convolution(c);
+    return y.v[0];
+}
+
+ASSAY_TEST(cudnn, tf32_cuts_its_operands, "unit sim") {
+    const float kept = 1 + 0x1p-10f, wide = kept + 0x1.8p-11f;
+    CHECK(forward_of_constant(CUDNN_FMA_MATH, wide, kept, 0) == wide * kept);
+    for (cudnnMathType_t math : {CUDNN_DEFAULT_MATH, CUDNN_TENSOR_OP_MATH}) {
+        CHECK(forward_of_constant(math, wide, kept, 0) == kept * kept);
+        CHECK(forward_of_constant(math, kept, wide, 0) == kept * kept);
+    }
+}
+
+ASSAY_TEST(cudnn, beta_0_does_not_read_the_result, "unit sim") {
+    CHECK(forward_of_constant(CUDNN_FMA_MATH, 3, 5, 0) == 15);
+    CHECK(forward_of_constant(CUDNN_FMA_MATH, 3, 5, 2) == 17);
+}
+
+ASSAY_TEST(cudnn, the_workspace_is_demanded_and_overwritten, "unit sim") {
+    const convolution c =
+        open_convolution(CUDNN_DATA_FLOAT, CUDNN_CROSS_CORRELATION, CUDNN_FMA_MATH, 0);
+    const cudnnConvolutionFwdAlgo_t algorithm = CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM;
+    const float one = 1, zero = 0;
+    data<float> x, w, y, workspace;
+    fill(&x, 1);
+    fill(&w, 2);
+    fill(&workspace, 3);
+    size_t bytes = 0;
+    ok(cudnnGetConvolutionForwardWorkspaceSize(dnn(), c.x, c.w, c.c, c.y, algorithm, &bytes));
+    REQUIRE(bytes > 0 && bytes <= sizeof workspace);
+    const auto forward = [&](void *space, size_t space_bytes) {
+        return cudnnConvolutionForward(dnn(), &one, c.x, x.v, c.w, w.v, c.c, algorithm, space,
+                                       space_bytes, &zero, c.y, y.v);
+    };
+    CHECK(forward(workspace.v, bytes - 1) == CUDNN_STATUS_BAD_PARAM_SIZE_INSUFFICIENT);
+    CHECK(forward(nullptr, bytes) == CUDNN_STATUS_BAD_PARAM_NULL_POINTER);
+    CHECK(forward(workspace.v + 1, bytes) == CUDNN_STATUS_BAD_PARAM_MISALIGNED_POINTER);
+    CHECK(forward(workspace.v, bytes) == CUDNN_STATUS_SUCCESS);
+    CHECK(isnan(workspace.v[0]) && isnan(workspace.v[bytes / sizeof(float) - 1]));
+    CHECK(!isnan(workspace.v[bytes / sizeof(float)]));
+    close_convolution(c);
+}
+
+ASSAY_TEST(cudnn, arguments_are_checked, "unit sim") {
+    const convolution c =
+        open_convolution(CUDNN_DATA_DOUBLE, CUDNN_CROSS_CORRELATION, CUDNN_FMA_MATH, PAD);
+    const auto forward = [&](cudnnConvolutionFwdAlgo_t algorithm) {
+        size_t bytes;
+        return cudnnGetConvolutionForwardWorkspaceSize(dnn(), c.x, c.w, c.c, c.y, algorithm,
+                                                       &bytes);
+    };
+    const auto backward = [&](cudnnConvolutionBwdDataAlgo_t algorithm) {
+        size_t bytes;
+        return cudnnGetConvolutionBackwardDataWorkspaceSize(dnn(), c.w, c.y, c.c, c.x, algorithm,
+                                                            &bytes);
+    };
+    CHECK(forward(CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM) == CUDNN_STATUS_SUCCESS);
+    CHECK(forward(CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM) == CUDNN_STATUS_NOT_SUPPORTED);
+    CHECK(forward(CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD) == CUDNN_STATUS_NOT_SUPPORTED);
+    CHECK(backward(CUDNN_CONVOLUTION_BWD_DATA_ALGO_1) == CUDNN_STATUS_NOT_SUPPORTED); /* padded */
+    set_tensor(c.x, CUDNN_DATA_DOUBLE, CI, X, volume(X));
+    set_tensor(c.y, CUDNN_DATA_DOUBLE, CO, Y, volume(Y));
+    CHECK(backward(CUDNN_CONVOLUTION_BWD_DATA_ALGO_1) == CUDNN_STATUS_SUCCESS);
+    CHECK(backward(CUDNN_CONVOLUTION_BWD_DATA_ALGO_WINOGRAD) == CUDNN_STATUS_NOT_SUPPORTED);
+    set_tensor(c.y, CUDNN_DATA_DOUBLE, CO, X, volume(X));
+    CHECK(forward(CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM) ==
+          CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH);
+    set_tensor(c.y, CUDNN_DATA_FLOAT, CO, Y, volume(Y));
+    CHECK(forward(CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM) == CUDNN_STATUS_NOT_SUPPORTED);
+    const int empty[] = {0, CI, X[0], X[1], X[2]}, one[] = {1, 1, 1, 1, 1};
+    CHECK(cudnnSetTensorNdDescriptor(c.x, CUDNN_DATA_FLOAT, 5, empty, one) ==
+          CUDNN_STATUS_BAD_PARAM);
+    CHECK(cudnnSetTensorNdDescriptor(c.x, CUDNN_DATA_FLOAT, 4, one, one) ==
+          CUDNN_STATUS_NOT_SUPPORTED);
+    CHECK(cudnnSetConvolutionNdDescriptor(c.c, 3, one, one, one, CUDNN_CROSS_CORRELATION,
+                                          CUDNN_DATA_FLOAT) == CUDNN_STATUS_NOT_SUPPORTED);
+    CHECK_FAILS(assay_dnn_check(CUDNN_STATUS_NOT_SUPPORTED, "cudnnConvolutionForward"),
+                ASSAY_ERR_UNSUPPORTED, "cudnnConvolutionForward: CUDNN_STATUS_NOT_SUPPORTED");
+    CHECK_FAILS(assay_dnn_check(CUDNN_STATUS_BAD_PARAM, "cudnnConvolutionForward"),
+                ASSAY_ERR_DEVICE, "CUDNN_STATUS_BAD_PARAM");
+    close_convolution(c);
+}
