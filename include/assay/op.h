@@ -117,6 +117,7 @@ typedef struct assay_op {
     const assay_key *keys;
     int32_t n_keys;
     bool multilinear; /* affine in each input separately: gradient checks rely on it */
+    bool baseline;    /* bf16 and f16 are also held against v1 (tests/engine/baseline.h) */
     unsigned dtypes;  /* ASSAY_DTYPE_BIT mask */
     unsigned maths;   /* ASSAY_MATH_BIT mask */
     unsigned fills;   /* ASSAY_FILL_BIT mask of those that not every operator has, see case.h */

@@ -12,8 +12,8 @@ static bool wanted(const char *name, const char *const *names, int32_t n) {
     return n == 0;
 }
 
-static const assay_variant *find_variant(const assay_device *device, const char *op,
-                                         const char *name) {
+const assay_variant *turn_find_variant(const assay_device *device, const char *op,
+                                       const char *name) {
     for (int32_t i = 0; i < device->n_variants; ++i)
         if (strcmp(device->variants[i]->op, op) == 0 &&
             strcmp(device->variants[i]->name, name) == 0)
@@ -36,7 +36,7 @@ assay_status turns_init(turns *t, const assay_device *device, const char *op,
                         const char *const *names, int32_t n) {
     *t = (turns){0};
     for (int32_t i = 0; i < n; ++i)
-        if (!find_variant(device, op, names[i]))
+        if (!turn_find_variant(device, op, names[i]))
             return unknown_variant(device, op, names[i]);
     t->turn = calloc((size_t)device->n_variants + 1, sizeof *t->turn);
     if (!t->turn)

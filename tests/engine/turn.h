@@ -21,6 +21,10 @@ typedef struct turns {
     int32_t count;
 } turns;
 
+/* NULL: the device has no such variant. */
+const assay_variant *turn_find_variant(const assay_device *device, const char *op,
+                                       const char *name);
+
 /* One turn for each variant of `op` on the device that is named in `names`, or for all when `n` is
  * 0. ASSAY_ERR_USAGE for a name that the device does not have, and when it has none at all. */
 assay_status turns_init(turns *t, const assay_device *device, const char *op,

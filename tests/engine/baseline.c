@@ -1,0 +1,18 @@
+#include "tests/engine/baseline.h"
+
+#include "assay/compare.h"
+
+#include <math.h>
+
+bool baseline_applies(const assay_case *c) {
+    return c->op->baseline && assay_dtype_size(c->params.dtype) < sizeof(float);
+}
+
+baseline baseline_compare(assay_dtype dtype, const double *got, const double *v1,
+                          const double *want, int64_t count) {
+    const double rounding = assay_dtype_unit(dtype) * assay_norm2(want, count);
+    baseline b = {.error = assay_distance2(got, want, count),
+                  .allowed = 2 * assay_distance2(v1, want, count) + rounding};
+    b.kept = !isfinite(b.allowed) || b.error <= b.allowed;
+    return b;
+}
