@@ -12,7 +12,8 @@ enum {
 const cli_flag_entry cli_flags[CLI_FLAGS] = {
     [FLAG_DEVICE] = {"--device", "sim|cuda", "where kernels run (default: cuda if there is one)"},
     [FLAG_SEED] = {"--seed", "N", "seed of every case; with --random, of the choice of cases"},
-    [FLAG_SET] = {"--set", "smoke|ci|nightly|edge", "an operator's own cases (default: smoke)"},
+    [FLAG_SET] = {"--set", "smoke|ci|nightly|edge|bench",
+                  "an operator's own cases (default: smoke)"},
     [FLAG_RANDOM] = {"--random", "N", "N random cases of each operator instead"},
     [FLAG_JSON] = {"--json", "FILE", "write results as JSON; - is standard output"},
     [FLAG_CSV] = {"--csv", "FILE", "write results as CSV"},

@@ -551,6 +551,9 @@ static const assay_case_group cases[] = {
     {ASSAY_NIGHTLY, "b=2 f=64x64x64 dtype=f32,f64"},
     {ASSAY_EDGE, "b=0 f=3x4 dtype=f32,f64"},
     {ASSAY_EDGE, "b=0 f=7 q=2 dtype=f64"},
+    {ASSAY_BENCH, "b=32 f=128x128 dtype=f32"},
+    {ASSAY_BENCH, "b=1024 f=8x8x8x8x8,8x8x8x8x8x8,16x16x16x16,32x32x32 dtype=f32"},
+    {ASSAY_BENCH, "b=1024 f=64x64,64x64x64,128x128 dtype=f32"},
 };
 
 const assay_op assay_op_kronecker = {

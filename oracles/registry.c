@@ -35,13 +35,14 @@ const char *assay_stage_name(assay_stage stage) {
 }
 
 const char *assay_set_name(assay_set set) {
-    static const char *const names[ASSAY_SETS] = {"smoke", "ci", "nightly", "edge"};
+    static const char *const names[ASSAY_SETS] = {"smoke", "ci", "nightly", "edge", "bench"};
     return names[set];
 }
 
-/* Edge cases prove no number, so they stand outside the chain smoke ⊆ ci ⊆ nightly. */
+/* Edge cases prove no number and bench cases are for a GPU, so they stand outside the chain
+ * smoke ⊆ ci ⊆ nightly. */
 static bool holds(assay_set set, assay_set group) {
-    return set == ASSAY_EDGE || group == ASSAY_EDGE ? set == group : group <= set;
+    return set > ASSAY_NIGHTLY || group > ASSAY_NIGHTLY ? set == group : group <= set;
 }
 
 assay_status assay_op_visit_group(const assay_op *op, const assay_case_group *group,

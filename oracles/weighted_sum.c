@@ -234,6 +234,10 @@ static const assay_case_group cases[] = {
     {ASSAY_EDGE, "n=0,3x0 d=5 dtype=f32,f64,bf16"},
     {ASSAY_EDGE, "n=4,none d=0 dtype=f32,bf16"},
     {ASSAY_EDGE, "n=0 d=0 dtype=f64"},
+    {ASSAY_BENCH, "n=64 d=128 dtype=f32"},
+    {ASSAY_BENCH, "n=256 d=512 dtype=f32"},
+    {ASSAY_BENCH, "n=1024 d=2048 dtype=f32"},
+    {ASSAY_BENCH, "n=65536 d=8192 dtype=f32"},
 };
 
 const assay_op assay_op_weighted_sum = {

@@ -99,13 +99,13 @@ typedef assay_status (*assay_bounder)(const assay_oracle_args *args, const assay
 struct assay_relation; /* relation.h */
 struct assay_problem;  /* problem.h */
 
-typedef enum assay_set { ASSAY_SMOKE, ASSAY_CI, ASSAY_NIGHTLY, ASSAY_EDGE } assay_set;
-enum { ASSAY_SETS = 4 };
+typedef enum assay_set { ASSAY_SMOKE, ASSAY_CI, ASSAY_NIGHTLY, ASSAY_EDGE, ASSAY_BENCH } assay_set;
+enum { ASSAY_SETS = 5 };
 const char *assay_set_name(assay_set set);
 
 /* A group of cases: key=value words with lists and ranges, as on the command line. `edge` cases
  * are legal but degenerate (an empty axis): a kernel must survive them, but they prove no number,
- * so their verdict is `mistrusted`. */
+ * so their verdict is `mistrusted`. `bench` cases are the shapes that benchmarks time: for a GPU. */
 typedef struct assay_case_group {
     assay_set set;
     const char *words;

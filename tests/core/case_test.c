@@ -27,8 +27,11 @@ static assay_status toy_legal(assay_params *params) {
     return ASSAY_OK;
 }
 
-static const assay_case_group toy_groups[] = {
-    {ASSAY_SMOKE, "n=1"}, {ASSAY_CI, "n=2,3"}, {ASSAY_NIGHTLY, " n=4 \t f=3"}, {ASSAY_EDGE, "n=0"}};
+static const assay_case_group toy_groups[] = {{ASSAY_SMOKE, "n=1"},
+                                              {ASSAY_CI, "n=2,3"},
+                                              {ASSAY_NIGHTLY, " n=4 \t f=3"},
+                                              {ASSAY_EDGE, "n=0"},
+                                              {ASSAY_BENCH, "n=9"}};
 
 static const assay_op toy = {
     .name = "toy",
@@ -234,6 +237,7 @@ ASSAY_TEST(case, sets_hold_the_smaller_ones, "unit") {
         ("toy n=1 dtype=f32 seed=0;toy n=2 dtype=f32 seed=0;toy n=3 dtype=f32 seed=0;"
          "toy n=4 f=3 dtype=f32 seed=0;"),
         "toy n=0 dtype=f32 seed=0;",
+        "toy n=9 dtype=f32 seed=0;",
     };
     for (int set = 0; set < ASSAY_SETS; ++set) {
         trace t = {0};
@@ -295,6 +299,7 @@ ASSAY_TEST(case, random_cases_parse_back, "property") {
         int registered = 0;
         REQUIRE_OK(assay_op_visit_set(op, ASSAY_NIGHTLY, check_registered, &registered));
         REQUIRE_OK(assay_op_visit_set(op, ASSAY_EDGE, check_registered, &registered));
+        REQUIRE_OK(assay_op_visit_set(op, ASSAY_BENCH, check_registered, &registered));
         CHECK(registered > 0);
 
         for (int k = 0; k < 2000; ++k) {
