@@ -537,6 +537,7 @@ static const assay_case_group cases[] = {
     {ASSAY_SMOKE, "b=3 f=17 q=33 dtype=f32,f64 sched=warp"},
     {ASSAY_SMOKE, "b=2 f=2x3x2x2x1x2x3x2 dtype=f32"},
     {ASSAY_SMOKE, "b=2 f=8x9 layers=3 dtype=f32 fill=uniform"},
+    {ASSAY_SMOKE, "b=3 f=4x5 dtype=f32 fill=nan seed=0,1,2"},
     {ASSAY_CI, "b=1,33 f=1,2x1,16x16,31x32 dtype=f32"},
     {ASSAY_CI, "b=9 f=8x8x8x8 dtype=f32,f64"},
     {ASSAY_CI, "b=4 f=6x50 q=50x6 dtype=f32,f64 fill=positive pad=1 misalign=5 sched=reverse"},

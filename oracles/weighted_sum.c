@@ -223,6 +223,7 @@ static const assay_case_group cases[] = {
     {ASSAY_SMOKE, "n=5x7 d=33 dtype=f32,f64,bf16 pad=3 misalign=1"},
     {ASSAY_SMOKE, "n=17 d=70 dtype=f32,f64,bf16 fill=exact sched=random seed=1"},
     {ASSAY_SMOKE, "n=none d=1 dtype=f32,bf16"},
+    {ASSAY_SMOKE, "n=5 d=37 dtype=f32,bf16 fill=inf,nan seed=0,1"},
     {ASSAY_CI, "n=1,2,31,32,33 d=1,7,32,129,1023 dtype=f32"},
     {ASSAY_CI, "n=3x1x5,257 d=31,257 dtype=f64,bf16 fill=positive sched=reverse"},
     {ASSAY_CI, "n=40 d=513 dtype=f32,f64,bf16 pad=1 misalign=5 fill=uniform sched=warp seed=2"},

@@ -16,14 +16,8 @@ static const assay_key toy_keys[] = {
 };
 
 static assay_status toy_legal(assay_params *params) {
-    assay_param *q = &params->item[2];
     if (assay_params_int(params, "n") == 13)
         return assay_fail(ASSAY_ERR_USAGE, "toy: thirteen rows");
-    if (q->count == 0) {
-        const char *name = q->name;
-        *q = params->item[1];
-        q->name = name;
-    }
     return ASSAY_OK;
 }
 
@@ -39,6 +33,7 @@ static const assay_op toy = {
     .n_keys = sizeof toy_keys / sizeof toy_keys[0],
     .dtypes = ASSAY_DTYPE_BIT(ASSAY_F64) | ASSAY_DTYPE_BIT(ASSAY_F32),
     .maths = ASSAY_MATH_BIT(ASSAY_STRICT),
+    .fills = ASSAY_FILL_BIT(ASSAY_FILL_HUGE),
     .legal = toy_legal,
     .cases = toy_groups,
     .n_cases = sizeof toy_groups / sizeof toy_groups[0],
@@ -141,6 +136,9 @@ ASSAY_TEST(case, refuses_and_names_the_fault, "unit") {
         {"dtype=bf16", "toy is not defined for dtype=bf16; it is for f64, f32"},
         {"math=tf32", "toy is not defined for math=tf32; it is for strict"},
         {"math=fast", "one of strict, tf32"},
+        {"fill=initial",
+         "toy is not defined for fill=initial; it is for normal, uniform, positive, "
+         "exact, golden, inf, nan, huge"},
         {"fill=zero", "one of normal, uniform, positive, exact, golden"},
         {"sched=fifo", "one of inorder, reverse, random, warp"},
         {"pad=1025", "must be an integer in 0..1024"},

@@ -163,3 +163,44 @@ ASSAY_TEST(problem, says_when_there_is_no_data, "unit") {
     CHECK_FAILS(assay_problem_init(&p, &c), ASSAY_ERR_USAGE, "golden file");
     assay_problem_clear(&p);
 }
+
+/* Element 0 of the input that the seed names, and nothing else. */
+ASSAY_TEST(problem, one_element_is_not_finite, "unit") {
+    for (uint64_t seed = 0; seed < 2; ++seed) {
+        assay_case c = toy_case(ASSAY_FILL_NORMAL, seed);
+        assay_problem normal, inf, nan;
+        REQUIRE_OK(assay_problem_init(&normal, &c));
+        c.fill = ASSAY_FILL_INF;
+        REQUIRE_OK(assay_problem_init(&inf, &c));
+        c.fill = ASSAY_FILL_NAN;
+        REQUIRE_OK(assay_problem_init(&nan, &c));
+        CHECK(inf.in.data[seed][0] == INFINITY && isnan(nan.in.data[seed][0]));
+        for (int32_t i = 0; i < normal.sig.n_in; ++i)
+            for (int64_t e = (uint64_t)i == seed; e < normal.in.size[i]; ++e)
+                CHECK(inf.in.data[i][e] == normal.in.data[i][e] &&
+                      nan.in.data[i][e] == normal.in.data[i][e]);
+        assay_problem_clear(&normal);
+        assay_problem_clear(&inf);
+        assay_problem_clear(&nan);
+    }
+}
+
+static assay_status dress(assay_problem *p) {
+    for (int64_t e = 0; e < p->in.size[X]; ++e)
+        p->in.data[X][e] = fabs(p->in.data[X][e]) + 1 + 0x1p-30;
+    return ASSAY_OK;
+}
+
+/* What an operator makes of normal data is rounded to the dtype again. */
+ASSAY_TEST(problem, dressed_data_are_rounded, "unit") {
+    assay_op dressed = toy;
+    dressed.fills = ASSAY_FILL_BIT(ASSAY_FILL_HUGE);
+    dressed.dress = dress;
+    assay_case c = toy_case(ASSAY_FILL_HUGE, 1);
+    c.op = &dressed;
+    assay_problem p;
+    REQUIRE_OK(assay_problem_init(&p, &c));
+    for (int64_t e = 0; e < p.in.size[X]; ++e)
+        CHECK(p.in.data[X][e] >= 1 && (double)(float)p.in.data[X][e] == p.in.data[X][e]);
+    assay_problem_clear(&p);
+}
