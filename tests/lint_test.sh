@@ -50,6 +50,7 @@ if command -v clang-format-14 >/dev/null; then
 fi
 expect_caught layering oracles/bad.c '#include "kernels/sim/sim.h"'
 expect_caught layering oracles/bad.c '#include <kernels/sim/sim.h>'
+expect_caught layering oracles/bad.cu '#include "kernels/sim/sim.h"'
 expect_caught layering kernels/bad.cu '#include "oracles/oracle.h"'
 expect_caught layering kernels/bad.cu '#include "../oracles/oracle.h"'
 expect_caught layering kernels/sim/bad.c '  #  include "../../oracles/oracle.h"'
