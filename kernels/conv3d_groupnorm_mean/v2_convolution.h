@@ -145,6 +145,10 @@ struct choices {
     size_t bytes; /* the calls of a stage share one workspace */
 };
 
+static inline size_t larger(size_t a, size_t b) {
+    return a > b ? a : b;
+}
+
 static assay_status choose_all(assay_stage stage, const convolution &conv, choices *chosen) {
     *chosen = {};
     assay_status status = choose_forward(conv, &chosen->forward);
@@ -152,8 +156,7 @@ static assay_status choose_all(assay_stage stage, const convolution &conv, choic
         status = choose_data(conv, &chosen->data);
     if (status == ASSAY_OK && stage == ASSAY_BACKWARD)
         status = choose_filter(conv, &chosen->filter);
-    for (size_t bytes : {chosen->forward.bytes, chosen->data.bytes, chosen->filter.bytes})
-        chosen->bytes = bytes > chosen->bytes ? bytes : chosen->bytes;
+    chosen->bytes = larger(chosen->forward.bytes, larger(chosen->data.bytes, chosen->filter.bytes));
     return status;
 }
 

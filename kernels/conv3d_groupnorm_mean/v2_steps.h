@@ -80,10 +80,10 @@ template <typename T> static __global__ void find_means(sizes z, const T *b, sta
 template <typename T>
 static __global__ void sum_deviations(const T *c, sizes z, const T *b, statistics<T> s) {
     for (int64_t row = blockIdx.x; row < z.n * z.co; row += gridDim.x) {
-        const T bias = b[row % z.co], mean = s.mean[row / z.members];
+        const T shift = b[row % z.co] - s.mean[row / z.members];
         T sum = 0, square = 0;
         for (int64_t p = threadIdx.x; p < z.positions; p += blockDim.x) {
-            const T deviation = c[row * z.positions + p] + bias - mean;
+            const T deviation = c[row * z.positions + p] + shift;
             sum += deviation;
             square = fma_(deviation, deviation, square);
         }
@@ -152,7 +152,7 @@ template <typename T>
 static __global__ void replace_by_dc(T *c, sizes z, const T *b, statistics<T> s) {
     for (int64_t e = grid_thread(); e < z.n * z.co * z.positions; e += grid_threads()) {
         const int64_t row = e / z.positions, group = row / z.members;
-        const T deviation = c[e] + b[row % z.co] - s.mean[group];
+        const T deviation = c[e] + (b[row % z.co] - s.mean[group]);
         c[e] = fma_(-s.kappa[group], deviation, s.square[row]);
     }
 }

@@ -159,16 +159,27 @@ done:
 
 /* ---- the same bits ---- */
 
-/* Widening is injective, so equal bits here are equal bits there; only NaN payloads may be lost. */
+/* Widening is injective, so equal bits here are equal bits there. All NaNs are one: which bits an
+ * invalid operation gives is left to the machine. */
+static bool same_value(double a, double b) {
+    return memcmp(&a, &b, sizeof a) == 0 || (isnan(a) && isnan(b));
+}
+
+static int64_t first_difference(const double *a, const double *b, int64_t count) {
+    int64_t e = 0;
+    while (e < count && same_value(a[e], b[e]))
+        ++e;
+    return e;
+}
+
 static void compare_bits(const char *prefix, const assay_tensor_spec *specs, const assay_arrays *a,
                          const assay_arrays *b, const char *what, assay_relation_report *report) {
     for (int32_t i = 0; i < a->count; ++i) {
-        if (!a->data[i] || memcmp(a->data[i], b->data[i], (size_t)a->size[i] * sizeof(double)) == 0)
-            continue;
-        int64_t e = 0;
-        while (memcmp(&a->data[i][e], &b->data[i][e], sizeof(double)) == 0)
-            ++e;
         char at[128];
+        const int64_t e =
+            a->data[i] ? first_difference(a->data[i], b->data[i], a->size[i]) : a->size[i];
+        if (e == a->size[i])
+            continue;
         report->verdict = ASSAY_FAIL;
         snprintf(report->reason, sizeof report->reason, "%s%s%s: %.17g and then %.17g %s", prefix,
                  specs[i].name, assay_index_text(specs[i].rank, specs[i].shape, e, at),
