@@ -28,7 +28,7 @@ static assay_status has_exact_data(const assay_op *op, const assay_params *param
         return status;
     *has = true;
     for (int32_t i = 0; i < sig.n_in; ++i)
-        *has = *has && sig.in[i].exact_limit >= 1;
+        *has = *has && (sig.in[i].exact_limit >= 1 || sig.in[i].dtype == ASSAY_I32);
     for (int32_t i = 0; i < sig.n_out; ++i)
         *has = *has && (!sig.out[i].differentiable || sig.out[i].exact_limit >= 1);
     assay_signature_clear(&sig);

@@ -134,14 +134,17 @@ static double square(double v) {
     return v * v;
 }
 
-static assay_status map(const assay_arrays *from, double (*f)(double), assay_arrays *to) {
+/* Indices stay what they are. */
+static assay_status map(const assay_tensor_spec *specs, const assay_arrays *from,
+                        double (*f)(double), assay_arrays *to) {
     assay_status status = assay_arrays_init(to, from->count);
     for (int32_t i = 0; status == ASSAY_OK && i < from->count; ++i) {
         if (!from->data[i])
             continue;
+        const bool indices = specs[i].dtype == ASSAY_I32;
         status = assay_arrays_add(to, i, from->size[i]);
         for (int64_t e = 0; status == ASSAY_OK && e < from->size[i]; ++e)
-            to->data[i][e] = f(from->data[i][e]);
+            to->data[i][e] = indices ? from->data[i][e] : f(from->data[i][e]);
     }
     return status;
 }
@@ -150,9 +153,9 @@ static assay_status map(const assay_arrays *from, double (*f)(double), assay_arr
 static assay_status run_mapped(const assay_oracle_args *args, double (*f)(double),
                                assay_oracle oracle, assay_arrays *result) {
     assay_arrays in = {0}, cot = {0};
-    assay_status status = map(args->in, f, &in);
+    assay_status status = map(args->sig->in, args->in, f, &in);
     if (status == ASSAY_OK && args->cot)
-        status = map(args->cot, f, &cot);
+        status = map(args->sig->out, args->cot, f, &cot);
     if (status == ASSAY_OK) {
         assay_oracle_args twin = *args;
         twin.in = &in;

@@ -1,10 +1,11 @@
 /*
- * The four element types and the exact rounding between them, done on the bit patterns, so that
+ * The element types and the exact rounding between them, done on the bit patterns, so that
  * neither the host's rounding mode nor a rounding through a third type can change a result.
  */
 #include "assay/dtype.h"
 
 #include <float.h>
+#include <math.h>
 #include <string.h>
 
 typedef struct format {
@@ -15,11 +16,12 @@ typedef struct format {
     double unit, denorm_min, max;
 } format;
 
-static const format formats[ASSAY_DTYPES] = {
+static const format formats[] = {
     [ASSAY_F64] = {"f64", 8, 53, 1023, 0x1p-53, 0x1p-1074, DBL_MAX},
     [ASSAY_F32] = {"f32", 4, 24, 127, 0x1p-24, 0x1p-149, 0x1.fffffep127},
     [ASSAY_BF16] = {"bf16", 2, 8, 127, 0x1p-8, 0x1p-133, 0x1.fep127},
     [ASSAY_F16] = {"f16", 2, 11, 15, 0x1p-11, 0x1p-24, 0x1.ffcp15},
+    [ASSAY_I32] = {"i32", 4, 0, 0, 0, 0, INT32_MAX},
 };
 
 enum { F64_FRACTION = 52, F64_BIAS = 1023, F64_SPECIAL = 0x7ff };
@@ -125,9 +127,17 @@ static double decode(const format *f, uint32_t pattern) {
                          (uint64_t)fraction << (F64_FRACTION - fraction_bits));
 }
 
+static int32_t to_i32(double value) {
+    if (isnan(value))
+        return 0;
+    return (int32_t)fmin(fmax(rint(value), INT32_MIN), INT32_MAX);
+}
+
 double assay_dtype_round(assay_dtype dtype, double value) {
     if (dtype == ASSAY_F64)
         return value;
+    if (dtype == ASSAY_I32)
+        return to_i32(value);
     return decode(&formats[dtype], encode(&formats[dtype], value));
 }
 
@@ -143,7 +153,7 @@ void assay_dtype_widen(assay_dtype dtype, const void *from, double *to, int64_t 
         for (int64_t i = 0; i < count; ++i) {
             uint32_t pattern;
             memcpy(&pattern, (const char *)from + 4 * i, sizeof pattern);
-            to[i] = decode(f, pattern);
+            to[i] = dtype == ASSAY_I32 ? (double)(int32_t)pattern : decode(f, pattern);
         }
         return;
     default:
@@ -165,7 +175,8 @@ void assay_dtype_narrow(assay_dtype dtype, const double *from, void *to, int64_t
         return;
     case 4:
         for (int64_t i = 0; i < count; ++i) {
-            uint32_t pattern = encode(f, from[i]);
+            const uint32_t pattern =
+                dtype == ASSAY_I32 ? (uint32_t)to_i32(from[i]) : encode(f, from[i]);
             memcpy((char *)to + 4 * i, &pattern, sizeof pattern);
         }
         return;

@@ -7,7 +7,7 @@
 static const double sqrt_3 = 0x1.bb67ae8584caap0;
 
 bool assay_fill_has_exact(const assay_tensor_spec *spec) {
-    return spec->exact_limit >= 1;
+    return spec->exact_limit >= 1 || spec->dtype == ASSAY_I32;
 }
 
 /* How many odd magnitudes fill=exact chooses from. Integers below 2^p are exact in the dtype. */
@@ -17,8 +17,13 @@ static uint64_t odd_magnitudes(const assay_tensor_spec *spec) {
     return ((uint64_t)limit + 1) / 2;
 }
 
+/* In 0..count-1, for bits below 2^63. */
+static uint64_t scaled(uint64_t bits, uint64_t count) {
+    return (uint64_t)(((unsigned __int128)bits * count) >> 63);
+}
+
 static double odd_integer(uint64_t bits, uint64_t magnitudes) {
-    const uint64_t k = (uint64_t)(((unsigned __int128)(bits >> 1) * magnitudes) >> 63);
+    const uint64_t k = scaled(bits >> 1, magnitudes);
     const double magnitude = (double)(2 * k + 1);
     return (bits & 1) != 0 ? -magnitude : magnitude;
 }
@@ -28,10 +33,13 @@ typedef struct array {
     assay_dtype dtype;
     double scale;
     uint64_t seed, stream, magnitudes;
+    int64_t indices;
     double *data;
 } array;
 
 static double value_at(const array *a, uint64_t index) {
+    if (a->dtype == ASSAY_I32)
+        return (double)scaled(assay_rng_bits(a->seed, a->stream, index) >> 1, (uint64_t)a->indices);
     switch (a->fill) {
     case ASSAY_FILL_UNIFORM:
         return a->scale * sqrt_3 * (2 * assay_rng_uniform(a->seed, a->stream, index) - 1);
@@ -65,6 +73,7 @@ void assay_fill_array(assay_fill fill, const char *name, const assay_tensor_spec
                .scale = scale,
                .seed = seed,
                .stream = assay_rng_stream(name),
+               .indices = spec->indices,
                .magnitudes = fill == ASSAY_FILL_EXACT ? odd_magnitudes(spec) : 0,
                .data = data};
     assay_parallel(count, fill_elements, &a);

@@ -7,10 +7,13 @@
  *     positive   √3 s u: no cancellation in any sum
  *     exact      odd integers of random sign, their magnitudes uniform over 1, 3 … L, with L the
  *                largest odd integer within the tensor's exact_limit and its dtype's significand
- *     inf, nan   normal, but element 0 of one input, number seed mod inputs, is Inf or NaN
+ *     inf, nan   normal, but element 0 of one input is Inf or NaN: of the one with the number
+ *                seed mod inputs, or of the next that does not hold indices
  *     huge, negative, initial
  *                normal, then dressed by the operator: huge, very negative scores of a softmax;
  *                norm weights as frameworks initialise them, which let kernels drop them
+ *
+ * Tensors of indices are uniform over 0..indices-1 whatever the fill.
  *
  * The first three have the root mean square s; of those, normal and uniform the deviation s.
  */

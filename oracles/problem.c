@@ -62,7 +62,9 @@ static assay_status finish_fill(assay_problem *p) {
     }
     if (fill != ASSAY_FILL_INF && fill != ASSAY_FILL_NAN)
         return ASSAY_OK;
-    const int32_t chosen = (int32_t)(p->c.seed % (uint64_t)p->sig.n_in);
+    int32_t chosen = (int32_t)(p->c.seed % (uint64_t)p->sig.n_in);
+    while (p->sig.in[chosen].dtype == ASSAY_I32) /* no operator has indices alone */
+        chosen = (chosen + 1) % p->sig.n_in;
     if (p->in.size[chosen] > 0)
         p->in.data[chosen][0] = fill == ASSAY_FILL_INF ? INFINITY : NAN;
     return ASSAY_OK;

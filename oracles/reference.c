@@ -42,7 +42,7 @@ static assay_status answer(assay_reference *r, const assay_problem *p, assay_ora
         status = p->c.op->forward(args, &r->want.out);
     args->out = &r->want.out;
     args->cot = &p->cot;
-    if (status == ASSAY_OK)
+    if (status == ASSAY_OK && p->c.op->backward)
         status = p->c.op->backward(args, &r->want.grad);
     return status;
 }
@@ -54,7 +54,7 @@ assay_status assay_reference_init_as(assay_reference *r, const assay_problem *p,
     assay_status status = answer(r, p, &args);
     if (status == ASSAY_OK)
         status = p->c.op->forward_bound(&args, &rounding, &r->want.out, &r->out_bound);
-    if (status == ASSAY_OK)
+    if (status == ASSAY_OK && p->c.op->backward)
         status = p->c.op->backward_bound(&args, &rounding, &r->want.grad, &r->grad_bound);
     if (status != ASSAY_OK)
         assay_reference_clear(r);

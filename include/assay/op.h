@@ -34,6 +34,7 @@ typedef struct assay_tensor_spec {
     double exact_limit;  /* fill=exact: largest magnitude of its (its cotangent's) integers;
                             below 1: this case has no exact data */
     bool differentiable; /* an input with a gradient, an output with a cotangent */
+    int64_t indices;     /* an input of dtype i32: its random elements are in 0..indices-1 */
 } assay_tensor_spec;
 
 int64_t assay_spec_count(const assay_tensor_spec *spec);
@@ -105,7 +106,8 @@ const char *assay_set_name(assay_set set);
 
 /* A group of cases: key=value words with lists and ranges, as on the command line. `edge` cases
  * are legal but degenerate (an empty axis): a kernel must survive them, but they prove no number,
- * so their verdict is `mistrusted`. `bench` cases are the shapes that benchmarks time: for a GPU. */
+ * so their verdict is `mistrusted`. `bench` cases are the shapes that benchmarks time: for a GPU.
+ */
 typedef struct assay_case_group {
     assay_set set;
     const char *words;
@@ -126,6 +128,7 @@ typedef struct assay_op {
     assay_status (*legal)(assay_params *params);
     assay_status (*signature)(const assay_params *params, assay_signature *sig);
 
+    /* backward, its twin and its bound are NULL where no input has a gradient. */
     assay_oracle forward, backward;             /* fp64, products through CBLAS */
     assay_oracle forward_plain, backward_plain; /* the twin: loops as the definition is written */
     assay_bounder forward_bound, backward_bound;

@@ -130,3 +130,17 @@ ASSAY_TEST(dtype, constants_agree_with_the_rounding, "unit") {
     CHECK(!assay_dtype_parse("f3", 2, &parsed) && !assay_dtype_parse("f320", 4, &parsed));
     CHECK(assay_dtype_size(ASSAY_F64) == 8 && assay_dtype_size(ASSAY_F16) == 2);
 }
+
+ASSAY_TEST(dtype, indices_are_kept, "unit") {
+    static const double integers[] = {0, 1, -1, 2147483647, -2147483648.0, 10000};
+    int32_t stored[6];
+    double back[6];
+    assay_dtype_narrow(ASSAY_I32, integers, stored, 6);
+    assay_dtype_widen(ASSAY_I32, stored, back, 6);
+    for (int i = 0; i < 6; ++i)
+        CHECK(back[i] == integers[i] && assay_dtype_round(ASSAY_I32, integers[i]) == integers[i]);
+    CHECK(assay_dtype_round(ASSAY_I32, 1e10) == 2147483647);
+    CHECK(assay_dtype_round(ASSAY_I32, NAN) == 0);
+    CHECK_STREQ(assay_dtype_name(ASSAY_I32), "i32");
+    CHECK(assay_dtype_size(ASSAY_I32) == 4);
+}

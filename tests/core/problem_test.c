@@ -204,3 +204,36 @@ ASSAY_TEST(problem, dressed_data_are_rounded, "unit") {
         CHECK(p.in.data[X][e] >= 1 && (double)(float)p.in.data[X][e] == p.in.data[X][e]);
     assay_problem_clear(&p);
 }
+
+static assay_status indexed_signature(const assay_params *params, assay_signature *sig) {
+    const assay_status status = toy_signature(params, sig);
+    if (status == ASSAY_OK) {
+        sig->in[X].dtype = ASSAY_I32;
+        sig->in[X].differentiable = false;
+        sig->in[X].indices = 7;
+    }
+    return status;
+}
+
+/* Whatever the fill, indices are indices, and the element that is not finite is elsewhere. */
+ASSAY_TEST(problem, indices_are_within_their_limit, "unit") {
+    static const assay_fill fills[] = {ASSAY_FILL_NORMAL, ASSAY_FILL_EXACT, ASSAY_FILL_NAN};
+    assay_op indexed = toy;
+    indexed.signature = indexed_signature;
+    for (size_t f = 0; f < sizeof fills / sizeof *fills; ++f) {
+        assay_case c = toy_case(fills[f], 4);
+        c.op = &indexed;
+        assay_problem p;
+        REQUIRE_OK(assay_problem_init(&p, &c));
+        int64_t seen[7] = {0};
+        for (int64_t e = 0; e < p.in.size[X]; ++e) {
+            const double index = p.in.data[X][e];
+            REQUIRE(index >= 0 && index < 7 && index == floor(index));
+            ++seen[(int)index];
+        }
+        for (int i = 0; i < 7; ++i)
+            CHECK(seen[i] > 2500 && seen[i] < 3300);
+        CHECK(isnan(p.in.data[IDS][0]) == (fills[f] == ASSAY_FILL_NAN));
+        assay_problem_clear(&p);
+    }
+}

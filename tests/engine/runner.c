@@ -193,9 +193,10 @@ assay_status assay_run(const assay_variant *variant, const assay_device *device,
     if (status != ASSAY_OK)
         return status;
     static const assay_stage stages[ASSAY_STAGES] = {ASSAY_FORWARD, ASSAY_BACKWARD};
-    for (int i = 0; status == ASSAY_OK && i < ASSAY_STAGES; ++i)
+    const int n_stages = problem->c.op->backward ? 2 : 1;
+    for (int i = 0; status == ASSAY_OK && i < n_stages; ++i)
         status = in_stage(stages[i], supports(&r, stages[i]));
-    for (int i = 0; status == ASSAY_OK && i < ASSAY_STAGES; ++i)
+    for (int i = 0; status == ASSAY_OK && i < n_stages; ++i)
         status = in_stage(stages[i], run_stage(&r, stages[i], got));
     run_clear(&r);
     return status;
