@@ -17,7 +17,12 @@ import torch
 
 import store
 
-DTYPES = {"f64": torch.float64, "f32": torch.float32, "bf16": torch.bfloat16}
+DTYPES = {
+    "f64": torch.float64,
+    "f32": torch.float32,
+    "bf16": torch.bfloat16,
+    "f16": torch.float16,
+}
 
 
 class Data:
@@ -40,7 +45,8 @@ def common(dtype, seed):
     return f"dtype={dtype} fill=golden seed={seed}"
 
 
-# ---- operators: each gives the case's text, its inputs by name, and y as a function of them ----
+# ---- operators: each gives the case's text, its inputs by name, and y as a function of them, or a
+# dictionary of outputs by name, of which the first has a cotangent ----
 
 
 def weighted_sum(data, n, d):
@@ -94,6 +100,62 @@ def matmul_accumulate(data, m, n, k, iters=1, ta=0, tb=0):
     return words, inputs, forward
 
 
+def attention(data, b, h, sq, d, sk=None, causal=0, scale=1.0):
+    """The definition, and PyTorch's own attention beside it, in float64 both."""
+    sk = sq if sk is None else sk
+    inputs = {
+        "q": data.normal([b, h, sq, d], scale),
+        "k": data.normal([b, h, sk, d]),
+        "v": data.normal([b, h, sk, d]),
+    }
+    visible = torch.ones(sq, sk, dtype=torch.bool)
+    if causal:
+        visible = visible.tril(sk - sq)
+    blind = int((~visible.any(-1)).sum())  # the first queries, when there are more than keys
+
+    def forward(q, k, v):
+        scores = (q @ k.mT / d**0.5)[..., blind:, :].masked_fill(~visible[blind:], -torch.inf)
+        lse = torch.logsumexp(scores, -1)
+        o = torch.exp(scores - lse[..., None]) @ v
+        theirs = torch.nn.functional.scaled_dot_product_attention(
+            q[..., blind:, :], k, v, attn_mask=visible[blind:]
+        )
+        torch.testing.assert_close(o, theirs, rtol=1e-12, atol=1e-13)
+        padding = (0, 0, blind, 0)
+        return {
+            "o": torch.nn.functional.pad(o, padding),
+            "lse": torch.nn.functional.pad(lse[..., None], padding, value=-torch.inf)[..., 0],
+        }
+
+    words = f"attention b={b} h={h} sq={sq}"
+    if sk != sq:
+        words += f" sk={sk}"
+    words += f" d={d}"
+    if causal:
+        words += " causal=1"
+    return words, inputs, forward
+
+
+def conv3d_groupnorm_mean(data, n, ci, co, s, k, g, eps=None):
+    inputs = {
+        "x": data.normal([n, ci, *s]),
+        "w": data.normal([co, ci, k, k, k], (ci * k**3) ** -0.5),
+        "b": data.normal([co], 2.0),
+        "gamma": data.normal([co]),
+        "beta": data.normal([co]),
+    }
+
+    def forward(x, w, b, gamma, beta):
+        c = torch.nn.functional.conv3d(x, w, b)
+        z = torch.nn.functional.group_norm(c, g, gamma, beta, 1e-5 if eps is None else eps)
+        return z.mean((1, 2, 3, 4))
+
+    words = f"conv3d_groupnorm_mean n={n} ci={ci} co={co} s={extents(s)} k={k} g={g}"
+    if eps is not None:
+        words += f" eps={eps:g}"
+    return words, inputs, forward
+
+
 CASES = {
     weighted_sum: [
         ("f64", 1, dict(n=[], d=7)),
@@ -137,6 +199,26 @@ CASES = {
         ("f32", 11, dict(m=1, n=65, k=129)),
         ("f32", 12, dict(m=70, n=1, k=3, iters=2, ta=1, tb=1)),
     ],
+    attention: [
+        ("f32", 1, dict(b=1, h=1, sq=1, sk=3, d=1)),
+        ("f32", 2, dict(b=2, h=2, sq=17, d=16)),
+        ("bf16", 3, dict(b=1, h=2, sq=16, sk=33, d=32)),
+        ("f16", 4, dict(b=1, h=1, sq=31, d=24, causal=1)),
+        ("f32", 5, dict(b=1, h=2, sq=9, sk=41, d=17, causal=1)),
+        ("bf16", 6, dict(b=2, h=1, sq=29, sk=13, d=20, causal=1)),
+        ("f32", 7, dict(b=1, h=1, sq=12, sk=65, d=64, scale=8.0)),
+        ("f16", 8, dict(b=1, h=3, sq=1, sk=70, d=48)),
+    ],
+    conv3d_groupnorm_mean: [
+        ("f32", 1, dict(n=1, ci=1, co=2, s=[1, 1, 2], k=1, g=1)),
+        ("f64", 2, dict(n=2, ci=3, co=8, s=[6, 7, 8], k=3, g=2)),
+        ("f32", 3, dict(n=3, ci=2, co=6, s=[4, 3, 9], k=2, g=3, eps=0.25)),
+        ("f64", 4, dict(n=5, ci=1, co=16, s=[5, 4, 3], k=2, g=8)),
+        ("f32", 5, dict(n=2, ci=5, co=24, s=[4, 5, 6], k=3, g=4)),
+        ("f64", 6, dict(n=1, ci=3, co=4, s=[5, 6, 7], k=5, g=1, eps=0.001)),
+        ("f32", 7, dict(n=2, ci=7, co=9, s=[3, 11, 2], k=1, g=3)),
+        ("f32", 8, dict(n=2, ci=3, co=16, s=[5, 8, 10], k=3, g=8)),
+    ],
 }
 
 
@@ -152,9 +234,12 @@ def make(operator, dtype, seed, sizes):
     data = Data(dtype, seed)
     words, inputs, forward = operator(data, **sizes)
     leaves = [value.requires_grad_() for value in inputs.values()]
-    y = forward(*leaves)
-    dy = data.normal(y.shape)
-    gradients = torch.autograd.grad(y, leaves, dy)
+    outputs = forward(*leaves)
+    if not isinstance(outputs, dict):
+        outputs = {"y": outputs}
+    first = next(iter(outputs))
+    cotangent = data.normal(outputs[first].shape)
+    gradients = torch.autograd.grad(outputs[first], leaves, cotangent)
 
     case = store.Case(
         text=f"{words} {common(dtype, seed)}",
@@ -167,8 +252,9 @@ def make(operator, dtype, seed, sizes):
     for name, value, gradient in zip(inputs, leaves, gradients):
         case.tensors["in", name] = value.detach().numpy()
         case.tensors["grad", "d" + name] = gradient.numpy()
-    case.tensors["in", "dy"] = dy.numpy()
-    case.tensors["out", "y"] = y.detach().numpy()
+    case.tensors["in", "d" + first] = cotangent.numpy()
+    for name, value in outputs.items():
+        case.tensors["out", name] = value.detach().numpy()
     return case
 
 

@@ -431,6 +431,8 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "m=64 n=96 k=128 dtype=f32 math=strict,tf32 fill=positive,exact seed=3"},
     {ASSAY_CI, "m=64 n=96 k=128 dtype=f64,bf16 fill=positive,exact seed=3"},
     {ASSAY_CI, "m=3 n=5 k=7 iters=1000 dtype=f32,f64,bf16"},
+    {ASSAY_CI, "m=1030 n=130 k=3 dtype=f32"}, /* 9 x 2 tiles of 128 */
+    {ASSAY_NIGHTLY, "m=1300 n=150 k=9 dtype=f32,bf16"},
     {ASSAY_NIGHTLY, "m=256 n=256 k=256 iters=50 dtype=f32"},
     {ASSAY_NIGHTLY, "m=1024 n=1024 k=1024 dtype=f32 math=strict,tf32"},
     {ASSAY_NIGHTLY, "m=1024 n=1024 k=1024 dtype=f64,bf16"},
@@ -440,6 +442,14 @@ static const assay_case_group cases[] = {
     /* y = c + 0, but a and b are empty, and so are their gradients */
     {ASSAY_EDGE, "m=5,33 n=7 k=0 iters=1,3 ta=0,1 dtype=f32,f64,bf16"},
     {ASSAY_EDGE, "m=5,0 n=7 k=0 tb=0,1 dtype=f32 math=tf32"},
+    {ASSAY_BENCH, "m=256 n=256 k=256 iters=10,25,50,100,200 dtype=f32"},
+    {ASSAY_BENCH, "m=64 n=64 k=64 iters=50 dtype=f32"},
+    {ASSAY_BENCH, "m=128 n=128 k=128 iters=50 dtype=f32"},
+    {ASSAY_BENCH, "m=512 n=512 k=512 iters=50 dtype=f32"},
+    {ASSAY_BENCH, "m=1024 n=1024 k=1024 iters=50 dtype=f32"},
+    {ASSAY_BENCH, "m=4096 n=4096 k=4096 dtype=f64"},
+    {ASSAY_BENCH, "m=8192 n=8192 k=8192 dtype=f32 math=strict,tf32"},
+    {ASSAY_BENCH, "m=8192 n=8192 k=8192 dtype=bf16"},
 };
 
 const assay_op assay_op_matmul_accumulate = {

@@ -41,6 +41,7 @@ typedef struct assay_variant {
     const char *op, *name; /* "kronecker", "v3" */
     const char *device;    /* "cuda", "sim" */
     const char *summary;   /* one line for `assay list` */
+    const char *lacks;     /* why it runs no case at all on this device, in a line; NULL: it runs */
 
     /* ASSAY_ERR_UNSUPPORTED with the reason when it cannot do this call; NULL: it can do all.
      * Tensors in `call` carry shapes and strides, but no data yet. */

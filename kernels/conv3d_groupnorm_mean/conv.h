@@ -102,6 +102,13 @@ template <typename T> static inline gradients<T> gradients_of(const assay_call *
             packed<T>(&call->out[3]), packed<T>(&call->out[4])};
 }
 
+static __device__ __forceinline__ float square_root(float v) {
+    return sqrtf(v);
+}
+static __device__ __forceinline__ double square_root(double v) {
+    return sqrt(v);
+}
+
 #define CONV_DISPATCH(function, ...)                                                               \
     (call->params->dtype == ASSAY_F64 ? function<double>(__VA_ARGS__)                              \
                                       : function<float>(__VA_ARGS__))

@@ -2,7 +2,7 @@
  * conv3d_groupnorm_mean v2, the vendor's library: cuDNN convolves into the workspace, kernels of
  * our own do the rest. Forward: statistics in two passes over c, then y from one deviation a
  * channel. Backward: the convolution and the statistics again, then dc in the place of c; cuDNN
- * makes dw and dx of it; db, dγ and dβ follow from the statistics (v2_steps.h).
+ * makes dw and dx of it (v2_convolutions.h); db, dγ and dβ follow from the statistics (v2_steps.h).
  *
  * math=strict is CUDNN_FMA_MATH, which keeps fp32 products; math=tf32 is CUDNN_TENSOR_OP_MATH,
  * which allows TF32 operands.
@@ -15,7 +15,7 @@
  * cuDNN moves; c written once, read twice forward; read three times and written once more backward.
  * Flops: 2 n co P ci k³ forward, three times that backward.
  */
-#include "kernels/conv3d_groupnorm_mean/v2_convolution.h"
+#include "kernels/conv3d_groupnorm_mean/v2_convolutions.h"
 #include "kernels/conv3d_groupnorm_mean/v2_steps.h"
 
 #if ASSAY_DNN
@@ -27,10 +27,17 @@ enum { SPACE_ALIGNMENT = 256 };
 template <typename T> struct space {
     T *c;
     T *x, *w, *dw; /* packed copies; dx takes the place of x */
+    T *filter;     /* dc or w with its first two axes exchanged */
     statistics<T> s;
     void *dnn;
     size_t bytes;
 };
+
+static int64_t filter_elements(const sizes &z, const convolutions &conv) {
+    const int64_t dc = conv.dw_as_forward ? z.n * z.co * z.positions : 0;
+    const int64_t w = conv.dx_as_forward ? z.co * z.ci * z.taps : 0;
+    return dc > w ? dc : w;
+}
 
 template <typename T> static T *take(space<T> *all, void *base, int64_t elements) {
     T *taken = base ? static_cast<T *>(base) + all->bytes / sizeof(T) : NULL;
@@ -40,19 +47,20 @@ template <typename T> static T *take(space<T> *all, void *base, int64_t elements
 }
 
 template <typename T>
-static space<T> space_of(assay_stage stage, const sizes &z, void *base, size_t dnn_bytes) {
+static space<T> space_of(assay_stage stage, const sizes &z, void *base, const convolutions &conv) {
     const bool backward = stage == ASSAY_BACKWARD;
     space<T> all = {};
     all.c = take(&all, base, z.n * z.co * z.positions);
     all.x = take(&all, base, z.n * z.ci * size_of(z.in));
     all.w = take(&all, base, z.co * z.ci * z.taps);
     all.dw = take(&all, base, backward ? z.co * z.ci * z.taps : 0);
+    all.filter = take(&all, base, filter_elements(z, conv));
     all.s.sum = take(&all, base, z.n * z.co);
     all.s.square = take(&all, base, z.n * z.co);
     all.s.mean = take(&all, base, z.n * z.groups);
     all.s.rstd = take(&all, base, z.n * z.groups);
     all.s.kappa = take(&all, base, backward ? z.n * z.groups : 0);
-    all.dnn = take(&all, base, (int64_t)(dnn_bytes / sizeof(T) + 1));
+    all.dnn = take(&all, base, (int64_t)(conv.bytes / sizeof(T) + 1));
     return all;
 }
 
@@ -89,8 +97,7 @@ template <typename T> struct run {
     const assay_call *call;
     sizes z;
     inputs<T> in;
-    convolution conv;
-    choices chosen;
+    convolutions conv;
     space<T> all;
     const T *x, *w; /* as cuDNN takes them */
 };
@@ -102,11 +109,9 @@ static assay_status open_run(assay_stage stage, const assay_call *call, run<T> *
     r->call = call;
     r->z = sizes_of(call);
     r->in = inputs_of<T>(call);
-    assay_status status = open_convolution(call, r->z, &r->conv);
+    const assay_status status = open_convolutions(stage, call, r->z, &r->conv);
     if (status == ASSAY_OK)
-        status = choose_all(stage, r->conv, &r->chosen);
-    if (status == ASSAY_OK)
-        r->all = space_of<T>(stage, r->z, call->workspace, r->chosen.bytes);
+        r->all = space_of<T>(stage, r->z, call->workspace, r->conv);
     return status;
 }
 
@@ -118,17 +123,40 @@ template <typename T> static assay_status find_c(run<T> *r) {
     if (status == ASSAY_OK)
         status = pack(stream, r->in.w, z.co * z.ci, z.taps, r->all.w, &r->w);
     if (status == ASSAY_OK)
-        status = convolve(r->conv, r->chosen, r->x, r->w, r->all.dnn, r->all.c);
+        status = convolve(r->conv.c, r->conv.for_c, r->x, r->w, r->all.dnn, r->all.c);
     if (status == ASSAY_OK)
         status = find_statistics(stream, r->all.c, z, r->in.b, r->all.s);
     return status;
 }
 
+template <typename T> static assay_status convolve_dw(const run<T> &r, T *dw) {
+    const sizes &z = r.z;
+    const T *dc = r.all.c;
+    if (!r.conv.dw_as_forward)
+        return convolve_filter(r.conv.c, r.conv.filter, r.x, dc, r.all.dnn, dw);
+    const assay_status status =
+        launch_exchange(r.call->stream, dc, r.all.filter, z.n, z.co, z.positions);
+    if (status != ASSAY_OK)
+        return status;
+    return convolve(r.conv.dw, r.conv.for_dw, r.x, (const T *)r.all.filter, r.all.dnn, dw);
+}
+
+template <typename T> static assay_status convolve_dx(const run<T> &r, T *dx) {
+    const sizes &z = r.z;
+    const T *dc = r.all.c;
+    if (!r.conv.dx_as_forward)
+        return convolve_data(r.conv.c, r.conv.data, r.w, dc, r.all.dnn, dx);
+    const assay_status status =
+        launch_exchange(r.call->stream, r.w, r.all.filter, z.co, z.ci, z.taps);
+    if (status != ASSAY_OK)
+        return status;
+    return convolve(r.conv.dx, r.conv.for_dx, dc, (const T *)r.all.filter, r.all.dnn, dx);
+}
+
 template <typename T> static assay_status find_dw(const run<T> &r, const rows<T> &dw) {
     const int64_t count = r.z.co * r.z.ci;
     T *made = target(dw, count, r.z.taps, r.all.dw);
-    const assay_status status =
-        convolve_filter(r.conv, r.chosen, r.x, (const T *)r.all.c, r.all.dnn, made);
+    const assay_status status = convolve_dw(r, made);
     if (status != ASSAY_OK)
         return status;
     return unpack(r.call->stream, (const T *)made, dw, count, r.z.taps);
@@ -138,8 +166,7 @@ template <typename T> static assay_status find_dw(const run<T> &r, const rows<T>
 template <typename T> static assay_status find_dx(const run<T> &r, const rows<T> &dx) {
     const int64_t count = r.z.n * r.z.ci;
     T *made = target(dx, count, size_of(r.z.in), r.all.x);
-    const assay_status status =
-        convolve_data(r.conv, r.chosen, r.w, (const T *)r.all.c, r.all.dnn, made);
+    const assay_status status = convolve_dx(r, made);
     if (status != ASSAY_OK)
         return status;
     return unpack(r.call->stream, (const T *)made, dx, count, size_of(r.z.in));
@@ -154,7 +181,7 @@ template <typename T> static assay_status run_forward(const assay_call *call) {
         status =
             ASSAY_LAUNCH(call->stream, linear_grid(r.z.n, 1), row_block(r.z.co), 0,
                          (find_results<T>), r.z, r.in.gamma, r.in.beta, r.all.s, y_of<T>(call));
-    close_convolution(r.conv);
+    close_convolutions(r.conv);
     return status;
 }
 
@@ -180,7 +207,7 @@ template <typename T> static assay_status run_backward(const assay_call *call) {
         status = find_dw(r, out.dw);
     if (status == ASSAY_OK)
         status = find_dx(r, out.dx);
-    close_convolution(r.conv);
+    close_convolutions(r.conv);
     return status;
 }
 
@@ -205,33 +232,29 @@ static assay_status check_sizes(const sizes &z) {
                       (long long)x, (long long)c);
 }
 
-static assay_status find_choices(assay_stage stage, const assay_call *call, const sizes &z,
-                                 choices *chosen) {
-    convolution conv;
-    assay_status status = open_convolution(call, z, &conv);
-    if (status == ASSAY_OK)
-        status = choose_all(stage, conv, chosen);
-    close_convolution(conv);
+/* The bytes of workspace for a stage, if cuDNN has its convolutions. */
+template <typename T>
+static assay_status find_bytes(assay_stage stage, const assay_call *call, size_t *bytes) {
+    const sizes z = sizes_of(call);
+    convolutions conv;
+    const assay_status status = open_convolutions(stage, call, z, &conv);
+    *bytes = space_of<T>(stage, z, NULL, conv).bytes;
+    close_convolutions(conv);
     return status;
 }
 
 static assay_status supports(assay_stage stage, const assay_call *call) {
     const sizes z = sizes_of(call);
-    choices chosen;
+    size_t bytes;
     const assay_status status = check_sizes(z);
-    return status != ASSAY_OK || z.n == 0 ? status : find_choices(stage, call, z, &chosen);
-}
-
-template <typename T> static size_t space_bytes(assay_stage stage, const assay_call *call) {
-    const sizes z = sizes_of(call);
-    choices chosen = {};
-    if (z.n == 0 || find_choices(stage, call, z, &chosen) != ASSAY_OK)
-        return 0; /* the call itself will say why */
-    return space_of<T>(stage, z, NULL, chosen.bytes).bytes;
+    return status != ASSAY_OK || z.n == 0 ? status : CONV_DISPATCH(find_bytes, stage, call, &bytes);
 }
 
 static size_t workspace(assay_stage stage, const assay_call *call) {
-    return CONV_DISPATCH(space_bytes, stage, call);
+    size_t bytes = 0;
+    if (sizes_of(call).n == 0 || CONV_DISPATCH(find_bytes, stage, call, &bytes) != ASSAY_OK)
+        return 0; /* the call itself will say why */
+    return bytes;
 }
 
 static assay_status forward(const assay_call *call) {

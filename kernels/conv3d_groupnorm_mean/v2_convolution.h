@@ -1,6 +1,5 @@
 /*
- * The convolution of conv3d_groupnorm_mean, without its bias, as cuDNN is given it: x, w and c are
- * packed and aligned to 16 bytes.
+ * One convolution without bias, y = x * w, as cuDNN is given it: packed data, aligned to 16 bytes.
  *
  * Algorithms follow from shapes, never from timings, and are deterministic ones: ALGO_0 of both
  * backward convolutions adds atomically, Winograd and FFT are less exact than a sum of products. Of
@@ -14,46 +13,60 @@
 
 #if ASSAY_DNN
 
-enum { DNN_ALIGNMENT = 16 };
+enum { DNN_ALIGNMENT = 16, AXES = 5 };
+
+/* x[samples, in_channels, in], w[out_channels, in_channels, taps], y[samples, out_channels, out].
+ */
+struct shape {
+    int64_t samples, in_channels, out_channels;
+    volume in, taps, out;
+    int64_t padding;
+    bool flipped; /* w is turned round, as mathematicians convolve */
+    bool swapped; /* x and y lie in memory with their first two axes exchanged */
+};
 
 struct convolution {
     cudnnHandle_t dnn;
-    cudnnTensorDescriptor_t x, c;
+    cudnnTensorDescriptor_t x, y;
     cudnnFilterDescriptor_t w;
     cudnnConvolutionDescriptor_t definition;
 };
 
-/* Keeps the first status that is not a success; says whether all went well. */
 static bool succeeded(assay_status *status, cudnnStatus_t returned, const char *call) {
     *status = assay_dnn_check(returned, call);
     return *status == ASSAY_OK;
 }
 
 static cudnnStatus_t describe(cudnnTensorDescriptor_t tensor, cudnnDataType_t type, int64_t samples,
-                              int64_t channels, const volume &v) {
+                              int64_t channels, const volume &v, bool swapped) {
+    const int64_t per_sample = swapped ? 1 : channels, per_channel = swapped ? samples : 1;
     const int size[] = {(int)samples, (int)channels, (int)v.d, (int)v.h, (int)v.w};
-    const int stride[] = {(int)(channels * size_of(v)), (int)size_of(v), (int)(v.h * v.w), (int)v.w,
-                          1};
-    return cudnnSetTensorNdDescriptor(tensor, type, 5, size, stride);
+    const int stride[] = {(int)(per_sample * size_of(v)), (int)(per_channel * size_of(v)),
+                          (int)(v.h * v.w), (int)v.w, 1};
+    return cudnnSetTensorNdDescriptor(tensor, type, AXES, size, stride);
 }
 
 static cudnnStatus_t describe(cudnnFilterDescriptor_t filter, cudnnDataType_t type,
-                              const sizes &z) {
-    const int size[] = {(int)z.co, (int)z.ci, (int)z.k, (int)z.k, (int)z.k};
-    return cudnnSetFilterNdDescriptor(filter, type, CUDNN_TENSOR_NCHW, 5, size);
+                              const shape &s) {
+    const int size[] = {(int)s.out_channels, (int)s.in_channels, (int)s.taps.d, (int)s.taps.h,
+                        (int)s.taps.w};
+    return cudnnSetFilterNdDescriptor(filter, type, CUDNN_TENSOR_NCHW, AXES, size);
 }
 
-static cudnnStatus_t describe(cudnnConvolutionDescriptor_t definition, cudnnDataType_t type) {
-    const int padding[] = {0, 0, 0}, stride[] = {1, 1, 1}, dilation[] = {1, 1, 1};
-    return cudnnSetConvolutionNdDescriptor(definition, 3, padding, stride, dilation,
-                                           CUDNN_CROSS_CORRELATION, type);
+static cudnnStatus_t describe(cudnnConvolutionDescriptor_t definition, cudnnDataType_t type,
+                              const shape &s) {
+    const int p = (int)s.padding;
+    const int padding[] = {p, p, p}, stride[] = {1, 1, 1}, dilation[] = {1, 1, 1};
+    return cudnnSetConvolutionNdDescriptor(definition, AXES - 2, padding, stride, dilation,
+                                           s.flipped ? CUDNN_CONVOLUTION : CUDNN_CROSS_CORRELATION,
+                                           type);
 }
 
 static void close_convolution(const convolution &conv) {
     if (conv.x)
         (void)cudnnDestroyTensorDescriptor(conv.x);
-    if (conv.c)
-        (void)cudnnDestroyTensorDescriptor(conv.c);
+    if (conv.y)
+        (void)cudnnDestroyTensorDescriptor(conv.y);
     if (conv.w)
         (void)cudnnDestroyFilterDescriptor(conv.w);
     if (conv.definition)
@@ -61,7 +74,7 @@ static void close_convolution(const convolution &conv) {
 }
 
 /* To be closed also when this fails. */
-static assay_status open_convolution(const assay_call *call, const sizes &z, convolution *conv) {
+static assay_status open_convolution(const assay_call *call, const shape &s, convolution *conv) {
     const cudnnDataType_t type =
         call->params->dtype == ASSAY_F64 ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
     const cudnnMathType_t math =
@@ -71,126 +84,88 @@ static assay_status open_convolution(const assay_call *call, const sizes &z, con
     if (status != ASSAY_OK)
         return status;
     (void)(succeeded(&status, cudnnCreateTensorDescriptor(&conv->x), "tensor of x") &&
-           succeeded(&status, cudnnCreateTensorDescriptor(&conv->c), "tensor of c") &&
+           succeeded(&status, cudnnCreateTensorDescriptor(&conv->y), "tensor of y") &&
            succeeded(&status, cudnnCreateFilterDescriptor(&conv->w), "filter") &&
            succeeded(&status, cudnnCreateConvolutionDescriptor(&conv->definition), "convolution") &&
-           succeeded(&status, describe(conv->x, type, z.n, z.ci, z.in), "sizes of x") &&
-           succeeded(&status, describe(conv->c, type, z.n, z.co, z.out), "sizes of c") &&
-           succeeded(&status, describe(conv->w, type, z), "sizes of w") &&
-           succeeded(&status, describe(conv->definition, type),
+           succeeded(&status, describe(conv->x, type, s.samples, s.in_channels, s.in, s.swapped),
+                     "sizes of x") &&
+           succeeded(&status, describe(conv->y, type, s.samples, s.out_channels, s.out, s.swapped),
+                     "sizes of y") &&
+           succeeded(&status, describe(conv->w, type, s), "sizes of w") &&
+           succeeded(&status, describe(conv->definition, type, s),
                      "cudnnSetConvolutionNdDescriptor") &&
            succeeded(&status, cudnnSetConvolutionMathType(conv->definition, math),
                      "cudnnSetConvolutionMathType"));
     return status;
 }
 
+/* An algorithm, and the bytes of workspace that it needs. */
 template <typename Algorithm> struct choice {
     Algorithm algorithm;
-    size_t bytes; /* of workspace */
+    size_t bytes;
 };
+typedef choice<cudnnConvolutionFwdAlgo_t> forward_choice;
+typedef choice<cudnnConvolutionBwdDataAlgo_t> data_choice;
+typedef choice<cudnnConvolutionBwdFilterAlgo_t> filter_choice;
 
-/* `query(candidate, &bytes)` asks cuDNN what a candidate needs; `what` names the question. */
-template <typename Algorithm, size_t count, typename Query>
-static assay_status choose(const Algorithm (&candidates)[count], const char *what, Query query,
-                           choice<Algorithm> *chosen) {
+static assay_status choose_forward(const convolution &conv, forward_choice *chosen) {
+    const cudnnConvolutionFwdAlgo_t candidates[] = {
+        CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM, CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM};
     assay_status status = ASSAY_ERR_UNSUPPORTED;
-    for (size_t i = 0; i < count && status == ASSAY_ERR_UNSUPPORTED; ++i) {
+    for (int i = 0; i < 2 && status == ASSAY_ERR_UNSUPPORTED; ++i) {
         chosen->algorithm = candidates[i];
-        status = assay_dnn_check(query(candidates[i], &chosen->bytes), what);
+        status = assay_dnn_check(
+            cudnnGetConvolutionForwardWorkspaceSize(conv.dnn, conv.x, conv.w, conv.definition,
+                                                    conv.y, candidates[i], &chosen->bytes),
+            "cudnnGetConvolutionForwardWorkspaceSize");
     }
     return status;
 }
 
-static assay_status choose_forward(const convolution &conv,
-                                   choice<cudnnConvolutionFwdAlgo_t> *chosen) {
-    const cudnnConvolutionFwdAlgo_t candidates[] = {
-        CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM, CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM};
-    return choose(
-        candidates, "cudnnGetConvolutionForwardWorkspaceSize",
-        [&](cudnnConvolutionFwdAlgo_t candidate, size_t *bytes) {
-            return cudnnGetConvolutionForwardWorkspaceSize(
-                conv.dnn, conv.x, conv.w, conv.definition, conv.c, candidate, bytes);
-        },
-        chosen);
+static assay_status choose_data(const convolution &conv, data_choice *chosen) {
+    chosen->algorithm = CUDNN_CONVOLUTION_BWD_DATA_ALGO_1;
+    return assay_dnn_check(
+        cudnnGetConvolutionBackwardDataWorkspaceSize(conv.dnn, conv.w, conv.y, conv.definition,
+                                                     conv.x, chosen->algorithm, &chosen->bytes),
+        "cudnnGetConvolutionBackwardDataWorkspaceSize");
 }
 
-static assay_status choose_data(const convolution &conv,
-                                choice<cudnnConvolutionBwdDataAlgo_t> *chosen) {
-    const cudnnConvolutionBwdDataAlgo_t candidates[] = {CUDNN_CONVOLUTION_BWD_DATA_ALGO_1};
-    return choose(
-        candidates, "cudnnGetConvolutionBackwardDataWorkspaceSize",
-        [&](cudnnConvolutionBwdDataAlgo_t candidate, size_t *bytes) {
-            return cudnnGetConvolutionBackwardDataWorkspaceSize(
-                conv.dnn, conv.w, conv.c, conv.definition, conv.x, candidate, bytes);
-        },
-        chosen);
+static assay_status choose_filter(const convolution &conv, filter_choice *chosen) {
+    chosen->algorithm = CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1;
+    return assay_dnn_check(
+        cudnnGetConvolutionBackwardFilterWorkspaceSize(conv.dnn, conv.x, conv.y, conv.definition,
+                                                       conv.w, chosen->algorithm, &chosen->bytes),
+        "cudnnGetConvolutionBackwardFilterWorkspaceSize");
 }
 
-static assay_status choose_filter(const convolution &conv,
-                                  choice<cudnnConvolutionBwdFilterAlgo_t> *chosen) {
-    const cudnnConvolutionBwdFilterAlgo_t candidates[] = {CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1};
-    return choose(
-        candidates, "cudnnGetConvolutionBackwardFilterWorkspaceSize",
-        [&](cudnnConvolutionBwdFilterAlgo_t candidate, size_t *bytes) {
-            return cudnnGetConvolutionBackwardFilterWorkspaceSize(
-                conv.dnn, conv.x, conv.c, conv.definition, conv.w, candidate, bytes);
-        },
-        chosen);
-}
-
-struct choices {
-    choice<cudnnConvolutionFwdAlgo_t> forward;
-    choice<cudnnConvolutionBwdDataAlgo_t> data;
-    choice<cudnnConvolutionBwdFilterAlgo_t> filter;
-    size_t bytes; /* the calls of a stage share one workspace */
-};
-
-static inline size_t larger(size_t a, size_t b) {
-    return a > b ? a : b;
-}
-
-static assay_status choose_all(assay_stage stage, const convolution &conv, choices *chosen) {
-    *chosen = {};
-    assay_status status = choose_forward(conv, &chosen->forward);
-    if (status == ASSAY_OK && stage == ASSAY_BACKWARD)
-        status = choose_data(conv, &chosen->data);
-    if (status == ASSAY_OK && stage == ASSAY_BACKWARD)
-        status = choose_filter(conv, &chosen->filter);
-    chosen->bytes = larger(chosen->forward.bytes, larger(chosen->data.bytes, chosen->filter.bytes));
-    return status;
-}
-
-/* c = x * w */
+/* y = x * w */
 template <typename T>
-static assay_status convolve(const convolution &conv, const choices &chosen, const T *x, const T *w,
-                             void *workspace, T *c) {
+static assay_status convolve(const convolution &conv, const forward_choice &chosen, const T *x,
+                             const T *w, void *workspace, T *y) {
     const T one = 1, zero = 0;
     return assay_dnn_check(cudnnConvolutionForward(conv.dnn, &one, conv.x, x, conv.w, w,
-                                                   conv.definition, chosen.forward.algorithm,
-                                                   workspace, chosen.forward.bytes, &zero, conv.c,
-                                                   c),
+                                                   conv.definition, chosen.algorithm, workspace,
+                                                   chosen.bytes, &zero, conv.y, y),
                            "cudnnConvolutionForward");
 }
 
 template <typename T>
-static assay_status convolve_data(const convolution &conv, const choices &chosen, const T *w,
-                                  const T *dc, void *workspace, T *dx) {
+static assay_status convolve_data(const convolution &conv, const data_choice &chosen, const T *w,
+                                  const T *dy, void *workspace, T *dx) {
     const T one = 1, zero = 0;
-    return assay_dnn_check(cudnnConvolutionBackwardData(conv.dnn, &one, conv.w, w, conv.c, dc,
-                                                        conv.definition, chosen.data.algorithm,
-                                                        workspace, chosen.data.bytes, &zero, conv.x,
-                                                        dx),
+    return assay_dnn_check(cudnnConvolutionBackwardData(conv.dnn, &one, conv.w, w, conv.y, dy,
+                                                        conv.definition, chosen.algorithm,
+                                                        workspace, chosen.bytes, &zero, conv.x, dx),
                            "cudnnConvolutionBackwardData");
 }
 
 template <typename T>
-static assay_status convolve_filter(const convolution &conv, const choices &chosen, const T *x,
-                                    const T *dc, void *workspace, T *dw) {
+static assay_status convolve_filter(const convolution &conv, const filter_choice &chosen,
+                                    const T *x, const T *dy, void *workspace, T *dw) {
     const T one = 1, zero = 0;
-    return assay_dnn_check(cudnnConvolutionBackwardFilter(conv.dnn, &one, conv.x, x, conv.c, dc,
-                                                          conv.definition, chosen.filter.algorithm,
-                                                          workspace, chosen.filter.bytes, &zero,
-                                                          conv.w, dw),
+    return assay_dnn_check(cudnnConvolutionBackwardFilter(
+                               conv.dnn, &one, conv.x, x, conv.y, dy, conv.definition,
+                               chosen.algorithm, workspace, chosen.bytes, &zero, conv.w, dw),
                            "cudnnConvolutionBackwardFilter");
 }
 

@@ -190,6 +190,22 @@ static assay_status launch_copy(void *stream, rows<const T> from, rows<T> to, in
                         (copy_rows<T>), from, to, count, length);
 }
 
+/* to[b, a] = from[a, b], rows of `length`. */
+template <typename T>
+static __global__ void exchange(const T *from, T *to, int64_t a, int64_t b, int64_t length) {
+    for (int64_t e = grid_thread(); e < a * b * length; e += grid_threads()) {
+        const int64_t row = e / length;
+        to[(row % b * a + row / b) * length + e % length] = from[e];
+    }
+}
+
+template <typename T>
+static assay_status launch_exchange(void *stream, const T *from, T *to, int64_t a, int64_t b,
+                                    int64_t length) {
+    return ASSAY_LAUNCH(stream, linear_grid(a * b * length, THREADS), dim3(THREADS), 0,
+                        (exchange<T>), from, to, a, b, length);
+}
+
 /* From c to mean, rstd and d. */
 template <typename T>
 static assay_status find_statistics(void *stream, const T *c, const sizes &z, const T *b,

@@ -27,6 +27,7 @@ struct cudnnConvolutionStruct {
     cudnnConvolutionMode_t mode;
     cudnnDataType_t compute;
     cudnnMathType_t math;
+    int padding[SPATIAL];
     bool set;
 };
 
@@ -35,7 +36,7 @@ namespace {
 /* y[n, co, p] = sum over ci and k of x[n, ci, p + k] w[co, ci, k]; sizes of dense arrays. */
 struct shape {
     int n, ci, co;
-    int x[SPATIAL], w[SPATIAL], y[SPATIAL];
+    int x[SPATIAL], w[SPATIAL], y[SPATIAL], padding[SPATIAL];
 };
 
 int64_t volume(const int *extent) {
@@ -55,19 +56,27 @@ int64_t line_offset(const int *extent, int64_t channel, int z, int y) {
     return ((channel * extent[0] + z) * extent[1] + y) * (int64_t)extent[2];
 }
 
-/* Calls visit(first of x, element of w, first of y) for all lines along the last axis, each of
- * s.y[2] elements, of one sample and pair of channels. */
+bool is_within(int place, int extent) {
+    return place >= 0 && place < extent;
+}
+
+/* Calls visit(first of x, element of w, first of y, how many) for all lines along the last axis, of
+ * one sample and pair of channels. What lies in the padding is left out. */
 template <typename Visit>
 void visit_lines(const shape &s, bool flipped, int n, int co, int ci, Visit visit) {
     const int64_t weights = volume(s.w), first = ((int64_t)co * s.ci + ci) * weights;
+    const int64_t from = (int64_t)n * s.ci + ci, to = (int64_t)n * s.co + co;
     for (int64_t k = 0; k < weights; ++k) {
-        const int kz = (int)(k / s.w[2] / s.w[1]), ky = (int)(k / s.w[2] % s.w[1]);
-        const int kx = (int)(k % s.w[2]);
+        const int kz = (int)(k / s.w[2] / s.w[1]) - s.padding[0];
+        const int ky = (int)(k / s.w[2] % s.w[1]) - s.padding[1];
+        const int kx = (int)(k % s.w[2]) - s.padding[2];
+        const int begin = std::max(0, -kx), end = std::min(s.y[2], s.x[2] - kx);
+        const int64_t weight = first + (flipped ? weights - 1 - k : k);
         for (int z = 0; z < s.y[0]; ++z)
             for (int y = 0; y < s.y[1]; ++y)
-                visit(line_offset(s.x, (int64_t)n * s.ci + ci, z + kz, y + ky) + kx,
-                      first + (flipped ? weights - 1 - k : k),
-                      line_offset(s.y, (int64_t)n * s.co + co, z, y));
+                if (is_within(z + kz, s.x[0]) && is_within(y + ky, s.x[1]) && begin < end)
+                    visit(line_offset(s.x, from, z + kz, y + ky) + kx + begin, weight,
+                          line_offset(s.y, to, z, y) + begin, end - begin);
     }
 }
 
@@ -166,16 +175,24 @@ struct problem {
 
 bool fits(const problem &p, shape *s) {
     const int *x = p.x->size, *w = p.w->size, *y = p.y->size;
-    *s = {x[0], x[1], w[0], {x[2], x[3], x[4]}, {w[2], w[3], w[4]}, {y[2], y[3], y[4]}};
+    const int *padding = p.convolution->padding;
+    *s = {x[0],
+          x[1],
+          w[0],
+          {x[2], x[3], x[4]},
+          {w[2], w[3], w[4]},
+          {y[2], y[3], y[4]},
+          {padding[0], padding[1], padding[2]}};
     bool fit = y[0] == s->n && y[1] == s->co && w[1] == s->ci;
     for (int i = 0; i < SPATIAL; ++i)
-        fit = fit && s->y[i] == s->x[i] - s->w[i] + 1;
+        fit = fit && s->y[i] == s->x[i] + 2 * s->padding[i] - s->w[i] + 1;
     return fit;
 }
 
 bool is_supported(const problem &p) {
     if (p.pass != FORWARD) /* ALGO_0 and ALGO_1 */
-        return p.algorithm <= 1 && is_dense(*p.x) && is_dense(*p.y);
+        return (p.algorithm == 0 || (p.algorithm == 1 && p.x->type == CUDNN_DATA_FLOAT)) &&
+               is_dense(*p.x) && is_dense(*p.y);
     return p.algorithm == CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM ||
            (p.algorithm == CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM &&
             p.x->type == CUDNN_DATA_FLOAT);
@@ -244,8 +261,7 @@ template <typename T> void convolve(const problem &p, const shape &s, const arra
         w = gathered<T>(filter, a.w, math);
     if (p.pass != FORWARD)
         y = gathered<T>(*p.y, a.y, math);
-    const int length = s.y[2];
-    visit_lines(s, flipped, [&](int64_t at_x, int64_t at_w, int64_t at_y) {
+    visit_lines(s, flipped, [&](int64_t at_x, int64_t at_w, int64_t at_y, int length) {
         T *in = &x[(size_t)at_x], *weight = &w[(size_t)at_w], *out = &y[(size_t)at_y];
         for (int i = 0; i < length; ++i)
             if (p.pass == FORWARD)
@@ -401,9 +417,11 @@ cudnnStatus_t cudnnSetConvolutionNdDescriptor(cudnnConvolutionDescriptor_t convo
     if (spatial_dimensions != SPATIAL || !is_type(compute))
         return CUDNN_STATUS_NOT_SUPPORTED;
     for (int i = 0; i < SPATIAL; ++i)
-        if (padding[i] != 0 || stride[i] != 1 || dilation[i] != 1)
+        if (padding[i] < 0)
+            return CUDNN_STATUS_BAD_PARAM;
+        else if (stride[i] != 1 || dilation[i] != 1)
             return CUDNN_STATUS_NOT_SUPPORTED;
-    *convolution = {mode, compute, CUDNN_DEFAULT_MATH, true};
+    *convolution = {mode, compute, CUDNN_DEFAULT_MATH, {padding[0], padding[1], padding[2]}, true};
     return CUDNN_STATUS_SUCCESS;
 }
 

@@ -4,9 +4,9 @@
  * library only sometimes objects: data and workspace must be aligned to 16 bytes. The workspace is
  * demanded and overwritten. All work is done when a call returns.
  *
- * It has three spatial dimensions, FLOAT and DOUBLE, and filters that are not strided, padded or
- * dilated; anything else is CUDNN_STATUS_NOT_SUPPORTED. Sums are made in an order of its own, not
- * the GPU's. Every math but CUDNN_FMA_MATH cuts FLOAT operands to TF32, as sm_80 and later may.
+ * It has three spatial dimensions, FLOAT and DOUBLE, and filters that are neither strided
+ * nor dilated; anything else is CUDNN_STATUS_NOT_SUPPORTED. Sums are made in an order of its own,
+ * not the GPU's. Every math but CUDNN_FMA_MATH cuts FLOAT operands to TF32, as sm_80 and later may.
  *
  * Everything is in a namespace, so that no symbol meets the real library's.
  */
@@ -51,12 +51,12 @@ enum cudnnConvolutionFwdAlgo_t {
 };
 enum cudnnConvolutionBwdDataAlgo_t {
     CUDNN_CONVOLUTION_BWD_DATA_ALGO_0 = 0,
-    CUDNN_CONVOLUTION_BWD_DATA_ALGO_1 = 1,
+    CUDNN_CONVOLUTION_BWD_DATA_ALGO_1 = 1,        /* here: FLOAT only */
     CUDNN_CONVOLUTION_BWD_DATA_ALGO_WINOGRAD = 4, /* not supported */
 };
 enum cudnnConvolutionBwdFilterAlgo_t {
     CUDNN_CONVOLUTION_BWD_FILTER_ALGO_0 = 0,
-    CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1 = 1,
+    CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1 = 1,        /* here: FLOAT only */
     CUDNN_CONVOLUTION_BWD_FILTER_ALGO_WINOGRAD = 4, /* not supported */
 };
 

@@ -249,6 +249,8 @@ ASSAY_TEST(engine, what_cannot_run_is_said, "unit smoke") {
     assay_variant v = variant_of(right_forward, right_backward);
     v.supports = unsupported;
     expect(ROUNDED, v, ASSAY_SKIP, "", "backward: has no backward");
+    v.lacks = "no tensor cores here";
+    expect(ROUNDED, v, ASSAY_SKIP, "", "weighted_sum/test: no tensor cores here");
 }
 
 ASSAY_TEST(engine, empty_case_is_mistrusted, "unit smoke") {

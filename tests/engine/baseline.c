@@ -4,8 +4,12 @@
 
 #include <math.h>
 
+bool baseline_holds(assay_dtype dtype) {
+    return assay_dtype_size(dtype) < sizeof(float);
+}
+
 bool baseline_applies(const assay_case *c) {
-    return c->op->baseline && assay_dtype_size(c->params.dtype) < sizeof(float);
+    return c->op->baseline && baseline_holds(c->params.dtype);
 }
 
 baseline baseline_compare(assay_dtype dtype, const double *got, const double *v1,

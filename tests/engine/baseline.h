@@ -15,8 +15,9 @@
 
 #include <stdbool.h>
 
-/* Whether the case has the tier. */
+/* Whether the case has the tier, and a tensor of that dtype in it. */
 bool baseline_applies(const assay_case *c);
+bool baseline_holds(assay_dtype dtype);
 
 typedef struct baseline {
     double error, allowed; /* L2 norms */

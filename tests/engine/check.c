@@ -96,7 +96,7 @@ static void compare_group(assay_report *report, const turn *t, assay_stage stage
                                  want->size[i]);
         row->verdict = row->cmp.verdict;
         explain(row);
-        if (v1)
+        if (v1 && baseline_holds(row->dtype))
             hold_to_baseline(row, got->data[i], v1->data[i], want->data[i]);
     }
 }

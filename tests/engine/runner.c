@@ -183,6 +183,9 @@ static assay_status in_stage(assay_stage stage, assay_status status) {
 
 static assay_status supports(run *r, assay_stage stage) {
     const assay_call call = make_call(r, stage);
+    if (r->variant->lacks)
+        return assay_fail(ASSAY_ERR_UNSUPPORTED, "%s/%s: %s", r->variant->op, r->variant->name,
+                          r->variant->lacks);
     return r->variant->supports ? r->variant->supports(stage, &call) : ASSAY_OK;
 }
 

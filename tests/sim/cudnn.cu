@@ -1,4 +1,5 @@
-/* The cuDNN stand-in against plain loops: strides, modes, alpha and beta, TF32; and its checks. */
+/* The cuDNN stand-in against plain loops: strides, padding, modes, alpha and beta, TF32; and its
+ * checks. */
 #include "kernels/device/dnn.h"
 #include "tests/shim/assay_test.h"
 
@@ -6,9 +7,10 @@
 
 #include <vector>
 
-/* No two extents are equal, so that none can stand for another. */
-enum { N = 2, CI = 3, CO = 4, PAD = 5 };
-static const int X[3] = {4, 5, 7}, W[3] = {2, 1, 3}, Y[3] = {3, 5, 5};
+/* N, CI, CO, and the extents of x and of w, are all different. GAP: between channels in memory. */
+enum { N = 2, CI = 3, CO = 4, GAP = 5, CELLS = 2048 };
+static const int X[3] = {4, 5, 7}, W[3] = {2, 1, 3};
+static const int NONE[3] = {0, 0, 0}, PADDING[3] = {1, 0, 2};
 
 static int volume(const int *extent) {
     return extent[0] * extent[1] * extent[2];
@@ -17,12 +19,12 @@ static int volume(const int *extent) {
 template <typename T> struct data {
     static constexpr cudnnDataType_t type =
         sizeof(T) == sizeof(float) ? CUDNN_DATA_FLOAT : CUDNN_DATA_DOUBLE;
-    alignas(16) T v[1024];
+    alignas(16) T v[CELLS];
 };
 
 /* Small integers: every sum is exact in every type. */
 template <typename T> static void fill(data<T> *array, int seed) {
-    for (int i = 0; i < 1024; ++i)
+    for (int i = 0; i < CELLS; ++i)
         array->v[i] = (T)((i * 7 + seed) % 9 - 4);
 }
 
@@ -30,6 +32,7 @@ struct convolution {
     cudnnTensorDescriptor_t x, y;
     cudnnFilterDescriptor_t w;
     cudnnConvolutionDescriptor_t c;
+    int y_size[3], padding[3];
     int x_row, y_row; /* elements from channel to channel */
 };
 
@@ -51,19 +54,23 @@ static void set_tensor(cudnnTensorDescriptor_t t, cudnnDataType_t type, int chan
 }
 
 static convolution open_convolution(cudnnDataType_t type, cudnnConvolutionMode_t mode,
-                                    cudnnMathType_t math, int pad) {
-    const int zero[] = {0, 0, 0}, one[] = {1, 1, 1}, filter[] = {CO, CI, W[0], W[1], W[2]};
+                                    cudnnMathType_t math, int gap, const int *padding = NONE) {
+    const int one[] = {1, 1, 1}, filter[] = {CO, CI, W[0], W[1], W[2]};
     convolution c = {};
-    c.x_row = volume(X) + pad;
-    c.y_row = volume(Y) + pad;
+    for (int i = 0; i < 3; ++i) {
+        c.padding[i] = padding[i];
+        c.y_size[i] = X[i] + 2 * padding[i] - W[i] + 1;
+    }
+    c.x_row = volume(X) + gap;
+    c.y_row = volume(c.y_size) + gap;
     ok(cudnnCreateTensorDescriptor(&c.x));
     ok(cudnnCreateTensorDescriptor(&c.y));
     ok(cudnnCreateFilterDescriptor(&c.w));
     ok(cudnnCreateConvolutionDescriptor(&c.c));
     set_tensor(c.x, type, CI, X, c.x_row);
-    set_tensor(c.y, type, CO, Y, c.y_row);
+    set_tensor(c.y, type, CO, c.y_size, c.y_row);
     ok(cudnnSetFilterNdDescriptor(c.w, type, CUDNN_TENSOR_NCHW, 5, filter));
-    ok(cudnnSetConvolutionNdDescriptor(c.c, 3, zero, one, one, mode, type));
+    ok(cudnnSetConvolutionNdDescriptor(c.c, 3, padding, one, one, mode, type));
     ok(cudnnSetConvolutionMathType(c.c, math));
     return c;
 }
@@ -75,20 +82,29 @@ static void close_convolution(const convolution &c) {
     ok(cudnnDestroyConvolutionDescriptor(c.c));
 }
 
+/* The place in a channel of x under position p and tap k; -1 in the padding. */
+static int place_in_x(const convolution &c, int p, int k) {
+    const int *y = c.y_size;
+    const int at[] = {p / (y[1] * y[2]) + k / (W[1] * W[2]) - c.padding[0],
+                      p / y[2] % y[1] + k / W[2] % W[1] - c.padding[1],
+                      p % y[2] + k % W[2] - c.padding[2]};
+    for (int i = 0; i < 3; ++i)
+        if (at[i] < 0 || at[i] >= X[i])
+            return -1;
+    return (at[0] * X[1] + at[1]) * X[2] + at[2];
+}
+
 /* The definition; calls visit(place in x, in w, in y) for every product. */
 template <typename Visit> static void visit_products(const convolution &c, bool flip, Visit visit) {
     for (int n = 0; n < N; ++n)
         for (int co = 0; co < CO; ++co)
             for (int ci = 0; ci < CI; ++ci)
-                for (int p = 0; p < volume(Y); ++p)
-                    for (int k = 0; k < volume(W); ++k) {
-                        const int z = p / (Y[1] * Y[2]) + k / (W[1] * W[2]);
-                        const int y = p / Y[2] % Y[1] + k / W[2] % W[1];
-                        const int x = p % Y[2] + k % W[2];
-                        visit((n * CI + ci) * c.x_row + (z * X[1] + y) * X[2] + x,
-                              (co * CI + ci) * volume(W) + (flip ? volume(W) - 1 - k : k),
-                              (n * CO + co) * c.y_row + p);
-                    }
+                for (int p = 0; p < volume(c.y_size); ++p)
+                    for (int k = 0; k < volume(W); ++k)
+                        if (place_in_x(c, p, k) >= 0)
+                            visit((n * CI + ci) * c.x_row + place_in_x(c, p, k),
+                                  (co * CI + ci) * volume(W) + (flip ? volume(W) - 1 - k : k),
+                                  (n * CO + co) * c.y_row + p);
 }
 
 /* Compares `got` with alpha `sum` + beta `before` where an element exists, else with `before`. */
@@ -101,26 +117,28 @@ static void compare(const data<T> &got, const data<T> &before, const std::vector
     }
 }
 
-template <typename T> static void check_forward(cudnnConvolutionMode_t mode, int pad) {
-    const convolution c = open_convolution(data<T>::type, mode, CUDNN_FMA_MATH, pad);
+template <typename T>
+static void check_forward(cudnnConvolutionMode_t mode, int gap, const int *padding = NONE) {
+    const convolution c = open_convolution(data<T>::type, mode, CUDNN_FMA_MATH, gap, padding);
     const T alpha = 2, beta = 3;
     data<T> x, w, y, before;
     fill(&x, 1);
     fill(&w, 2);
     fill(&y, 3);
     before = y;
-    std::vector<T> sum(1024);
+    std::vector<T> sum(CELLS);
     visit_products(c, mode == CUDNN_CONVOLUTION,
                    [&](int at_x, int at_w, int at_y) { sum[at_y] += x.v[at_x] * w.v[at_w]; });
     ok(cudnnConvolutionForward(dnn(), &alpha, c.x, x.v, c.w, w.v, c.c,
                                CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM, nullptr, 0, &beta, c.y,
                                y.v));
-    compare(y, before, sum, N * CO, c.y_row, volume(Y));
+    compare(y, before, sum, N * CO, c.y_row, volume(c.y_size));
     close_convolution(c);
 }
 
-template <typename T> static void check_backward(cudnnConvolutionMode_t mode) {
-    const convolution c = open_convolution(data<T>::type, mode, CUDNN_FMA_MATH, 0);
+template <typename T>
+static void check_backward(cudnnConvolutionMode_t mode, const int *padding = NONE) {
+    const convolution c = open_convolution(data<T>::type, mode, CUDNN_FMA_MATH, 0, padding);
     const T alpha = 2, beta = 3;
     data<T> x, w, dy, dx, dw, x_before, w_before;
     fill(&x, 1);
@@ -130,7 +148,7 @@ template <typename T> static void check_backward(cudnnConvolutionMode_t mode) {
     fill(&dw, 5);
     x_before = dx;
     w_before = dw;
-    std::vector<T> x_sum(1024), w_sum(1024);
+    std::vector<T> x_sum(CELLS), w_sum(CELLS);
     visit_products(c, mode == CUDNN_CONVOLUTION, [&](int at_x, int at_w, int at_y) {
         x_sum[at_x] += dy.v[at_y] * w.v[at_w];
         w_sum[at_w] += dy.v[at_y] * x.v[at_x];
@@ -147,10 +165,11 @@ template <typename T> static void check_backward(cudnnConvolutionMode_t mode) {
 }
 
 ASSAY_TEST(cudnn, convolves_as_the_definition_says, "unit sim") {
-    for (int pad : {0, (int)PAD}) {
-        check_forward<float>(CUDNN_CROSS_CORRELATION, pad);
-        check_forward<double>(CUDNN_CROSS_CORRELATION, pad);
-        check_forward<double>(CUDNN_CONVOLUTION, pad);
+    for (int gap : {0, (int)GAP}) {
+        check_forward<float>(CUDNN_CROSS_CORRELATION, gap);
+        check_forward<double>(CUDNN_CROSS_CORRELATION, gap);
+        check_forward<double>(CUDNN_CONVOLUTION, gap);
+        check_forward<double>(CUDNN_CONVOLUTION, gap, PADDING);
     }
 }
 
@@ -158,6 +177,7 @@ ASSAY_TEST(cudnn, differentiates_what_it_convolves, "unit sim") {
     check_backward<float>(CUDNN_CROSS_CORRELATION);
     check_backward<double>(CUDNN_CROSS_CORRELATION);
     check_backward<double>(CUDNN_CONVOLUTION);
+    check_backward<float>(CUDNN_CROSS_CORRELATION, PADDING);
 }
 
 /* Ten bits behind the leading one stay, the others are dropped, unless the math is FMA. */
@@ -215,39 +235,60 @@ ASSAY_TEST(cudnn, the_workspace_is_demanded_and_overwritten, "unit sim") {
     close_convolution(c);
 }
 
+ASSAY_TEST(cudnn, not_every_algorithm_has_every_type_and_layout, "unit sim") {
+    for (cudnnDataType_t type : {CUDNN_DATA_FLOAT, CUDNN_DATA_DOUBLE}) {
+        const convolution c = open_convolution(type, CUDNN_CROSS_CORRELATION, CUDNN_FMA_MATH, 0);
+        const cudnnStatus_t float_only =
+            type == CUDNN_DATA_FLOAT ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_NOT_SUPPORTED;
+        size_t bytes;
+        const auto forward = [&](cudnnConvolutionFwdAlgo_t algorithm) {
+            return cudnnGetConvolutionForwardWorkspaceSize(dnn(), c.x, c.w, c.c, c.y, algorithm,
+                                                           &bytes);
+        };
+        const auto backward = [&](cudnnConvolutionBwdDataAlgo_t algorithm) {
+            return cudnnGetConvolutionBackwardDataWorkspaceSize(dnn(), c.w, c.y, c.c, c.x,
+                                                                algorithm, &bytes);
+        };
+        CHECK(forward(CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM) == CUDNN_STATUS_SUCCESS);
+        CHECK(forward(CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM) == float_only);
+        CHECK(forward(CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD) == CUDNN_STATUS_NOT_SUPPORTED);
+        CHECK(backward(CUDNN_CONVOLUTION_BWD_DATA_ALGO_0) == CUDNN_STATUS_SUCCESS);
+        CHECK(backward(CUDNN_CONVOLUTION_BWD_DATA_ALGO_1) == float_only);
+        CHECK(backward(CUDNN_CONVOLUTION_BWD_DATA_ALGO_WINOGRAD) == CUDNN_STATUS_NOT_SUPPORTED);
+        set_tensor(c.x, type, CI, X, volume(X) + GAP);
+        CHECK(forward(CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM) == CUDNN_STATUS_SUCCESS);
+        CHECK(backward(CUDNN_CONVOLUTION_BWD_DATA_ALGO_0) == CUDNN_STATUS_NOT_SUPPORTED);
+        close_convolution(c);
+    }
+}
+
 ASSAY_TEST(cudnn, arguments_are_checked, "unit sim") {
     const convolution c =
-        open_convolution(CUDNN_DATA_DOUBLE, CUDNN_CROSS_CORRELATION, CUDNN_FMA_MATH, PAD);
-    const auto forward = [&](cudnnConvolutionFwdAlgo_t algorithm) {
+        open_convolution(CUDNN_DATA_FLOAT, CUDNN_CROSS_CORRELATION, CUDNN_FMA_MATH, 0);
+    const auto forward = [&] {
         size_t bytes;
-        return cudnnGetConvolutionForwardWorkspaceSize(dnn(), c.x, c.w, c.c, c.y, algorithm,
-                                                       &bytes);
+        return cudnnGetConvolutionForwardWorkspaceSize(
+            dnn(), c.x, c.w, c.c, c.y, CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM, &bytes);
     };
-    const auto backward = [&](cudnnConvolutionBwdDataAlgo_t algorithm) {
-        size_t bytes;
-        return cudnnGetConvolutionBackwardDataWorkspaceSize(dnn(), c.w, c.y, c.c, c.x, algorithm,
-                                                            &bytes);
+    const int empty[] = {0, CI, X[0], X[1], X[2]}, one[] = {1, 1, 1, 1, 1}, less[] = {0, -1, 0};
+    const auto define = [&](const int *padding, const int *stride) {
+        return cudnnSetConvolutionNdDescriptor(c.c, 3, padding, stride, one,
+                                               CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT);
     };
-    CHECK(forward(CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM) == CUDNN_STATUS_SUCCESS);
-    CHECK(forward(CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM) == CUDNN_STATUS_NOT_SUPPORTED);
-    CHECK(forward(CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD) == CUDNN_STATUS_NOT_SUPPORTED);
-    CHECK(backward(CUDNN_CONVOLUTION_BWD_DATA_ALGO_1) == CUDNN_STATUS_NOT_SUPPORTED); /* padded */
-    set_tensor(c.x, CUDNN_DATA_DOUBLE, CI, X, volume(X));
-    set_tensor(c.y, CUDNN_DATA_DOUBLE, CO, Y, volume(Y));
-    CHECK(backward(CUDNN_CONVOLUTION_BWD_DATA_ALGO_1) == CUDNN_STATUS_SUCCESS);
-    CHECK(backward(CUDNN_CONVOLUTION_BWD_DATA_ALGO_WINOGRAD) == CUDNN_STATUS_NOT_SUPPORTED);
-    set_tensor(c.y, CUDNN_DATA_DOUBLE, CO, X, volume(X));
-    CHECK(forward(CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM) ==
-          CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH);
-    set_tensor(c.y, CUDNN_DATA_FLOAT, CO, Y, volume(Y));
-    CHECK(forward(CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM) == CUDNN_STATUS_NOT_SUPPORTED);
-    const int empty[] = {0, CI, X[0], X[1], X[2]}, one[] = {1, 1, 1, 1, 1};
+    CHECK(forward() == CUDNN_STATUS_SUCCESS);
+    CHECK(define(one, one) == CUDNN_STATUS_SUCCESS);
+    CHECK(forward() == CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH);
+    CHECK(define(NONE, X) == CUDNN_STATUS_NOT_SUPPORTED);
+    CHECK(define(less, one) == CUDNN_STATUS_BAD_PARAM);
+    CHECK(define(NONE, one) == CUDNN_STATUS_SUCCESS);
+    set_tensor(c.y, CUDNN_DATA_FLOAT, CO, X, volume(X));
+    CHECK(forward() == CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH);
+    set_tensor(c.y, CUDNN_DATA_DOUBLE, CO, c.y_size, volume(c.y_size));
+    CHECK(forward() == CUDNN_STATUS_NOT_SUPPORTED);
     CHECK(cudnnSetTensorNdDescriptor(c.x, CUDNN_DATA_FLOAT, 5, empty, one) ==
           CUDNN_STATUS_BAD_PARAM);
     CHECK(cudnnSetTensorNdDescriptor(c.x, CUDNN_DATA_FLOAT, 4, one, one) ==
           CUDNN_STATUS_NOT_SUPPORTED);
-    CHECK(cudnnSetConvolutionNdDescriptor(c.c, 3, one, one, one, CUDNN_CROSS_CORRELATION,
-                                          CUDNN_DATA_FLOAT) == CUDNN_STATUS_NOT_SUPPORTED);
     CHECK_FAILS(assay_dnn_check(CUDNN_STATUS_NOT_SUPPORTED, "cudnnConvolutionForward"),
                 ASSAY_ERR_UNSUPPORTED, "cudnnConvolutionForward: CUDNN_STATUS_NOT_SUPPORTED");
     CHECK_FAILS(assay_dnn_check(CUDNN_STATUS_BAD_PARAM, "cudnnConvolutionForward"),

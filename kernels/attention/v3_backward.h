@@ -1,0 +1,189 @@
+/*
+ * Backward of attention v3. P and dS are made again from q, k, v, do, lse and Δ, tile by tile. A
+ * block of gradients_of_queries has a tile of queries and sums dq along the keys that they see; a
+ * block of gradients_of_keys has a tile of keys and sums dk and dv along the queries that see them.
+ * The latter makes its scores transposed, so that there, too, P and dS are left operands. Every sum
+ * has one order and one owner, at the price of making P and dS twice.
+ */
+#ifndef ASSAY_ATTENTION_V3_BACKWARD_H
+#define ASSAY_ATTENTION_V3_BACKWARD_H
+
+#include "kernels/attention/v3_plan.h"
+
+template <typename T> struct backward_problem {
+    sizes n;
+    float log2_scale; /* makes of a product q·k its score in units of log 2 */
+    sequence<const T> q, k, v, o, dout;
+    rows<const float> lse;
+    float2 *terms; /* of each query of each head: lse in units of log 2, and Δ */
+    sequence<T> dq, dk, dv;
+};
+
+static constexpr int TERMS_WARPS = 8;
+
+/* Each warp a query. For lse = -Inf stands +Inf: P becomes 0. */
+template <typename T>
+static __global__ void __launch_bounds__(TERMS_WARPS *WARP) make_terms(backward_problem<T> p) {
+    const int64_t step = (int64_t)gridDim.x * TERMS_WARPS, queries = p.n.heads * p.n.sq;
+    for (int64_t i = (int64_t)blockIdx.x * TERMS_WARPS + warp(); i < queries; i += step) {
+        const T *o = p.o.data + i * p.o.stride, *dout = p.dout.data + i * p.dout.stride;
+        float delta = 0;
+        for (int c = lane(); c < p.o.d; c += WARP)
+            delta = fma_(widen(dout[c]), widen(o[c]), delta);
+        delta = sum_over<WARP>(delta);
+        const float lse = row(p.lse, i / p.n.sq)[i % p.n.sq];
+        if (lane() == 0)
+            p.terms[i] = {lse == NO_SCORE ? -NO_SCORE : lse * LOG2_E, delta};
+    }
+}
+
+/* Starts to fetch the terms of COUNT queries of a head. */
+template <int COUNT, typename T>
+static __device__ __forceinline__ void fetch_terms(const backward_problem<T> &p, int64_t head,
+                                                   int64_t query, float2 *to) {
+    const int i = (int)threadIdx.x;
+    if (i >= COUNT)
+        return;
+    const bool there = query + i < p.n.sq;
+    cp_async_8(to + i, p.terms + (there ? head * p.n.sq + query + i : 0), there ? 8 : 0);
+}
+
+/* Turns a product q·k into P, and do·v into dS. */
+static __device__ __forceinline__ void make_p_and_ds(float &score, float &slope, float log2_scale,
+                                                     float2 terms) {
+    score = exp2_nonpositive(fma_(score, log2_scale, -terms.x));
+    slope = score * (slope - terms.y);
+}
+
+/* Elements of shared memory: two tiles of own rows, two stages of two streamed tiles, the warps'
+ * scratch, two stages of terms. */
+template <typename Core, typename Plan> static constexpr int backward_shared() {
+    typedef typename Core::storage T;
+    return (2 * Plan::ROWS + 4 * Plan::STREAMED) * tile_stride<T, Plan::D> +
+           Plan::WARPS * Core::template scratch<Plan::BANDS, Plan::STREAMED> +
+           2 * Plan::STREAMED * (int)(sizeof(float2) / sizeof(T));
+}
+
+template <typename Core, typename Plan>
+static __global__ void __launch_bounds__(Plan::THREADS)
+    gradients_of_queries(backward_problem<typename Core::storage> p) {
+    typedef typename Core::storage T;
+    typedef typename Core::template sums<Plan::BANDS, Plan::STREAMED> scores;
+    constexpr int D = Plan::D, STREAMED = Plan::STREAMED, THREADS = Plan::THREADS;
+    constexpr int OWN = Plan::ROWS * tile_stride<T, D>, STAGE = STREAMED * tile_stride<T, D>;
+    ASSAY_DYNAMIC_SHARED(T, queries);
+    T *const cotangents = queries + OWN, *const keys = cotangents + OWN;
+    T *const values = keys + 2 * STAGE;
+    T *const scratch = values + 2 * STAGE + warp() * Core::template scratch<Plan::BANDS, STREAMED>;
+
+    const place at = query_place<Plan>(blockIdx.x, p.n);
+    const sequence<const T> k = head_of(p.k, at.head), v = head_of(p.v, at.head);
+    const int64_t first = at.row + warp() * Plan::WARP_ROWS;
+    const int64_t reach = keys_in_reach(p.n, first, Plan::WARP_ROWS);
+    const int64_t tiles = ceil_div(keys_in_reach(p.n, at.row, Plan::ROWS), STREAMED);
+
+    typename Core::template sums<Plan::BANDS, D> dq;
+    float2 terms[dq.HEIGHT];
+#pragma unroll
+    for (int r = 0; r < dq.HEIGHT; ++r) {
+        const int64_t query = first + Core::row(r);
+        terms[r] = query < p.n.sq ? p.terms[at.head * p.n.sq + query] : float2{0, 0};
+    }
+    fetch<Plan::ROWS, D, THREADS>(head_of(p.q, at.head), at.row, queries);
+    fetch<Plan::ROWS, D, THREADS>(head_of(p.dout, at.head), at.row, cotangents);
+    const auto start = [&](int64_t t, int stage) {
+        fetch<STREAMED, D, THREADS>(k, t * STREAMED, keys + stage * STAGE);
+        fetch<STREAMED, D, THREADS>(v, t * STREAMED, values + stage * STAGE);
+    };
+    through_tiles(0, tiles, start, [&](int64_t t, int stage) {
+        const int64_t key = t * STREAMED;
+        if (key >= reach)
+            return;
+        scores s, ds;
+        Core::template add_scores<D>(s, queries + warp_rows<T, Plan>(), keys + stage * STAGE);
+        Core::template add_scores<D>(ds, cotangents + warp_rows<T, Plan>(), values + stage * STAGE);
+#pragma unroll
+        for (int r = 0; r < s.HEIGHT; ++r)
+#pragma unroll
+            for (int c = 0; c < s.WIDTH; ++c)
+                make_p_and_ds(s.at(r, c), ds.at(r, c), p.log2_scale, terms[r]);
+        if (key + STREAMED > visible_keys(p.n, first))
+            hide_keys<Core>(ds, p.n, first, key, 0);
+        Core::template add_results<D>(dq, ds, keys + stage * STAGE, scratch);
+    });
+    store<Core>(dq, head_of(p.dq, at.head), first, 0,
+                [&](int, float sum) { return sum * p.n.scale; });
+}
+
+/* Hides P or dS of a tile, whose queries begin at `query`, where they do not see this lane's keys;
+ * `key` is the warp's first one. */
+template <typename Core, typename Scores>
+static __device__ __forceinline__ void hide_queries(Scores &s, const sizes &n, int64_t key,
+                                                    int64_t query) {
+    const int left = (int)clamp(n.sq - query, 0, INT32_MAX);
+#pragma unroll
+    for (int r = 0; r < Scores::HEIGHT; ++r) {
+        const int unseen = (int)clamp(first_query(n, key + Core::row(r)) - query, 0, INT32_MAX);
+#pragma unroll
+        for (int c = 0; c < Scores::WIDTH; ++c)
+            if (Core::score_column(c) < unseen || Core::score_column(c) >= left)
+                s.at(r, c) = 0;
+    }
+}
+
+/* Blocks with the parts of one tile's columns are neighbours. */
+template <typename Core, typename Plan>
+static __global__ void __launch_bounds__(Plan::THREADS)
+    gradients_of_keys(backward_problem<typename Core::storage> p) {
+    typedef typename Core::storage T;
+    typedef typename Core::template sums<Plan::BANDS, Plan::STREAMED> scores;
+    constexpr int D = Plan::D, STREAMED = Plan::STREAMED, THREADS = Plan::THREADS;
+    constexpr int OWN = Plan::ROWS * tile_stride<T, D>, STAGE = STREAMED * tile_stride<T, D>;
+    constexpr int SCRATCH = Core::template scratch<Plan::BANDS, STREAMED>;
+    ASSAY_DYNAMIC_SHARED(T, keys);
+    T *const values = keys + OWN, *const queries = values + OWN;
+    T *const cotangents = queries + 2 * STAGE, *const scratches = cotangents + 2 * STAGE;
+    T *const scratch = scratches + warp() * SCRATCH;
+    float2 *const terms = reinterpret_cast<float2 *>(scratches + Plan::WARPS * SCRATCH);
+
+    const int column = (int)(blockIdx.x % Plan::PARTS) * Plan::COLUMNS;
+    const place at = key_place<Plan>(blockIdx.x / Plan::PARTS, p.n);
+    const sequence<const T> q = head_of(p.q, at.head), dout = head_of(p.dout, at.head);
+    const int64_t first = at.row + warp() * Plan::WARP_ROWS;
+    const int64_t begin = first_query(p.n, at.row) / STREAMED, end = ceil_div(p.n.sq, STREAMED);
+
+    typename Core::template sums<Plan::BANDS, Plan::COLUMNS> dk, dv;
+    fetch<Plan::ROWS, D, THREADS>(head_of(p.k, at.head), at.row, keys);
+    fetch<Plan::ROWS, D, THREADS>(head_of(p.v, at.head), at.row, values);
+    const auto start = [&](int64_t t, int stage) {
+        fetch<STREAMED, D, THREADS>(q, t * STREAMED, queries + stage * STAGE);
+        fetch<STREAMED, D, THREADS>(dout, t * STREAMED, cotangents + stage * STAGE);
+        fetch_terms<STREAMED>(p, at.head, t * STREAMED, terms + stage * STREAMED);
+    };
+    through_tiles(begin, end, start, [&](int64_t t, int stage) {
+        const int64_t query = t * STREAMED;
+        if (first >= p.n.sk || query + STREAMED <= first_query(p.n, first))
+            return;
+        scores s, ds;
+        Core::template add_scores<D>(s, keys + warp_rows<T, Plan>(), queries + stage * STAGE);
+        Core::template add_scores<D>(ds, values + warp_rows<T, Plan>(), cotangents + stage * STAGE);
+#pragma unroll
+        for (int c = 0; c < s.WIDTH; ++c) {
+            const float2 of_query = terms[stage * STREAMED + Core::score_column(c)];
+#pragma unroll
+            for (int r = 0; r < s.HEIGHT; ++r)
+                make_p_and_ds(s.at(r, c), ds.at(r, c), p.log2_scale, of_query);
+        }
+        if (query + STREAMED > p.n.sq || query < first_query(p.n, first + Plan::WARP_ROWS - 1)) {
+            hide_queries<Core>(s, p.n, first, query);
+            hide_queries<Core>(ds, p.n, first, query);
+        }
+        Core::template add_results<D>(dv, s, cotangents + stage * STAGE + column, scratch);
+        Core::template add_results<D>(dk, ds, queries + stage * STAGE + column, scratch);
+    });
+    store<Core>(dv, head_of(p.dv, at.head), first, column, [](int, float sum) { return sum; });
+    store<Core>(dk, head_of(p.dk, at.head), first, column,
+                [&](int, float sum) { return sum * p.n.scale; });
+}
+
+#endif

@@ -1,0 +1,108 @@
+/* Forward of attention v3: a block has a tile of queries and walks along the keys that they see. */
+#ifndef ASSAY_ATTENTION_V3_FORWARD_H
+#define ASSAY_ATTENTION_V3_FORWARD_H
+
+#include "kernels/attention/v3_plan.h"
+
+template <typename T> struct forward_problem {
+    sizes n;
+    float log2_scale; /* makes of a product q·k its score in units of log 2 */
+    sequence<const T> q, k, v;
+    sequence<T> o;
+    rows<float> lse;
+};
+
+/*
+ * A row's state, in units of log 2: its largest score so far, and this lane's part of the sum of
+ * 2^(score - largest). This turns the row's next scores into P relative to the largest one, and
+ * returns what earlier sums of P are to be multiplied by. A row of nothing but -Inf stays at P = 0.
+ * fmaxf leaves a NaN out, the sum does not; below a largest score of Inf, Inf - Inf is NaN.
+ */
+template <typename Core, typename Scores>
+static __device__ __forceinline__ float add_to_row(Scores &s, int r, float log2_scale,
+                                                   float &largest, float &sum) {
+    float top = s.at(r, 0);
+#pragma unroll
+    for (int c = 1; c < Scores::WIDTH; ++c)
+        top = fmaxf(top, s.at(r, c));
+    top = fmaxf(largest, largest_of<Core::MATES>(top) * log2_scale);
+    const float base = exp_base(top);
+    const float shrink = exp2_nonpositive(largest - base);
+    float added = 0;
+#pragma unroll
+    for (int c = 0; c < Scores::WIDTH; ++c) {
+        s.at(r, c) = exp2_nonpositive(fma_(s.at(r, c), log2_scale, -base));
+        added += s.at(r, c);
+    }
+    largest = top;
+    sum = fma_(sum, shrink, added);
+    return shrink;
+}
+
+/* Elements of shared memory: the queries' tile, two stages of keys and values, the warps' scratch.
+ */
+template <typename Core, typename Plan> static constexpr int forward_shared() {
+    return (Plan::ROWS + 4 * Plan::STREAMED) * tile_stride<typename Core::storage, Plan::D> +
+           Plan::WARPS * Core::template scratch<Plan::BANDS, Plan::STREAMED>;
+}
+
+template <typename Core, typename Plan>
+static __global__ void __launch_bounds__(Plan::THREADS)
+    forward_tiles(forward_problem<typename Core::storage> p) {
+    typedef typename Core::storage T;
+    typedef typename Core::template sums<Plan::BANDS, Plan::STREAMED> scores;
+    constexpr int D = Plan::D, STREAMED = Plan::STREAMED, THREADS = Plan::THREADS;
+    constexpr int OWN = Plan::ROWS * tile_stride<T, D>, STAGE = STREAMED * tile_stride<T, D>;
+    ASSAY_DYNAMIC_SHARED(T, queries);
+    T *const keys = queries + OWN, *const values = keys + 2 * STAGE;
+    T *const scratch = values + 2 * STAGE + warp() * Core::template scratch<Plan::BANDS, STREAMED>;
+
+    const place at = query_place<Plan>(blockIdx.x, p.n);
+    const sequence<const T> k = head_of(p.k, at.head), v = head_of(p.v, at.head);
+    const int64_t first = at.row + warp() * Plan::WARP_ROWS;
+    const int64_t reach = keys_in_reach(p.n, first, Plan::WARP_ROWS);
+    const int64_t tiles = ceil_div(keys_in_reach(p.n, at.row, Plan::ROWS), STREAMED);
+
+    typename Core::template sums<Plan::BANDS, D> o;
+    float largest[o.HEIGHT], sum[o.HEIGHT];
+#pragma unroll
+    for (int r = 0; r < o.HEIGHT; ++r) {
+        largest[r] = NO_SCORE;
+        sum[r] = 0;
+    }
+    fetch<Plan::ROWS, D, THREADS>(head_of(p.q, at.head), at.row, queries);
+    const auto start = [&](int64_t t, int stage) {
+        fetch<STREAMED, D, THREADS>(k, t * STREAMED, keys + stage * STAGE);
+        fetch<STREAMED, D, THREADS>(v, t * STREAMED, values + stage * STAGE);
+    };
+    through_tiles(0, tiles, start, [&](int64_t t, int stage) {
+        const int64_t key = t * STREAMED;
+        if (key >= reach)
+            return;
+        scores s;
+        Core::template add_scores<D>(s, queries + warp_rows<T, Plan>(), keys + stage * STAGE);
+        if (key + STREAMED > visible_keys(p.n, first))
+            hide_keys<Core>(s, p.n, first, key, NO_SCORE);
+#pragma unroll
+        for (int r = 0; r < o.HEIGHT; ++r) {
+            const float shrink = add_to_row<Core>(s, r, p.log2_scale, largest[r], sum[r]);
+#pragma unroll
+            for (int c = 0; c < o.WIDTH; ++c)
+                o.at(r, c) *= shrink;
+        }
+        Core::template add_results<D>(o, s, values + stage * STAGE, scratch);
+    });
+
+#pragma unroll
+    for (int r = 0; r < o.HEIGHT; ++r) {
+        sum[r] = sum_over<Core::MATES>(sum[r]);
+        const int64_t query = first + Core::row(r);
+        if (query < p.n.sq && lane() % Core::MATES == 0)
+            row(p.lse, at.head)[query] =
+                sum[r] == 0 ? NO_SCORE : fma_(largest[r], LN_2, log_(sum[r]));
+    }
+    store<Core>(o, head_of(p.o, at.head), first, 0,
+                [&](int r, float value) { return sum[r] == 0 ? 0 : value * (1 / sum[r]); });
+}
+
+#endif

@@ -1,0 +1,118 @@
+/*
+ * Tile sizes of attention v3. A block keeps a tile of its own rows in shared memory and streams
+ * tiles of the other sequence past it, two stages of two matrices. Three things bound the sizes:
+ * a lane's 255 registers, of which a result of a warp's rows takes BANDS D / 2; the 227 KB of
+ * shared memory; and that a streamed row, once read, should serve many of a warp's own rows.
+ */
+#ifndef ASSAY_ATTENTION_V3_PLAN_H
+#define ASSAY_ATTENTION_V3_PLAN_H
+
+#include "kernels/attention/v3_core.h"
+
+static constexpr float LOG2_E = 0x1.715476p+0f, LN_2 = 0x1.62e43p-1f;
+
+/* A block has WARPS warps of 16 BANDS rows each, and streams STREAMED rows at a time. PARTS blocks
+ * share the columns of a result where a lane cannot hold its part of all. */
+template <int D_, int WARPS_, int BANDS_, int STREAMED_, int PARTS_ = 1> struct plan {
+    static constexpr int D = D_, WARPS = WARPS_, BANDS = BANDS_, STREAMED = STREAMED_;
+    static constexpr int PARTS = PARTS_, COLUMNS = D / PARTS; /* of a result */
+    static constexpr int THREADS = WARPS * WARP, WARP_ROWS = 16 * BANDS, ROWS = WARPS * WARP_ROWS;
+};
+
+template <typename Core, int D> struct plans {
+    static constexpr int bytes = D * (int)sizeof(typename Core::storage); /* of a row */
+    static constexpr bool on_tensor_cores = Core::template scratch<1, 16> == 0;
+
+    typedef std::conditional_t<
+        bytes <= 256, plan<D, 4, 2, on_tensor_cores ? 64 : 32>,
+        std::conditional_t<bytes <= 512, plan<D, 8, 1, 32>, plan<D, 4, 1, 32>>>
+        forward;
+    /* Backward, for dq. */
+    typedef std::conditional_t<
+        bytes <= 256, plan<D, 4, 2, 32>,
+        std::conditional_t<bytes <= 512, plan<D, 8, 1, 32>, plan<D, 4, 1, 16>>>
+        queries;
+    /* Backward, for dk and dv. */
+    typedef std::conditional_t<
+        D <= 64, plan<D, 4, 2, 32>,
+        std::conditional_t<bytes <= 512, plan<D, 8, 1, 32, D / 128>, plan<D, 4, 1, 16, 2>>>
+        keys;
+};
+
+/* Where this warp's own rows begin in a tile of the block's. */
+template <typename T, typename Plan> static __device__ __forceinline__ int warp_rows() {
+    return warp() * Plan::WARP_ROWS * tile_stride<T, Plan::D>;
+}
+
+/* A block's own rows: a head, and the first row. Blocks that start together have the same tile of
+ * all heads, and long walks come first: where queries see ever more keys, the last tile. */
+struct place {
+    int64_t head, row;
+};
+
+template <typename Plan>
+static __device__ __forceinline__ place key_place(int64_t block, const sizes &n) {
+    return {block % n.heads, block / n.heads * Plan::ROWS};
+}
+
+template <typename Plan>
+static __device__ __forceinline__ place query_place(int64_t block, const sizes &n) {
+    const int64_t tile = ceil_div(n.sq, Plan::ROWS) - 1 - block / n.heads;
+    return {block % n.heads, tile * Plan::ROWS};
+}
+
+/* The keys before this one are seen by one of `count` queries from `first` on. */
+static __device__ __forceinline__ int64_t keys_in_reach(const sizes &n, int64_t first, int count) {
+    const int64_t end = clamp(first + count, 0, n.sq);
+    return end > first ? visible_keys(n, end - 1) : 0;
+}
+
+/* Elements of a tile, whose keys begin at `key`, become `hidden` where the query does not see the
+ * key; `query` is the warp's first one. */
+template <typename Core, typename Scores>
+static __device__ __forceinline__ void hide_keys(Scores &s, const sizes &n, int64_t query,
+                                                 int64_t key, float hidden) {
+#pragma unroll
+    for (int r = 0; r < Scores::HEIGHT; ++r) {
+        const int seen = (int)clamp(visible_keys(n, query + Core::row(r)) - key, 0, INT32_MAX);
+#pragma unroll
+        for (int c = 0; c < Scores::WIDTH; ++c)
+            if (Core::score_column(c) >= seen)
+                s.at(r, c) = hidden;
+    }
+}
+
+/* The sum, the largest, of what COUNT neighbouring lanes have. */
+template <int COUNT> static __device__ __forceinline__ float sum_over(float x) {
+#pragma unroll
+    for (int distance = 1; distance < COUNT; distance *= 2)
+        x += __shfl_xor_sync(UINT32_MAX, x, distance);
+    return x;
+}
+template <int COUNT> static __device__ __forceinline__ float largest_of(float x) {
+#pragma unroll
+    for (int distance = 1; distance < COUNT; distance *= 2)
+        x = fmaxf(x, __shfl_xor_sync(UINT32_MAX, x, distance));
+    return x;
+}
+
+/* Rows from `first` and columns from `column` on of x become finish(r, sum), rounded. */
+template <typename Core, typename Sums, typename T, typename Finish>
+static __device__ __forceinline__ void store(Sums &sums, const sequence<T> &x, int64_t first,
+                                             int column, Finish finish) {
+#pragma unroll
+    for (int r = 0; r < Sums::HEIGHT; ++r) {
+        const int64_t row = first + Core::row(r);
+        if (row >= x.length)
+            continue;
+        T *const to = x.data + row * x.stride + column;
+#pragma unroll
+        for (int c = 0; c < Sums::WIDTH; ++c) {
+            const int place = Core::result_column(c);
+            if (column + place < x.d)
+                to[place] = narrow<T>(finish(r, sums.at(r, c)));
+        }
+    }
+}
+
+#endif

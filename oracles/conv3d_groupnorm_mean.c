@@ -1,0 +1,471 @@
+/*
+ * conv3d_groupnorm_mean: x[n, ci, D, H, W], w[co, ci, k, k, k], b, gamma, beta[co] -> y[n].
+ *
+ * c = conv3d(x, w) + b: a cross-correlation with stride 1, without padding or dilation, so that
+ * each channel of c has P = (D-k+1)(H-k+1)(W-k+1) positions. GroupNorm over each sample and group
+ * of co/g channels: x̂ = (c - mean) / sqrt(variance + eps), the variance that of the population, and
+ * z = gamma·x̂ + beta. y is the mean of z over channels and positions.
+ *
+ * Backward, given dy, with A = gamma·dy/(co·P): dc = (A - mean(A) - x̂·mean(A·x̂)) / sqrt(variance +
+ * eps), means over the group; dx, dw, db are those of the convolution. dgamma is the sum of
+ * dy·x̂/(co·P), dbeta that of dy/co.
+ *
+ * Where gamma does not vary inside a group, its x̂ sum to zero and y = mean(beta) whatever x, w and
+ * b are: with gamma as frameworks initialise it, and with one channel to a group. Kernels have been
+ * published that return just that, and on such data they are right. So data of that kind prove
+ * nothing, and the random gamma of all other data do.
+ */
+#include "oracles/conv3d_definition.h"
+#include "oracles/draw.h"
+#include "oracles/relate.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum { KEY_N, KEY_CI, KEY_CO, KEY_S, KEY_K, KEY_G, KEY_EPS };
+
+static const assay_key keys[] = {
+    {"n", ASSAY_KEY_INT, NULL, 0, INT32_MAX, "batch"},
+    {"ci", ASSAY_KEY_INT, NULL, 1, INT32_MAX, "channels of x"},
+    {"co", ASSAY_KEY_INT, NULL, 1, INT32_MAX, "channels of the convolution"},
+    {"s", ASSAY_KEY_LIST, NULL, 1, INT32_MAX, "spatial extents of x, DxHxW"},
+    {"k", ASSAY_KEY_INT, NULL, 1, 1024, "extent of the cubic kernel"},
+    {"g", ASSAY_KEY_INT, NULL, 1, INT32_MAX, "groups of the normalisation; divides co"},
+    {"eps", ASSAY_KEY_REAL, "1e-5", 0, 0, "added to the variance"},
+};
+
+/* ---- what is legal ---- */
+
+static assay_status check_extents(const assay_params *params) {
+    const assay_param *s = &params->item[KEY_S];
+    const int64_t k = params->item[KEY_K].value[0];
+    if (s->count != 3)
+        return assay_fail(ASSAY_ERR_USAGE,
+                          "conv3d_groupnorm_mean: s has %d extents; give three, DxHxW", s->count);
+    for (int axis = 0; axis < 3; ++axis)
+        if (s->value[axis] < k)
+            return assay_fail(
+                ASSAY_ERR_USAGE,
+                "conv3d_groupnorm_mean: k=%lld does not fit an extent of %lld; make s "
+                "larger or k smaller",
+                (long long)k, (long long)s->value[axis]);
+    return ASSAY_OK;
+}
+
+/* CBLAS counts the columns of a sample's patches, and the products of an output, in int. */
+static assay_status check_amount(const assay_params *params) {
+    const double k = (double)params->item[KEY_K].value[0],
+                 ci = (double)params->item[KEY_CI].value[0];
+    const double co = (double)params->item[KEY_CO].value[0];
+    const double n = fmax(1, (double)params->item[KEY_N].value[0]), terms = ci * k * k * k;
+    double volume = 1;
+    for (int axis = 0; axis < 3; ++axis)
+        volume *= (double)params->item[KEY_S].value[axis];
+    if (!(volume <= INT32_MAX))
+        return assay_fail(ASSAY_ERR_USAGE,
+                          "conv3d_groupnorm_mean: a channel of x would have %.3g elements; make s "
+                          "smaller",
+                          volume);
+    if (!(terms <= INT32_MAX))
+        return assay_fail(ASSAY_ERR_USAGE,
+                          "conv3d_groupnorm_mean: an output would sum %.3g products; make ci or k "
+                          "smaller",
+                          terms);
+    const double elements = fmax(n * fmax(ci, co) * volume, co * terms);
+    if (!(elements < 0x1p60))
+        return assay_fail(
+            ASSAY_ERR_USAGE,
+            "conv3d_groupnorm_mean: a tensor would have %.3g elements; make n, ci, co "
+            "or s smaller",
+            elements);
+    return ASSAY_OK;
+}
+
+static assay_status legal(assay_params *params) {
+    const long long co = params->item[KEY_CO].value[0], groups = params->item[KEY_G].value[0];
+    const double eps = params->item[KEY_EPS].real;
+    if (params->math == ASSAY_TF32 && params->dtype != ASSAY_F32)
+        return assay_fail(ASSAY_ERR_USAGE,
+                          "conv3d_groupnorm_mean: math=tf32 is a mode of dtype=f32, not of %s; use "
+                          "math=strict",
+                          assay_dtype_name(params->dtype));
+    if (co % groups != 0)
+        return assay_fail(ASSAY_ERR_USAGE,
+                          "conv3d_groupnorm_mean: g=%lld does not divide co=%lld; choose a divisor",
+                          groups, co);
+    if (!(eps > 0 && eps < 1e6))
+        return assay_fail(ASSAY_ERR_USAGE,
+                          "conv3d_groupnorm_mean: eps=%g is not above 0 and below 1e6; use 1e-5",
+                          eps);
+    const assay_status status = check_extents(params);
+    return status == ASSAY_OK ? check_amount(params) : status;
+}
+
+/* ---- tensors and data ---- */
+
+static assay_tensor_spec tensor(const char *name, const assay_params *params, double scale,
+                                int32_t rank, const int64_t *shape) {
+    assay_tensor_spec spec = {.dtype = params->dtype,
+                              .rank = rank,
+                              .inner = rank > 1 ? 3 : 1,
+                              .scale = scale,
+                              .differentiable = true};
+    snprintf(spec.name, sizeof spec.name, "%s", name);
+    for (int32_t axis = 0; axis < rank; ++axis)
+        spec.shape[axis] = shape[axis];
+    return spec;
+}
+
+/* The convolution has the deviation 1. The channels' offsets b are larger, so that the mean of the
+ * squares exceeds the variance in most groups; beta is smaller than what gamma brings in. */
+static assay_status signature(const assay_params *params, assay_signature *sig) {
+    const assay_status status = assay_signature_init(sig, 5, 1);
+    if (status != ASSAY_OK)
+        return status;
+    const conv_sizes s = conv_sizes_of(params);
+    const int64_t x[] = {s.n, s.ci, s.in[0], s.in[1], s.in[2]}, w[] = {s.co, s.ci, s.k, s.k, s.k};
+    sig->in[CONV_X] = tensor("x", params, 1, 5, x);
+    sig->in[CONV_W] = tensor("w", params, 1 / sqrt((double)s.terms), 5, w);
+    sig->in[CONV_B] = tensor("b", params, 2, 1, &s.co);
+    sig->in[CONV_GAMMA] = tensor("gamma", params, 1, 1, &s.co);
+    sig->in[CONV_BETA] = tensor("beta", params, 0.5, 1, &s.co);
+    sig->out[CONV_Y] = tensor("y", params, 1, 1, &s.n);
+    return ASSAY_OK;
+}
+
+static void shift(assay_arrays *arrays, int32_t t, double by) {
+    for (int64_t e = 0; e < arrays->size[t]; ++e)
+        arrays->data[t][e] += by;
+}
+
+/* A mean that is hundreds of deviations away from 0, one that is some below it, and gamma = 1. */
+static assay_status dress(assay_problem *p) {
+    if (p->c.fill == ASSAY_FILL_HUGE)
+        shift(&p->in, CONV_B, 1000);
+    if (p->c.fill == ASSAY_FILL_NEGATIVE)
+        shift(&p->in, CONV_B, -30);
+    for (int64_t o = 0; p->c.fill == ASSAY_FILL_INITIAL && o < p->in.size[CONV_GAMMA]; ++o)
+        p->in.data[CONV_GAMMA][o] = 1;
+    return ASSAY_OK;
+}
+
+static const char *mistrust(const assay_problem *p) {
+    const conv_sizes s = conv_sizes_of(&p->c.params);
+    const double *gamma = p->in.data[CONV_GAMMA];
+    for (int64_t o = 0; o < s.co; ++o)
+        if (!(gamma[o] == gamma[o / s.per_group * s.per_group]))
+            return NULL;
+    return "gamma does not vary inside a group, so y is the mean of beta whatever x, w and b are";
+}
+
+/* ---- random cases ---- */
+
+/* No group is left with one channel, nor with so few elements that its variance may vanish. */
+enum { MIN_POSITIONS = 4, MIN_CHANNELS = 2 };
+
+static int64_t draw_within(assay_rng *rng, int64_t low, int64_t room) {
+    const int64_t extent = draw_extent(rng, room);
+    return extent > low ? extent : low;
+}
+
+static void draw(assay_rng *rng, double budget, assay_params *params) {
+    static const double eps[] = {1e-5, 1e-5, 1e-3, 0.25};
+    for (int32_t key = 0; key < params->count; ++key)
+        params->item[key].count = 1;
+    params->item[KEY_EPS].count = 0;
+    params->item[KEY_EPS].real = eps[assay_rng_between(rng, 0, 3)];
+    if (params->dtype == ASSAY_F32 && assay_rng_between(rng, 0, 2) == 0)
+        params->math = ASSAY_TF32;
+
+    int64_t room = (int64_t)fmin(budget, INT32_MAX) / (MIN_POSITIONS * MIN_CHANNELS);
+    const int64_t k = room >= 64 ? assay_rng_between(rng, 1, 3) : assay_rng_between(rng, 1, 2);
+    room /= k * k * k;
+    const int64_t groups = draw_within(rng, 1, room < 8 ? room : 8);
+    room /= groups;
+    const int64_t channels = draw_within(rng, MIN_CHANNELS, MIN_CHANNELS * (room < 9 ? room : 9));
+    room /= (channels + MIN_CHANNELS - 1) / MIN_CHANNELS;
+    const int64_t n = draw_within(rng, 1, room < 9 ? room : 9);
+    room /= n;
+    const int64_t ci = draw_within(rng, 1, room < 33 ? room : 33);
+    room = room / ci * MIN_POSITIONS;
+
+    params->item[KEY_N].value[0] = n;
+    params->item[KEY_CI].value[0] = ci;
+    params->item[KEY_CO].value[0] = groups * channels;
+    params->item[KEY_G].value[0] = groups;
+    params->item[KEY_K].value[0] = k;
+    params->item[KEY_S].count = 3;
+    const int64_t longest = assay_rng_between(rng, 0, 2);
+    int64_t positions = 1;
+    for (int64_t i = 0; i < 3; ++i) {
+        const int64_t low = i == 2 ? (MIN_POSITIONS + positions - 1) / positions : 1;
+        const int64_t extent = draw_within(rng, low, room);
+        params->item[KEY_S].value[(longest + i) % 3] = extent + k - 1;
+        room /= extent;
+        positions *= extent;
+    }
+}
+
+/* ---- relations ---- */
+
+/* Reverses the first axis of the tensors that have the channels there. */
+static void reverse_channels(const assay_signature *sig, const assay_arrays *from,
+                             assay_arrays *to) {
+    relate_copy(to->data[CONV_X], from->data[CONV_X], from->size[CONV_X]);
+    for (int32_t t = CONV_W; t <= CONV_BETA; ++t)
+        relate_reverse_axis(&sig->in[t], 0, from->data[t], to->data[t]);
+}
+
+static assay_status permute(const assay_problem *base, int32_t i, assay_problem *derived) {
+    (void)i;
+    relate_copy_data(base, derived);
+    reverse_channels(&base->sig, &base->in, &derived->in);
+    return ASSAY_OK;
+}
+
+static assay_status unpermute(const assay_problem *base, const assay_problem *derived,
+                              const assay_results *results, assay_results *want) {
+    (void)derived;
+    relate_copy(want->out.data[CONV_Y], results->out.data[CONV_Y], want->out.size[CONV_Y]);
+    reverse_channels(&base->sig, &results->grad, &want->grad);
+    return ASSAY_OK;
+}
+
+/* Reverses each row of a tensor: all three spatial axes. */
+static void mirror(const assay_arrays *from, int32_t t, int64_t length, assay_arrays *to) {
+    for (int64_t e = 0; e < from->size[t]; ++e)
+        to->data[t][e / length * length + length - 1 - e % length] = from->data[t][e];
+}
+
+static void mirror_both(const assay_problem *base, const assay_arrays *from, assay_arrays *to) {
+    const conv_sizes s = conv_sizes_of(&base->c.params);
+    mirror(from, CONV_X, s.volume, to);
+    mirror(from, CONV_W, s.k * s.k * s.k, to);
+}
+
+static assay_status reflect(const assay_problem *base, int32_t i, assay_problem *derived) {
+    (void)i;
+    relate_copy_data(base, derived);
+    mirror_both(base, &base->in, &derived->in);
+    return ASSAY_OK;
+}
+
+/* The results of the only derived problem, as they are. */
+static void same(const assay_results *results, assay_results *want) {
+    relate_copy(want->out.data[CONV_Y], results->out.data[CONV_Y], want->out.size[CONV_Y]);
+    for (int32_t t = 0; t < want->grad.count; ++t)
+        relate_copy(want->grad.data[t], results->grad.data[t], want->grad.size[t]);
+}
+
+static assay_status unreflect(const assay_problem *base, const assay_problem *derived,
+                              const assay_results *results, assay_results *want) {
+    (void)derived;
+    same(results, want);
+    mirror_both(base, &results->grad, &want->grad);
+    return ASSAY_OK;
+}
+
+/* c times 2 and eps times 4 leave x̂ as it is. */
+enum { X_POWER = 3, W_POWER = -2, C_POWER = X_POWER + W_POWER, DY_POWER = 2 };
+
+static assay_status scale_case(const assay_case *base, int32_t i, assay_case *derived) {
+    (void)i;
+    *derived = *base;
+    derived->params.item[KEY_EPS].real *= ldexp(1, 2 * C_POWER);
+    return ASSAY_OK;
+}
+
+static void scale(const assay_arrays *from, int32_t t, int power, assay_arrays *to) {
+    for (int64_t e = 0; e < from->size[t]; ++e)
+        to->data[t][e] = ldexp(from->data[t][e], power);
+}
+
+static assay_status scale_all(const assay_problem *base, int32_t i, assay_problem *derived) {
+    (void)i;
+    relate_copy_data(base, derived);
+    scale(&base->in, CONV_X, X_POWER, &derived->in);
+    scale(&base->in, CONV_W, W_POWER, &derived->in);
+    scale(&base->in, CONV_B, C_POWER, &derived->in);
+    scale(&base->cot, CONV_Y, DY_POWER, &derived->cot);
+    return ASSAY_OK;
+}
+
+static assay_status unscale_all(const assay_problem *base, const assay_problem *derived,
+                                const assay_results *results, assay_results *want) {
+    (void)base;
+    (void)derived;
+    same(results, want);
+    scale(&results->grad, CONV_X, X_POWER - DY_POWER, &want->grad);
+    scale(&results->grad, CONV_W, W_POWER - DY_POWER, &want->grad);
+    scale(&results->grad, CONV_B, C_POWER - DY_POWER, &want->grad);
+    scale(&results->grad, CONV_GAMMA, -DY_POWER, &want->grad);
+    scale(&results->grad, CONV_BETA, -DY_POWER, &want->grad);
+    return ASSAY_OK;
+}
+
+static assay_status split(const assay_problem *base, int32_t i, assay_problem *derived) {
+    relate_copy_data(base, derived);
+    relate_keep_part(&derived->in, CONV_GAMMA, i);
+    relate_keep_part(&derived->in, CONV_BETA, i);
+    return ASSAY_OK;
+}
+
+static void add(const assay_arrays *a, const assay_arrays *b, int32_t t, assay_arrays *sum) {
+    for (int64_t e = 0; e < sum->size[t]; ++e)
+        sum->data[t][e] = a->data[t][e] + b->data[t][e];
+}
+
+static assay_status sum_up(const assay_problem *base, const assay_problem *derived,
+                           const assay_results *results, assay_results *want) {
+    (void)base;
+    (void)derived;
+    same(results, want);
+    add(&results[0].out, &results[1].out, CONV_Y, &want->out);
+    for (int32_t t = CONV_X; t <= CONV_B; ++t)
+        add(&results[0].grad, &results[1].grad, t, &want->grad);
+    return ASSAY_OK;
+}
+
+/* Multiples of 1/64, to which a small integer is added without rounding in f32 and in f64. */
+static assay_status make_coarse_b(assay_problem *base) {
+    for (int64_t o = 0; o < base->in.size[CONV_B]; ++o)
+        base->in.data[CONV_B][o] = rint(64 * base->in.data[CONV_B][o]) / 64;
+    return ASSAY_OK;
+}
+
+static assay_status lift(const assay_problem *base, int32_t i, assay_problem *derived) {
+    (void)i;
+    const conv_sizes s = conv_sizes_of(&base->c.params);
+    relate_copy_data(base, derived);
+    for (int64_t o = 0; o < s.co; ++o)
+        derived->in.data[CONV_B][o] += (double)(3 + o / s.per_group % 5);
+    return ASSAY_OK;
+}
+
+static assay_status stay(const assay_problem *base, const assay_problem *derived,
+                         const assay_results *results, assay_results *want) {
+    (void)base;
+    (void)derived;
+    same(results, want);
+    return ASSAY_OK;
+}
+
+static assay_status widen_case(const assay_case *base, int32_t i, assay_case *derived) {
+    (void)i;
+    *derived = *base;
+    ++derived->params.item[KEY_CI].value[0];
+    return ASSAY_OK;
+}
+
+static const assay_relation relations[] = {
+    {.name = "power_of_two_scaling",
+     .why =
+         "x, w, b, eps and dy times powers of two that leave x̂ alone scale every gradient by one, "
+         "bit for bit",
+     .exact = true,
+     .n_derived = 1,
+     .derive_case = scale_case,
+     .derive = scale_all,
+     .predict = unscale_all},
+    {.name = "row_permutation",
+     .why = "reversing the batch reverses y and dx, the rest stays",
+     .n_derived = 1,
+     .derive = relate_reverse,
+     .predict = relate_unreverse},
+    {.name = "channel_permutation",
+     .why =
+         "reversing the channels of w, b, gamma and beta reverses their gradients, y and dx stay",
+     .n_derived = 1,
+     .derive = permute,
+     .predict = unpermute},
+    {.name = "reflection",
+     .why = "reversing the spatial axes of x and w reverses those of dx and dw, the rest stays",
+     .n_derived = 1,
+     .derive = reflect,
+     .predict = unreflect},
+    {.name = "linearity",
+     .why = "gamma = ga + gb and beta = ba + bb: y, dx, dw and db are sums, dgamma and dbeta stay",
+     .n_derived = 2,
+     .derive = split,
+     .predict = sum_up},
+    {.name = "offset",
+     .why = "a constant added to b within each group changes nothing",
+     .n_derived = 1,
+     .prepare = make_coarse_b,
+     .derive = lift,
+     .predict = stay},
+    {.name = "zero_padding",
+     .why = "one more channel of x and w, all zero, changes nothing",
+     .n_derived = 1,
+     .derive_case = widen_case,
+     .derive = relate_embed,
+     .predict = relate_crop},
+};
+
+/* ---- cases ---- */
+
+static const assay_case_group cases[] = {
+    {ASSAY_SMOKE, "n=2 ci=3 co=8 s=6x7x8 k=3 g=2 dtype=f32,f64"},
+    {ASSAY_SMOKE, "n=2 ci=3 co=8 s=6x7x8 k=3 g=2 dtype=f32 math=tf32 pad=1 misalign=1"},
+    {ASSAY_SMOKE, "n=1 ci=1 co=4 s=5x3x7 k=1 g=1 eps=0.25 dtype=f32,f64 pad=3 misalign=1"},
+    {ASSAY_SMOKE, "n=3 ci=5 co=16 s=4x5x6 k=2 g=8 dtype=f32 sched=random"},
+    {ASSAY_SMOKE, "n=5 ci=3 co=24 s=4x4x5 k=3 g=4 dtype=f32 math=strict,tf32 sched=warp seed=1"},
+    {ASSAY_SMOKE, "n=2 ci=2 co=6 s=3x4x11 k=2 g=3 eps=1e-3 dtype=f32,f64 fill=uniform pad=1"},
+    {ASSAY_SMOKE, "n=3 ci=4 co=8 s=5x5x4 k=2 g=2 dtype=f32 math=strict,tf32 fill=positive"},
+    {ASSAY_SMOKE, "n=2 ci=3 co=8 s=5x6x7 k=3 g=2 dtype=f32,f64 fill=huge sched=reverse"},
+    {ASSAY_SMOKE, "n=2 ci=3 co=8 s=5x6x7 k=3 g=2 dtype=f32 math=tf32 fill=negative seed=2"},
+    {ASSAY_SMOKE, "n=2 ci=2 co=4 s=4x4x4 k=3 g=2 dtype=f32 fill=inf,nan seed=0,1,2"},
+    {ASSAY_CI, "n=2 ci=3 co=8 s=3x3x33,3x3x34,3x3x35 k=3 g=2 dtype=f32"},
+    {ASSAY_CI, "n=1 ci=2 co=4 s=5x5x9,10x4x3,5x6x6 k=2 g=2 dtype=f32,f64"},
+    {ASSAY_CI, "n=2 ci=1 co=6 s=127x1x1,1x128x1,1x1x129 k=1 g=3 dtype=f32,f64"},
+    {ASSAY_CI, "n=1 ci=2 co=15,16,17 s=5x6x7 k=2 g=1 dtype=f32"},
+    {ASSAY_CI, "n=2 ci=2 co=30,32,34 s=3x4x5 k=2 g=2 dtype=f32 math=strict,tf32 sched=random"},
+    {ASSAY_CI, "n=1 ci=31,32,33 co=4 s=4x3x5 k=2 g=2 dtype=f32 math=strict,tf32"},
+    {ASSAY_CI, "n=1 ci=3 co=4 s=5x6x7 k=5 g=1 dtype=f32,f64"},
+    {ASSAY_CI, "n=2 ci=2 co=4 s=4x5x20 k=4 g=2 dtype=f32 math=strict,tf32 sched=warp"},
+    {ASSAY_CI, "n=7 ci=1 co=64 s=3x3x4 k=3 g=16 dtype=f32 seed=1"},
+    {ASSAY_CI, "n=33 ci=1 co=4 s=2x3x4 k=2 g=2 dtype=f32,f64 pad=5 misalign=3"},
+    {ASSAY_CI, "n=1 ci=1 co=2 s=1x1x2 k=1 g=1 dtype=f32,f64 eps=1 seed=3"},
+    {ASSAY_CI, "n=2 ci=3 co=16 s=6x8x10 k=3 g=8 dtype=f32 math=strict,tf32 fill=normal,positive"},
+    {ASSAY_CI, "n=2 ci=3 co=16 s=6x8x10 k=3 g=8 dtype=f32 fill=huge,negative,uniform seed=5"},
+    {ASSAY_CI, "n=2 ci=3 co=4 s=3x5x4 k=2 g=2 dtype=f64 fill=inf,nan seed=4,5,6,7"},
+    {ASSAY_NIGHTLY, "n=2 ci=3 co=16 s=16x32x32 k=3 g=8 dtype=f32 math=strict,tf32"},
+    {ASSAY_NIGHTLY, "n=2 ci=3 co=24 s=24x32x32 k=3 g=8 dtype=f32 math=strict,tf32"},
+    {ASSAY_NIGHTLY, "n=2 ci=3 co=16 s=16x32x32 k=3 g=8 dtype=f64 fill=normal,positive"},
+    {ASSAY_NIGHTLY, "n=2 ci=17 co=8 s=9x10x11 k=5 g=4 dtype=f32 math=strict,tf32 fill=huge"},
+    {ASSAY_BENCH, "n=128 ci=3 co=16 s=16x32x32 k=3 g=8 dtype=f32 math=strict,tf32"},
+    {ASSAY_BENCH, "n=128 ci=3 co=24 s=24x32x32 k=3 g=8 dtype=f32 math=strict,tf32"},
+    {ASSAY_EDGE, "n=0 ci=3 co=8 s=4x5x6 k=3 g=2 dtype=f32,f64"},
+    {ASSAY_EDGE, "n=0 ci=3 co=8 s=4x5x6 k=3 g=2 dtype=f32 math=tf32"},
+    /* y = mean(beta): right, and no proof */
+    {ASSAY_EDGE, "n=2 ci=3 co=8 s=6x7x8 k=3 g=2 dtype=f32,f64 fill=initial"},
+    {ASSAY_EDGE, "n=2 ci=2 co=6 s=4x3x5 k=2 g=6 dtype=f32,f64"},
+    {ASSAY_EDGE, "n=1 ci=1 co=1 s=1x1x1 k=1 g=1 dtype=f32,f64"},
+};
+
+const assay_op assay_op_conv3d_groupnorm_mean = {
+    .name = "conv3d_groupnorm_mean",
+    .forward_formula = "c = conv3d(x, w) + b, z = gamma x^ + beta by groups, y_n = mean z_n",
+    .backward_formula = "dc = (A - mean A - x^ mean(A x^))/sqrt(var + eps), A = gamma dy/(co P)",
+    .keys = keys,
+    .n_keys = sizeof keys / sizeof *keys,
+    .dtypes = ASSAY_DTYPE_BIT(ASSAY_F32) | ASSAY_DTYPE_BIT(ASSAY_F64),
+    .maths = ASSAY_MATH_BIT(ASSAY_STRICT) | ASSAY_MATH_BIT(ASSAY_TF32),
+    .fills = ASSAY_FILL_BIT(ASSAY_FILL_HUGE) | ASSAY_FILL_BIT(ASSAY_FILL_NEGATIVE) |
+             ASSAY_FILL_BIT(ASSAY_FILL_INITIAL),
+    .legal = legal,
+    .signature = signature,
+    .forward = conv_forward,
+    .backward = conv_backward,
+    .forward_plain = conv_forward_plain,
+    .backward_plain = conv_backward_plain,
+    .forward_bound = conv_forward_bound,
+    .backward_bound = conv_backward_bound,
+    .dress = dress,
+    .mistrust = mistrust,
+    .draw = draw,
+    .relations = relations,
+    .n_relations = sizeof relations / sizeof *relations,
+    .cases = cases,
+    .n_cases = sizeof cases / sizeof *cases,
+};
