@@ -148,6 +148,7 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "b=1 h=1 sq=15,17,63,65 sk=31,33,64 d=64 causal=0,1 dtype=bf16,f16"},
     {ASSAY_CI, "b=1 h=1 sq=15,17,65 sk=31,33,64 d=64 causal=0,1 dtype=f32 math=tf32"},
     {ASSAY_CI, "b=1 h=1 sq=127,128,129 sk=127,129 d=32 causal=0,1 dtype=f32,bf16 sched=random"},
+    {ASSAY_CI, "b=1 h=1 sq=128 sk=128 d=64,128 causal=0,1 dtype=bf16,f16"},
     {ASSAY_CI, "b=1 h=1 sq=129 sk=65 d=32 causal=1 dtype=f32 math=tf32 sched=warp"},
     {ASSAY_CI, "b=1 h=1 sq=33 sk=40 d=1,2,7,8,15,31,63 causal=1 dtype=f32,bf16,f16"},
     {ASSAY_CI, "b=1 h=1 sq=20 sk=33 d=65,80,96,127,192,255,256 causal=1 dtype=f32,bf16,f16"},
@@ -171,6 +172,9 @@ static const assay_case_group cases[] = {
     {ASSAY_EDGE, "b=1 h=2 sq=0,5 sk=0 d=8 dtype=f32 math=tf32"},
     /* P = 1: dq and dk are 0 */
     {ASSAY_EDGE, "b=1 h=2 sq=1,70 sk=1 d=16 causal=0,1 dtype=f32,bf16,f16"},
+    {ASSAY_BENCH, "b=8 h=1 sq=16384 d=64,128 causal=1 dtype=bf16"},
+    {ASSAY_BENCH, "b=8 h=1 sq=4096 d=64 causal=1 dtype=f32"},
+    {ASSAY_BENCH, "b=8 h=1 sq=256,1024,4096,8192,16384 d=16,32,64,128 dtype=f32"},
 };
 
 const assay_op assay_op_attention = {

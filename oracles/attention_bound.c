@@ -50,7 +50,7 @@ static void measure(const double *x, const double *c, int64_t rows, int64_t colu
                     magnitudes to) {
     for (int64_t i = 0; i < rows; ++i)
         for (int64_t e = 0; e < columns; ++e) {
-            const double distance = fabs(x[i * columns + e] - (c ? c[e] : 0));
+            const double distance = attention_distance(x[i * columns + e], c ? c[e] : 0);
             to.sum[i * columns + e] = distance;
             to.square[i * columns + e] = distance * distance;
         }
@@ -144,6 +144,8 @@ static void measure_head(forward_work *w, const double *k, const double *v) {
     for (int64_t j = 0; j < s->sk; ++j)
         for (int64_t e = 0; e < s->d; ++e)
             w->centre[e] += v[j * s->d + e] / (double)s->sk;
+    for (int64_t e = 0; e < s->d; ++e)
+        w->centre[e] = attention_is_finite(w->centre[e]) ? w->centre[e] : 0;
     measure(k, NULL, s->sk, s->d, w->k);
     measure(v, w->centre, s->sk, s->d, w->v);
     for (int64_t j = 0; j < s->sk; ++j)

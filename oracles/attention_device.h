@@ -93,7 +93,7 @@ static __global__ void fill(double *x, int64_t count, double value) {
 static __global__ void measure(const double *x, const double *c, int64_t columns, int64_t count,
                                magnitudes to) {
     for (int64_t e = grid_thread(); e < count; e += grid_threads()) {
-        const double distance = fabs(x[e] - (c ? c[e % columns] : 0));
+        const double distance = attention_distance(x[e], c ? c[e % columns] : 0);
         to.sum[e] = distance;
         to.square[e] = distance * distance;
     }
@@ -106,9 +106,10 @@ static __global__ void find_centre(const double *v, int64_t rows, int64_t column
     double sum = 0, most = 0;
     for (int64_t j = threadIdx.x; j < rows; j += THREADS)
         sum += v[j * columns + e] / (double)rows;
-    const double mean = sum_block(sum);
+    sum = sum_block(sum);
+    const double mean = attention_is_finite(sum) ? sum : 0;
     for (int64_t j = threadIdx.x; j < rows; j += THREADS)
-        most = fmax(most, fabs(v[j * columns + e] - mean));
+        most = fmax(most, attention_distance(v[j * columns + e], mean));
     most = max_block(most);
     if (threadIdx.x == 0) {
         centre[e] = mean;

@@ -3,49 +3,57 @@
  * Plain functions of scalars, fp64.
  *
  * The bounds. u is the unit roundoff of the accumulator, phi(h) that of a sum of depth h, and
- * F(n) that of a sum of n products wherever it runs, TF32 operands included (bound.h). A "walk" is
- * min(sum of |terms|, 4·sqrt(sum of squared terms)), the second only where signs are random.
- * Everything below holds for scores in any order of summation, scaled after the sum or by a
- * constant folded into that of exp2, whole rows or tiles with a running maximum, P normalised
- * before or after the product with v.
+ * F(n) that of a sum of n products wherever it runs, TF32 operands included (bound.h). Everything
+ * below holds for scores in any order of summation, scaled after the sum or by a constant folded
+ * into that of exp2, whole rows or tiles with a running maximum, P normalised before or after the
+ * product with v. It does not hold for a q that is scaled and then rounded to its type.
+ *
+ * Limits and spreads. Every error has a limit, which it never exceeds. A sum of errors is at most
+ * the sum of their limits, and where their signs are random 4·√(sum of squared spreads): a walk. A
+ * spread is √3 of an error's standard deviations, as u is for one rounding, so that a walk's end is
+ * 6.9 of them (bound.h). A sum of n products rounded to nearest has the limit F(n)·M, and the
+ * spread 2·√(n + 1)·u·√V: its partial sums are √V at most in the mean square, twice that in any
+ * single sum. What tensor cores cut has no random sign, and its limit is its spread. TF32 operands
+ * lose a fraction with a mean: 2^-9·|value| in common, and 2^-10·√V around that. The lesser of both
+ * sums counts.
  *
  * Weights. A kernel's weight of key j in row i is w(1 + eps), w = exp(s - m). Its logarithm is off
  * by at most a = r + t with
  *
- *     r = F(d)·M/sqrt(D) + u|s|        the score: M the walk of q·k, and the scaled sum rounded
+ *     r = F(d)·M/sqrt(D) + u|s|        the score, M of q·k; the scaled sum is rounded
  *     t = 5u|s - m| + (4 + R)u         the argument: subtraction, the constants 1/sqrt(D) and
  *                                      log2(e), their product; exp to 2 ulp; R from rescaling
  *
  * An error that all weights of a row share, as that of m, cancels. R: each time the maximum grows,
- * sums are multiplied by an exp (5u). The arguments of these exps add up to at most s - m, which t
- * has. In random data, in whatever order, the maximum of n keys grows ln(n) times, and not more
- * than 8 + 2·log2(n) times; otherwise up to n times. |eps| <= e = exp(a) - 1.
+ * sums are multiplied by an exp (4u, and u for the product). The arguments of these exps add up to
+ * at most s - m, which t has. In random data, in whatever order, the maximum of n keys grows
+ * L = ln n times in the mean with a deviation of √L, and not more than L + 4√L + 1 times; otherwise
+ * up to n - 1 times. |eps| <= e = exp(a) - 1.
  *
  * o. With P the exact weights, the sum over P(1 + eps) as its divisor and any c_d,
  *
  *     o' - o = [sum_j P_ij (v_jd - c_d) eps_ij - (o_id - c_d) E_i] / (1 + E_i),  E_i = sum_j P eps
  *
- * c is the mean of v over the keys: then the first sum is a walk for all random data, because v
- * knows nothing of q and k. |E_i| <= min(A, walk(P r) + sum P t + sum P(e - a)), A = sum_j P e: r
- * is independent from key to key when it comes from rounding to nearest, not when tensor cores or
- * TF32 cut. To each weight are added: the rounding of P to the operand's type, u_p; F(n + R) for
- * the product with v; what underflows. Where A >= 1/2 nothing is left but that o' is an average of
- * v: |o' - c| <= max_j |v_jd - c_d|.
+ * exactly. c is the mean of v over the keys: then the first sum is a walk for all random data,
+ * because v knows nothing of q and k. |E_i| is at most A = sum_j P e, and at most the walk of P r,
+ * plus sum P t, plus sum P(e - a); r is no walk where it is cut. To each weight are added: the
+ * rounding of P to the operand's type, u_p; F(n + R) for the product with v; what underflows. Where
+ * A >= 1/2 nothing is left but that o' is an average of v: |o' - c| <= max_j |v_jd - c_d|.
  *
  * lse. log(sum_j P exp(delta)) with |delta| <= a lies within log(1 + A) on both sides (Jensen), and
  * within the sharper bound of E_i. To that come the sum of the weights, F(n + R), their rounding
- * where a kernel adds up rounded ones, and the scalars 4u|m| + 4u|log l| + u|lse|.
+ * where a kernel adds up rounded ones, and the scalars 4u|m| + 4u|log l| + u|lse| + 4u.
  *
  * Backward, from the kernel's own o and lse, off by B_o and lambda. P' = exp(s' - lse') is off by
- * p = P(exp(b) - 1), b = r + u(2|s| + 5|s - lse| + 4) + lambda. dP = do·v is off by
- * E_P = F(d)·M, Delta = do·o by D_i = walk(do·B_o) + phi(d + 1)·walk(do·o). With x = |dP - Delta|,
+ * p = P(exp(b) - 1), b = r + u(2|s| + 5|s - lse| + 4) + lambda. dP = do·v is off by E_P = F(d)·M,
+ * Delta = do·o by D_i: a walk of do·B_o, and phi(d + 1)·M of do·o. With x = |dP - Delta|,
  * dS = P(dP - Delta) is off by
  *
  *     w = p(x + E_P + D_i) + P(E_P + 5u x)  and  P D_i
  *
- * dk takes both as walks over the queries. In dq the error of Delta is the same for all keys, so
- * that it is D_i·|sum_j P_ij k_jd|, no walk. Each dS is rounded to the operand's type (u_p) and
- * each sum adds F(n)·|dS|. dv is P'ᵀ·do, likewise.
+ * dk is a walk of both over the queries. In dq the errors of Delta and of lse are the same for all
+ * keys, no walk, and are D_i·|sum_j P_ij k_jd| and lambda·|dq|. Each dS is rounded to the operand's
+ * type (u_p) and each sum adds F(n)·|dS|. dv is P'^T·do, likewise.
  */
 #ifndef ASSAY_ORACLES_ATTENTION_MATH_H
 #define ASSAY_ORACLES_ATTENTION_MATH_H
@@ -65,6 +73,12 @@
 /* Where an answer is not finite no bound is asked for: it is 0. */
 ATTENTION_FN bool attention_is_finite(double x) {
     return fabs(x) < (double)INFINITY;
+}
+
+/* |x - c|. What depends on an x that is not finite is not finite either, so that it counts for no
+ * bound; as 0 it does not disturb those of pairs that do not see each other. */
+ATTENTION_FN double attention_distance(double x, double c) {
+    return attention_is_finite(x) ? fabs(x - c) : 0;
 }
 
 typedef struct attention_sizes {
@@ -411,13 +425,15 @@ ATTENTION_FN double attention_gradient_bound(const attention_rule *r, double err
     return computed + r->u_store * (fabs(want) + computed) + r->tiny_store;
 }
 
-/* Of dq, from its sums over keys, the error of Delta and the sum of P k, and lambda. */
+/* Of dq, from its sums over keys, the error of Delta times the sum of P k, and lambda. That sum is
+ * no number where a key is none, even for a query that does not see it: then dq is 0, or none. */
 ATTENTION_FN double attention_dq_bound(const attention_rule *r, double scale, double sum,
                                        double squares, double of_delta, double lse_bound,
                                        double want) {
     const double walk = 4 * scale * sqrt(squares) + lse_bound * fabs(want);
     const double error = r->zero_mean ? fmin(scale * sum, walk) : scale * sum;
-    return attention_gradient_bound(r, error + scale * of_delta, want);
+    const double shared = attention_is_finite(of_delta) ? scale * of_delta : 0;
+    return attention_gradient_bound(r, error + shared, want);
 }
 
 #endif

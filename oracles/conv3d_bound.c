@@ -10,8 +10,10 @@
  * group times sums over α, c - μ and 1, which keep their signs; then there are the error of each c,
  * times κ, and that of the last sum. dx, dw, db are small where they cancel (Σ dc over a group is
  * 0), the bounds are not.
+ *
+ * dβ is a sum over samples, and the mean of γ one over channels: a kernel that adds the same term
+ * up for every position loses more, and fails where positions are many.
  */
-#include "oracles/blas.h"
 #include "oracles/conv3d_errors.h"
 
 #include <math.h>
@@ -102,8 +104,7 @@ static slope slope_of(const conv_sizes *s, const conv_sample *t, const conv_erro
     l.kappa_error = l.scale * inverse *
                     (group->along_error + sum * group->along_size + 2 * along * group->inverse);
     l.constant = l.scale * group->gamma_size *
-                     conv_runs_of_equals(e->r, (double)s->per_group, (double)s->positions,
-                                         GRADIENT_ROUNDINGS) +
+                     assay_accumulation(e->r, (double)s->per_group + GRADIENT_ROUNDINGS) +
                  l.kappa * group->mean;
     return l;
 }
@@ -203,9 +204,9 @@ static void add_products(pass *f, int32_t which, double (*field)(const pass *, i
     const conv_sizes *s = &f->s;
     fill_field(f, field);
     conv_map_patches(s, squared ? conv_square : fabs, &f->t);
-    blas_gemm(false, true, s->co, s->terms, s->positions, f->t.field, s->positions, f->t.spread,
+    conv_gemm(false, true, s->co, s->terms, s->positions, f->t.field, s->positions, f->t.spread,
               s->positions, 1.0, f->w.data[which], s->terms);
-    blas_gemm(true, false, s->terms, s->positions, s->co, squared ? f->e.square : f->e.magnitude,
+    conv_gemm(true, false, s->terms, s->positions, s->co, squared ? f->e.square : f->e.magnitude,
               s->terms, f->t.field, s->positions, 0.0, f->t.spread, s->positions);
     conv_scatter(s, f->t.spread, f->x.data[which]);
 }
@@ -218,7 +219,7 @@ static void add_transposed(pass *f, int64_t g, double factor, double *bound) {
     const conv_sizes *s = &f->s;
     const int64_t first = g * s->per_group, volume = s->ci * s->volume;
     memset(f->volume, 0, (size_t)volume * sizeof *f->volume);
-    blas_gemm(true, false, s->terms, s->positions, s->per_group,
+    conv_gemm(true, false, s->terms, s->positions, s->per_group,
               f->args->in->data[CONV_W] + first * s->terms, s->terms,
               f->t.field + first * s->positions, s->positions, 0.0, f->t.spread, s->positions);
     conv_scatter(s, f->t.spread, f->volume);
@@ -255,7 +256,7 @@ static void add_common_to_x(pass *f, double *bound) {
 static void add_common_to_w(pass *f, double *bound) {
     const conv_sizes *s = &f->s;
     fill_field(f, apart_at);
-    blas_gemm(false, true, s->co, s->terms, s->positions, f->t.field, s->positions, f->t.patches,
+    conv_gemm(false, true, s->co, s->terms, s->positions, f->t.field, s->positions, f->t.patches,
               s->positions, 0.0, f->rows, s->terms);
     for (int64_t o = 0; o < s->co; ++o) {
         const slope *l = &f->slopes[o / s->per_group];
@@ -382,7 +383,7 @@ static double bound_of_beta(const pass *f) {
     double sum = 0;
     for (int64_t n = 0; n < s->n; ++n)
         sum += fabs(f->args->cot->data[CONV_Y][n]) / (double)s->co;
-    return sum * conv_runs_of_equals(f->r, (double)s->n, (double)s->positions, MEAN_ROUNDINGS);
+    return sum * assay_accumulation(f->r, (double)s->n + MEAN_ROUNDINGS);
 }
 
 static void write_why(const pass *f) {
@@ -405,10 +406,8 @@ static void write_why(const pass *f) {
              "errors of the means of c and of 1/sqrt(var + eps), then a sum of %.0f terms dy x^; "
              "u = 2^%.0f%s",
              (double)(s->n * s->positions), u, cut);
-    snprintf(f->bounds->why[CONV_BETA], ASSAY_WHY,
-             "sum of %.0f dy/(co P), P = %.0f times each: equal terms are rounded alike, so that "
-             "their errors add up; u = 2^%.0f",
-             (double)s->n, (double)s->positions, u);
+    snprintf(f->bounds->why[CONV_BETA], ASSAY_WHY, "sum of %.0f dy, over co; u = 2^%.0f",
+             (double)s->n, u);
 }
 
 assay_status conv_backward_bound(const assay_oracle_args *args, const assay_rounding *r,
@@ -429,7 +428,7 @@ assay_status conv_backward_bound(const assay_oracle_args *args, const assay_roun
                 assay_bound_element(r, 1, terms, bounds->element.data[i][o], want->data[i][o]);
     for (int64_t o = 0; o < f.s.co; ++o)
         bounds->element.data[CONV_BETA][o] =
-            assay_bound_element(r, 1, terms, of_beta, want->data[CONV_BETA][o]);
+            assay_bound_element(r, 1, (double)f.s.n, of_beta, want->data[CONV_BETA][o]);
     write_why(&f);
 done:
     pass_clear(&f);

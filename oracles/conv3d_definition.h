@@ -49,6 +49,10 @@ void conv_sample_clear(conv_sample *t);
 void conv_sample_load(const conv_sizes *s, const assay_oracle_args *args, int64_t n,
                       conv_sample *t);
 
+/* blas_gemm, the columns of C shared out to the host's processors. */
+void conv_gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const double *a, int64_t lda,
+               const double *b, int64_t ldb, double beta, double *c, int64_t ldc);
+
 assay_status conv_forward(const assay_oracle_args *args, assay_arrays *result);
 assay_status conv_backward(const assay_oracle_args *args, assay_arrays *result);
 assay_status conv_forward_plain(const assay_oracle_args *args, assay_arrays *result);

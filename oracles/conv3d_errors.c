@@ -1,7 +1,5 @@
 #include "oracles/conv3d_errors.h"
 
-#include "oracles/blas.h"
-
 #include <math.h>
 #include <stdlib.h>
 
@@ -94,13 +92,13 @@ void conv_errors_clear(conv_errors *e) {
 static void reach(const conv_sizes *s, const double *b, conv_sample *t, conv_errors *e) {
     const int64_t positions = s->positions;
     conv_map_patches(s, fabs, t);
-    blas_gemm(false, false, s->co, positions, s->terms, e->magnitude, s->terms, t->spread,
+    conv_gemm(false, false, s->co, positions, s->terms, e->magnitude, s->terms, t->spread,
               positions, 0.0, e->operands, positions);
     for (int64_t i = 0; i < s->co * positions; ++i)
         e->reach[i] = e->operands[i];
     if (e->r->zero_mean) {
         conv_map_patches(s, conv_square, t);
-        blas_gemm(false, false, s->co, positions, s->terms, e->square, s->terms, t->spread,
+        conv_gemm(false, false, s->co, positions, s->terms, e->square, s->terms, t->spread,
                   positions, 0.0, e->operands, positions);
         for (int64_t i = 0; i < s->co * positions; ++i)
             e->reach[i] = fmin(e->reach[i], excursion * sqrt(e->operands[i]));

@@ -1,5 +1,4 @@
 /* conv3d_groupnorm_mean, forward and backward: patches as a matrix, one sample at a time. */
-#include "oracles/blas.h"
 #include "oracles/conv3d_definition.h"
 
 #include <string.h>
@@ -56,9 +55,9 @@ static void normal_backward(const conv_sizes *s, const double *gamma, double dz,
 /* Adds the sample's share, with dc in t->field. */
 static void conv_gradients(const conv_sizes *s, const double *w, conv_sample *t, double *dx,
                            double *dw, double *db) {
-    blas_gemm(false, true, s->co, s->terms, s->positions, t->field, s->positions, t->patches,
+    conv_gemm(false, true, s->co, s->terms, s->positions, t->field, s->positions, t->patches,
               s->positions, 1.0, dw, s->terms);
-    blas_gemm(true, false, s->terms, s->positions, s->co, w, s->terms, t->field, s->positions, 0.0,
+    conv_gemm(true, false, s->terms, s->positions, s->co, w, s->terms, t->field, s->positions, 0.0,
               t->spread, s->positions);
     conv_scatter(s, t->spread, dx);
     for (int64_t o = 0; o < s->co; ++o)

@@ -1,3 +1,4 @@
+#include "assay/parallel.h"
 #include "oracles/blas.h"
 #include "oracles/conv3d_definition.h"
 
@@ -57,6 +58,31 @@ void conv_scatter(const conv_sizes *s, const double *patches, double *x) {
     walk(s, x, (double *)(uintptr_t)patches, scatter);
 }
 
+typedef struct product {
+    bool ta, tb;
+    int64_t m, k;
+    const double *a, *b;
+    int64_t lda, ldb;
+    double beta;
+    double *c;
+    int64_t ldc;
+    int64_t per_column; /* what a column counts when work is shared out */
+} product;
+
+static void multiply_columns(void *context, int64_t first, int64_t last) {
+    const product *p = context;
+    const int64_t from = first / p->per_column, count = last / p->per_column - from;
+    blas_gemm(p->ta, p->tb, p->m, count, p->k, p->a, p->lda, p->b + from * (p->tb ? p->ldb : 1),
+              p->ldb, p->beta, p->c + from, p->ldc);
+}
+
+void conv_gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const double *a, int64_t lda,
+               const double *b, int64_t ldb, double beta, double *c, int64_t ldc) {
+    enum { PRODUCTS = 16 }; /* that cost no more than a simple step over one element */
+    product p = {ta, tb, m, k, a, b, lda, ldb, beta, c, ldc, m * k / PRODUCTS + 1};
+    assay_parallel(n * p.per_column, multiply_columns, &p);
+}
+
 assay_status conv_sample_init(conv_sample *t, const conv_sizes *s) {
     double **const part[] = {&t->patches, &t->spread, &t->c, &t->field, &t->mean, &t->inverse};
     const int64_t patches = s->terms * s->positions, channels = s->co * s->positions;
@@ -96,7 +122,7 @@ void conv_sample_load(const conv_sizes *s, const assay_oracle_args *args, int64_
     for (int64_t o = 0; o < s->co; ++o)
         for (int64_t p = 0; p < s->positions; ++p)
             t->c[o * s->positions + p] = args->in->data[CONV_B][o];
-    blas_gemm(false, false, s->co, s->positions, s->terms, args->in->data[CONV_W], s->terms,
+    conv_gemm(false, false, s->co, s->positions, s->terms, args->in->data[CONV_W], s->terms,
               t->patches, s->positions, 1.0, t->c, s->positions);
     measure(s, t);
 }

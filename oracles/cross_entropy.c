@@ -267,14 +267,16 @@ static assay_status backward_bound(const assay_oracle_args *args, const assay_ro
     return ASSAY_OK;
 }
 
-/* A vocabulary of 1 has no loss and no gradient. */
+/* A vocabulary of 1 has no loss. Few tokens: the gradient of a mean of many is so much smaller than
+ * the loss that differences of losses do not show it. */
 static void draw(assay_rng *rng, double budget, assay_params *params) {
     assay_param *t = &params->item[KEY_T], *v = &params->item[KEY_V];
-    const int64_t room = (int64_t)fmin(budget / 8, INT32_MAX);
+    const int64_t room = (int64_t)fmin(budget / 8, INT32_MAX), most = (int64_t)sqrt(budget) / 8;
     t->count = v->count = 1;
     v->value[0] = draw_extent(rng, room);
     v->value[0] = v->value[0] < 2 ? 2 : v->value[0];
-    t->value[0] = draw_extent(rng, room / v->value[0]);
+    const int64_t left = room / v->value[0];
+    t->value[0] = draw_extent(rng, left < most ? left : most);
 }
 
 /* ---- relations ---- */

@@ -34,6 +34,7 @@ typedef struct array {
     double scale;
     uint64_t seed, stream, magnitudes;
     int64_t indices;
+    bool magnitudes_only;
     double *data;
 } array;
 
@@ -62,8 +63,10 @@ static double value_at(const array *a, uint64_t index) {
 
 static void fill_elements(void *context, int64_t first, int64_t last) {
     const array *a = context;
-    for (int64_t i = first; i < last; ++i)
-        a->data[i] = assay_dtype_round(a->dtype, value_at(a, (uint64_t)i));
+    for (int64_t i = first; i < last; ++i) {
+        const double value = assay_dtype_round(a->dtype, value_at(a, (uint64_t)i));
+        a->data[i] = a->magnitudes_only ? fabs(value) : value;
+    }
 }
 
 void assay_fill_array(assay_fill fill, const char *name, const assay_tensor_spec *spec,
@@ -74,6 +77,7 @@ void assay_fill_array(assay_fill fill, const char *name, const assay_tensor_spec
                .seed = seed,
                .stream = assay_rng_stream(name),
                .indices = spec->indices,
+               .magnitudes_only = spec->magnitudes,
                .magnitudes = fill == ASSAY_FILL_EXACT ? odd_magnitudes(spec) : 0,
                .data = data};
     assay_parallel(count, fill_elements, &a);

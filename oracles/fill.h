@@ -10,10 +10,12 @@
  *     inf, nan   normal, but element 0 of one input is Inf or NaN: of the one with the number
  *                seed mod inputs, or of the next that does not hold indices
  *     huge, negative, initial
- *                normal, then dressed by the operator: huge, very negative scores of a softmax;
- *                norm weights as frameworks initialise them, which let kernels drop them
+ *                normal, then dressed by the operator: huge, very negative scores of a softmax, a
+ *                mean far above, below 0 that is to be subtracted; norm weights as frameworks
+ *                initialise them, which let kernels drop them
  *
- * Tensors of indices are uniform over 0..indices-1 whatever the fill.
+ * Tensors of indices are uniform over 0..indices-1 whatever the fill; of tensors that cannot be
+ * negative (`magnitudes`) the absolute values are taken.
  *
  * The first three have the root mean square s; of those, normal and uniform the deviation s.
  */

@@ -256,9 +256,9 @@ static double walk(bool random, double sum, double squares) {
 /*
  * Roundings of a row's s beside those of the sum: division by d, perhaps by a rounded 1/d, eps and
  * its addition are under the root, which halves them; a root and a division, or an inverse root
- * that is right to 2 ulp, are not. 1/d and eps err alike in every row: half of two roundings.
+ * that is right to 2 ulp, are not. 1/d, eps and an approximate root may err alike in every row.
  */
-enum { UNDER_ROOT = 4, OF_ROOT = 4, IN_COMMON = 1 };
+enum { UNDER_ROOT = 4, OF_ROOT = 4, IN_COMMON = UNDER_ROOT / 2 + OF_ROOT };
 
 /* How a kernel rounds, the oracle's own rounding included. */
 typedef struct rule {

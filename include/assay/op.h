@@ -35,6 +35,7 @@ typedef struct assay_tensor_spec {
                             below 1: this case has no exact data */
     bool differentiable; /* an input with a gradient, an output with a cotangent */
     int64_t indices;     /* an input of dtype i32: its random elements are in 0..indices-1 */
+    bool magnitudes;     /* its random data are absolute values, whatever the fill */
 } assay_tensor_spec;
 
 int64_t assay_spec_count(const assay_tensor_spec *spec);

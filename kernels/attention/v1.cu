@@ -4,8 +4,10 @@
  * dv is done with P, turns P into dS in place. Each step is a kernel with one thread for each
  * element of its result, or each row of scores.
  *
- * Backward makes P again from q, k and lse. math=tf32 allows less precise products; none are made
- * here.
+ * Backward makes P again from q, k and lse. P and dS stay fp32 in memory, but where a product takes
+ * them they are rounded to the dtype, as they must be for tensor cores: in bf16 and f16 the errors
+ * of all versions are held against those of v1. math=tf32 allows less precise products; none are
+ * made here.
  *
  * Bytes: forward writes 4 for each score and reads them three times in softmax, which writes 4 for
  * P; every element of o then reads its row of P and its column of v by itself, d times all of P.
@@ -25,6 +27,11 @@ static __device__ __forceinline__ float dot(const T *x, const T *y, int64_t d) {
     for (int64_t c = 0; c < d; ++c)
         sum = fma_(widen(x[c]), widen(y[c]), sum);
     return sum;
+}
+
+/* An element of P or dS as a product takes it. */
+template <typename T> static __device__ __forceinline__ float factor(float x) {
+    return widen(narrow<T>(x));
 }
 
 template <typename T>
@@ -56,7 +63,7 @@ template <typename T> static __global__ void output(sizes n, matrix p, rows<cons
         const int64_t i = e / n.d, c = e % n.d, keys = visible_keys(n, i);
         float sum = 0;
         for (int64_t j = 0; j < keys; ++j)
-            sum = fma_(p[i * n.sk + j], widen(row(v, j)[c]), sum);
+            sum = fma_(factor<T>(p[i * n.sk + j]), widen(row(v, j)[c]), sum);
         row(o, i)[c] = narrow<T>(sum);
     }
 }
@@ -96,21 +103,21 @@ static __global__ void grad_q(sizes n, matrix ds, rows<const T> k, rows<T> dq) {
         const int64_t i = e / n.d, c = e % n.d, keys = visible_keys(n, i);
         float sum = 0;
         for (int64_t j = 0; j < keys; ++j)
-            sum = fma_(ds[i * n.sk + j], widen(row(k, j)[c]), sum);
+            sum = fma_(factor<T>(ds[i * n.sk + j]), widen(row(k, j)[c]), sum);
         row(dq, i)[c] = narrow<T>(n.scale * sum);
     }
 }
 
-/* dx_j = factor Σ_i weights_ij x_i over the queries i that see key j: dk, and dv. */
+/* dx_j = scale Σ_i weights_ij x_i over the queries i that see key j: dk, and dv. */
 template <typename T>
-static __global__ void sum_queries(sizes n, matrix weights, float factor, rows<const T> x,
+static __global__ void sum_queries(sizes n, matrix weights, float scale, rows<const T> x,
                                    rows<T> dx) {
     for (int64_t e = grid_thread(); e < n.sk * n.d; e += grid_threads()) {
         const int64_t j = e / n.d, c = e % n.d;
         float sum = 0;
         for (int64_t i = first_query(n, j); i < n.sq; ++i)
-            sum = fma_(weights[i * n.sk + j], widen(row(x, i)[c]), sum);
-        row(dx, j)[c] = narrow<T>(factor * sum);
+            sum = fma_(factor<T>(weights[i * n.sk + j]), widen(row(x, i)[c]), sum);
+        row(dx, j)[c] = narrow<T>(scale * sum);
     }
 }
 

@@ -11,8 +11,6 @@
  */
 #include "kernels/attention/v2_cudnn_plan.h"
 
-#define NAME "attention/v2_cudnn"
-
 #if ASSAY_DNN_GRAPH
 
 enum { THREADS = 256, MAX_HEAD_DIM = 256, HEAD_DIM_STEP = 8, BACKWARD_STEP = 128 };
@@ -144,7 +142,7 @@ static assay_status run(assay_stage stage, const assay_call *call) {
 }
 
 static assay_status refuse(const char *why) {
-    return assay_fail(ASSAY_ERR_UNSUPPORTED, NAME ": %s", why);
+    return assay_fail(ASSAY_ERR_UNSUPPORTED, "attention/v2_cudnn: %s", why);
 }
 
 /*
@@ -190,18 +188,11 @@ static assay_status backward(const assay_call *call) {
 
 #else
 
-static assay_status supports(assay_stage, const assay_call *) {
-    return assay_dnn_missing(NAME);
-}
-static size_t workspace(assay_stage, const assay_call *) {
-    return 0;
-}
-static assay_status forward(const assay_call *) {
-    return assay_dnn_missing(NAME);
-}
-static assay_status backward(const assay_call *) {
-    return assay_dnn_missing(NAME);
-}
+/* Never called: the variant says what it lacks. */
+static constexpr assay_status (*supports)(assay_stage, const assay_call *) = NULL;
+static constexpr size_t (*workspace)(assay_stage, const assay_call *) = NULL;
+static constexpr assay_status (*forward)(const assay_call *) = NULL;
+static constexpr assay_status (*backward)(const assay_call *) = NULL;
 
 #endif
 
@@ -210,6 +201,7 @@ ASSAY_VARIANT(attention, v2_cudnn) = {
     .name = "v2_cudnn",
     .device = ASSAY_DEVICE_NAME,
     .summary = "cuDNN's fused attention, bf16 and f16",
+    .lacks = ASSAY_DNN_GRAPH_LACKS,
     .supports = supports,
     .workspace = workspace,
     .forward = forward,

@@ -2,25 +2,27 @@
  * attention v3, ours: tiled, with an online softmax, on tensor cores wherever the arithmetic asked
  * for has them: bf16 and f16 (m16n8k16), TF32 (m16n8k8); strict fp32 on CUDA cores.
  *
- * Forward: a block keeps 64 to 256 queries in shared memory and streams keys and values past them,
- * 32 or 64 at a time, by cp.async through two stages. A warp has whole rows of scores, in
- * registers: it keeps each row's largest score and sum, rescales what it has summed of o when the
- * largest grows, and multiplies P by the values. Backward: first lse and Δ of every query side by
- * side in the workspace; then dk and dv, a tile of keys a block, along the queries that see them;
- * then dq, a tile of queries a block, along the keys that they see. Tiles beyond the causal edge
- * are skipped, tiles on it are masked, and blocks with long walks begin first.
+ * Forward: a block keeps 64 or 128 queries in shared memory and streams keys and values past them,
+ * 32 or 64 at a time, by cp.async through two stages (v3_plan.h says why so many). A warp has whole
+ * rows of scores, in registers: it keeps each row's largest score and sum, rescales what it has
+ * summed of o when the largest grows, and multiplies P by the values. Backward: first lse and Δ of
+ * every query side by side in the workspace; then dk and dv, a tile of keys a block, along the
+ * queries that see them; then dq, a tile of queries a block, along the keys that they see. Tiles
+ * beyond the causal edge are skipped, tiles on it are masked, and blocks with long walks begin
+ * first.
  *
  * Against v1 and v2: no S or P in global memory, so bytes grow with sq + sk, not with sq sk.
  *
- * Flops: 4 sq sk d a head forward. Backward makes P and dS twice, 14 sq sk d instead of 10, so that
- * each gradient has one owner and one order of summation: no atomics, the same bits every time. Of
- * either, half where causal and sq = sk. Bytes: q and o once; k and v once for each tile of
- * queries, mostly from L2, as the blocks that run together walk along the same tiles. So much for
- * forward; backward twice that with dout beside q, and dk, dv beside k, v.
+ * Flops: 4 sq sk d a head forward. Backward makes P and dS twice, 14 sq sk d in place of 10, so
+ * that each gradient has one owner and one order of summation: no atomics, the same bits every
+ * time. Of either, half where causal and sq = sk. Bytes: q and o once; k and v once for each tile
+ * of queries, most of it from L2, since blocks that run together walk along the same tiles.
+ * Backward: q, dout and dq likewise beside k and v, then k, v, dk and dv beside q and dout; and 8
+ * bytes for each query written once, and read with it.
  *
  * P and dS are rounded to the operands' type to nearest (to TF32, too) before they are multiplied;
  * the row sums take P before that. q, k, v and dout are cut to TF32 by the instruction. Sums have
- * one order, set by d and the dtype alone.
+ * one order, set by d and the arithmetic alone.
  */
 #include "kernels/attention/v3_backward.h"
 #include "kernels/attention/v3_forward.h"

@@ -84,7 +84,7 @@ static __global__ void __launch_bounds__(Plan::THREADS)
 
     typename Core::template sums<Plan::BANDS, D> dq;
     float2 terms[dq.HEIGHT];
-#pragma unroll
+    UNROLL
     for (int r = 0; r < dq.HEIGHT; ++r) {
         const int64_t query = first + Core::row(r);
         terms[r] = query < p.n.sq ? p.terms[at.head * p.n.sq + query] : float2{0, 0};
@@ -102,11 +102,11 @@ static __global__ void __launch_bounds__(Plan::THREADS)
         scores s, ds;
         Core::template add_scores<D>(s, queries + warp_rows<T, Plan>(), keys + stage * STAGE);
         Core::template add_scores<D>(ds, cotangents + warp_rows<T, Plan>(), values + stage * STAGE);
-#pragma unroll
+        UNROLL
         for (int r = 0; r < s.HEIGHT; ++r)
-#pragma unroll
-            for (int c = 0; c < s.WIDTH; ++c)
-                make_p_and_ds(s.at(r, c), ds.at(r, c), p.log2_scale, terms[r]);
+            UNROLL
+        for (int c = 0; c < s.WIDTH; ++c)
+            make_p_and_ds(s.at(r, c), ds.at(r, c), p.log2_scale, terms[r]);
         if (key + STREAMED > visible_keys(p.n, first))
             hide_keys<Core>(ds, p.n, first, key, 0);
         Core::template add_results<D>(dq, ds, keys + stage * STAGE, scratch);
@@ -121,10 +121,10 @@ template <typename Core, typename Scores>
 static __device__ __forceinline__ void hide_queries(Scores &s, const sizes &n, int64_t key,
                                                     int64_t query) {
     const int left = (int)clamp(n.sq - query, 0, INT32_MAX);
-#pragma unroll
+    UNROLL
     for (int r = 0; r < Scores::HEIGHT; ++r) {
         const int unseen = (int)clamp(first_query(n, key + Core::row(r)) - query, 0, INT32_MAX);
-#pragma unroll
+        UNROLL
         for (int c = 0; c < Scores::WIDTH; ++c)
             if (Core::score_column(c) < unseen || Core::score_column(c) >= left)
                 s.at(r, c) = 0;
@@ -167,10 +167,10 @@ static __global__ void __launch_bounds__(Plan::THREADS)
         scores s, ds;
         Core::template add_scores<D>(s, keys + warp_rows<T, Plan>(), queries + stage * STAGE);
         Core::template add_scores<D>(ds, values + warp_rows<T, Plan>(), cotangents + stage * STAGE);
-#pragma unroll
+        UNROLL
         for (int c = 0; c < s.WIDTH; ++c) {
             const float2 of_query = terms[stage * STREAMED + Core::score_column(c)];
-#pragma unroll
+            UNROLL
             for (int r = 0; r < s.HEIGHT; ++r)
                 make_p_and_ds(s.at(r, c), ds.at(r, c), p.log2_scale, of_query);
         }

@@ -24,8 +24,6 @@
 
 #include "kernels/attention/v3_tile.h"
 
-/* bf16, f16, and fp32 as TF32, by m16n8k16 and m16n8k8. A step takes two packs of k from each row
- * in either. Fragments: g = lane / 4, t = lane % 4 (kernels/device/tensor.h). */
 static __device__ __forceinline__ void mma(float c[4], const uint32_t a[4], const uint32_t b[2],
                                            __nv_bfloat16) {
     mma_m16n8k16_bf16(c, a, b);
@@ -52,13 +50,15 @@ static __device__ __forceinline__ uint32_t pair_bits(float low, float high, __ha
     return bits;
 }
 
-/* To the nearest TF32, away from zero in between, once the instruction has cut 13 bits. A NaN's
- * bits may have no room for the carry. */
+/* What the instruction cuts to the nearest TF32; in the middle, away from zero. A NaN's bits may
+ * have no room for the carry. */
 static __device__ __forceinline__ uint32_t tf32_bits(float x) {
     const uint32_t bits = __float_as_uint(x);
     return x == x ? bits + 0x1000 : bits;
 }
 
+/* bf16 and f16 by m16n8k16, fp32 as TF32 by m16n8k8: of each row a step takes two packs. Fragments
+ * are numbered by g = lane / 4 and t = lane % 4 (kernels/device/tensor.h). */
 template <typename T> struct tensor_core {
     typedef T storage;
     enum { MATES = 4, STEP = 2 * pack<T> };
@@ -89,17 +89,17 @@ template <typename T> struct tensor_core {
         const int line = lane() % 8, odd = lane() / 8 % 2, upper = lane() / 16;
         a += (odd * 8 + line) * STRIDE + upper * pack<T>;
         b += (upper * 8 + line) * STRIDE + odd * pack<T>;
-#pragma unroll 4
+        UNROLL_BY(4)
         for (int k = 0; k < D; k += STEP) {
             uint32_t x[BANDS][4];
-#pragma unroll
+            UNROLL
             for (int i = 0; i < BANDS; ++i)
                 ldmatrix_x4(x[i], a + 16 * i * STRIDE + k);
-#pragma unroll
+            UNROLL
             for (int j = 0; j < N / 16; ++j) {
                 uint32_t y[4];
                 ldmatrix_x4(y, b + 16 * j * STRIDE + k);
-#pragma unroll
+                UNROLL
                 for (int i = 0; i < 2 * BANDS; ++i)
                     mma(s.value[i / 2][2 * j + i % 2], x[i / 2], y + i % 2 * 2, T());
             }
@@ -132,7 +132,7 @@ template <typename T> struct tensor_core {
     static __device__ __forceinline__ void operands(uint32_t y[4], const T *b) {
         if constexpr (std::is_same_v<T, float>) {
             const int g = lane() / 4, t = lane() % 4;
-#pragma unroll
+            UNROLL
             for (int e = 0; e < 4; ++e)
                 y[e] = __float_as_uint(b[(2 * t + e % 2) * STRIDE + e / 2 * 8 + g]);
         } else {
@@ -144,17 +144,17 @@ template <typename T> struct tensor_core {
     static __device__ __forceinline__ void add_results(sums<BANDS, N> &o, const sums<BANDS, K> &p,
                                                        const T *b, T *) {
         constexpr int STRIDE = tile_stride<T, D>;
-#pragma unroll
+        UNROLL
         for (int k = 0; k < K; k += STEP) {
             uint32_t x[BANDS][4];
-#pragma unroll
+            UNROLL
             for (int i = 0; i < BANDS; ++i)
                 operand(x[i], p, i, k);
-#pragma unroll
+            UNROLL
             for (int j = 0; j < N / 16; ++j) {
                 uint32_t y[4];
                 operands<STRIDE>(y, b + k * STRIDE + 16 * j);
-#pragma unroll
+                UNROLL
                 for (int i = 0; i < 2 * BANDS; ++i)
                     mma(o.value[i / 2][2 * j + i % 2], x[i / 2], y + i % 2 * 2, T());
             }
@@ -202,21 +202,21 @@ struct fma_core {
         constexpr int STRIDE = tile_stride<float, D>;
         a += row(0) * STRIDE;
         b += score_column(0) * STRIDE;
-#pragma unroll 2
+        UNROLL_BY(2)
         for (int k = 0; k < D; k += 4) {
             float x[S::HEIGHT][4];
-#pragma unroll
+            UNROLL
             for (int r = 0; r < S::HEIGHT; ++r)
                 load(x[r], a + r * DOWN * STRIDE + k);
-#pragma unroll
+            UNROLL
             for (int c = 0; c < S::WIDTH; ++c) {
                 float y[4];
                 load(y, b + c * MATES * STRIDE + k);
-#pragma unroll
+                UNROLL
                 for (int e = 0; e < 4; ++e)
-#pragma unroll
-                    for (int r = 0; r < S::HEIGHT; ++r)
-                        s.value[r][c] = fma_(x[r][e], y[e], s.value[r][c]);
+                    UNROLL
+                for (int r = 0; r < S::HEIGHT; ++r)
+                    s.value[r][c] = fma_(x[r][e], y[e], s.value[r][c]);
             }
         }
     }
@@ -226,32 +226,32 @@ struct fma_core {
                                                        const float *b, float *scratch) {
         typedef sums<BANDS, N> S;
         constexpr int STRIDE = tile_stride<float, D>, LINE = K + PADDING;
-#pragma unroll
+        UNROLL
         for (int r = 0; r < S::HEIGHT; ++r)
-#pragma unroll
-            for (int c = 0; c < K / MATES; ++c)
-                scratch[row(r) * LINE + score_column(c)] = p.value[r][c];
+            UNROLL
+        for (int c = 0; c < K / MATES; ++c)
+            scratch[row(r) * LINE + score_column(c)] = p.value[r][c];
         __syncwarp();
         const float *a = scratch + row(0) * LINE;
         b += result_column(0);
-#pragma unroll 1
+        UNROLL_BY(1)
         for (int k = 0; k < K; k += 4) {
             float x[S::HEIGHT][4];
-#pragma unroll
+            UNROLL
             for (int r = 0; r < S::HEIGHT; ++r)
                 load(x[r], a + r * DOWN * LINE + k);
-#pragma unroll
+            UNROLL
             for (int e = 0; e < 4; ++e)
-#pragma unroll
-                for (int c = 0; c < S::WIDTH; c += 4) {
-                    float y[4];
-                    load(y, b + (k + e) * STRIDE + c * MATES);
-#pragma unroll
-                    for (int v = 0; v < 4; ++v)
-#pragma unroll
-                        for (int r = 0; r < S::HEIGHT; ++r)
-                            o.value[r][c + v] = fma_(x[r][e], y[v], o.value[r][c + v]);
-                }
+                UNROLL
+            for (int c = 0; c < S::WIDTH; c += 4) {
+                float y[4];
+                load(y, b + (k + e) * STRIDE + c * MATES);
+                UNROLL
+                for (int v = 0; v < 4; ++v)
+                    UNROLL
+                for (int r = 0; r < S::HEIGHT; ++r)
+                    o.value[r][c + v] = fma_(x[r][e], y[v], o.value[r][c + v]);
+            }
         }
         __syncwarp(); /* the next scores overwrite these */
     }

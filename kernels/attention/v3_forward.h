@@ -22,14 +22,14 @@ template <typename Core, typename Scores>
 static __device__ __forceinline__ float add_to_row(Scores &s, int r, float log2_scale,
                                                    float &largest, float &sum) {
     float top = s.at(r, 0);
-#pragma unroll
+    UNROLL
     for (int c = 1; c < Scores::WIDTH; ++c)
         top = fmaxf(top, s.at(r, c));
     top = fmaxf(largest, largest_of<Core::MATES>(top) * log2_scale);
     const float base = exp_base(top);
     const float shrink = exp2_nonpositive(largest - base);
     float added = 0;
-#pragma unroll
+    UNROLL
     for (int c = 0; c < Scores::WIDTH; ++c) {
         s.at(r, c) = exp2_nonpositive(fma_(s.at(r, c), log2_scale, -base));
         added += s.at(r, c);
@@ -37,6 +37,16 @@ static __device__ __forceinline__ float add_to_row(Scores &s, int r, float log2_
     largest = top;
     sum = fma_(sum, shrink, added);
     return shrink;
+}
+
+template <typename Sums>
+static __device__ __forceinline__ void multiply_rows(Sums &sums, const float factor[]) {
+    UNROLL
+    for (int r = 0; r < Sums::HEIGHT; ++r) {
+        UNROLL
+        for (int c = 0; c < Sums::WIDTH; ++c)
+            sums.at(r, c) *= factor[r];
+    }
 }
 
 /* Elements of shared memory: the queries' tile, two stages of keys and values, the warps' scratch.
@@ -65,7 +75,7 @@ static __global__ void __launch_bounds__(Plan::THREADS)
 
     typename Core::template sums<Plan::BANDS, D> o;
     float largest[o.HEIGHT], sum[o.HEIGHT];
-#pragma unroll
+    UNROLL
     for (int r = 0; r < o.HEIGHT; ++r) {
         largest[r] = NO_SCORE;
         sum[r] = 0;
@@ -83,17 +93,19 @@ static __global__ void __launch_bounds__(Plan::THREADS)
         Core::template add_scores<D>(s, queries + warp_rows<T, Plan>(), keys + stage * STAGE);
         if (key + STREAMED > visible_keys(p.n, first))
             hide_keys<Core>(s, p.n, first, key, NO_SCORE);
-#pragma unroll
+        float shrink[o.HEIGHT];
+        bool grown = false;
+        UNROLL
         for (int r = 0; r < o.HEIGHT; ++r) {
-            const float shrink = add_to_row<Core>(s, r, p.log2_scale, largest[r], sum[r]);
-#pragma unroll
-            for (int c = 0; c < o.WIDTH; ++c)
-                o.at(r, c) *= shrink;
+            shrink[r] = add_to_row<Core>(s, r, p.log2_scale, largest[r], sum[r]);
+            grown = grown || shrink[r] != 1;
         }
+        if (__any_sync(UINT32_MAX, grown)) /* ever more rarely along a walk */
+            multiply_rows(o, shrink);
         Core::template add_results<D>(o, s, values + stage * STAGE, scratch);
     });
 
-#pragma unroll
+    UNROLL
     for (int r = 0; r < o.HEIGHT; ++r) {
         sum[r] = sum_over<Core::MATES>(sum[r]);
         const int64_t query = first + Core::row(r);

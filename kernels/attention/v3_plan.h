@@ -3,6 +3,13 @@
  * tiles of the other sequence past it, two stages of two matrices. Three things bound the sizes:
  * a lane's 255 registers, of which a result of a warp's rows takes BANDS D / 2; the 227 KB of
  * shared memory; and that a streamed row, once read, should serve many of a warp's own rows.
+ *
+ * Where rows have up to 256 bytes, two blocks of 4 warps with two bands share a multiprocessor (one
+ * in strict fp32 backward); beyond that there is room for one block, of 8 warps with one band, and
+ * of 4 from 1024 bytes on. dk and dv are two results: twice the registers, so that 128 columns are
+ * the most. Forward streams 64 keys where o leaves registers for their scores: fewer barriers, and
+ * the queries, read again for each tile, serve more keys at a time. In strict fp32, where P goes
+ * through shared memory, it streams 32.
  */
 #ifndef ASSAY_ATTENTION_V3_PLAN_H
 #define ASSAY_ATTENTION_V3_PLAN_H
@@ -24,7 +31,7 @@ template <typename Core, int D> struct plans {
     static constexpr bool on_tensor_cores = Core::template scratch<1, 16> == 0;
 
     typedef std::conditional_t<
-        bytes <= 256, plan<D, 4, 2, on_tensor_cores ? 64 : 32>,
+        bytes <= 256, plan<D, 4, 2, on_tensor_cores && D <= 64 ? 64 : 32>,
         std::conditional_t<bytes <= 512, plan<D, 8, 1, 32>, plan<D, 4, 1, 32>>>
         forward;
     /* Backward, for dq. */
@@ -72,10 +79,10 @@ static __device__ __forceinline__ int64_t keys_in_reach(const sizes &n, int64_t 
 template <typename Core, typename Scores>
 static __device__ __forceinline__ void hide_keys(Scores &s, const sizes &n, int64_t query,
                                                  int64_t key, float hidden) {
-#pragma unroll
+    UNROLL
     for (int r = 0; r < Scores::HEIGHT; ++r) {
         const int seen = (int)clamp(visible_keys(n, query + Core::row(r)) - key, 0, INT32_MAX);
-#pragma unroll
+        UNROLL
         for (int c = 0; c < Scores::WIDTH; ++c)
             if (Core::score_column(c) >= seen)
                 s.at(r, c) = hidden;
@@ -84,13 +91,13 @@ static __device__ __forceinline__ void hide_keys(Scores &s, const sizes &n, int6
 
 /* The sum, the largest, of what COUNT neighbouring lanes have. */
 template <int COUNT> static __device__ __forceinline__ float sum_over(float x) {
-#pragma unroll
+    UNROLL
     for (int distance = 1; distance < COUNT; distance *= 2)
         x += __shfl_xor_sync(UINT32_MAX, x, distance);
     return x;
 }
 template <int COUNT> static __device__ __forceinline__ float largest_of(float x) {
-#pragma unroll
+    UNROLL
     for (int distance = 1; distance < COUNT; distance *= 2)
         x = fmaxf(x, __shfl_xor_sync(UINT32_MAX, x, distance));
     return x;
@@ -100,17 +107,17 @@ template <int COUNT> static __device__ __forceinline__ float largest_of(float x)
 template <typename Core, typename Sums, typename T, typename Finish>
 static __device__ __forceinline__ void store(Sums &sums, const sequence<T> &x, int64_t first,
                                              int column, Finish finish) {
-#pragma unroll
+    UNROLL
     for (int r = 0; r < Sums::HEIGHT; ++r) {
         const int64_t row = first + Core::row(r);
         if (row >= x.length)
             continue;
         T *const to = x.data + row * x.stride + column;
-#pragma unroll
+        UNROLL
         for (int c = 0; c < Sums::WIDTH; ++c) {
-            const int place = Core::result_column(c);
-            if (column + place < x.d)
-                to[place] = narrow<T>(finish(r, sums.at(r, c)));
+            const int there = Core::result_column(c);
+            if (column + there < x.d)
+                to[there] = narrow<T>(finish(r, sums.at(r, c)));
         }
     }
 }

@@ -11,6 +11,17 @@
 #include "kernels/attention/attention.h"
 #include "kernels/device/tensor.h"
 
+/* Registers have no index: nvcc must unroll the loops that run over them. A host's compiler that
+ * did so, too, would take minutes. */
+#if defined(__CUDACC__)
+#define UNROLL_PRAGMA(text) _Pragma(#text)
+#define UNROLL              UNROLL_PRAGMA(unroll)
+#define UNROLL_BY(times)    UNROLL_PRAGMA(unroll times)
+#else
+#define UNROLL
+#define UNROLL_BY(times)
+#endif
+
 static constexpr int WARP = 32;
 static constexpr int PACK_BYTES = 16; /* of one asynchronous copy */
 
@@ -50,13 +61,13 @@ template <int ROWS, int D, int THREADS, typename T>
 static __device__ __forceinline__ void fetch(const sequence<const T> &x, int64_t first, T *to) {
     constexpr int PACKS = D / pack<T>, STEP = THREADS / PACKS; /* rows at a time */
     static_assert(THREADS % PACKS == 0 && ROWS % STEP == 0);
-    const int row = (int)threadIdx.x / PACKS, place = (int)threadIdx.x % PACKS * pack<T>;
-    const int wanted = (int)clamp(x.d - place, 0, pack<T>);
+    const int row = (int)threadIdx.x / PACKS, column = (int)threadIdx.x % PACKS * pack<T>;
+    const int wanted = (int)clamp(x.d - column, 0, pack<T>);
     const int left = (int)clamp(x.length - first - row, 0, ROWS);
-    const T *from = x.data + (first + row) * x.stride + place;
-    to += row * tile_stride<T, D> + place;
+    const T *from = x.data + (first + row) * x.stride + column;
+    to += row * tile_stride<T, D> + column;
     if (x.packs) {
-#pragma unroll
+        UNROLL
         for (int i = 0; i < ROWS; i += STEP) {
             const int valid = i < left ? wanted : 0;
             cp_async_16(to + i * tile_stride<T, D>, valid > 0 ? from + i * x.stride : x.data,
@@ -64,12 +75,12 @@ static __device__ __forceinline__ void fetch(const sequence<const T> &x, int64_t
         }
         return;
     }
-#pragma unroll 1
+    UNROLL_BY(1)
     for (int i = 0; i < ROWS; i += STEP)
-#pragma unroll 1
-        for (int v = 0; v < pack<T>; ++v)
-            to[i * tile_stride<T, D> + v] =
-                i < left && v < wanted ? from[i * x.stride + v] : narrow<T>(0);
+        UNROLL_BY(1)
+    for (int v = 0; v < pack<T>; ++v)
+        to[i * tile_stride<T, D> + v] =
+            i < left && v < wanted ? from[i * x.stride + v] : narrow<T>(0);
 }
 
 /*

@@ -12,12 +12,12 @@
  *
  * Bytes: c is written once and read three times forward; backward once more for dgamma and the
  * mean of A x̂ each, then dc takes its place and is read by db and, through the caches, once for
- * each weight by dw and once for each tap by dx. Flops: 2 n Co P ci k^3 forward, four times that
+ * each weight by dw and once for each tap by dx. Flops: 2 n Co P ci k^3 forward, three times that
  * backward. math=tf32 is computed in strict fp32.
  */
 #include "kernels/conv3d_groupnorm_mean/conv.h"
 
-enum { THREADS = 128, WARP = 32 };
+enum { THREADS = 128 };
 
 /* The sum over a block's threads, for all of them: a tree of fixed shape. */
 template <typename T> static __device__ __forceinline__ T block_sum(T mine) {
@@ -72,7 +72,7 @@ template <typename T> static __global__ void normalisers(const T *c, sizes z, T 
     }
 }
 
-/* What became of c, and what the group's normalisation adds to it. */
+/* c, and the mean and 1/sqrt(variance + eps) of each sample's groups, which make x̂ of it. */
 template <typename T> struct normal { const T *c, *mean, *rstd; };
 
 template <typename T>

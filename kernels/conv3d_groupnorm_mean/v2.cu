@@ -268,21 +268,11 @@ static assay_status backward(const assay_call *call) {
 
 #else
 
-static assay_status missing(const assay_call *) {
-    return assay_dnn_missing("conv3d_groupnorm_mean/v2");
-}
-static assay_status supports(assay_stage, const assay_call *call) {
-    return missing(call);
-}
-static size_t workspace(assay_stage, const assay_call *) {
-    return 0;
-}
-static assay_status forward(const assay_call *call) {
-    return missing(call);
-}
-static assay_status backward(const assay_call *call) {
-    return missing(call);
-}
+/* Never called: the variant says what it lacks. */
+static constexpr assay_status (*supports)(assay_stage, const assay_call *) = NULL;
+static constexpr size_t (*workspace)(assay_stage, const assay_call *) = NULL;
+static constexpr assay_status (*forward)(const assay_call *) = NULL;
+static constexpr assay_status (*backward)(const assay_call *) = NULL;
 
 #endif
 
@@ -291,6 +281,7 @@ ASSAY_VARIANT(conv3d_groupnorm_mean, v2) = {
     .name = "v2",
     .device = ASSAY_DEVICE_NAME,
     .summary = "cuDNN's convolutions; statistics in two passes",
+    .lacks = ASSAY_DNN_LACKS,
     .supports = supports,
     .workspace = workspace,
     .forward = forward,

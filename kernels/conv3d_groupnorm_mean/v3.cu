@@ -10,11 +10,12 @@
  * dc in shared memory, where they are multiplied with the patches of x (v3_weights.h) and with the
  * flipped weights (v3_input.h).
  *
- * Against v1: c, 5 times the size of x at 3 to 16 channels, is neither written nor read. Bytes: the
- * windows of x, which overlap and come mostly from the L2 cache; about 1.7 times x forward, and
- * backward that for the statistics and for dw, 2.6 times for dx and dx itself, and partial sums of
- * dw of at most 64 MB. Flops, in units of 2 n Co P ci k^3: 1 forward; backward 1 for the
- * statistics, 2 for dw, 1 for dx and 1 (D + k - 1)... for its dc with halos.
+ * Against v1: c, 4 times the size of x at 3 to 16 channels, is neither written nor read; the
+ * workspace holds statistics and partial sums of dw, and of c nothing. v2 writes c, too. Bytes, at
+ * 3x16x32x32 and k = 3: windows overlap, so that each pass fetches x 2.2 times and that of dx 5.4
+ * times, mostly from the L2 cache; dx is written once for every CHANNELS output channels. Flops, in
+ * units of 2 n Co P ci k^3: forward 1; backward 8, of which 1 for the statistics, 2 for dw, 3.6 to
+ * have dc with its halo and 1.4 for dx. dx is the price of not writing c: two thirds of backward.
  *
  * math=tf32 runs on tensor cores, with operands rounded to nearest; everything behind the products
  * is fp32. f32 and f64 run on CUDA cores.
@@ -41,11 +42,11 @@ static int64_t window_budget(size_t element) {
 /* The boxes that a convolution is cheapest in: few, and with small windows. */
 static box box_for(const sizes &z, size_t element) {
     const int w = line_of(z.out.w, PACK_BYTES / (int)element), k = (int)z.k;
-    box best = {1, 1, 1};
+    box best = box_of(1, 1, 1);
     int64_t least_cost = INT64_MAX;
     for (int h = 1; h <= z.out.h && h * w <= SLOTS; ++h) {
         for (int d = 1; d <= z.out.d && d * h * w <= SLOTS; ++d) {
-            const box b = {d, h, w};
+            const box b = box_of(d, h, w);
             if (size_of(window_for(b, 1, 1, 1, k, 0, element)) > window_budget(element))
                 continue;
             const int64_t work =
@@ -96,9 +97,11 @@ static int channel_pitch_for(int elements, size_t element) {
 
 static input_plan input_plan_with(const sizes &z, const box &b, size_t element) {
     const int reach = (int)z.k - 1;
-    const box lines = {b.d, b.h, b.w + reach}, halo = {b.d + reach, b.h + reach, b.w + reach};
+    const box lines = box_of(b.d, b.h, b.w + reach);
+    const box halo = box_of(b.d + reach, b.h + reach, b.w + reach);
     const window_shape cotangent = {
-        CHANNELS, halo.d, halo.h, halo.w, halo.w, 0, channel_pitch_for(size_of(halo), element)};
+        CHANNELS, halo.d, halo.h, halo.w, halo.w, 0, channel_pitch_for(size_of(halo), element),
+        {},       {},     {}};
     input_plan plan = {false,
                        cut_for(z, halo, lead_for(z, element), window_budget(element), element),
                        {b, lines, cotangent},
@@ -118,7 +121,7 @@ static input_plan input_plan_for(const sizes &z, size_t element) {
     const int line = w + (int)z.k - 1;
     for (int h = 1; h <= z.in.h && h * line <= SLOTS; ++h) {
         for (int d = 1; d <= z.in.d && d * h * line <= SLOTS; ++d) {
-            const input_plan plan = input_plan_with(z, {d, h, w}, element);
+            const input_plan plan = input_plan_with(z, box_of(d, h, w), element);
             if (plan.bytes > ASSAY_MAX_SHARED)
                 continue;
             const double halo = (double)ceil_div(size_of(plan.halo.positions), SLOTS);

@@ -48,41 +48,50 @@ template <typename T> struct fma_core {
     }
 
     __device__ __forceinline__ void add(const T *window, const int *place, const int *offset,
-                                        const T *weights, int taps, int channels) {
+                                        const T *weights, int taps, int columns) {
+        if (columns > 12)
+            add_columns<16>(window, place, offset, weights, taps);
+        else if (columns > 8)
+            add_columns<12>(window, place, offset, weights, taps);
+        else if (columns > 4)
+            add_columns<8>(window, place, offset, weights, taps);
+        else
+            add_columns<4>(window, place, offset, weights, taps);
+    }
+
+    template <int COLUMNS>
+    __device__ __forceinline__ void add_columns(const T *window, const int *place,
+                                                const int *offset, const T *weights, int taps) {
         constexpr int PACK = PACK_BYTES / (int)sizeof(T);
-        int from[LANE_SLOTS];
+        const T *from[LANE_SLOTS];
 #pragma unroll
         for (int s = 0; s < LANE_SLOTS; ++s)
-            from[s] = read_at(place[slot(s)]);
+            from[s] = window + read_at(place[slot(s)]);
 #pragma unroll 1
-        for (int k = 0; k < taps; ++k) {
+        for (int k = 0; k < taps; ++k, weights += WEIGHT_PITCH) {
             const int shift = offset[k];
             T x[LANE_SLOTS];
 #pragma unroll
             for (int s = 0; s < LANE_SLOTS; ++s)
-                x[s] = window[from[s] + shift];
+                x[s] = from[s][shift];
 #pragma unroll
-            for (int c = 0; c < LANE_CHANNELS; c += PACK) {
-                if (c < channels) {
-                    const pack<T> w =
-                        *reinterpret_cast<const pack<T> *>(weights + k * WEIGHT_PITCH + c);
+            for (int c = 0; c < COLUMNS; c += PACK) {
+                const pack<T> w = *reinterpret_cast<const pack<T> *>(weights + c);
 #pragma unroll
-                    for (int i = 0; i < PACK; ++i)
+                for (int i = 0; i < PACK; ++i)
 #pragma unroll
-                        for (int s = 0; s < LANE_SLOTS; ++s)
-                            sum[s][c + i] = fma_(x[s], w.of[i], sum[s][c + i]);
-                }
+                    for (int s = 0; s < LANE_SLOTS; ++s)
+                        sum[s][c + i] = fma_(x[s], w.of[i], sum[s][c + i]);
             }
         }
     }
 };
 
-/* v rounded to nearest to the 11 significant bits that TF32 has; ties to even. Infinities and NaNs
- * stay what they are. */
+/* v so that, cut to TF32 by the instruction, it is rounded to nearest, ties away from zero.
+ * Infinities and NaNs stay what they are. */
 static __device__ __forceinline__ float round_to_tf32(float v) {
     const uint32_t bits = __float_as_uint(v), exponent = 0x7f800000u;
-    const uint32_t rounded = (bits + 0xfffu + (bits >> 13 & 1u)) & ~0x1fffu;
-    return (bits & exponent) == exponent ? v : __uint_as_float(rounded);
+    return (bits & exponent) == exponent ? v : __uint_as_float(bits + 0x1000u);
 }
 
 /* Operands rounded to TF32, on tensor cores: tiles of 16 positions by 8 channels. */
@@ -116,31 +125,39 @@ struct tf32_core {
     }
 
     __device__ __forceinline__ void add(const float *window, const int *place, const int *offset,
-                                        const float *weights, int taps, int channels) {
+                                        const float *weights, int taps, int columns) {
+        if (columns > 8)
+            add_octets<2>(window, place, offset, weights, taps);
+        else
+            add_octets<1>(window, place, offset, weights, taps);
+    }
+
+    template <int COUNT>
+    __device__ __forceinline__ void add_octets(const float *window, const int *place,
+                                               const int *offset, const float *weights, int taps) {
         const int g = lane() / 4, t = lane() % 4;
-        int from[LANE_SLOTS];
+        const float *from[LANE_SLOTS];
 #pragma unroll
         for (int s = 0; s < LANE_SLOTS; ++s)
-            from[s] = read_at(place[slot(s)]);
+            from[s] = window + read_at(place[slot(s)]);
+        weights += t * WEIGHT_PITCH + g;
 #pragma unroll 1
-        for (int k = 0; k < taps; k += 8) {
+        for (int k = 0; k < taps; k += 8, weights += 8 * WEIGHT_PITCH) {
             const int low = offset[k + t], high = offset[k + t + 4];
-            uint32_t w[OCTETS][2];
+            uint32_t w[COUNT][2];
 #pragma unroll
-            for (int o = 0; o < OCTETS; ++o)
+            for (int o = 0; o < COUNT; ++o)
 #pragma unroll
                 for (int i = 0; i < 2; ++i)
-                    w[o][i] = __float_as_uint(weights[(k + t + 4 * i) * WEIGHT_PITCH + 8 * o + g]);
+                    w[o][i] = __float_as_uint(weights[4 * i * WEIGHT_PITCH + 8 * o]);
 #pragma unroll
             for (int tile = 0; tile < TILES; ++tile) {
-                const uint32_t x[4] = {__float_as_uint(window[from[2 * tile] + low]),
-                                       __float_as_uint(window[from[2 * tile + 1] + low]),
-                                       __float_as_uint(window[from[2 * tile] + high]),
-                                       __float_as_uint(window[from[2 * tile + 1] + high])};
+                const float *const upper = from[2 * tile], *const lower = from[2 * tile + 1];
+                const uint32_t x[4] = {__float_as_uint(upper[low]), __float_as_uint(lower[low]),
+                                       __float_as_uint(upper[high]), __float_as_uint(lower[high])};
 #pragma unroll
-                for (int o = 0; o < OCTETS; ++o)
-                    if (8 * o < channels)
-                        mma_m16n8k8_tf32(sum[tile][o], x, w[o]);
+                for (int o = 0; o < COUNT; ++o)
+                    mma_m16n8k8_tf32(sum[tile][o], x, w[o]);
             }
         }
     }

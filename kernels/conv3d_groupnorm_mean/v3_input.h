@@ -48,20 +48,23 @@ add_lines(const T *lines, const input_cut &how, const corner &at, const sizes &z
           int column, int count, bool begin, const rows<T> &dx) {
     const box b = how.positions, l = how.lines;
     const int k = (int)z.k, channel = column / k, channels = (column + count - 1) / k - channel + 1;
-    for (int e = (int)threadIdx.x; e < channels * size_of(b); e += THREADS) {
-        const int ci = channel + e / size_of(b), i = e % size_of(b);
-        const int w = i % b.w, h = i / b.w % b.h, d = i / b.w / b.h;
-        if (at.d + d >= z.in.d || at.h + h >= z.in.h || at.w + w >= z.in.w)
+    const range d = range_in(at.d, b.d, z.in.d), h = range_in(at.h, b.h, z.in.h),
+                w = range_in(at.w, b.w, z.in.w);
+    T *const to = dx.data + n * z.ci * dx.stride + index_in(z.in, at.d, at.h, at.w);
+    for (int i = (int)threadIdx.x; i < size_of(b); i += THREADS) {
+        const spot p = spot_in(b, i);
+        if (!within(d, p.d) || !within(h, p.h) || !within(w, p.w))
             continue;
-        const int first = ci * k < column ? column - ci * k : 0;
-        const int end = least(k, column + count - ci * k);
-        const T *const from = lines + (d * l.h + h) * l.w + w + k - 1;
-        T sum = 0;
-        for (int kw = first; kw < end; ++kw)
-            sum += from[(ci * k + kw - column) * COTANGENT_PITCH - kw];
-        accumulate(dx.data + (n * z.ci + ci) * dx.stride +
-                       index_in(z.in, at.d + d, at.h + h, at.w + w),
-                   begin && first == 0, sum);
+        const T *const from = lines + (p.d * l.h + p.h) * l.w + p.w + k - 1;
+        const int64_t place = index_in(z.in, p.d, p.h, p.w);
+        for (int ci = channel; ci < channel + channels; ++ci) {
+            const int first = ci * k < column ? column - ci * k : 0;
+            const int end = least(k, column + count - ci * k);
+            T sum = 0;
+            for (int kw = first; kw < end; ++kw)
+                sum += from[(ci * k + kw - column) * COTANGENT_PITCH - kw];
+            accumulate(to + ci * dx.stride + place, begin && first == 0, sum);
+        }
     }
 }
 
@@ -108,8 +111,9 @@ static __global__ void __launch_bounds__(THREADS)
     const int slots = size_of(halo), reach = (int)p.z.k - 1;
     const bool one_slice = slices_of(p.how) == 1;
     for (int64_t i = blockIdx.x; i < p.z.n * size_of(boxes); i += gridDim.x) {
-        const int64_t n = i / size_of(boxes);
-        const corner at = corner_of(boxes, how.positions, i % size_of(boxes));
+        const task t = task_of(boxes, how.positions, 1, i);
+        const int64_t n = t.n;
+        const corner at = t.at;
         const corner before = {at.d - reach, at.h - reach, at.w - reach};
         for (int64_t channel = 0; channel < p.z.co; channel += CHANNELS) {
             for (int first = 0; first < slots; first += SLOTS) {
@@ -169,7 +173,7 @@ static __global__ void __launch_bounds__(THREADS)
     for (int64_t n = blockIdx.x; n < p.z.n; n += gridDim.x) {
         for (int64_t e = threadIdx.x; e < p.z.ci * volume_size; e += THREADS)
             dx.data[(n * p.z.ci + e / volume_size) * dx.stride + e % volume_size] = 0;
-        for (int64_t i = 0; i < size_of(boxes); ++i) {
+        for (int i = 0; i < size_of(boxes); ++i) {
             const corner at = corner_of(boxes, p.how.positions, i);
             for (int64_t channel = 0; channel < p.z.co; channel += CHANNELS) {
                 find_places(p.how.positions, p.how.view, at, p.z.out, 0, m.place);

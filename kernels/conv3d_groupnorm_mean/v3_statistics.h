@@ -74,16 +74,16 @@ static __global__ void __launch_bounds__(THREADS)
     typedef typename Core::storage T;
     ASSAY_DYNAMIC_SHARED(T, shared);
     const tables<T> m = tables_at(shared, size_of(p.how.view));
-    const int64_t boxes = size_of(g), parts = ceil_div(p.z.co, CHANNELS);
+    const int64_t boxes = size_of(g);
+    const int parts = (int)ceil_div(p.z.co, CHANNELS);
     const bool needed = warp() * WARP_SLOTS < size_of(p.how.positions);
     for (int64_t i = blockIdx.x; i < p.z.n * boxes * parts; i += gridDim.x) {
-        const int64_t channel = i % parts * CHANNELS, box = i / parts % boxes,
-                      n = i / parts / boxes;
-        const corner at = corner_of(g, p.how.positions, box);
-        find_places(p.how.positions, p.how.view, at, p.z.out, 0, m.place);
+        const task t = task_of(g, p.how.positions, parts, i);
+        find_places(p.how.positions, p.how.view, t.at, p.z.out, 0, m.place);
         Core core;
-        convolve(p, m, n, at, channel, false, needed, core);
-        reduce(core, m.place, n * to.each + box * WARPS + warp(), channel, p.z.co, to);
+        convolve(p, m, t.n, t.at, t.channel, false, needed, core);
+        reduce(core, m.place, t.n * to.each + (int64_t)t.box * WARPS + warp(), t.channel, p.z.co,
+               to);
         __syncthreads();
     }
 }

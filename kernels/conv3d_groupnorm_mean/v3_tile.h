@@ -38,13 +38,47 @@ static __host__ __device__ __forceinline__ int least(int64_t a, int64_t b) {
     return (int)(a < b ? a : b);
 }
 
-/* Extents of a box of positions. */
+/* Division of n by `by` without a division: floor(n factor / 2^32) with factor = 2^32 / by rounded
+ * up is exact where n by < 2^32, as it is for all that counts what lies in shared memory. A factor
+ * of 0 stands for 2^32. */
+struct divider {
+    uint32_t by, factor;
+};
+
+static inline divider divider_for(int by) {
+    return {(uint32_t)by, by > 1 ? UINT32_MAX / (uint32_t)by + 1 : 0};
+}
+
+/* The last digit of *n in base d; *n loses it. */
+static __device__ __forceinline__ int cut_digit(const divider &d, int *n) {
+    const uint32_t all = (uint32_t)*n;
+    const uint32_t rest = d.factor ? (uint32_t)((uint64_t)all * d.factor >> 32) : all;
+    *n = (int)rest;
+    return (int)(all - rest * d.by);
+}
+
+/* Extents of a box of positions, w fastest. */
 struct box {
     int d, h, w;
+    divider by_h, by_w;
 };
+
+static inline box box_of(int d, int h, int w) {
+    return {d, h, w, divider_for(h), divider_for(w)};
+}
 
 static __host__ __device__ __forceinline__ int size_of(const box &b) {
     return b.d * b.h * b.w;
+}
+
+/* Position i of a box. */
+struct spot {
+    int d, h, w;
+};
+
+static __device__ __forceinline__ spot spot_in(const box &b, int i) {
+    const int w = cut_digit(b.by_w, &i), h = cut_digit(b.by_h, &i);
+    return {i, h, w};
 }
 
 /* Some lines of planes of channels, in shared memory, and the distances from line to line and from
@@ -52,6 +86,7 @@ static __host__ __device__ __forceinline__ int size_of(const box &b) {
  * in it are aligned. */
 struct window_shape {
     int channels, planes, lines, length, pitch, lead, channel_pitch;
+    divider by_packs, by_lines, by_planes; /* packs of a line */
 };
 
 static __host__ __device__ __forceinline__ int64_t size_of(const window_shape &v) {
@@ -77,19 +112,28 @@ static inline int pitch_for(int length, size_t element) {
 }
 
 /* The window of `b` for a slice of `channels` whole kernels or, of one, `kd` planes or `kh` lines
- * of taps. */
+ * of taps. One that fits nowhere is no larger than an int can tell. */
 static inline window_shape window_for(const box &b, int channels, int kd, int kh, int kw, int lead,
                                       size_t element) {
     const int length = round_up(lead + b.w + kw - 1, PACK_BYTES / (int)element);
     const int planes = b.d + kd - 1, lines = b.h + kh - 1, pitch = pitch_for(length, element);
-    return {channels, planes, lines, length, pitch, lead, planes * lines * pitch};
+    return {channels,
+            planes,
+            lines,
+            length,
+            pitch,
+            lead,
+            least((int64_t)planes * lines * pitch, INT32_MAX),
+            divider_for(length * (int)element / PACK_BYTES),
+            divider_for(lines),
+            divider_for(planes)};
 }
 
 /* A box's convolution: its reduction runs over parts of the channels, of kd and of kh. */
 struct cut {
     box positions;
     window_shape view; /* of one slice */
-    int channels, kd, kh, kw;
+    int channels, kd, kh;
     int channel_parts, d_parts, h_parts;
 };
 
@@ -112,31 +156,60 @@ static inline cut cut_for(const sizes &z, const box &b, int lead, int64_t budget
             channels,
             kd,
             kh,
-            k,
             (int)ceil_div(z.ci, channels),
             (int)ceil_div(k, kd),
             (int)ceil_div(k, kh)};
 }
 
-/* Where a box lies in the output volume; a corner may lie outside of it. */
+/* Boxes tile a volume, w fastest. An int can count them: a box has some tens of positions at least,
+ * unless its window leaves no room for them. */
+struct grid_of_boxes {
+    int d, h, w;
+};
+
+static inline grid_of_boxes boxes_in(const volume &v, const box &b) {
+    return {(int)ceil_div(v.d, b.d), (int)ceil_div(v.h, b.h), (int)ceil_div(v.w, b.w)};
+}
+static __host__ __device__ __forceinline__ int64_t size_of(const grid_of_boxes &g) {
+    return (int64_t)g.d * g.h * g.w;
+}
+
+/* Where a box lies in a volume; a corner may lie outside of it. */
 struct corner {
     int64_t d, h, w;
 };
 
-/* Boxes tile a volume, w fastest. */
-struct grid_of_boxes {
-    int64_t d, h, w;
+static __device__ __forceinline__ corner corner_of(const grid_of_boxes &g, const box &b, int i) {
+    return {(int64_t)(i / g.w / g.h) * b.d, (int64_t)(i / g.w % g.h) * b.h,
+            (int64_t)(i % g.w) * b.w};
+}
+
+/* One block's work: a box of a sample, and CHANNELS channels from one on. */
+struct task {
+    int64_t n, channel;
+    corner at;
+    int box;
 };
 
-static inline grid_of_boxes boxes_in(const volume &v, const box &b) {
-    return {ceil_div(v.d, b.d), ceil_div(v.h, b.h), ceil_div(v.w, b.w)};
+/* Task i of those of `parts` times CHANNELS channels in all boxes of all samples. */
+static __device__ __forceinline__ task task_of(const grid_of_boxes &g, const box &b, int parts,
+                                               int64_t i) {
+    const int64_t sample = size_of(g) * parts, n = i / sample, rest = i - n * sample;
+    const int box = (int)(rest / parts);
+    return {n, rest % parts * CHANNELS, corner_of(g, b, box), box};
 }
-static __host__ __device__ __forceinline__ int64_t size_of(const grid_of_boxes &g) {
-    return g.d * g.h * g.w;
+
+/* The part [low, high) of `extent` places from `first` on that lies in [0, there). */
+struct range {
+    int low, high;
+};
+
+static __device__ __forceinline__ range range_in(int64_t first, int extent, int64_t there) {
+    return {least(first < 0 ? -first : 0, extent), (int)clamp(there - first, 0, extent)};
 }
-static __device__ __forceinline__ corner corner_of(const grid_of_boxes &g, const box &b,
-                                                   int64_t i) {
-    return {i / g.w / g.h * b.d, i / g.w % g.h * b.h, i % g.w * b.w};
+
+static __device__ __forceinline__ bool within(const range &r, int i) {
+    return r.low <= i && i < r.high;
 }
 
 /* The offsets in `view` of positions first…first+SLOTS-1 of box `b` at `at`; -1 for those that the
@@ -144,11 +217,12 @@ static __device__ __forceinline__ corner corner_of(const grid_of_boxes &g, const
 static __device__ __forceinline__ void find_places(const box &b, const window_shape &view,
                                                    const corner &at, const volume &v, int first,
                                                    int *place) {
+    const range d = range_in(at.d, b.d, v.d), h = range_in(at.h, b.h, v.h),
+                w = range_in(at.w, b.w, v.w);
     for (int s = (int)threadIdx.x; s < SLOTS; s += THREADS) {
-        const int i = first + s, d = i / b.w / b.h, h = i / b.w % b.h, w = i % b.w;
-        const bool inside = d < b.d && at.d + d >= 0 && at.d + d < v.d && at.h + h >= 0 &&
-                            at.h + h < v.h && at.w + w >= 0 && at.w + w < v.w;
-        place[s] = inside ? offset_in(view, 0, d, h, w + view.lead) : -1;
+        const spot p = spot_in(b, first + s);
+        const bool inside = within(d, p.d) && within(h, p.h) && within(w, p.w);
+        place[s] = inside ? offset_in(view, 0, p.d, p.h, p.w + view.lead) : -1;
     }
 }
 
@@ -173,8 +247,9 @@ template <typename T> static inline bool packs(const rows<const T> &x, const vol
            (size_t)v.w * sizeof(T) % PACK_BYTES == 0;
 }
 
-/* Fetches the window of slice `s` of sample n for a box at `at`, as the core wants its operands;
- * what lies outside of the volume is 0. Complete after fetched() and a barrier. */
+/* Fetches the window of slice `s` of sample n for a box at `at`, as the core wants its operands: in
+ * packs where x allows it, asynchronously where nothing is to be rounded. What lies outside of the
+ * volume is 0. Complete after fetched() and a barrier. */
 template <typename Core>
 static __device__ __forceinline__ void fetch(const rows<const typename Core::storage> &x,
                                              bool packed, const sizes &z, const window_shape &view,
@@ -182,27 +257,32 @@ static __device__ __forceinline__ void fetch(const rows<const typename Core::sto
                                              typename Core::storage *to) {
     typedef typename Core::storage T;
     constexpr int PACK = PACK_BYTES / (int)sizeof(T);
-    const int line_packs = view.length / PACK;
-    const int count = s.channels * view.planes * view.lines * line_packs;
-    const T *const from = x.data + (n * z.ci + s.channel) * x.stride;
+    const int count = s.channels * view.planes * view.lines * (view.length / PACK);
+    const corner first = {at.d + s.kd, at.h + s.kh, at.w - view.lead};
+    const range d = range_in(first.d, view.planes, z.in.d),
+                h = range_in(first.h, view.lines, z.in.h),
+                w = range_in(first.w, view.length, z.in.w);
+    const int64_t plane_stride = z.in.h * z.in.w;
+    const T *const from = x.data + (n * z.ci + s.channel) * x.stride + first.d * plane_stride +
+                          first.h * z.in.w + first.w;
 #pragma unroll 4
     for (int e = (int)threadIdx.x; e < count; e += THREADS) {
-        const int line = e / line_packs, place = e % line_packs * PACK;
-        const int plane = line / view.lines % view.planes,
-                  channel = line / view.lines / view.planes;
-        const int64_t d = at.d + s.kd + plane, h = at.h + s.kh + line % view.lines;
-        const int64_t w = at.w - view.lead + place;
-        const bool there = d >= 0 && d < z.in.d && h >= 0 && h < z.in.h;
-        const T *const source = from + channel * x.stride + (d * z.in.h + h) * z.in.w;
-        pack<T> *const target = reinterpret_cast<pack<T> *>(to + line * view.pitch + place);
+        int channel = e;
+        const int place = cut_digit(view.by_packs, &channel) * PACK;
+        const int line = cut_digit(view.by_lines, &channel);
+        const int plane = cut_digit(view.by_planes, &channel);
+        const bool there = within(d, plane) && within(h, line);
+        const T *const source =
+            from + channel * x.stride + plane * plane_stride + line * z.in.w + place;
+        pack<T> *const target =
+            reinterpret_cast<pack<T> *>(to + offset_in(view, channel, plane, line, place));
         if (packed) {
-            const bool inside = there && w >= 0 && w < z.in.w;
-            Core::copy(target, inside ? source + w : x.data, inside);
+            const bool inside = there && within(w, place);
+            Core::copy(target, inside ? source : x.data, inside);
         } else {
             pack<T> got;
             for (int i = 0; i < PACK; ++i)
-                got.of[i] =
-                    there && w + i >= 0 && w + i < z.in.w ? Core::operand(source[w + i]) : T(0);
+                got.of[i] = there && within(w, place + i) ? Core::operand(source[i]) : T(0);
             *target = got;
         }
     }
@@ -251,12 +331,12 @@ static __device__ __forceinline__ void fetch_weights(const weights<typename Core
                                                      const int64_t *source,
                                                      typename Core::storage *to) {
     typedef typename Core::storage T;
-    for (int e = (int)threadIdx.x; e < CHUNK * CHANNELS; e += THREADS) {
-        const int tap = e % CHUNK;
-        const int column = w.first + e / CHUNK;
-        const bool there = e / CHUNK < w.columns && source[tap] >= 0;
-        const T *const from = w.data + column / w.fold * w.step + column % w.fold;
-        to[tap * WEIGHT_PITCH + e / CHUNK] = there ? Core::operand(from[source[tap]]) : T(0);
+    const int place = (int)threadIdx.x / (THREADS / CHANNELS), column = w.first + place;
+    const T *const from = w.data + column / w.fold * w.step + column % w.fold;
+    for (int tap = (int)threadIdx.x % (THREADS / CHANNELS); tap < CHUNK;
+         tap += THREADS / CHANNELS) {
+        const bool there = place < w.columns && source[tap] >= 0;
+        to[tap * WEIGHT_PITCH + place] = there ? Core::operand(from[source[tap]]) : T(0);
     }
 }
 

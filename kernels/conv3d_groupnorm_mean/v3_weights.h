@@ -11,7 +11,7 @@
 
 #include "kernels/conv3d_groupnorm_mean/v3_statistics.h"
 
-static constexpr int WANTED_SPLITS = 512;              /* partial sums of dw */
+static constexpr int WANTED_SPLITS = 384;              /* partial sums of dw */
 static constexpr int64_t PARTIAL_BYTES = 64 << 20;     /* and what they may take together */
 static constexpr int COTANGENT_PITCH = SLOTS + 4;      /* a channel of dc: lines that a warp
                                                           reads together in other banks */
@@ -107,42 +107,51 @@ static __device__ __forceinline__ void add_gradient(fma_core<T> *, const tables<
     }
 }
 
-/* The same on tensor cores: a warp has all channels and 8 taps at a time. */
-static __device__ __forceinline__ void add_gradient(tf32_core *, const tables<float> &m,
-                                                    const float *cotangent, int taps, int channels,
-                                                    int64_t row, bool begin, float *partial) {
-    enum { UNITS = CHUNK / 8 / WARPS };
+/* COUNT times 8 taps on tensor cores, all channels at a time: units of taps warp(), warp() + WARPS
+ * and so on. */
+template <int COUNT>
+static __device__ __forceinline__ void add_units(const tables<float> &m, const float *cotangent,
+                                                 int taps, int channels, int64_t row, bool begin,
+                                                 float *partial) {
     const int g = lane() / 4, t = lane() % 4;
-    int offset[UNITS];
-    float sum[UNITS][4] = {};
+    const float *x[COUNT];
+    float sum[COUNT][4] = {};
 #pragma unroll
-    for (int u = 0; u < UNITS; ++u)
-        offset[u] = m.offset[(warp() + u * WARPS) * 8 + g];
+    for (int u = 0; u < COUNT; ++u)
+        x[u] = m.window + m.offset[(warp() + u * WARPS) * 8 + g];
+    const float *dc = cotangent + g * COTANGENT_PITCH + t;
 #pragma unroll 1
-    for (int s = 0; s < SLOTS; s += 8) {
-        const float *const dc = cotangent + s + t;
-        const uint32_t a[4] = {__float_as_uint(dc[g * COTANGENT_PITCH]),
-                               __float_as_uint(dc[(g + 8) * COTANGENT_PITCH]),
-                               __float_as_uint(dc[g * COTANGENT_PITCH + 4]),
-                               __float_as_uint(dc[(g + 8) * COTANGENT_PITCH + 4])};
+    for (int s = 0; s < SLOTS; s += 8, dc += 8) {
+        const uint32_t a[4] = {__float_as_uint(dc[0]), __float_as_uint(dc[8 * COTANGENT_PITCH]),
+                               __float_as_uint(dc[4]),
+                               __float_as_uint(dc[8 * COTANGENT_PITCH + 4])};
         const int low = read_at(m.place[s + t]), high = read_at(m.place[s + t + 4]);
 #pragma unroll
-        for (int u = 0; u < UNITS; ++u) {
-            if ((warp() + u * WARPS) * 8 < taps) {
-                const uint32_t x[2] = {__float_as_uint(m.window[low + offset[u]]),
-                                       __float_as_uint(m.window[high + offset[u]])};
-                mma_m16n8k8_tf32(sum[u], a, x);
-            }
+        for (int u = 0; u < COUNT; ++u) {
+            const uint32_t b[2] = {__float_as_uint(x[u][low]), __float_as_uint(x[u][high])};
+            mma_m16n8k8_tf32(sum[u], a, b);
         }
     }
 #pragma unroll
-    for (int u = 0; u < UNITS; ++u)
+    for (int u = 0; u < COUNT; ++u)
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
             const int c = g + i / 2 * 8, tap = (warp() + u * WARPS) * 8 + 2 * t + i % 2;
             if (c < channels && tap < taps)
                 accumulate(partial + c * row + m.source[tap], begin, sum[u][i]);
         }
+}
+
+static __device__ __forceinline__ void add_gradient(tf32_core *, const tables<float> &m,
+                                                    const float *cotangent, int taps, int channels,
+                                                    int64_t row, bool begin, float *partial) {
+    static_assert(CHUNK == 3 * 8 * WARPS, "a warp has three units of a whole chunk");
+    if ((warp() + 2 * WARPS) * 8 < taps)
+        add_units<3>(m, cotangent, taps, channels, row, begin, partial);
+    else if ((warp() + WARPS) * 8 < taps)
+        add_units<2>(m, cotangent, taps, channels, row, begin, partial);
+    else if (warp() * 8 < taps)
+        add_units<1>(m, cotangent, taps, channels, row, begin, partial);
 }
 
 /* Split i of `splits` takes the boxes i, i + splits, … of all samples, for CHANNELS channels.
@@ -162,8 +171,9 @@ static __global__ void __launch_bounds__(THREADS)
     const int slices = slices_of(p.how);
     T *const mine = partial + (split * p.z.co + channel) * row;
     for (int64_t i = split; i < p.z.n * size_of(boxes); i += splits) {
-        const int64_t n = i / size_of(boxes);
-        const corner at = corner_of(boxes, p.how.positions, i % size_of(boxes));
+        const task t = task_of(boxes, p.how.positions, 1, i);
+        const int64_t n = t.n;
+        const corner at = t.at;
         find_places(p.how.positions, p.how.view, at, p.z.out, 0, m.place);
         Core core;
         convolve(p, m, n, at, channel, false, needed, core);

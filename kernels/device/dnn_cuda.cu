@@ -34,8 +34,3 @@ assay_status assay_dnn_handle(void *stream, cudnnHandle_t *handle) {
 }
 
 #endif
-
-assay_status assay_dnn_missing(const char *variant) {
-    return assay_fail(ASSAY_ERR_UNSUPPORTED,
-                      "%s: built without cuDNN; install it and configure again", variant);
-}

@@ -503,8 +503,3 @@ assay_status assay_dnn_handle(void *, cudnnHandle_t *handle) {
     *handle = &context;
     return ASSAY_OK;
 }
-
-assay_status assay_dnn_missing(const char *variant) {
-    return assay_fail(ASSAY_ERR_UNSUPPORTED,
-                      "%s: cuDNN's graph API has no stand-in on the simulated device", variant);
-}

@@ -237,3 +237,25 @@ ASSAY_TEST(problem, indices_are_within_their_limit, "unit") {
         assay_problem_clear(&p);
     }
 }
+
+static assay_status unsigned_signature(const assay_params *params, assay_signature *sig) {
+    const assay_status status = toy_signature(params, sig);
+    if (status == ASSAY_OK)
+        sig->in[X].magnitudes = true;
+    return status;
+}
+
+ASSAY_TEST(problem, magnitudes_are_absolute_values, "unit") {
+    assay_op without_sign = toy;
+    without_sign.signature = unsigned_signature;
+    assay_case c = toy_case(ASSAY_FILL_NORMAL, 3);
+    assay_problem p, absolute;
+    REQUIRE_OK(assay_problem_init(&p, &c));
+    c.op = &without_sign;
+    REQUIRE_OK(assay_problem_init(&absolute, &c));
+    for (int64_t e = 0; e < p.in.size[X]; ++e)
+        CHECK(absolute.in.data[X][e] == fabs(p.in.data[X][e]));
+    CHECK(absolute.in.data[IDS][1] == p.in.data[IDS][1]);
+    assay_problem_clear(&p);
+    assay_problem_clear(&absolute);
+}

@@ -155,10 +155,14 @@ static assay_status one_element_off(const assay_oracle_args *args, assay_arrays 
 
 static assay_status ignores_cotangent(const assay_oracle_args *args, assay_arrays *result) {
     assay_arrays ones;
-    REQUIRE_OK(assay_arrays_init(&ones, 1));
-    REQUIRE_OK(assay_arrays_add(&ones, 0, args->cot->size[0]));
-    for (int64_t e = 0; e < ones.size[0]; ++e)
-        ones.data[0][e] = 1;
+    REQUIRE_OK(assay_arrays_init(&ones, args->cot->count));
+    for (int32_t t = 0; t < ones.count; ++t) {
+        if (!args->cot->data[t])
+            continue;
+        REQUIRE_OK(assay_arrays_add(&ones, t, args->cot->size[t]));
+        for (int64_t e = 0; e < ones.size[t]; ++e)
+            ones.data[t][e] = 1;
+    }
     assay_oracle_args blind = *args;
     blind.cot = &ones;
     const assay_status status = right_backward(&blind, result);
