@@ -209,10 +209,12 @@ static double variance_error(const conv_sizes *s, const double *b, const conv_sa
            phi * (seen + 2 * d * sqrt(seen) + sqrt(variance * (variance + mean * mean)));
 }
 
-/* Relative error of 1/√v when v is off by `error`: 1/√(1-a) - 1 <= (a/2) / (1-a). */
-static double inverse_error(const assay_rounding *r, double v, double error) {
-    const double a = error / v;
-    return a < 1 ? a / 2 / (1 - a) + INVERSE_ROUNDINGS * unit_of(r) : INFINITY;
+/* Relative error of 1/√v when v is off by `error`: 1/√(1-a) - 1 <= (a/2) / (1-a). No kernel takes a
+ * variance below 0, so that its 1/√v is between 0 and 1/√eps. */
+static double inverse_error(const assay_rounding *r, double v, double error, double eps) {
+    const double a = error / v, most = fmax(1, sqrt(v / eps) - 1);
+    const double followed = a < 1 ? a / 2 / (1 - a) : INFINITY;
+    return fmin(followed, most) + INVERSE_ROUNDINGS * unit_of(r);
 }
 
 /* What is a sum over the group's channels. */
@@ -266,7 +268,8 @@ static conv_group group_of(const conv_sizes *s, const assay_oracle_args *args, c
     group.mean += sum_of_mean;
     group.inverse = inverse_error(e->r, with_eps,
                                   variance_error(s, args->in->data[CONV_B], t, e, index, group.mean,
-                                                 fmax(0, with_eps - s->eps)));
+                                                 fmax(0, with_eps - s->eps)),
+                                  s->eps);
     group.along_error = along_error(s, gamma, t, e, index, &group, sum_of_mean);
     return group;
 }

@@ -9,22 +9,25 @@
 
 ASSAY_TEST(baseline, twice_v1_and_one_rounding, "unit smoke") {
     enum { COUNT = 64 };
-    double want[COUNT], v1[COUNT], got[COUNT];
+    double want[COUNT], v1[COUNT], got[COUNT], bound[COUNT];
     const double u = assay_dtype_unit(ASSAY_BF16);
     for (int e = 0; e < COUNT; ++e) {
         want[e] = 1 + e;
         v1[e] = want[e] * (1 + u / 2);
         got[e] = want[e] * (1 + 1.9 * u);
+        bound[e] = want[e] * 10 * u;
     }
-    CHECK(baseline_compare(ASSAY_BF16, got, v1, want, COUNT).kept);
+    CHECK(baseline_compare(ASSAY_BF16, got, v1, want, bound, COUNT).kept);
     for (int e = 0; e < COUNT; ++e)
         got[e] = want[e] * (1 + 2.1 * u);
-    CHECK(!baseline_compare(ASSAY_BF16, got, v1, want, COUNT).kept);
-    CHECK(baseline_compare(ASSAY_BF16, got, v1, want, COUNT - 1).kept);
+    CHECK(!baseline_compare(ASSAY_BF16, got, v1, want, bound, COUNT).kept);
+    for (int e = 0; e < COUNT; ++e)
+        bound[e] *= 2;
+    CHECK(baseline_compare(ASSAY_BF16, got, v1, want, bound, COUNT).kept);
     got[3] = NAN;
-    CHECK(!baseline_compare(ASSAY_BF16, got, v1, want, COUNT).kept);
+    CHECK(!baseline_compare(ASSAY_BF16, got, v1, want, bound, COUNT).kept);
     want[3] = INFINITY;
-    CHECK(baseline_compare(ASSAY_BF16, got, v1, want, COUNT).kept);
+    CHECK(baseline_compare(ASSAY_BF16, got, v1, want, bound, COUNT).kept);
 }
 
 /* ---- in the engine ---- */

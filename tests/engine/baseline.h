@@ -4,11 +4,10 @@
  * hide below it. So a tensor as a whole may be no further from the oracle than twice v1's, and one
  * rounding of what is stored:
  *
- *     ‖got - want‖ <= 2 ‖v1 - want‖ + u ‖want‖
+ *     ‖got - want‖ <= max(2 ‖v1 - want‖ + u ‖want‖, ‖bound‖ / 8)
  *
- * A bad v1 loosens nothing: the bound of each element stands as it is. The comparison of two random
- * errors needs many of them: it is made for tensors of 64 elements and more, and for data whose
- * errors differ from element to element (normal, uniform, positive).
+ * The second holds where v1 is right by luck: errors that are shared by a whole row make a few
+ * random numbers of a large tensor. A bad v1 loosens nothing: each element's bound stands.
  */
 #ifndef ASSAY_ENGINE_BASELINE_H
 #define ASSAY_ENGINE_BASELINE_H
@@ -23,10 +22,10 @@ bool baseline_holds(assay_dtype dtype);
 
 typedef struct baseline {
     double error, allowed; /* L2 norms */
-    bool kept;             /* true also where norms say nothing: few elements, an Inf, a NaN */
+    bool kept;             /* true also where norms say nothing: data that are not finite */
 } baseline;
 
 baseline baseline_compare(assay_dtype dtype, const double *got, const double *v1,
-                          const double *want, int64_t count);
+                          const double *want, const double *bound, int64_t count);
 
 #endif

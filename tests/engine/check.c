@@ -66,14 +66,15 @@ static assay_row *add_row(assay_report *report, const turn *t) {
 }
 
 static void hold_to_baseline(assay_row *row, const double *got, const double *v1,
-                             const double *want) {
-    const baseline b = baseline_compare(row->dtype, got, v1, want, row->cmp.count);
+                             const double *want, const double *bound) {
+    const baseline b = baseline_compare(row->dtype, got, v1, want, bound, row->cmp.count);
     if (row->verdict != ASSAY_PASS || b.kept)
         return;
     row->verdict = ASSAY_FAIL;
-    snprintf(row->reason, sizeof row->reason,
-             "as a whole off by %.3g in L2, where twice what v1 is off and one rounding make %.3g",
-             b.error, b.allowed);
+    snprintf(
+        row->reason, sizeof row->reason,
+        "as a whole off by %.3g in L2, where %.3g is allowed: twice what v1 is off, and a rounding",
+        b.error, b.allowed);
 }
 
 /* One group of tensors: outputs (prefix "") or gradients (prefix "d"); v1: its own, or NULL. */
@@ -97,7 +98,8 @@ static void compare_group(assay_report *report, const turn *t, assay_stage stage
         row->verdict = row->cmp.verdict;
         explain(row);
         if (v1 && baseline_holds(row->dtype))
-            hold_to_baseline(row, got->data[i], v1->data[i], want->data[i]);
+            hold_to_baseline(row, got->data[i], v1->data[i], want->data[i],
+                             bounds->element.data[i]);
     }
 }
 
