@@ -48,6 +48,9 @@ static assay_status draw_case(const assay_op *op, assay_rng *rng, int64_t index,
     c->misalign = draw_of(rng, shifts, 4);
     c->schedule = (assay_schedule)assay_rng_between(rng, 0, ASSAY_SCHEDULES - 1);
     op->draw(rng, budget, &c->params);
+    /* TF32 knows too little of large numbers for their results to prove anything. */
+    if (c->params.math == ASSAY_TF32 && (op->fills & ASSAY_FILL_BIT(c->fill)) != 0)
+        c->fill = ASSAY_FILL_NORMAL;
     assay_status status = op->legal(&c->params);
     bool exact = false;
     if (status == ASSAY_OK)

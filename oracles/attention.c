@@ -126,7 +126,7 @@ static void draw(assay_rng *rng, double budget, assay_params *params) {
         assay_param *extent = &params->item[order[i]];
         extent->value[0] = draw_extent(rng, room);
         if (extent->value[0] == 1 && order[i] == ATTENTION_KEY_SK)
-            extent->value[0] = draw_extent(rng, room); /* a single key proves little: P = 1 */
+            extent->value[0] = 2; /* a single key proves little: P = 1 */
         room /= extent->value[0];
     }
 }

@@ -104,7 +104,8 @@ static slope slope_of(const conv_sizes *s, const conv_sample *t, const conv_erro
     l.kappa_error = l.scale * inverse *
                     (group->along_error + sum * group->along_size + 2 * along * group->inverse);
     l.constant = l.scale * group->gamma_size *
-                     assay_accumulation(e->r, (double)s->per_group + GRADIENT_ROUNDINGS) +
+                     conv_runs_of_equals(e->r, (double)s->per_group, (double)s->positions,
+                                         GRADIENT_ROUNDINGS) +
                  l.kappa * group->mean;
     return l;
 }
@@ -383,7 +384,7 @@ static double bound_of_beta(const pass *f) {
     double sum = 0;
     for (int64_t n = 0; n < s->n; ++n)
         sum += fabs(f->args->cot->data[CONV_Y][n]) / (double)s->co;
-    return sum * assay_accumulation(f->r, (double)s->n + MEAN_ROUNDINGS);
+    return sum * conv_runs_of_equals(f->r, (double)s->n, (double)s->positions, MEAN_ROUNDINGS);
 }
 
 static void write_why(const pass *f) {
@@ -428,7 +429,7 @@ assay_status conv_backward_bound(const assay_oracle_args *args, const assay_roun
                 assay_bound_element(r, 1, terms, bounds->element.data[i][o], want->data[i][o]);
     for (int64_t o = 0; o < f.s.co; ++o)
         bounds->element.data[CONV_BETA][o] =
-            assay_bound_element(r, 1, (double)f.s.n, of_beta, want->data[CONV_BETA][o]);
+            assay_bound_element(r, 1, terms, of_beta, want->data[CONV_BETA][o]);
     write_why(&f);
 done:
     pass_clear(&f);

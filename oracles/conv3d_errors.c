@@ -12,6 +12,7 @@ static const double uneven_cut = 3.0;
 
 /* Roundings of a mean besides those of the sum: of c stored, of the sum and of the quotient. Of a
  * variance also that of the difference to the mean; of a root and its reciprocal, two and eps. */
+enum { LONGEST_RUN = 4096 };
 enum { MEAN_ROUNDINGS = 3, VARIANCE_ROUNDINGS = 5, INVERSE_ROUNDINGS = 4 };
 
 double conv_square(double v) {
@@ -23,12 +24,17 @@ void conv_map_patches(const conv_sizes *s, double (*f)(double), conv_sample *t) 
         t->spread[e] = f(t->patches[e]);
 }
 
+static double linear(const assay_rounding *r, double depth) {
+    assay_rounding rule = *r;
+    rule.independent = false;
+    return assay_accumulation(&rule, depth);
+}
+
 double conv_runs_of_equals(const assay_rounding *r, double runs, double length, double others) {
-    const double random = independence * sqrt(runs);
-    assay_rounding linear = *r;
-    linear.independent = false;
-    return assay_accumulation(&linear,
-                              (r->independent ? fmin(runs, random) : runs) * length + others);
+    const double terms = runs * length, random = independence * sqrt(runs);
+    if (terms > LONGEST_RUN)
+        return linear(r, LONGEST_RUN) + assay_accumulation(r, terms / LONGEST_RUN + others);
+    return linear(r, (r->independent ? fmin(runs, random) : runs) * length + others);
 }
 
 double conv_runs_of_likes(const assay_rounding *r, double runs, double length, double others,

@@ -80,7 +80,8 @@ double conv_sum_of_errors(const conv_errors *e, double sum, double squares);
 
 /* phi for a sum of `runs` runs of `length` equal terms each, with `others` roundings beside. Equal
  * terms meet the same grid and are rounded alike, so that a run's errors add up linearly; those of
- * different runs are independent where data are random. */
+ * different runs are independent where data are random. More than 4096 terms a kernel must take in
+ * pieces: it would lose digits that no order of different terms loses. */
 double conv_runs_of_equals(const assay_rounding *r, double runs, double length, double others);
 
 /* phi for runs of terms that vary by `deviation` about a value of their own, `size` the mean of all

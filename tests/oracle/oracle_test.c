@@ -146,10 +146,15 @@ static assay_status off_by_a_millionth(const assay_oracle_args *args, assay_arra
     return status;
 }
 
+/* The largest: others may be 0, as where no token has a row of a table. */
 static assay_status one_element_off(const assay_oracle_args *args, assay_arrays *result) {
     const assay_status status = right_backward(args, result);
     const int32_t last = last_present(result);
-    result->data[last][result->size[last] / 2] *= 1.03;
+    double *gradient = result->data[last];
+    int64_t largest = 0;
+    for (int64_t e = 1; e < result->size[last]; ++e)
+        largest = fabs(gradient[e]) > fabs(gradient[largest]) ? e : largest;
+    gradient[largest] *= 1.03;
     return status;
 }
 
