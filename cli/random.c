@@ -35,15 +35,24 @@ static assay_status has_exact_data(const assay_op *op, const assay_params *param
     return ASSAY_OK;
 }
 
+/* `own`: the operator's mask. */
+static assay_fill draw_fill(assay_rng *rng, unsigned own) {
+    int64_t fills[6] = {ASSAY_FILL_NORMAL, ASSAY_FILL_UNIFORM, ASSAY_FILL_POSITIVE,
+                        ASSAY_FILL_EXACT};
+    int64_t count = 4;
+    if ((own & ASSAY_FILL_BIT(ASSAY_FILL_HUGE)) != 0)
+        fills[count++] = ASSAY_FILL_HUGE;
+    if ((own & ASSAY_FILL_BIT(ASSAY_FILL_NEGATIVE)) != 0)
+        fills[count++] = ASSAY_FILL_NEGATIVE;
+    return (assay_fill)draw_of(rng, fills, count);
+}
+
 static assay_status draw_case(const assay_op *op, assay_rng *rng, int64_t index, assay_case *c) {
     static const int64_t pads[] = {0, 0, 1, 3, 8}, shifts[] = {0, 0, 1, 5};
-    static const int64_t fills[] = {ASSAY_FILL_NORMAL, ASSAY_FILL_UNIFORM, ASSAY_FILL_POSITIVE,
-                                    ASSAY_FILL_EXACT,  ASSAY_FILL_HUGE,    ASSAY_FILL_NEGATIVE};
-    const bool dressed = (op->fills & ASSAY_FILL_BIT(ASSAY_FILL_HUGE)) != 0;
     *c = (assay_case){.op = op, .seed = (uint64_t)index};
     assay_params_init(op, &c->params);
     c->params.dtype = draw_dtype(rng, op->dtypes);
-    c->fill = (assay_fill)draw_of(rng, fills, dressed ? 6 : 4);
+    c->fill = draw_fill(rng, op->fills);
     c->pad = draw_of(rng, pads, 5);
     c->misalign = draw_of(rng, shifts, 4);
     c->schedule = (assay_schedule)assay_rng_between(rng, 0, ASSAY_SCHEDULES - 1);

@@ -36,6 +36,9 @@ class Data:
         values = torch.randn(tuple(shape), generator=self.generator, dtype=torch.float64) * scale
         return values.to(self.dtype).to(torch.float64)
 
+    def indices(self, shape, below):
+        return torch.randint(below, tuple(shape), generator=self.generator)
+
 
 def extents(values):
     return "x".join(map(str, values)) if values else "none"
@@ -46,7 +49,8 @@ def common(dtype, seed):
 
 
 # ---- operators: each gives the case's text, its inputs by name, and y as a function of them, or a
-# dictionary of outputs by name, of which the first has a cotangent ----
+# dictionary of outputs by name, of which the first has a cotangent, and more where COTANGENTS says so
+# ----
 
 
 def weighted_sum(data, n, d):
@@ -156,6 +160,111 @@ def conv3d_groupnorm_mean(data, n, ci, co, s, k, g, eps=None):
     return words, inputs, forward
 
 
+def rmsnorm(data, n, d, residual=0, eps=1e-5):
+    """The definition, and PyTorch's own beside it, in float64 both."""
+    inputs = {name: data.normal([*n, d]) for name in ("x", "r")[: 1 + residual]}
+    inputs["w"] = data.normal([d])
+
+    def forward(x, *others):
+        w = others[-1]
+        h = x + others[0] if residual else x
+        y = h / torch.sqrt((h * h).mean(-1, keepdim=True) + eps) * w
+        theirs = torch.nn.functional.rms_norm(h, [d], w, eps)
+        torch.testing.assert_close(y, theirs, rtol=1e-13, atol=1e-14)
+        return {"y": y, "h": h} if residual else y
+
+    words = f"rmsnorm n={extents(n)} d={d}"
+    if residual:
+        words += " residual=1"
+    if eps != 1e-5:
+        words += f" eps={eps}"
+    return words, inputs, forward
+
+
+def swiglu(data, n, d, scale=1.0):
+    inputs = {"a": data.normal([*n, d], scale), "b": data.normal([*n, d])}
+    return (
+        f"swiglu n={extents(n)} d={d}",
+        inputs,
+        lambda a, b: torch.nn.functional.silu(a) * b,
+    )
+
+
+def rope(data, b, h, s, d, theta=10000, start=0):
+    """Pairs as complex numbers, times those of unit length."""
+    inputs = {"x": data.normal([b, h, s, d])}
+
+    def forward(x):
+        position = torch.arange(start, start + s, dtype=torch.float64)
+        frequency = float(theta) ** (-torch.arange(0, d, 2, dtype=torch.float64) / d)
+        angle = torch.outer(position, frequency)
+        turn = torch.polar(torch.ones_like(angle), angle)
+        pairs = torch.view_as_complex(x.reshape(b, h, s, d // 2, 2))
+        return torch.view_as_real(pairs * turn).reshape(b, h, s, d)
+
+    words = f"rope b={b} h={h} s={s} d={d}"
+    if theta != 10000:
+        words += f" theta={theta}"
+    if start != 0:
+        words += f" start={start}"
+    return words, inputs, forward
+
+
+def cross_entropy(data, t, v, scale=1.0):
+    inputs = {"logits": data.normal([t, v], scale), "target": data.indices([t], v)}
+
+    def forward(logits, target):
+        loss = torch.nn.functional.cross_entropy(logits, target)
+        return {"loss": loss[None], "lse": torch.logsumexp(logits, -1)}
+
+    return f"cross_entropy t={t} v={v}", inputs, forward
+
+
+def embedding(data, t, v, d):
+    inputs = {"ids": data.indices([t], v), "table": data.normal([v, d])}
+    return f"embedding t={t} v={v} d={d}", inputs, torch.nn.functional.embedding
+
+
+def adamw(data, n, step=1, lr=1e-4, wd=0.01):
+    """PyTorch's own optimizer, which begins with the state that step - 1 steps have left."""
+    inputs = {name: data.normal([n]) for name in "pgmv"}
+    inputs["v"] = inputs["v"].abs()
+
+    def forward(p, g, m, v):
+        parameter = torch.nn.Parameter(p.detach().clone())
+        parameter.grad = g.detach().clone()
+        optimizer = torch.optim.AdamW([parameter], lr=lr, weight_decay=wd, foreach=False)
+        optimizer.state[parameter] = {
+            "step": torch.tensor(float(step - 1)),
+            "exp_avg": m.detach().clone(),
+            "exp_avg_sq": v.detach().clone(),
+        }
+        optimizer.step()
+        state = optimizer.state[parameter]
+        return {
+            "new_p": parameter.detach(),
+            "new_m": state["exp_avg"],
+            "new_v": state["exp_avg_sq"],
+        }
+
+    words = f"adamw n={n}"
+    if step != 1:
+        words += f" step={step}"
+    if lr != 1e-4:
+        words += f" lr={lr:g}"
+    if wd != 0.01:
+        words += f" wd={wd:g}"
+    return words, inputs, forward
+
+
+def linear(data, m, n, k):
+    inputs = {"x": data.normal([m, k]), "w": data.normal([n, k], max(k, 1) ** -0.5)}
+    return f"linear m={m} n={n} k={k}", inputs, torch.nn.functional.linear
+
+
+# Outputs with cotangents where there are several.
+COTANGENTS = {rmsnorm: ("y", "h")}
+
 CASES = {
     weighted_sum: [
         ("f64", 1, dict(n=[], d=7)),
@@ -219,6 +328,70 @@ CASES = {
         ("f32", 7, dict(n=2, ci=7, co=9, s=[3, 11, 2], k=1, g=3)),
         ("f32", 8, dict(n=2, ci=3, co=16, s=[5, 8, 10], k=3, g=8)),
     ],
+    rmsnorm: [
+        ("f32", 1, dict(n=[], d=1, eps=0.25)),
+        ("f64", 2, dict(n=[7], d=48)),
+        ("bf16", 3, dict(n=[3, 5], d=33)),
+        ("f32", 4, dict(n=[9], d=130)),
+        ("f32", 5, dict(n=[6], d=64, residual=1)),
+        ("f64", 6, dict(n=[2, 3, 2], d=17, residual=1, eps=0.25)),
+        ("bf16", 7, dict(n=[8], d=96, residual=1)),
+        ("f32", 8, dict(n=[1], d=1027, residual=1, eps=0.001)),
+    ],
+    swiglu: [
+        ("f32", 1, dict(n=[], d=1)),
+        ("f64", 2, dict(n=[7], d=48)),
+        ("bf16", 3, dict(n=[3, 5], d=33)),
+        ("f32", 4, dict(n=[9], d=130)),
+        ("f32", 5, dict(n=[4], d=64, scale=20.0)),
+        ("f64", 6, dict(n=[2, 3, 2], d=17, scale=50.0)),
+        ("bf16", 7, dict(n=[8], d=96, scale=8.0)),
+        ("f32", 8, dict(n=[1], d=1027)),
+    ],
+    rope: [
+        ("f32", 1, dict(b=1, h=1, s=1, d=2)),
+        ("f64", 2, dict(b=2, h=3, s=7, d=16)),
+        ("bf16", 3, dict(b=1, h=2, s=9, d=64)),
+        ("f32", 4, dict(b=1, h=1, s=33, d=6, theta=500000)),
+        ("f32", 5, dict(b=3, h=1, s=5, d=80, start=100000)),
+        ("f64", 6, dict(b=1, h=2, s=6, d=12, start=131000, theta=1000000)),
+        ("bf16", 7, dict(b=1, h=1, s=8, d=128, start=9999)),
+        ("f32", 8, dict(b=1, h=5, s=3, d=34, start=1)),
+    ],
+    cross_entropy: [
+        ("f64", 1, dict(t=1, v=2)),
+        ("f32", 2, dict(t=7, v=33)),
+        ("bf16", 3, dict(t=16, v=65)),
+        ("f32", 4, dict(t=3, v=700)),
+        ("f64", 5, dict(t=40, v=5)),
+        ("bf16", 6, dict(t=2, v=1031)),
+        ("f32", 7, dict(t=9, v=50, scale=30.0)),
+        ("f64", 8, dict(t=12, v=17, scale=30.0)),
+    ],
+    embedding: [
+        ("f32", 1, dict(t=1, v=1, d=1)),
+        ("f32", 2, dict(t=17, v=5, d=33)),
+        ("f64", 3, dict(t=40, v=3, d=8)),
+        ("bf16", 4, dict(t=9, v=70, d=24)),
+        ("bf16", 5, dict(t=130, v=2, d=5)),
+        ("f32", 6, dict(t=33, v=200, d=17)),
+    ],
+    adamw: [
+        ("f32", 1, dict(n=1)),
+        ("f64", 2, dict(n=33)),
+        ("f32", 3, dict(n=257, step=2, lr=0.001)),
+        ("f64", 4, dict(n=100, step=1000, lr=0.25, wd=0.5)),
+        ("f32", 5, dict(n=511, step=17, lr=0.5, wd=0.25)),
+    ],
+    linear: [
+        ("f32", 1, dict(m=1, n=1, k=1)),
+        ("f64", 2, dict(m=16, n=16, k=16)),
+        ("f32", 3, dict(m=33, n=17, k=41)),
+        ("bf16", 4, dict(m=48, n=40, k=32)),
+        ("bf16", 5, dict(m=17, n=31, k=37)),
+        ("f32", 6, dict(m=1, n=65, k=129)),
+        ("f64", 7, dict(m=70, n=1, k=3)),
+    ],
 }
 
 
@@ -233,13 +406,14 @@ def source():
 def make(operator, dtype, seed, sizes):
     data = Data(dtype, seed)
     words, inputs, forward = operator(data, **sizes)
-    leaves = [value.requires_grad_() for value in inputs.values()]
-    outputs = forward(*leaves)
+    leaves = {name: value for name, value in inputs.items() if value.is_floating_point()}
+    for value in leaves.values():
+        value.requires_grad_()
+    outputs = forward(*inputs.values())
     if not isinstance(outputs, dict):
         outputs = {"y": outputs}
     first = next(iter(outputs))
-    cotangent = data.normal(outputs[first].shape)
-    gradients = torch.autograd.grad(outputs[first], leaves, cotangent)
+    judged = [name for name in outputs if name in COTANGENTS.get(operator, (first,))]
 
     case = store.Case(
         text=f"{words} {common(dtype, seed)}",
@@ -249,10 +423,17 @@ def make(operator, dtype, seed, sizes):
         library="PyTorch",
         version=torch.__version__,
     )
-    for name, value, gradient in zip(inputs, leaves, gradients):
+    if outputs[first].requires_grad:
+        cotangents = {name: data.normal(outputs[name].shape) for name in judged}
+        gradients = torch.autograd.grad(
+            [outputs[name] for name in judged], leaves.values(), list(cotangents.values())
+        )
+        for name, gradient in zip(leaves, gradients):
+            case.tensors["grad", "d" + name] = gradient.numpy()
+        for name, value in cotangents.items():
+            case.tensors["in", "d" + name] = value.numpy()
+    for name, value in inputs.items():
         case.tensors["in", name] = value.detach().numpy()
-        case.tensors["grad", "d" + name] = gradient.numpy()
-    case.tensors["in", "d" + first] = cotangent.numpy()
     for name, value in outputs.items():
         case.tensors["out", name] = value.detach().numpy()
     return case

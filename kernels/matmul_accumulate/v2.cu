@@ -18,59 +18,6 @@
  */
 #include "kernels/matmul_accumulate/v2_fused.h"
 
-/* Rows that are empty may have a stride of 0, which cuBLAS refuses. */
-template <typename T> static int leading(const matrix<T> &x) {
-    return (int)(x.stride > 1 ? x.stride : 1);
-}
-
-/* `p` has its result's rows in memory as rows; `sums` is where cuBLAS leaves them. */
-template <typename T> static shape shape_of(const product<T> &p, const matrix<acc_t<T>> &sums) {
-    return {p.right.transposed ? CUBLAS_OP_T : CUBLAS_OP_N,
-            p.left.transposed ? CUBLAS_OP_T : CUBLAS_OP_N,
-            (int)p.n,
-            (int)p.m,
-            (int)p.k,
-            leading(p.right),
-            leading(p.left),
-            leading(sums)};
-}
-
-static assay_status gemm(cublasHandle_t blas, assay_math, const shape &s, double alpha,
-                         const double *a, const double *b, double beta, double *c) {
-    return assay_blas_check(cublasDgemm(blas, s.op_a, s.op_b, s.m, s.n, s.k, &alpha, a, s.lda, b,
-                                        s.ldb, &beta, c, s.ld_result),
-                            "cublasDgemm");
-}
-
-/* On tensor cores, whose use the handle's pedantic mode does not allow. */
-static assay_status gemm_ex(cublasHandle_t blas, const shape &s, float alpha, const void *a,
-                            const void *b, float beta, float *c, cudaDataType type,
-                            cublasComputeType_t compute) {
-    const assay_status status =
-        assay_blas_check(cublasSetMathMode(blas, CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION),
-                         "cublasSetMathMode");
-    if (status != ASSAY_OK)
-        return status;
-    return assay_blas_check(cublasGemmEx(blas, s.op_a, s.op_b, s.m, s.n, s.k, &alpha, a, type,
-                                         s.lda, b, type, s.ldb, &beta, c, CUDA_R_32F, s.ld_result,
-                                         compute, CUBLAS_GEMM_DEFAULT),
-                            "cublasGemmEx");
-}
-
-static assay_status gemm(cublasHandle_t blas, assay_math math, const shape &s, float alpha,
-                         const float *a, const float *b, float beta, float *c) {
-    if (math == ASSAY_TF32)
-        return gemm_ex(blas, s, alpha, a, b, beta, c, CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32);
-    return assay_blas_check(cublasSgemm(blas, s.op_a, s.op_b, s.m, s.n, s.k, &alpha, a, s.lda, b,
-                                        s.ldb, &beta, c, s.ld_result),
-                            "cublasSgemm");
-}
-
-static assay_status gemm(cublasHandle_t blas, assay_math, const shape &s, float alpha,
-                         const __nv_bfloat16 *a, const __nv_bfloat16 *b, float beta, float *c) {
-    return gemm_ex(blas, s, alpha, a, b, beta, c, CUDA_R_16BF, CUBLAS_COMPUTE_32F);
-}
-
 template <typename T> static constexpr bool stored_as_summed = sizeof(T) == sizeof(acc_t<T>);
 
 /* Where the sums of `p` are made: in its result if that is of their type, else in the workspace. */

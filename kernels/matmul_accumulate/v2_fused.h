@@ -10,19 +10,12 @@
 #ifndef ASSAY_MATMUL_ACCUMULATE_V2_FUSED_H
 #define ASSAY_MATMUL_ACCUMULATE_V2_FUSED_H
 
-#include "kernels/device/blas.h"
-#include "kernels/matmul_accumulate/product.h"
+#include "kernels/matmul_accumulate/v2_gemm.h"
 
 #include <initializer_list>
 
 /* Partial results for which cuBLASLt gets workspace, as far as 32 MiB go. */
 enum { MOST_PARTS = 16, MOST_WORKSPACE = 32 << 20, MOST_ALIGNMENT = 256 };
-
-/* A product as cuBLAS is given it, column-major: op_a(A)[m, k] op_b(B)[k, n]. */
-struct shape {
-    cublasOperation_t op_a, op_b;
-    int m, n, k, lda, ldb, ld_result;
-};
 
 template <typename T> struct fused {
     shape s;

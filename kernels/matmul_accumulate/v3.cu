@@ -17,118 +17,7 @@
  * An element's sum has one order, k ascending in steps of the instruction, whatever the shape, the
  * layout and the alignment; only its last operation differs between forward and backward.
  */
-#include "kernels/matmul_accumulate/v3_core.h"
-
-enum { BAND = 8 };
-
-/* A product with its result's rows in memory as rows. */
-template <typename T> struct problem {
-    operand<T> left, right;
-    matrix<const T> added;
-    matrix<T> out;
-    int64_t m, n, k;
-    acc_t<T> times;
-};
-
-struct tile_place {
-    int64_t row, column;
-};
-
-/* Tiles are numbered down a band's columns. */
-static __device__ __forceinline__ tile_place place_of(int64_t tile, int64_t m, int64_t n) {
-    const int64_t across = ceil_div(n, TILE), down = ceil_div(m, TILE);
-    const int64_t band = tile / (BAND * across), inside = tile % (BAND * across);
-    const int64_t height = clamp(down - band * BAND, 1, BAND);
-    return {(band * BAND + inside % height) * TILE, inside / height * TILE};
-}
-
-/* The slices' way through shared memory: slice s is in stage s % STAGES. */
-template <typename Core, typename Left, typename Right>
-static __device__ __forceinline__ void add_slices(const problem<typename Core::storage> &p,
-                                                  tile_place at, typename Core::storage *shared,
-                                                  Core &core) {
-    constexpr int STAGE = Left::elements + Right::elements;
-    const int64_t slices = ceil_div(p.k, Left::depth);
-    const bool needed = at.row + warp_row() < p.m && at.column + warp_column() < p.n;
-    const auto start = [&](int64_t s) {
-        typename Core::storage *stage = shared + s % STAGES * STAGE;
-        if (s < slices) {
-            fetch<typename Core::storage, Left>(p.left, at.row, s * Left::depth, stage);
-            fetch<typename Core::storage, Right>(p.right, at.column, s * Right::depth,
-                                                 stage + Left::elements);
-        }
-        cp_async_commit(); /* an empty group behind the last slice keeps the count below */
-    };
-    for (int s = 0; s < STAGES - 1; ++s)
-        start(s);
-    for (int64_t s = 0; s < slices; ++s) {
-        cp_async_wait<STAGES - 2>();
-        /* All threads have slice s, and have left slice s - 1, whose stage is the next to fill. */
-        __syncthreads();
-        start(s + STAGES - 1);
-        const typename Core::storage *stage = shared + s % STAGES * STAGE;
-        if (needed)
-            core.template add<Left, Right>(stage, warp_row(), stage + Left::elements,
-                                           warp_column());
-    }
-}
-
-template <typename Core>
-static __device__ __forceinline__ void store(const problem<typename Core::storage> &p,
-                                             tile_place at, const Core &core) {
-    typedef typename Core::storage T;
-    const int64_t row = at.row + warp_row(), column = at.column + warp_column();
-    core.each([&](int i, int j, acc_t<T> sum) {
-        if (row + i >= p.m || column + j >= p.n)
-            return;
-        const int64_t to = (row + i) * p.out.stride + column + j;
-        const int64_t from = (row + i) * p.added.stride + column + j;
-        p.out.data[to] =
-            narrow<T>(p.added.data ? fma_(p.times, sum, widen(p.added.data[from])) : p.times * sum);
-    });
-}
-
-/* One tile a block: memory holds no result of as many tiles as a grid may have blocks, 2^31. */
-template <typename Core, typename Left, typename Right>
-static __global__ void __launch_bounds__(THREADS)
-    multiply_tiles(problem<typename Core::storage> p) {
-    ASSAY_DYNAMIC_SHARED(typename Core::storage, shared);
-    const tile_place at = place_of(blockIdx.x, p.m, p.n);
-    Core core;
-    add_slices<Core, Left, Right>(p, at, shared, core);
-    store(p, at, core);
-}
-
-template <typename Core, bool LEFT_K_INNER, bool RIGHT_K_INNER>
-static assay_status launch(void *stream, const problem<typename Core::storage> &p) {
-    typedef slice<typename Core::storage, LEFT_K_INNER> left;
-    typedef slice<typename Core::storage, RIGHT_K_INNER> right;
-    const int64_t tiles = ceil_div(p.m, TILE) * ceil_div(p.n, TILE);
-    const size_t bytes =
-        STAGES * (left::elements + right::elements) * sizeof(typename Core::storage);
-    return ASSAY_LAUNCH(stream, linear_grid(tiles, 1), dim3(THREADS), bytes,
-                        (multiply_tiles<Core, left, right>), p);
-}
-
-template <typename Core>
-static assay_status multiply(const assay_call *call, const product<typename Core::storage> &asked) {
-    typedef typename Core::storage T;
-    const product<T> x = with_rows(asked);
-    const problem<T> p = {operand_of(x.left, x.m, x.k),
-                          operand_of(x.right, x.n, x.k),
-                          x.added,
-                          x.out,
-                          x.m,
-                          x.n,
-                          x.k,
-                          (acc_t<T>)x.times};
-    const bool left_k = !x.left.transposed, right_k = x.right.transposed;
-    if (left_k)
-        return right_k ? launch<Core, true, true>(call->stream, p)
-                       : launch<Core, true, false>(call->stream, p);
-    return right_k ? launch<Core, false, true>(call->stream, p)
-                   : launch<Core, false, false>(call->stream, p);
-}
+#include "kernels/matmul_accumulate/v3_multiply.h"
 
 template <typename Core> static assay_status run_forward(const assay_call *call) {
     return multiply<Core>(call,
@@ -139,19 +28,12 @@ template <typename Core> static assay_status run_backward(const assay_call *call
     return gradients<typename Core::storage>(call, multiply<Core>);
 }
 
-/* Calls `function<Core>(call)` with the core for the call's type and precision. */
-#define DISPATCH(function, call)                                                                   \
-    ((call)->params->dtype == ASSAY_F64    ? function<f64_core>(call)                              \
-     : (call)->params->dtype == ASSAY_BF16 ? function<bf16_core>(call)                             \
-     : (call)->params->math == ASSAY_TF32  ? function<tf32_core>(call)                             \
-                                           : function<fma_core>(call))
-
 static assay_status forward(const assay_call *call) {
-    return DISPATCH(run_forward, call);
+    return MATMUL_CORE_DISPATCH(run_forward, call);
 }
 
 static assay_status backward(const assay_call *call) {
-    return DISPATCH(run_backward, call);
+    return MATMUL_CORE_DISPATCH(run_backward, call);
 }
 
 ASSAY_VARIANT(matmul_accumulate, v3) = {

@@ -1,0 +1,141 @@
+/*
+ * cross_entropy v3, fused: the logits are read once forward, and once backward.
+ *
+ * A group of lanes (1 to 32, or a whole block) takes one token's row. Forward keeps a running
+ * maximum and sum in each lane (v3_row.h), so that one reading gives lse; a last block then takes
+ * each token's loss from lse and a single logit and sums them in a fixed order, without atomics.
+ * Backward needs only lse: dlogits goes out as the logits come in.
+ *
+ * Against v1: the logits are read once instead of twice, neighbouring lanes read neighbouring
+ * packs of 16 bytes, and the loss is summed by a block. Bytes: the logits once forward; once, and
+ * dlogits once, backward. Flops: an exp for each logit, forward and backward, and one for each pack
+ * that raises the maximum.
+ */
+#include "kernels/cross_entropy/v3_row.h"
+
+enum { MEAN_THREADS = 1024 };
+
+/* This thread's row: one for each group, since a grid may have as many blocks as there are tokens.
+ */
+struct group {
+    int64_t row;
+    int lane, lanes;
+};
+
+static __device__ __forceinline__ group group_of(int lanes) {
+    return {(int64_t)blockIdx.x * (THREADS / lanes) + (int)threadIdx.x / lanes,
+            (int)threadIdx.x % lanes, lanes};
+}
+
+template <typename T>
+static __device__ __forceinline__ row_sum<acc_t<T>> part_of_row(const tokens<T> &x, const group &g,
+                                                                bool packs) {
+    constexpr int V = pack<T>::size;
+    const T *row = x.logits + g.row * x.stride;
+    row_sum<acc_t<T>> part = empty_row<acc_t<T>>();
+#pragma unroll 4
+    for (int64_t j = (int64_t)g.lane * V; j < x.v; j += (int64_t)g.lanes * V)
+        add(part, load_pack(row + j, x.v - j, packs, narrow<T>(minus_infinity<acc_t<T>>())));
+    return part;
+}
+
+template <typename T>
+static __global__ void __launch_bounds__(THREADS)
+    sum_rows(tokens<T> x, acc_t<T> *lse, int lanes, bool packs) {
+    const group g = group_of(lanes);
+    row_sum<acc_t<T>> row = empty_row<acc_t<T>>();
+    if (g.row < x.t)
+        row = part_of_row(x, g, packs);
+    row = merge_lanes(row, lanes);
+    if (g.row < x.t && g.lane == 0)
+        lse[g.row] = lse_of(row);
+}
+
+/* No templates, see room_for_warps. */
+static __device__ __forceinline__ float *room_for_threads(float) {
+    __shared__ float room[MEAN_THREADS];
+    return room;
+}
+static __device__ __forceinline__ double *room_for_threads(double) {
+    __shared__ double room[MEAN_THREADS];
+    return room;
+}
+
+/* One block: each thread sums every 1024th token, then halves are added to halves. */
+template <typename T>
+static __global__ void __launch_bounds__(MEAN_THREADS)
+    mean_loss(tokens<T> x, const acc_t<T> *lse, acc_t<T> *loss) {
+    acc_t<T> *part = room_for_threads(acc_t<T>());
+    acc_t<T> sum = 0;
+    for (int64_t i = threadIdx.x; i < x.t; i += MEAN_THREADS)
+        sum += loss_of(x, i, lse[i]);
+    part[threadIdx.x] = sum;
+    for (int half = MEAN_THREADS / 2; half > 0; half /= 2) {
+        __syncthreads();
+        if ((int)threadIdx.x < half)
+            part[threadIdx.x] += part[threadIdx.x + half];
+    }
+    if (threadIdx.x == 0)
+        *loss = part[0] / (acc_t<T>)x.t;
+}
+
+template <typename T>
+static __global__ void __launch_bounds__(THREADS)
+    grad_rows(tokens<T> x, gradient<T> to, int lanes, bool packs, bool to_packs) {
+    constexpr int V = pack<T>::size;
+    const group g = group_of(lanes);
+    if (g.row >= x.t)
+        return;
+    const acc_t<T> scale = *to.dloss / (acc_t<T>)x.t, lse = to.lse[g.row];
+    const int64_t target = x.target[g.row];
+    const T *row = x.logits + g.row * x.stride;
+    T *result = to.dlogits + g.row * to.stride;
+#pragma unroll 4
+    for (int64_t j = (int64_t)g.lane * V; j < x.v; j += (int64_t)lanes * V) {
+        pack<T> p = load_pack(row + j, x.v - j, packs);
+        for (int v = 0; v < V; ++v)
+            p.v[v] = narrow<T>(gradient_at(widen(p.v[v]), lse, j + v == target, scale));
+        store_pack(result + j, p, x.v - j, to_packs);
+    }
+}
+
+template <typename T> static assay_status run_forward(const assay_call *call) {
+    const tokens<T> x = tokens_of<T>(call);
+    const int lanes = lanes_for<T>(x.v);
+    acc_t<T> *loss = static_cast<acc_t<T> *>(call->out[0].data);
+    acc_t<T> *lse = static_cast<acc_t<T> *>(call->out[1].data);
+    const assay_status status =
+        ASSAY_LAUNCH(call->stream, linear_grid(x.t, THREADS / lanes), dim3(THREADS), 0,
+                     (sum_rows<T>), x, lse, lanes, takes_packs(&call->in[0]));
+    if (status != ASSAY_OK)
+        return status;
+    return ASSAY_LAUNCH(call->stream, dim3(1), dim3(MEAN_THREADS), 0, (mean_loss<T>), x,
+                        static_cast<const acc_t<T> *>(lse), loss);
+}
+
+template <typename T> static assay_status run_backward(const assay_call *call) {
+    const tokens<T> x = tokens_of<T>(call);
+    const int lanes = lanes_for<T>(x.v);
+    return ASSAY_LAUNCH(call->stream, linear_grid(x.t, THREADS / lanes), dim3(THREADS), 0,
+                        (grad_rows<T>), x, gradient_of<T>(call), lanes, takes_packs(&call->in[0]),
+                        takes_packs(&call->out[0]));
+}
+
+static assay_status forward(const assay_call *call) {
+    return CROSS_ENTROPY_DISPATCH(run_forward, call);
+}
+
+static assay_status backward(const assay_call *call) {
+    return CROSS_ENTROPY_DISPATCH(run_backward, call);
+}
+
+ASSAY_VARIANT(cross_entropy, v3) = {
+    .op = "cross_entropy",
+    .name = "v3",
+    .device = ASSAY_DEVICE_NAME,
+    .summary = "fused: running maximum and sum, the logits read once, 16 bytes at a time",
+    .supports = NULL,
+    .workspace = NULL,
+    .forward = forward,
+    .backward = backward,
+};

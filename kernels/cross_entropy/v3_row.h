@@ -1,0 +1,102 @@
+/*
+ * The log of a row's sum of exponentials in one reading of it: each lane keeps a running maximum
+ * and the sum relative to it, 16 bytes of logits at a time, and lanes are merged in a fixed order.
+ * Kernels that hold a row in registers or shared memory can feed its packs to `add` as well.
+ */
+#ifndef ASSAY_CROSS_ENTROPY_V3_ROW_H
+#define ASSAY_CROSS_ENTROPY_V3_ROW_H
+
+#include "kernels/cross_entropy/tokens.h"
+#include "kernels/device/pack.h"
+
+enum { THREADS = 256, WARP = 32 };
+
+/* sum = Σ exp(x - shift_of(maximum)) over what was added. */
+template <typename A> struct row_sum { A maximum, sum; };
+
+template <typename A> static __device__ __forceinline__ A minus_infinity() {
+    return -(A)__uint_as_float(0x7f800000);
+}
+
+template <typename A> static __device__ __forceinline__ row_sum<A> empty_row() {
+    return {minus_infinity<A>(), 0};
+}
+
+/* Adds a pack. A NaN is no maximum, but makes the sum one. */
+template <typename T>
+static __device__ __forceinline__ void add(row_sum<acc_t<T>> &row, const pack<T> &x) {
+    constexpr int V = pack<T>::size;
+    acc_t<T> maximum = row.maximum, term[V];
+    for (int v = 0; v < V; ++v)
+        maximum = widen(x.v[v]) > maximum ? widen(x.v[v]) : maximum;
+    const acc_t<T> shift = shift_of(maximum);
+    if (maximum > row.maximum) {
+        row.sum *= exp_(row.maximum - shift);
+        row.maximum = maximum;
+    }
+    for (int v = 0; v < V; ++v)
+        term[v] = exp_(widen(x.v[v]) - shift);
+    for (int half = V / 2; half > 0; half /= 2)
+        for (int v = 0; v < half; ++v)
+            term[v] += term[v + half];
+    row.sum += term[0];
+}
+
+/* Symmetric, so that two lanes that merge with each other agree. */
+template <typename A>
+static __device__ __forceinline__ row_sum<A> merge(const row_sum<A> &a, const row_sum<A> &b) {
+    const A maximum = a.maximum > b.maximum ? a.maximum : b.maximum, shift = shift_of(maximum);
+    return {maximum, a.sum * exp_(a.maximum - shift) + b.sum * exp_(b.maximum - shift)};
+}
+
+/* Room for the row of each warp. No template: gcc keeps a template's variables out of the section
+ * in which the simulated device watches shared memory. */
+static __device__ __forceinline__ row_sum<float> *room_for_warps(float) {
+    __shared__ row_sum<float> room[THREADS / WARP];
+    return room;
+}
+static __device__ __forceinline__ row_sum<double> *room_for_warps(double) {
+    __shared__ row_sum<double> room[THREADS / WARP];
+    return room;
+}
+
+/* The rows of each group of `lanes` consecutive threads, merged; every one of them gets it. `lanes`
+ * is a power of two up to a warp, or the whole block; all threads of the block must come here,
+ * once.
+ */
+template <typename A>
+static __device__ __forceinline__ row_sum<A> merge_lanes(row_sum<A> row, int lanes) {
+    for (int offset = (lanes < WARP ? lanes : WARP) / 2; offset > 0; offset /= 2) {
+        const row_sum<A> other = {__shfl_xor_sync(0xffffffffu, row.maximum, offset),
+                                  __shfl_xor_sync(0xffffffffu, row.sum, offset)};
+        row = merge(row, other);
+    }
+    if (lanes <= WARP)
+        return row;
+    row_sum<A> *warps = room_for_warps(A());
+    if (threadIdx.x % WARP == 0)
+        warps[threadIdx.x / WARP] = row;
+    __syncthreads();
+    row = warps[0];
+    for (int i = 1; i < THREADS / WARP; ++i)
+        row = merge(row, warps[i]);
+    return row;
+}
+
+template <typename A> static __device__ __forceinline__ A lse_of(const row_sum<A> &row) {
+    return shift_of(row.maximum) + log_(row.sum);
+}
+
+/* Lanes for one row of v logits: one pack each if a warp suffices, and the whole block when a warp
+ * would have more than 16 packs a lane. */
+template <typename T> static int lanes_for(int64_t v) {
+    const int64_t packs = ceil_div(v, pack<T>::size);
+    if (packs > 16 * WARP)
+        return THREADS;
+    int lanes = 1;
+    while (lanes < WARP && lanes < packs)
+        lanes *= 2;
+    return lanes;
+}
+
+#endif

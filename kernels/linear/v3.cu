@@ -1,0 +1,41 @@
+/*
+ * linear v3, ours: the tiles of matmul_accumulate v3 (v3_multiply.h there) with nothing added: Y,
+ * dX and dW on tensor cores wherever the arithmetic asked for has them: bf16 (m16n8k16), TF32
+ * (m16n8k8) and fp64 (m8n8k4); strict fp32 on CUDA cores. Transposes change how fragments are read
+ * from shared memory, not how operands are fetched.
+ *
+ * Against v2: no library. Bytes: each operand once for 128 rows or columns of the result, found in
+ * L2 by neighbours; each result once. Flops: 2 m n k forward, 4 m n k backward.
+ *
+ * An element's sum has one order, k ascending in steps of the instruction, whatever the shape, the
+ * layout and the alignment.
+ */
+#include "kernels/linear/products.h"
+#include "kernels/matmul_accumulate/v3_multiply.h"
+
+template <typename Core> static assay_status run_forward(const assay_call *call) {
+    return multiply<Core>(call, product_for_y<typename Core::storage>(call));
+}
+
+template <typename Core> static assay_status run_backward(const assay_call *call) {
+    return both_gradients<typename Core::storage>(call, multiply<Core>);
+}
+
+static assay_status forward(const assay_call *call) {
+    return MATMUL_CORE_DISPATCH(run_forward, call);
+}
+
+static assay_status backward(const assay_call *call) {
+    return MATMUL_CORE_DISPATCH(run_backward, call);
+}
+
+ASSAY_VARIANT(linear, v3) = {
+    .op = "linear",
+    .name = "v3",
+    .device = ASSAY_DEVICE_NAME,
+    .summary = "tensor-core tiles, three-stage copies",
+    .supports = NULL,
+    .workspace = NULL,
+    .forward = forward,
+    .backward = backward,
+};

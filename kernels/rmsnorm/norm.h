@@ -1,0 +1,74 @@
+/* What the versions of rmsnorm share: the tensors of a call, and the inverse root of a row. */
+#ifndef ASSAY_RMSNORM_NORM_H
+#define ASSAY_RMSNORM_NORM_H
+
+#include "kernels/device/grid.h"
+#include "kernels/device/numeric.h"
+
+/* The rows of a tensor; no data where the call has no such tensor. */
+template <typename T> struct matrix {
+    T *data;
+    int64_t stride;
+
+    __host__ __device__ __forceinline__ T *row(int64_t i) const {
+        return data + i * stride;
+    }
+    __host__ __device__ __forceinline__ bool present() const {
+        return data != NULL;
+    }
+};
+
+/* The tensors of one call by name; those of the other stage are NULL, and r, h, dh and dr without
+ * residual, too. h is x where there is none: what is normalised. */
+struct tensors {
+    const assay_tensor *x, *r, *w, *h, *dy, *dh, *y, *dx, *dr, *dw;
+    int64_t rows, d;
+    double eps;
+};
+
+static inline tensors tensors_of(const assay_call *call, assay_stage stage) {
+    const bool residual = assay_params_int(call->params, "residual") == 1;
+    const assay_tensor *in = call->in, *out = call->out;
+    tensors t = {};
+    t.x = in++;
+    t.r = residual ? in++ : NULL;
+    t.w = in++;
+    if (stage == ASSAY_FORWARD) {
+        t.y = out++;
+        t.h = residual ? out++ : t.x;
+    } else {
+        in++; /* y */
+        t.h = residual ? in++ : t.x;
+        t.dy = in++;
+        t.dh = residual ? in++ : NULL;
+        t.dx = out++;
+        t.dr = residual ? out++ : NULL;
+        t.dw = out++;
+    }
+    t.rows = assay_tensor_rows(t.x);
+    t.d = assay_tensor_row_length(t.x);
+    t.eps = assay_params_find(call->params, "eps")->real;
+    return t;
+}
+
+template <typename T> static inline matrix<T> matrix_of(const assay_tensor *t) {
+    if (t == NULL)
+        return {NULL, 0};
+    return {static_cast<T *>(t->data), assay_tensor_row_stride(t)};
+}
+
+/* 1 / sqrt(mean + eps) from the sum of d squares. */
+static __device__ __forceinline__ float inverse_root(float sum, int64_t d, float eps) {
+    return 1.0f / sqrtf(sum / (float)d + eps);
+}
+static __device__ __forceinline__ double inverse_root(double sum, int64_t d, double eps) {
+    return 1.0 / sqrt(sum / (double)d + eps);
+}
+
+/* Calls `function<T>(call)` with the storage type of the call. */
+#define RMSNORM_DISPATCH(function, call)                                                           \
+    ((call)->params->dtype == ASSAY_F64    ? function<double>(call)                                \
+     : (call)->params->dtype == ASSAY_BF16 ? function<__nv_bfloat16>(call)                         \
+                                           : function<float>(call))
+
+#endif

@@ -1,0 +1,65 @@
+/* What the versions of swiglu share: the tensors of a call, and the arithmetic of one element. */
+#ifndef ASSAY_SWIGLU_GATE_H
+#define ASSAY_SWIGLU_GATE_H
+
+#include "kernels/device/exp.h"
+#include "kernels/device/exp64.h"
+#include "kernels/device/grid.h"
+
+/* Tensors of the same shape: where their rows begin. */
+template <typename T> struct matrix {
+    T *data;
+    int64_t stride;
+
+    __device__ __forceinline__ T *row(int64_t i) const {
+        return data + i * stride;
+    }
+};
+
+template <typename T> static inline matrix<T> matrix_of(const assay_tensor *t) {
+    return {static_cast<T *>(t->data), assay_tensor_row_stride(t)};
+}
+
+/* The tensors of one call by name; those of the other stage are NULL. */
+struct tensors {
+    const assay_tensor *a, *b, *y, *dy, *da, *db;
+    int64_t rows, d;
+};
+
+static inline tensors tensors_of(const assay_call *call, assay_stage stage) {
+    tensors t = {};
+    t.a = &call->in[0];
+    t.b = &call->in[1];
+    t.rows = assay_tensor_rows(t.a);
+    t.d = assay_tensor_row_length(t.a);
+    if (stage == ASSAY_FORWARD) {
+        t.y = &call->out[0];
+    } else {
+        t.dy = &call->in[3];
+        t.da = &call->out[0];
+        t.db = &call->out[1];
+    }
+    return t;
+}
+
+/* Where exp(-a) overflows, the quotient is 0. */
+template <typename A> static __device__ __forceinline__ A sigma_of(A a) {
+    return (A)1 / ((A)1 + exp_(-a));
+}
+
+/* silu(a) b, and db for b = dy. */
+template <typename A> static __device__ __forceinline__ A gated(A a, A sigma, A b) {
+    return a * sigma * b;
+}
+
+template <typename A> static __device__ __forceinline__ A grad_gate(A a, A sigma, A b, A dy) {
+    return dy * b * (sigma * fma_(a, (A)1 - sigma, (A)1));
+}
+
+/* Calls `function<T>(call)` with the storage type of the call. */
+#define SWIGLU_DISPATCH(function, call)                                                            \
+    ((call)->params->dtype == ASSAY_F64    ? function<double>(call)                                \
+     : (call)->params->dtype == ASSAY_BF16 ? function<__nv_bfloat16>(call)                         \
+                                           : function<float>(call))
+
+#endif
