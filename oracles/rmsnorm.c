@@ -19,6 +19,7 @@
 #include "oracles/bound.h"
 #include "oracles/draw.h"
 #include "oracles/relate.h"
+#include "oracles/rows.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -43,50 +44,22 @@ typedef struct sizes {
 } sizes;
 
 static sizes sizes_of(const assay_params *params) {
-    const assay_param *n = &params->item[KEY_N];
-    sizes s = {.rows = 1,
+    sizes s = {.rows = rows_count(params),
                .d = params->item[KEY_D].value[0],
                .residual = params->item[KEY_RESIDUAL].value[0] == 1,
                .eps = params->item[KEY_EPS].real};
-    for (int32_t i = 0; i < n->count; ++i)
-        s.rows *= n->value[i];
     s.w = s.residual ? 2 : 1;
     return s;
 }
 
 static assay_status legal(assay_params *params) {
-    const assay_param *n = &params->item[KEY_N];
     const double eps = params->item[KEY_EPS].real;
-    if (n->count >= ASSAY_MAX_RANK)
-        return assay_fail(ASSAY_ERR_USAGE, "rmsnorm: n has %d axes; at most %d are possible",
-                          n->count, ASSAY_MAX_RANK - 1);
     if (!(eps >= 1e-12 && eps <= 1e6))
         return assay_fail(ASSAY_ERR_USAGE, "rmsnorm: eps=%g is not in 1e-12 to 1e6; use 1e-5", eps);
-    /* Empty axes count as 1, so that no product of the others overflows on its way. */
-    double elements = fmax(1, (double)params->item[KEY_D].value[0]);
-    for (int32_t i = 0; i < n->count; ++i)
-        elements *= fmax(1, (double)n->value[i]);
-    if (!(elements < 0x1p60))
-        return assay_fail(ASSAY_ERR_USAGE,
-                          "rmsnorm: x would have %.3g elements; make n or d smaller", elements);
-    return ASSAY_OK;
+    return rows_legal("rmsnorm", params);
 }
 
 /* ---- tensors and data ---- */
-
-static assay_tensor_spec rows_spec(const char *name, const assay_params *params) {
-    const assay_param *n = &params->item[KEY_N];
-    assay_tensor_spec spec = {.dtype = params->dtype,
-                              .rank = n->count + 1,
-                              .inner = 1,
-                              .scale = 1,
-                              .differentiable = true};
-    snprintf(spec.name, sizeof spec.name, "%s", name);
-    for (int32_t i = 0; i < n->count; ++i)
-        spec.shape[i] = n->value[i];
-    spec.shape[n->count] = params->item[KEY_D].value[0];
-    return spec;
-}
 
 static assay_status signature(const assay_params *params, assay_signature *sig) {
     const sizes s = sizes_of(params);

@@ -10,6 +10,7 @@
 #include "oracles/bound.h"
 #include "oracles/draw.h"
 #include "oracles/relate.h"
+#include "oracles/rows.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -24,41 +25,16 @@ static const assay_key keys[] = {
 };
 
 static assay_status legal(assay_params *params) {
-    const assay_param *n = &params->item[KEY_N];
-    if (n->count >= ASSAY_MAX_RANK)
-        return assay_fail(ASSAY_ERR_USAGE, "swiglu: n has %d axes; at most %d are possible",
-                          n->count, ASSAY_MAX_RANK - 1);
-    /* Empty axes count as 1, so that no product of the others overflows on its way. */
-    double elements = fmax(1, (double)params->item[KEY_D].value[0]);
-    for (int32_t i = 0; i < n->count; ++i)
-        elements *= fmax(1, (double)n->value[i]);
-    if (!(elements < 0x1p60))
-        return assay_fail(ASSAY_ERR_USAGE,
-                          "swiglu: a would have %.3g elements; make n or d smaller", elements);
-    return ASSAY_OK;
-}
-
-static assay_tensor_spec tensor(const char *name, const assay_params *params) {
-    const assay_param *n = &params->item[KEY_N];
-    assay_tensor_spec spec = {.dtype = params->dtype,
-                              .rank = n->count + 1,
-                              .inner = 1,
-                              .scale = 1,
-                              .differentiable = true};
-    snprintf(spec.name, sizeof spec.name, "%s", name);
-    for (int32_t i = 0; i < n->count; ++i)
-        spec.shape[i] = n->value[i];
-    spec.shape[n->count] = params->item[KEY_D].value[0];
-    return spec;
+    return rows_legal("swiglu", params);
 }
 
 static assay_status signature(const assay_params *params, assay_signature *sig) {
     const assay_status status = assay_signature_init(sig, 2, 1);
     if (status != ASSAY_OK)
         return status;
-    sig->in[A] = tensor("a", params);
-    sig->in[B] = tensor("b", params);
-    sig->out[Y] = tensor("y", params);
+    sig->in[A] = rows_spec("a", params);
+    sig->in[B] = rows_spec("b", params);
+    sig->out[Y] = rows_spec("y", params);
     return ASSAY_OK;
 }
 

@@ -8,6 +8,7 @@
 #include "oracles/bound.h"
 #include "oracles/draw.h"
 #include "oracles/relate.h"
+#include "oracles/rows.h"
 
 #include <math.h>
 #include <string.h>
@@ -20,30 +21,8 @@ static const assay_key keys[] = {
     {"d", ASSAY_KEY_INT, NULL, 0, INT32_MAX, "length of the summed axis"},
 };
 
-/* Rows of x: the product of its leading axes. */
-static int64_t rows_of(const assay_params *params) {
-    const assay_param *n = assay_params_find(params, "n");
-    int64_t rows = 1;
-    for (int32_t i = 0; i < n->count; ++i)
-        rows *= n->value[i];
-    return rows;
-}
-
 static assay_status legal(assay_params *params) {
-    const assay_param *n = assay_params_find(params, "n");
-    if (n->count >= ASSAY_MAX_RANK)
-        return assay_fail(ASSAY_ERR_USAGE, "weighted_sum: n has %d axes; at most %d are possible",
-                          n->count, ASSAY_MAX_RANK - 1);
-    /* Empty axes count as 1, so that no product of the others overflows on its way. */
-    double elements = fmax(1, (double)assay_params_int(params, "d"));
-    for (int32_t i = 0; i < n->count; ++i)
-        elements *= fmax(1, (double)n->value[i]);
-    if (!(elements < 0x1p60))
-        return assay_fail(ASSAY_ERR_USAGE,
-                          "weighted_sum: x would have %.3g elements; make n or d "
-                          "smaller",
-                          elements);
-    return ASSAY_OK;
+    return rows_legal("weighted_sum", params);
 }
 
 /*
@@ -67,7 +46,7 @@ static assay_status signature(const assay_params *params, assay_signature *sig) 
     const assay_param *n = assay_params_find(params, "n");
     const int64_t d = assay_params_int(params, "d");
     double x_limit, small_limit;
-    exact_limits(params, rows_of(params), d, &x_limit, &small_limit);
+    exact_limits(params, rows_count(params), d, &x_limit, &small_limit);
 
     sig->in[X] = (assay_tensor_spec){
         .name = "x", .rank = n->count + 1, .inner = 1, .scale = 1.0, .exact_limit = x_limit};
@@ -84,14 +63,14 @@ static assay_status signature(const assay_params *params, assay_signature *sig) 
 }
 
 static assay_status forward(const assay_oracle_args *args, assay_arrays *result) {
-    const int64_t rows = rows_of(args->params), d = assay_params_int(args->params, "d");
+    const int64_t rows = rows_count(args->params), d = assay_params_int(args->params, "d");
     blas_gemm(false, false, rows, 1, d, args->in->data[X], d, args->in->data[W], 1, 0.0,
               result->data[Y], 1);
     return ASSAY_OK;
 }
 
 static assay_status backward(const assay_oracle_args *args, assay_arrays *result) {
-    const int64_t rows = rows_of(args->params), d = assay_params_int(args->params, "d");
+    const int64_t rows = rows_count(args->params), d = assay_params_int(args->params, "d");
     const double *x = args->in->data[X], *w = args->in->data[W], *dy = args->cot->data[Y];
     blas_gemm(false, false, rows, d, 1, dy, 1, w, d, 0.0, result->data[X], d);
     blas_gemm(true, false, d, 1, rows, x, d, dy, 1, 0.0, result->data[W], 1);
@@ -99,7 +78,7 @@ static assay_status backward(const assay_oracle_args *args, assay_arrays *result
 }
 
 static assay_status forward_plain(const assay_oracle_args *args, assay_arrays *result) {
-    const int64_t rows = rows_of(args->params), d = assay_params_int(args->params, "d");
+    const int64_t rows = rows_count(args->params), d = assay_params_int(args->params, "d");
     for (int64_t i = 0; i < rows; ++i) {
         result->data[Y][i] = 0;
         for (int64_t j = 0; j < d; ++j)
@@ -109,7 +88,7 @@ static assay_status forward_plain(const assay_oracle_args *args, assay_arrays *r
 }
 
 static assay_status backward_plain(const assay_oracle_args *args, assay_arrays *result) {
-    const int64_t rows = rows_of(args->params), d = assay_params_int(args->params, "d");
+    const int64_t rows = rows_count(args->params), d = assay_params_int(args->params, "d");
     memset(result->data[W], 0, (size_t)d * sizeof(double));
     for (int64_t i = 0; i < rows; ++i) {
         const double dy = args->cot->data[Y][i];
@@ -146,7 +125,7 @@ static assay_status backward_bound(const assay_oracle_args *args, const assay_ro
     if (status != ASSAY_OK)
         return status;
     bound_sums(r, 1, "one dy_i w_j", want, X, bounds);
-    bound_sums(r, (double)rows_of(args->params), "dy_i x_ij", want, W, bounds);
+    bound_sums(r, (double)rows_count(args->params), "dy_i x_ij", want, W, bounds);
     return ASSAY_OK;
 }
 

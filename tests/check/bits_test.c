@@ -23,5 +23,5 @@ static void add(const suite_item *item) {
 }
 
 __attribute__((constructor)) static void register_same_bits(void) {
-    suite_visit(ASSAY_SMOKE, ASSAY_CI, add);
+    suite_visit("same_bits", ASSAY_SMOKE, ASSAY_CI, add);
 }

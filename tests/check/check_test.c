@@ -44,6 +44,6 @@ static void add(const suite_item *item) {
 }
 
 __attribute__((constructor)) static void register_checks(void) {
-    suite_visit(ASSAY_SMOKE, ASSAY_CI, add);
-    suite_visit(ASSAY_EDGE, ASSAY_EDGE, add);
+    suite_visit("check", ASSAY_SMOKE, ASSAY_CI, add);
+    suite_visit("check", ASSAY_EDGE, ASSAY_EDGE, add);
 }

@@ -67,5 +67,5 @@ static void add(const suite_item *item) {
 }
 
 __attribute__((constructor)) static void register_device_oracles(void) {
-    suite_visit(ASSAY_SMOKE, ASSAY_CI, add);
+    suite_visit("device_oracle", ASSAY_SMOKE, ASSAY_CI, add);
 }

@@ -41,5 +41,5 @@ static void add(const suite_item *item) {
 }
 
 __attribute__((constructor)) static void register_properties(void) {
-    suite_visit(ASSAY_SMOKE, ASSAY_SMOKE, add);
+    suite_visit("property", ASSAY_SMOKE, ASSAY_SMOKE, add);
 }

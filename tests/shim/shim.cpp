@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <csetjmp>
@@ -13,6 +14,7 @@
 #include <cstring>
 #include <exception>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <pthread.h>
 #include <set>
@@ -39,6 +41,23 @@ struct Entry {
 std::vector<Entry> &entries() {
     static std::vector<Entry> list;
     return list;
+}
+
+/* What follows each --run on this process's command line, which constructors cannot get from main.
+ */
+const std::vector<std::string> &named_tests() {
+    static const std::vector<std::string> names = [] {
+        std::vector<std::string> found;
+        std::ifstream line("/proc/self/cmdline", std::ios::binary);
+        std::string before, word;
+        for (; std::getline(line, word, '\0'); before = word) {
+            if (before == "--run") {
+                found.push_back(word);
+            }
+        }
+        return found;
+    }();
+    return names;
 }
 
 /* GoogleTest's own counts depend on filters, shards and repeats; these do not. */
@@ -177,20 +196,22 @@ struct Batch {
     std::vector<const Entry *> entries;
 };
 
-/* Each test is a process of its own, so that what one spoils spoils no other; but those for the
- * GPU, where a process takes longer to start than its test to run, go by suite and labels. */
-std::vector<Batch> batches() {
-    enum { MOST = 40 };
+/* Each test is a process of its own, so that what one spoils spoils no other; but `size` tests of
+ * one suite and the same labels share one if that is more than 1, and always those for the GPU,
+ * where a process takes longer to start than its test to run. */
+std::vector<Batch> batches(size_t size) {
+    const size_t for_gpu = 40;
     std::vector<Batch> all;
     std::map<std::pair<std::string, std::string>, size_t> open;
     for (const Entry &entry : entries()) {
-        if (!is_for_gpu(entry)) {
+        const size_t most = is_for_gpu(entry) ? for_gpu : size;
+        if (most == 1) {
             all.push_back({entry.id(), entry.suite, entry.labels, {&entry}});
             continue;
         }
         const auto key = std::make_pair(entry.suite, entry.labels);
         const auto found = open.find(key);
-        if (found != open.end() && all[found->second].entries.size() < MOST) {
+        if (found != open.end() && all[found->second].entries.size() < most) {
             all[found->second].entries.push_back(&entry);
             continue;
         }
@@ -209,19 +230,19 @@ std::vector<Batch> batches() {
 
 /* Lines for ctest: each batch in a process of its own, under its labels. */
 void write_ctest(const std::string &path, const std::string &program, const std::string &extra,
-                 const std::string &timeout) {
+                 const std::string &timeout, size_t batch) {
     FILE *file = std::fopen(path.c_str(), "w");
     if (file == nullptr) {
         broken(path + ": " + std::strerror(errno));
     }
-    for (const Batch &batch : batches()) {
-        std::string labels = batch.labels + (extra.empty() ? "" : " " + extra);
+    for (const Batch &one : batches(batch)) {
+        std::string labels = one.labels + (extra.empty() ? "" : " " + extra);
         for (char &c : labels) {
             c = c == ' ' ? ';' : c;
         }
-        const std::string name = bracket(batch.name);
+        const std::string name = bracket(one.name);
         std::fprintf(file, "add_test(%s %s", name.c_str(), bracket(program).c_str());
-        for (const Entry *entry : batch.entries) {
+        for (const Entry *entry : one.entries) {
             std::fprintf(file, " --run %s", bracket(entry->id()).c_str());
         }
         std::fprintf(file,
@@ -236,14 +257,16 @@ void write_ctest(const std::string &path, const std::string &program, const std:
 
 struct Options {
     std::vector<std::string> run;
-    std::string ctest_file, extra_labels, timeout = "120";
+    std::string ctest_file, extra_labels, timeout = "120", batch = "1";
 };
 
 [[noreturn]] void usage(FILE *to, int status) {
-    std::fprintf(to, "usage: assay_tests [--run SUITE.NAME]... [--gtest_...]\n"
-                     "       assay_tests --write-ctest FILE [--labels WORDS] [--timeout SECONDS]\n"
-                     "exit: 0 all passed or skipped, 1 a test failed, 77 all were skipped,\n"
-                     "      other: no test ran, or the tests themselves are broken\n");
+    std::fprintf(
+        to,
+        "usage: assay_tests [--run SUITE.NAME]... [--gtest_...]\n"
+        "       assay_tests --write-ctest FILE [--labels WORDS] [--timeout SECONDS] [--batch N]\n"
+        "exit: 0 all passed or skipped, 1 a test failed, 77 all were skipped,\n"
+        "      other: no test ran, or the tests themselves are broken\n");
     main_returns = true;
     std::exit(status);
 }
@@ -267,6 +290,8 @@ Options parse(int argc, char **argv) {
             options.extra_labels = value;
         } else if (flag == "--timeout") {
             options.timeout = value;
+        } else if (flag == "--batch") {
+            options.batch = value;
         } else {
             usage(stderr, EXIT_USAGE);
         }
@@ -337,6 +362,17 @@ bool labels_are_legal(const char *labels) {
 
 } // namespace
 
+bool assay_test_wanted(const char *suite, const char *word) {
+    const std::string start = std::string(suite) + ".";
+    for (const std::string &name : named_tests()) {
+        if (name.compare(0, start.size(), start) == 0 &&
+            name.find(word, start.size()) != std::string::npos) {
+            return true;
+        }
+    }
+    return named_tests().empty();
+}
+
 void assay_test_register(const char *suite, const char *name, const char *labels,
                          void (*run)(void *), void *context) {
     for (const char *word : {suite, name}) {
@@ -392,7 +428,8 @@ int main(int argc, char **argv) {
     int status = 0;
     if (!options.ctest_file.empty()) {
         write_ctest(options.ctest_file, std::filesystem::read_symlink("/proc/self/exe"),
-                    options.extra_labels, options.timeout);
+                    options.extra_labels, options.timeout,
+                    std::max<size_t>(1, std::strtoul(options.batch.c_str(), nullptr, 10)));
     } else {
         select_tests(options.run);
         status = run_tests();

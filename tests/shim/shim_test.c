@@ -183,6 +183,9 @@ ASSAY_TEST(shim, ctest_lines, "unit smoke") {
     MUST(strstr(o->output, "] --run [==[hidden.one]==] --run [==[hidden.three]==])\n") != NULL);
     MUST(strstr(o->output, "add_test([==[hidden: gpu b 1]==] ") != NULL);
     MUST(strstr(o->output, "] --run [==[hidden.two]==])\n") != NULL);
+    o = start("skips", NULL, ARGS("--write-ctest", "/dev/stdout", "--batch", "2"));
+    MUST(strstr(o->output, "] --run [==[hidden.one]==] --run [==[hidden.two]==])\n") != NULL);
+    MUST(strstr(o->output, "add_test([==[hidden: unit 2]==] ") != NULL);
     expect("gpu", NULL, ARGS("--run", "hidden.one", "--run", "hidden.three"), FAILED,
            "[  PASSED  ] 1 test");
     expect("skips", NULL, ARGS("--write-ctest", "/nowhere/file"), BROKEN, "/nowhere/file");

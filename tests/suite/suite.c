@@ -52,10 +52,13 @@ static assay_status visit_case(const assay_case *c, void *context) {
     return ASSAY_OK;
 }
 
-void suite_visit(assay_set from, assay_set to, void (*add)(const suite_item *item)) {
+void suite_visit(const char *suite, assay_set from, assay_set to,
+                 void (*add)(const suite_item *item)) {
     visit v = {.add = add};
     for (int32_t i = 0; i < assay_op_count(); ++i) {
         const assay_op *op = assay_op_at(i);
+        if (!assay_test_wanted(suite, op->name))
+            continue;
         for (int32_t g = 0; g < op->n_cases; ++g) {
             if (op->cases[g].set < from || op->cases[g].set > to)
                 continue;

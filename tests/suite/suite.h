@@ -15,10 +15,11 @@ typedef struct suite_item {
     const assay_relation *relation; /* property tests only */
 } suite_item;
 
-/* Calls `add` for every case of the sets from..to (smoke < ci < nightly < edge), every variant and
- * every device that this build has. Tests for cuda skip themselves, with a reason, where there is
- * no GPU. */
-void suite_visit(assay_set from, assay_set to, void (*add)(const suite_item *item));
+/* For tests of `suite`: calls `add` for every case of the sets from..to (smoke < ci < nightly <
+ * edge), every variant and every device that this build has. Tests for cuda skip themselves, with a
+ * reason, where there is no GPU. */
+void suite_visit(const char *suite, assay_set from, assay_set to,
+                 void (*add)(const suite_item *item));
 
 /* The same for one case. */
 void suite_visit_variants(const assay_case *c, assay_set set, void (*add)(const suite_item *item));
