@@ -51,10 +51,11 @@ static __device__ __forceinline__ double exp_(double x) {
  * s = f / (2 + f), log m = 2 atanh s = f - s (f - t), where t = 2 s^2 / 3 + 2 s^4 / 5 + … */
 static __device__ __forceinline__ double log_(double x) {
     const bool subnormal = x < 0x1p-1022;
-    const long long least = 0x3fe6a09e667f3bcd; /* the bits of sqrt(1/2) */
-    const long long bits = __double_as_longlong(subnormal ? x * 0x1p64 : x) - least;
-    const double n = (double)((int)(bits >> 52) - (subnormal ? 64 : 0));
-    const double f = __longlong_as_double((bits & 0xfffffffffffff) + least) - 1.0;
+    const unsigned long long least = 0x3fe6a09e667f3bcd; /* the bits of sqrt(1/2) */
+    const unsigned long long bits =
+        (unsigned long long)__double_as_longlong(subnormal ? x * 0x1p64 : x) - least;
+    const double n = (double)((int)((long long)bits >> 52) - (subnormal ? 64 : 0));
+    const double f = __longlong_as_double((long long)((bits & 0xfffffffffffff) + least)) - 1.0;
     const double s = f / (2.0 + f), square = s * s;
     double t = 2.0 / 21;
     t = fma_(t, square, 2.0 / 19);
