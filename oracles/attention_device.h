@@ -30,42 +30,41 @@ struct span {
 
 /* ---- sums over a block ---- */
 
-static __device__ inline void combine(double &a, double b) {
-    a += b;
-}
-
-static __device__ inline void combine(attention_row &a, const attention_row &b) {
-    a.sum_error += b.sum_error;
-    a.random += b.random;
-    a.random_squared += b.random_squared;
-    a.argument += b.argument;
-    a.second += b.second;
-    a.squared += b.squared;
-}
-
-static __device__ inline void combine(attention_delta &a, const attention_delta &b) {
-    a.value += b.value;
-    a.sum += b.sum;
-    a.squared += b.squared;
-    a.stored += b.stored;
-    a.stored_squared += b.stored_squared;
-    a.computed += b.computed;
-    a.computed_squared += b.computed_squared;
-}
-
 /* Every thread gets the sum, made in one order. */
-template <typename T> static __device__ inline T sum_block(T mine) {
-    __shared__ T part[THREADS];
+static __device__ inline double sum_block(double mine) {
+    __shared__ double part[THREADS];
     part[threadIdx.x] = mine;
     for (int half = THREADS / 2; half > 0; half /= 2) {
         __syncthreads();
         if ((int)threadIdx.x < half)
-            combine(part[threadIdx.x], part[threadIdx.x + half]);
+            part[threadIdx.x] += part[threadIdx.x + half];
     }
     __syncthreads();
-    const T sum = part[0];
+    const double sum = part[0];
     __syncthreads();
     return sum;
+}
+
+/* What a row's threads have added up each for itself. */
+static __device__ inline attention_row sum_block(attention_row mine) {
+    mine.sum_error = sum_block(mine.sum_error);
+    mine.random = sum_block(mine.random);
+    mine.random_squared = sum_block(mine.random_squared);
+    mine.argument = sum_block(mine.argument);
+    mine.second = sum_block(mine.second);
+    mine.squared = sum_block(mine.squared);
+    return mine;
+}
+
+static __device__ inline attention_delta sum_block(attention_delta mine) {
+    mine.value = sum_block(mine.value);
+    mine.sum = sum_block(mine.sum);
+    mine.squared = sum_block(mine.squared);
+    mine.stored = sum_block(mine.stored);
+    mine.stored_squared = sum_block(mine.stored_squared);
+    mine.computed = sum_block(mine.computed);
+    mine.computed_squared = sum_block(mine.computed_squared);
+    return mine;
 }
 
 static __device__ inline double max_block(double mine) {
@@ -185,7 +184,7 @@ static __global__ void weigh(attention_sizes s, attention_rule rule, span chunk,
     for (int64_t j = threadIdx.x; j < row.n; j += THREADS)
         attention_row_add(&mine, e.value[j], attention_error{e.sum[j], e.square[j]},
                           attention_argument_error(&rule, e.value[j], row.m, rescaling));
-    combine(row, sum_block(mine));
+    row = sum_block(mine);
     const attention_state state = attention_row_state(&rule, &row);
     for (int64_t j = threadIdx.x; j < s.sk; j += THREADS) {
         attention_error of_term = {0, 0};
