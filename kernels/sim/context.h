@@ -1,6 +1,6 @@
 /*
- * The bare switch of stacks, in two implementations: hand-written for x86-64, and ucontext for
- * every other host (or with SIM_FIBER_UCONTEXT), which costs two system calls a switch.
+ * The bare switch of stacks, in two implementations: hand-written for x86-64, and for every other
+ * host (or with SIM_FIBER_UCONTEXT) ucontext to enter a stack, setjmp to come back to one.
  */
 #ifndef ASSAY_SIM_CONTEXT_H
 #define ASSAY_SIM_CONTEXT_H
@@ -12,8 +12,14 @@
 #endif
 
 #if defined(SIM_FIBER_UCONTEXT)
+#include <setjmp.h>
+#include <stdbool.h>
 #include <ucontext.h>
-typedef ucontext_t sim_context;
+typedef struct sim_context {
+    bool entered;
+    ucontext_t entry; /* until then */
+    jmp_buf place;    /* since then: where it left */
+} sim_context;
 #else
 typedef struct sim_context {
     void *sp; /* below it on its stack lie the callee-saved registers and the return address */

@@ -7,10 +7,16 @@
 
 sim_region sim_shadow_parts[2];
 
+/* Shadow of released allocations, kept for the next ones: cells of earlier epochs are empty as they
+ * are, and fresh pages are what recording costs most for. */
+enum { SPARE = 16, SPARE_CELLS = 1 << 22 /* 600 MB at most */ };
+
 static struct {
     sim_region *global; /* sorted by address */
     size_t n_global, capacity;
     sim_region *last; /* hit */
+    sim_region spare[SPARE];
+    size_t n_spare;
 } s;
 
 /* Zeroed; pages that are never touched cost nothing. */
@@ -34,11 +40,43 @@ static void clear(sim_region *region) {
     *region = (sim_region){.shared = region->shared};
 }
 
+static size_t cells(const sim_region *region) {
+    return region->capacity * (region->byte ? 1 + SIM_WORD : 1);
+}
+
+static void keep(sim_region *region) {
+    size_t kept = cells(region);
+    for (size_t i = 0; i < s.n_spare; ++i)
+        kept += cells(&s.spare[i]);
+    if (s.n_spare == SPARE || kept > SPARE_CELLS) {
+        clear(region);
+        return;
+    }
+    s.spare[s.n_spare++] = *region;
+}
+
+/* A spare one for so many words, if there is one that is not much too large; else an empty one. */
+static sim_region spare_for(size_t words) {
+    for (size_t i = 0; i < s.n_spare; ++i) {
+        sim_region found = s.spare[i];
+        if (found.capacity < words || found.capacity > 4 * words)
+            continue;
+        s.spare[i] = s.spare[--s.n_spare];
+        memset(found.state, 0, found.capacity);
+        return found;
+    }
+    return (sim_region){.shared = false};
+}
+
+static size_t words_of(sim_range range) {
+    size_t bytes = (size_t)(range.high - range.low) + (uintptr_t)range.low % SIM_WORD;
+    return (bytes + SIM_WORD - 1) / SIM_WORD;
+}
+
 /* The first word holds the range's first byte, which need not be its own first. */
 static void cover(sim_region *region, sim_range range) {
-    size_t bytes = (size_t)(range.high - range.low) + (uintptr_t)range.low % SIM_WORD;
     region->range = range;
-    region->words = (bytes + SIM_WORD - 1) / SIM_WORD;
+    region->words = words_of(range);
     if (region->words <= region->capacity)
         return;
     size_t words = region->words;
@@ -82,7 +120,7 @@ void sim_shadow_alloc(sim_range range) {
     }
     size_t i = find_global(range.low);
     memmove(&s.global[i + 1], &s.global[i], (s.n_global - i) * sizeof s.global[0]);
-    s.global[i] = (sim_region){.shared = false};
+    s.global[i] = spare_for(words_of(range));
     cover(&s.global[i], range);
     ++s.n_global;
     s.last = NULL;
@@ -92,7 +130,7 @@ void sim_shadow_release(const void *memory) {
     size_t i = find_global(memory);
     if (i == s.n_global || s.global[i].range.low != memory)
         return;
-    clear(&s.global[i]);
+    keep(&s.global[i]);
     --s.n_global;
     memmove(&s.global[i], &s.global[i + 1], (s.n_global - i) * sizeof s.global[0]);
     s.last = NULL;

@@ -6,6 +6,14 @@
 #include "assay/op.h"
 #include "assay/relation.h"
 
+/* Builds that instrument accesses (ASan, the race recorder) take many times as long for each test.
+ * They leave out what repeats the accesses of other tests. */
+#ifdef ASSAY_INSTRUMENTED
+enum { SUITE_INSTRUMENTED = 1 };
+#else
+enum { SUITE_INSTRUMENTED = 0 };
+#endif
+
 /* One variant of one operator on one case: the context of a registered test. */
 typedef struct suite_item {
     assay_case c;
