@@ -3,6 +3,8 @@
 #include "tests/shim/assay_test.h"
 #include "tests/suite/suite.h"
 
+#include <string.h>
+
 static void fail_row(const assay_row *row) {
     assay_test_fail(__FILE__, __LINE__, "%s %s: %s\n  why: %s\n  %s",
                     assay_verdict_name(row->verdict), row->tensor, row->reason, row->why,
@@ -39,8 +41,16 @@ static void run(void *context) {
     assay_report_clear(&report);
 }
 
+/* v1 and v2 have no tiles, whose edges need many shapes: the smoke cases, and those of edge, reach
+ * every access of theirs. */
+static bool worth_running(const suite_item *item) {
+    const bool tiled = strcmp(item->variant, "v1") != 0 && strncmp(item->variant, "v2", 2) != 0;
+    return !SUITE_INSTRUMENTED || tiled || item->set != ASSAY_CI;
+}
+
 static void add(const suite_item *item) {
-    suite_register("check", "", "check", item, run);
+    if (worth_running(item))
+        suite_register("check", "", "check", item, run);
 }
 
 __attribute__((constructor)) static void register_checks(void) {
