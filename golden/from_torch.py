@@ -210,14 +210,20 @@ def rope(data, b, h, s, d, theta=10000, start=0):
     return words, inputs, forward
 
 
-def cross_entropy(data, t, v, scale=1.0):
+def cross_entropy(data, t, v, gradient=0, scale=1.0):
     inputs = {"logits": data.normal([t, v], scale), "target": data.indices([t], v)}
 
     def forward(logits, target):
         loss = torch.nn.functional.cross_entropy(logits, target)
-        return {"loss": loss[None], "lse": torch.logsumexp(logits, -1)}
+        outputs = {"loss": loss[None], "lse": torch.logsumexp(logits, -1)}
+        if gradient:
+            outputs["gradient"] = torch.autograd.grad(loss, logits, retain_graph=True)[0]
+        return outputs
 
-    return f"cross_entropy t={t} v={v}", inputs, forward
+    words = f"cross_entropy t={t} v={v}"
+    if gradient:
+        words += " gradient=1"
+    return words, inputs, forward
 
 
 def embedding(data, t, v, d):
@@ -367,6 +373,9 @@ CASES = {
         ("bf16", 6, dict(t=2, v=1031)),
         ("f32", 7, dict(t=9, v=50, scale=30.0)),
         ("f64", 8, dict(t=12, v=17, scale=30.0)),
+        ("f64", 9, dict(t=11, v=19, gradient=1)),
+        ("f32", 10, dict(t=5, v=300, gradient=1, scale=5.0)),
+        ("bf16", 11, dict(t=4, v=130, gradient=1)),
     ],
     embedding: [
         ("f32", 1, dict(t=1, v=1, d=1)),

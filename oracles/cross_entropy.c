@@ -6,6 +6,9 @@
  * Backward, given dloss: dlogits = dloss (P - onehot(target)) / t with P_ij = exp(logits_ij -
  * lse_i).
  *
+ * gradient=1: forward gives gradient[t, v], dlogits at dloss = 1, as well. A training step needs no
+ * other, and a kernel that has a row at hand need not read it again.
+ *
  * A row with an Inf has lse = Inf, as the sum says: P is NaN there and 0 elsewhere.
  */
 #include "assay/op.h"
@@ -18,21 +21,24 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { KEY_T, KEY_V };
+enum { KEY_T, KEY_V, KEY_GRADIENT };
 enum { LOGITS, TARGET };
-enum { LOSS, LSE };
+enum { LOSS, LSE, GRADIENT };
 
 static const assay_key keys[] = {
     {"t", ASSAY_KEY_INT, NULL, 1, INT32_MAX, "tokens"},
     {"v", ASSAY_KEY_INT, NULL, 1, INT32_MAX, "vocabulary"},
+    {"gradient", ASSAY_KEY_INT, "0", 0, 1, "1: forward gives dlogits at dloss = 1 as well"},
 };
 
 typedef struct sizes {
     int64_t t, v;
+    bool gradient;
 } sizes;
 
 static sizes sizes_of(const assay_params *params) {
-    return (sizes){params->item[KEY_T].value[0], params->item[KEY_V].value[0]};
+    return (sizes){params->item[KEY_T].value[0], params->item[KEY_V].value[0],
+                   params->item[KEY_GRADIENT].value[0] == 1};
 }
 
 static assay_status legal(assay_params *params) {
@@ -48,7 +54,7 @@ static assay_status legal(assay_params *params) {
 static assay_status signature(const assay_params *params, assay_signature *sig) {
     const sizes s = sizes_of(params);
     const assay_dtype sum = params->dtype == ASSAY_F64 ? ASSAY_F64 : ASSAY_F32;
-    const assay_status status = assay_signature_init(sig, 2, 2);
+    const assay_status status = assay_signature_init(sig, 2, s.gradient ? 3 : 2);
     if (status != ASSAY_OK)
         return status;
     sig->in[LOGITS] = (assay_tensor_spec){.name = "logits",
@@ -68,6 +74,9 @@ static assay_status signature(const assay_params *params, assay_signature *sig) 
         .name = "loss", .dtype = sum, .rank = 1, .inner = 1, .shape = {1}, .differentiable = true};
     sig->out[LSE] =
         (assay_tensor_spec){.name = "lse", .dtype = sum, .rank = 1, .inner = 1, .shape = {s.t}};
+    if (s.gradient)
+        sig->out[GRADIENT] = (assay_tensor_spec){
+            .name = "gradient", .dtype = params->dtype, .rank = 2, .inner = 1, .shape = {s.t, s.v}};
     return ASSAY_OK;
 }
 
@@ -100,6 +109,17 @@ static int64_t target_of(const assay_oracle_args *args, int64_t i) {
     return (int64_t)args->in->data[TARGET][i];
 }
 
+/* (P - onehot(target)) times `scale`, which is dloss / t. */
+static void grade(const assay_oracle_args *args, const double *lse, double scale,
+                  double *gradient) {
+    const sizes s = sizes_of(args->params);
+    for (int64_t i = 0; i < s.t; ++i) {
+        const double *x = args->in->data[LOGITS] + i * s.v;
+        for (int64_t j = 0; j < s.v; ++j)
+            gradient[i * s.v + j] = scale * (exp(x[j] - lse[i]) - (j == target_of(args, i)));
+    }
+}
+
 static assay_status forward(const assay_oracle_args *args, assay_arrays *result) {
     const sizes s = sizes_of(args->params);
     double sum = 0;
@@ -110,18 +130,14 @@ static assay_status forward(const assay_oracle_args *args, assay_arrays *result)
         sum += lse - x[target_of(args, i)];
     }
     result->data[LOSS][0] = sum / (double)s.t;
+    if (s.gradient)
+        grade(args, result->data[LSE], 1 / (double)s.t, result->data[GRADIENT]);
     return ASSAY_OK;
 }
 
 static assay_status backward(const assay_oracle_args *args, assay_arrays *result) {
-    const sizes s = sizes_of(args->params);
-    const double scale = args->cot->data[LOSS][0] / (double)s.t;
-    for (int64_t i = 0; i < s.t; ++i) {
-        const double *x = args->in->data[LOGITS] + i * s.v, lse = args->out->data[LSE][i];
-        double *dx = result->data[LOGITS] + i * s.v;
-        for (int64_t j = 0; j < s.v; ++j)
-            dx[j] = scale * (exp(x[j] - lse) - (j == target_of(args, i)));
-    }
+    const double scale = args->cot->data[LOSS][0] / (double)sizes_of(args->params).t;
+    grade(args, args->out->data[LSE], scale, result->data[LOGITS]);
     return ASSAY_OK;
 }
 
@@ -134,6 +150,17 @@ static double sum_of_exps(const double *x, int64_t v) {
     return sum;
 }
 
+static void grade_plain(const assay_oracle_args *args, double dloss, double *gradient) {
+    const sizes s = sizes_of(args->params);
+    for (int64_t i = 0; i < s.t; ++i) {
+        const double *x = args->in->data[LOGITS] + i * s.v, sum = sum_of_exps(x, s.v);
+        double *row = gradient + i * s.v;
+        for (int64_t j = 0; j < s.v; ++j)
+            row[j] = dloss * exp(x[j]) / sum / (double)s.t;
+        row[target_of(args, i)] -= dloss / (double)s.t;
+    }
+}
+
 static assay_status forward_plain(const assay_oracle_args *args, assay_arrays *result) {
     const sizes s = sizes_of(args->params);
     double *loss = &result->data[LOSS][0];
@@ -143,19 +170,13 @@ static assay_status forward_plain(const assay_oracle_args *args, assay_arrays *r
         result->data[LSE][i] = log(sum);
         *loss -= log(exp(x[target_of(args, i)]) / sum) / (double)s.t;
     }
+    if (s.gradient)
+        grade_plain(args, 1, result->data[GRADIENT]);
     return ASSAY_OK;
 }
 
 static assay_status backward_plain(const assay_oracle_args *args, assay_arrays *result) {
-    const sizes s = sizes_of(args->params);
-    const double dloss = args->cot->data[LOSS][0];
-    for (int64_t i = 0; i < s.t; ++i) {
-        const double *x = args->in->data[LOGITS] + i * s.v, sum = sum_of_exps(x, s.v);
-        double *dx = result->data[LOGITS] + i * s.v;
-        for (int64_t j = 0; j < s.v; ++j)
-            dx[j] = dloss * exp(x[j]) / sum / (double)s.t;
-        dx[target_of(args, i)] -= dloss / (double)s.t;
-    }
+    grade_plain(args, args->cot->data[LOSS][0], result->data[LOGITS]);
     return ASSAY_OK;
 }
 
@@ -224,6 +245,41 @@ static void bound_loss(const assay_oracle_args *args, const assay_rounding *r,
              t + 3, log2(r->u));
 }
 
+/*
+ * exp(x - lse) with an lse that is off by its bound and may be rounded when it is scaled; then a
+ * subtraction and the factors dloss and 1 / t. A kernel may as well take exp(x - m) times an
+ * inverse of the sum of all: that sum is no further off than lse may be, and the two more roundings
+ * are less than the 3 ln v that lse is allowed (for v = 1 nothing is rounded).
+ */
+enum { FACTORS = 4 };
+
+static void bound_gradient(const assay_oracle_args *args, const assay_rounding *r,
+                           const double *lse, double scale, const double *want, double *bound) {
+    const sizes s = sizes_of(args->params);
+    const double u = unit_of(r);
+    for (int64_t i = 0; i < s.t; ++i) {
+        const double *x = args->in->data[LOGITS] + i * s.v;
+        const double common = lse_error(r, x, s.v, lse[i]) + u * (fabs(lse[i]) + EXP);
+        for (int64_t j = 0; j < s.v; ++j) {
+            const double p = exp(x[j] - lse[i]);
+            const double exponent = common + u * ARGUMENT * fabs(x[j] - lse[i]);
+            const double of_p = p > 0 ? p * expm1(exponent) : 0;
+            const double error =
+                scale * (of_p + FACTORS * u * (p + (double)(j == target_of(args, i))));
+            const int64_t e = i * s.v + j;
+            bound[e] = assay_bound_element(r, 1, 2 * FACTORS, error, want[e]);
+        }
+    }
+}
+
+static void explain_gradient(const assay_rounding *r, char why[ASSAY_WHY]) {
+    snprintf(why, ASSAY_WHY,
+             "P exp(error of lse + (%d |logit - lse| + |lse| + %d) u), then %d operations, "
+             "u = 2^%.0f%s",
+             ARGUMENT, EXP, FACTORS, log2(r->u),
+             r->u_out > 0 ? ", then rounded to the stored type" : "");
+}
+
 static assay_status forward_bound(const assay_oracle_args *args, const assay_rounding *r,
                                   const assay_arrays *want, assay_bounds *bounds) {
     const sizes s = sizes_of(args->params);
@@ -235,35 +291,20 @@ static assay_status forward_bound(const assay_oracle_args *args, const assay_rou
              "u = 2^%.0f",
              roundings(r, s.v), ARGUMENT, EXP, log2(r->u));
     bound_loss(args, r, want, bounds);
+    if (s.gradient) {
+        bound_gradient(args, r, want->data[LSE], 1 / (double)s.t, want->data[GRADIENT],
+                       bounds->element.data[GRADIENT]);
+        explain_gradient(r, bounds->why[GRADIENT]);
+    }
     return ASSAY_OK;
 }
 
-/* exp(x - lse) with an lse that is off by `error` and may be rounded when it is scaled; then a
- * subtraction and the factors dloss and 1 / t. */
 static assay_status backward_bound(const assay_oracle_args *args, const assay_rounding *r,
                                    const assay_arrays *want, assay_bounds *bounds) {
-    enum { FACTORS = 4 };
-    const sizes s = sizes_of(args->params);
-    const double scale = fabs(args->cot->data[LOSS][0]) / (double)s.t, u = unit_of(r);
-    for (int64_t i = 0; i < s.t; ++i) {
-        const double *x = args->in->data[LOGITS] + i * s.v, lse = args->out->data[LSE][i];
-        const double common = lse_error(r, x, s.v, lse) + u * (fabs(lse) + EXP);
-        for (int64_t j = 0; j < s.v; ++j) {
-            const double p = exp(x[j] - lse);
-            const double exponent = common + u * ARGUMENT * fabs(x[j] - lse);
-            const double of_p = p > 0 ? p * expm1(exponent) : 0;
-            const double error =
-                scale * (of_p + FACTORS * u * (p + (double)(j == target_of(args, i))));
-            const int64_t e = i * s.v + j;
-            bounds->element.data[LOGITS][e] =
-                assay_bound_element(r, 1, 2 * FACTORS, error, want->data[LOGITS][e]);
-        }
-    }
-    snprintf(bounds->why[LOGITS], ASSAY_WHY,
-             "P exp(error of lse + (%d |logit - lse| + |lse| + %d) u), then %d operations, "
-             "u = 2^%.0f%s",
-             ARGUMENT, EXP, FACTORS, log2(r->u),
-             r->u_out > 0 ? ", then rounded to the stored type" : "");
+    const double scale = fabs(args->cot->data[LOSS][0]) / (double)sizes_of(args->params).t;
+    bound_gradient(args, r, args->out->data[LSE], scale, want->data[LOGITS],
+                   bounds->element.data[LOGITS]);
+    explain_gradient(r, bounds->why[LOGITS]);
     return ASSAY_OK;
 }
 
@@ -271,15 +312,26 @@ static assay_status backward_bound(const assay_oracle_args *args, const assay_ro
  * the loss that differences of losses do not show it. */
 static void draw(assay_rng *rng, double budget, assay_params *params) {
     assay_param *t = &params->item[KEY_T], *v = &params->item[KEY_V];
+    assay_param *gradient = &params->item[KEY_GRADIENT];
     const int64_t room = (int64_t)fmin(budget / 8, INT32_MAX), most = (int64_t)sqrt(budget) / 8;
-    t->count = v->count = 1;
+    t->count = v->count = gradient->count = 1;
     v->value[0] = draw_extent(rng, room);
     v->value[0] = v->value[0] < 2 ? 2 : v->value[0];
     const int64_t left = room / v->value[0];
     t->value[0] = draw_extent(rng, left < most ? left : most);
+    gradient->value[0] = assay_rng_between(rng, 0, 1);
 }
 
 /* ---- relations ---- */
+
+/* `gradient`, where there is one, has the shape and the symmetries of dlogits. */
+static void reverse_gradients(const assay_problem *base, int32_t axis, const assay_results *results,
+                              assay_results *want) {
+    const assay_tensor_spec *logits = &base->sig.in[LOGITS];
+    relate_reverse_axis(logits, axis, results->grad.data[LOGITS], want->grad.data[LOGITS]);
+    if (base->sig.n_out > GRADIENT)
+        relate_reverse_axis(logits, axis, results->out.data[GRADIENT], want->out.data[GRADIENT]);
+}
 
 static assay_status reverse_tokens(const assay_problem *base, int32_t i, assay_problem *derived) {
     (void)i;
@@ -294,8 +346,7 @@ static assay_status unreverse_tokens(const assay_problem *base, const assay_prob
     (void)derived;
     want->out.data[LOSS][0] = results->out.data[LOSS][0];
     relate_reverse_axis(&base->sig.out[LSE], 0, results->out.data[LSE], want->out.data[LSE]);
-    relate_reverse_axis(&base->sig.in[LOGITS], 0, results->grad.data[LOGITS],
-                        want->grad.data[LOGITS]);
+    reverse_gradients(base, 0, results, want);
     return ASSAY_OK;
 }
 
@@ -314,8 +365,7 @@ static assay_status unreverse_words(const assay_problem *base, const assay_probl
     (void)derived;
     want->out.data[LOSS][0] = results->out.data[LOSS][0];
     relate_copy(want->out.data[LSE], results->out.data[LSE], want->out.size[LSE]);
-    relate_reverse_axis(&base->sig.in[LOGITS], 1, results->grad.data[LOGITS],
-                        want->grad.data[LOGITS]);
+    reverse_gradients(base, 1, results, want);
     return ASSAY_OK;
 }
 
@@ -340,10 +390,12 @@ static assay_status shift(const assay_problem *base, int32_t i, assay_problem *d
 
 static assay_status unshift(const assay_problem *base, const assay_problem *derived,
                             const assay_results *results, assay_results *want) {
-    (void)base;
     (void)derived;
     want->out.data[LOSS][0] = results->out.data[LOSS][0];
     relate_copy(want->grad.data[LOGITS], results->grad.data[LOGITS], want->grad.size[LOGITS]);
+    if (base->sig.n_out > GRADIENT)
+        relate_copy(want->out.data[GRADIENT], results->out.data[GRADIENT],
+                    want->out.size[GRADIENT]);
     assay_arrays_drop(&want->out, LSE);
     return ASSAY_OK;
 }
@@ -365,16 +417,21 @@ static assay_status repeat(const assay_problem *base, int32_t i, assay_problem *
     return ASSAY_OK;
 }
 
+/* The sum of the halves of an array, which has twice the elements. */
+static void add_halves(double *sum, const double *array, int64_t size) {
+    for (int64_t e = 0; e < size; ++e)
+        sum[e] = array[e] + array[size + e];
+}
+
 static assay_status unrepeat(const assay_problem *base, const assay_problem *derived,
                              const assay_results *results, assay_results *want) {
-    (void)base;
     (void)derived;
     want->out.data[LOSS][0] = results->out.data[LOSS][0];
     relate_copy(want->out.data[LSE], results->out.data[LSE] + want->out.size[LSE],
                 want->out.size[LSE]);
-    for (int64_t e = 0; e < want->grad.size[LOGITS]; ++e)
-        want->grad.data[LOGITS][e] =
-            results->grad.data[LOGITS][e] + results->grad.data[LOGITS][want->grad.size[LOGITS] + e];
+    add_halves(want->grad.data[LOGITS], results->grad.data[LOGITS], want->grad.size[LOGITS]);
+    if (base->sig.n_out > GRADIENT)
+        add_halves(want->out.data[GRADIENT], results->out.data[GRADIENT], want->out.size[GRADIENT]);
     return ASSAY_OK;
 }
 
@@ -394,25 +451,52 @@ static assay_status widen(const assay_problem *base, int32_t i, assay_problem *d
     return relate_embed(base, i, derived);
 }
 
+static bool has_gradient(const assay_case *c) {
+    return c->params.item[KEY_GRADIENT].value[0] == 1;
+}
+
+static assay_status set_dloss(assay_problem *base) {
+    base->cot.data[LOSS][0] = 1;
+    return ASSAY_OK;
+}
+
+static assay_status same(const assay_problem *base, int32_t i, assay_problem *derived) {
+    (void)i;
+    relate_copy_data(base, derived);
+    return ASSAY_OK;
+}
+
+/* Each of the two predicts the other. */
+static assay_status exchange(const assay_problem *base, const assay_problem *derived,
+                             const assay_results *results, assay_results *want) {
+    (void)base;
+    (void)derived;
+    relate_copy(want->grad.data[LOGITS], results->out.data[GRADIENT], want->grad.size[LOGITS]);
+    relate_copy(want->out.data[GRADIENT], results->grad.data[LOGITS], want->out.size[GRADIENT]);
+    assay_arrays_drop(&want->out, LOSS);
+    assay_arrays_drop(&want->out, LSE);
+    return ASSAY_OK;
+}
+
 static const assay_relation relations[] = {
     {.name = "row_permutation",
-     .why = "reversing the tokens reverses lse and dlogits; the loss stays",
+     .why = "reversing the tokens reverses lse and the gradients; the loss stays",
      .n_derived = 1,
      .derive = reverse_tokens,
      .predict = unreverse_tokens},
     {.name = "word_permutation",
-     .why = "reversing the vocabulary and its targets reverses dlogits; loss and lse stay",
+     .why = "reversing the vocabulary and its targets reverses the gradients; the rest stays",
      .n_derived = 1,
      .derive = reverse_words,
      .predict = unreverse_words},
     {.name = "shift",
-     .why = "8 more in every logit changes neither loss nor dlogits",
+     .why = "8 more in every logit changes neither loss nor gradients",
      .prepare = make_multiples,
      .n_derived = 1,
      .derive = shift,
      .predict = unshift},
     {.name = "repetition",
-     .why = "the same tokens twice: the loss stays, dlogits is the sum of the two halves'",
+     .why = "the same tokens twice: the loss stays, gradients are the sums of the two halves'",
      .n_derived = 1,
      .derive_case = repeat_case,
      .derive = repeat,
@@ -423,6 +507,13 @@ static const assay_relation relations[] = {
      .derive_case = widen_case,
      .derive = widen,
      .predict = relate_crop},
+    {.name = "dloss_of_one",
+     .why = "dlogits at dloss = 1 is gradient",
+     .applies = has_gradient,
+     .prepare = set_dloss,
+     .n_derived = 1,
+     .derive = same,
+     .predict = exchange},
 };
 
 static const assay_case_group cases[] = {
@@ -433,23 +524,34 @@ static const assay_case_group cases[] = {
     {ASSAY_SMOKE, "t=1 v=37 dtype=f32,bf16 fill=uniform,positive"},
     {ASSAY_SMOKE, "t=6 v=67 dtype=f32,f64,bf16 fill=huge,negative"},
     {ASSAY_SMOKE, "t=4 v=41 dtype=f32,f64,bf16 fill=inf,nan seed=0,1"},
+    {ASSAY_SMOKE, "t=7 v=90 gradient=1 dtype=f32,f64,bf16"},
+    {ASSAY_SMOKE, "t=3 v=1031 gradient=1 dtype=f32,f64,bf16 pad=3 misalign=1 sched=reverse"},
+    {ASSAY_SMOKE, "t=66 v=2,5 gradient=1 dtype=f32,bf16 pad=8 sched=warp seed=1"},
+    {ASSAY_SMOKE, "t=4 v=70 gradient=1 dtype=f32,f64,bf16 fill=huge,negative,inf,nan"},
     {ASSAY_CI, "t=1,2,31,33 v=2,31,32,33,127,128,129 dtype=f32"},
     {ASSAY_CI, "t=3,65 v=63,64,65,255,257 dtype=f64,bf16 pad=1 misalign=5"},
     {ASSAY_CI, "t=2 v=511,512,513,2047,2049,4097 dtype=f32,bf16 sched=random seed=2"},
     {ASSAY_CI, "t=300 v=5 dtype=f32,f64,bf16 fill=positive sched=warp"},
     {ASSAY_CI, "t=9 v=300 dtype=f32,f64,bf16 fill=huge,negative,uniform sched=reverse"},
     {ASSAY_CI, "t=2 v=2100 dtype=f32,bf16 fill=huge,negative,inf,nan seed=3"},
+    {ASSAY_CI, "t=1,33 v=3,32,33,129,513,1025 gradient=1 dtype=f32,f64,bf16"},
+    {ASSAY_CI, "t=2 v=4099 gradient=1 dtype=f32,f64,bf16 pad=1 misalign=5 sched=random seed=2"},
+    {ASSAY_CI, "t=9 v=300,2100 gradient=1 dtype=f32,bf16 fill=huge,negative,inf,nan,positive"},
+    /* too wide for a block's memory */
+    {ASSAY_CI, "t=2 v=60000 gradient=1 dtype=f32,f64,bf16 sched=warp"},
+    {ASSAY_NIGHTLY, "t=64 v=10000 gradient=1 dtype=f32,f64,bf16 fill=normal,huge"},
     {ASSAY_NIGHTLY, "t=64 v=10000 dtype=f32,f64,bf16 fill=normal,huge"},
     {ASSAY_NIGHTLY, "t=2 v=100000 dtype=f32,bf16"},
     {ASSAY_NIGHTLY, "t=20000 v=7 dtype=f32,bf16"},
     /* one word is certain: loss and dlogits are 0 */
-    {ASSAY_EDGE, "t=1,40 v=1 dtype=f32,f64,bf16"},
-    {ASSAY_BENCH, "t=4096 v=10000 dtype=f32,bf16"},
+    {ASSAY_EDGE, "t=1,40 v=1 gradient=0,1 dtype=f32,f64,bf16"},
+    {ASSAY_BENCH, "t=4096 v=10000 gradient=0,1 dtype=f32,bf16"},
 };
 
 const assay_op assay_op_cross_entropy = {
     .name = "cross_entropy",
-    .forward_formula = "lse = log sum_j exp(logits_j), loss = mean of lse - logits_target",
+    .forward_formula = "lse = log sum_j exp(logits_j), loss = mean of lse - logits_target "
+                       "[, gradient = dlogits at dloss = 1]",
     .backward_formula = "dlogits = dloss (exp(logits - lse) - onehot(target)) / t",
     .keys = keys,
     .n_keys = sizeof keys / sizeof *keys,

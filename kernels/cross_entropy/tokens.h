@@ -21,18 +21,35 @@ template <typename T> static inline tokens<T> tokens_of(const assay_call *call) 
             static_cast<const int32_t *>(call->in[1].data), logits->shape[0], logits->shape[1]};
 }
 
-/* What forward leaves for backward, and backward's own. loss and lse have the accumulator's type.
- */
+/* What a gradient is made of and where it goes. lse and dloss have the accumulator's type; dloss is
+ * NULL where it is 1. */
 template <typename T> struct gradient {
     const acc_t<T> *lse, *dloss;
     T *dlogits;
     int64_t stride;
 };
 
+static inline bool wants_gradient(const assay_call *call) {
+    return assay_params_int(call->params, "gradient") == 1;
+}
+
+/* Forward's third output, with the lse that forward writes. */
+template <typename T> static inline gradient<T> gradient_of_one(const assay_call *call) {
+    return {static_cast<const acc_t<T> *>(call->out[1].data), NULL,
+            static_cast<T *>(call->out[2].data), assay_tensor_row_stride(&call->out[2])};
+}
+
+/* Backward's: the inputs and all outputs of forward come before dloss. */
 template <typename T> static inline gradient<T> gradient_of(const assay_call *call) {
     return {static_cast<const acc_t<T> *>(call->in[3].data),
-            static_cast<const acc_t<T> *>(call->in[4].data), static_cast<T *>(call->out[0].data),
-            assay_tensor_row_stride(&call->out[0])};
+            static_cast<const acc_t<T> *>(call->in[call->n_in - 1].data),
+            static_cast<T *>(call->out[0].data), assay_tensor_row_stride(&call->out[0])};
+}
+
+/* dloss / t. */
+template <typename T>
+static __device__ __forceinline__ acc_t<T> scale_of(const tokens<T> &x, const gradient<T> &g) {
+    return (g.dloss != NULL ? *g.dloss : (acc_t<T>)1) / (acc_t<T>)x.t;
 }
 
 /* What is taken off the logits before exp: the maximum, but nothing where that is infinite, so that
@@ -47,10 +64,10 @@ static __device__ __forceinline__ acc_t<T> loss_of(const tokens<T> &x, int64_t i
     return lse - widen(x.logits[i * x.stride + x.target[i]]);
 }
 
-/* dlogits of one logit; scale is dloss / t. */
+/* dlogits of one logit of probability p; scale is dloss / t. */
 template <typename A>
-static __device__ __forceinline__ A gradient_at(A logit, A lse, bool is_target, A scale) {
-    return scale * (exp_(logit - lse) - (is_target ? (A)1 : (A)0));
+static __device__ __forceinline__ A gradient_at(A p, bool is_target, A scale) {
+    return scale * (p - (is_target ? (A)1 : (A)0));
 }
 
 #define CROSS_ENTROPY_DISPATCH(function, call)                                                     \

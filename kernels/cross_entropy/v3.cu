@@ -1,31 +1,26 @@
 /*
- * cross_entropy v3, fused: the logits are read once forward, and once backward.
+ * cross_entropy v3, fused: the logits are read once forward, and once backward; with gradient=1
+ * once for loss, lse and gradient together.
  *
  * A group of lanes (1 to 32, or a whole block) takes one token's row. Forward keeps a running
  * maximum and sum in each lane (v3_row.h), so that one reading gives lse; a last block then takes
  * each token's loss from lse and a single logit and sums them in a fixed order, without atomics.
  * Backward needs only lse: dlogits goes out as the logits come in.
  *
- * Against v1: the logits are read once instead of twice, neighbouring lanes read neighbouring
- * packs of 16 bytes, and the loss is summed by a block. Bytes: the logits once forward; once, and
- * dlogits once, backward. Flops: an exp for each logit, forward and backward, and one for each pack
- * that raises the maximum.
+ * With gradient=1 the group keeps its row in shared memory and turns it into the gradient
+ * (v3_gradient.h). A row that does not fit, of more than 57,344 logits (f64: 28,672), is read
+ * twice, by the kernels of forward and backward one after the other.
+ *
+ * Against v1: the logits are read once instead of twice (with gradient=1: instead of three times),
+ * neighbouring lanes read neighbouring packs of 16 bytes, and the loss is summed by a block. Bytes:
+ * the logits once forward; once, and dlogits once, backward and with gradient=1. Flops: an exp for
+ * each logit, forward and backward, and one for each pack that raises the maximum; with gradient=1
+ * one exp for each logit, for both.
  */
+#include "kernels/cross_entropy/v3_gradient.h"
 #include "kernels/cross_entropy/v3_row.h"
 
-enum { MEAN_THREADS = 1024 };
-
-/* This thread's row: one for each group, since a grid may have as many blocks as there are tokens.
- */
-struct group {
-    int64_t row;
-    int lane, lanes;
-};
-
-static __device__ __forceinline__ group group_of(int lanes) {
-    return {(int64_t)blockIdx.x * (THREADS / lanes) + (int)threadIdx.x / lanes,
-            (int)threadIdx.x % lanes, lanes};
-}
+enum { MEAN_THREADS = 1024, MOST_PACKS = 16 };
 
 template <typename T>
 static __device__ __forceinline__ row_sum<acc_t<T>> part_of_row(const tokens<T> &x, const group &g,
@@ -86,7 +81,7 @@ static __global__ void __launch_bounds__(THREADS)
     const group g = group_of(lanes);
     if (g.row >= x.t)
         return;
-    const acc_t<T> scale = *to.dloss / (acc_t<T>)x.t, lse = to.lse[g.row];
+    const acc_t<T> scale = scale_of(x, to), lse = to.lse[g.row];
     const int64_t target = x.target[g.row];
     const T *row = x.logits + g.row * x.stride;
     T *result = to.dlogits + g.row * to.stride;
@@ -94,31 +89,54 @@ static __global__ void __launch_bounds__(THREADS)
     for (int64_t j = (int64_t)g.lane * V; j < x.v; j += (int64_t)lanes * V) {
         pack<T> p = load_pack(row + j, x.v - j, packs);
         for (int v = 0; v < V; ++v)
-            p.v[v] = narrow<T>(gradient_at(widen(p.v[v]), lse, j + v == target, scale));
+            p.v[v] = narrow<T>(gradient_at(exp_(widen(p.v[v]) - lse), j + v == target, scale));
         store_pack(result + j, p, x.v - j, to_packs);
     }
 }
 
-template <typename T> static assay_status run_forward(const assay_call *call) {
+template <typename T> static assay_status launch_sum_rows(const assay_call *call) {
     const tokens<T> x = tokens_of<T>(call);
-    const int lanes = lanes_for<T>(x.v);
-    acc_t<T> *loss = static_cast<acc_t<T> *>(call->out[0].data);
-    acc_t<T> *lse = static_cast<acc_t<T> *>(call->out[1].data);
-    const assay_status status =
-        ASSAY_LAUNCH(call->stream, linear_grid(x.t, THREADS / lanes), dim3(THREADS), 0,
-                     (sum_rows<T>), x, lse, lanes, takes_packs(&call->in[0]));
+    const int lanes = lanes_for<T>(x.v, MOST_PACKS);
+    return ASSAY_LAUNCH(call->stream, linear_grid(x.t, THREADS / lanes), dim3(THREADS), 0,
+                        (sum_rows<T>), x, static_cast<acc_t<T> *>(call->out[1].data), lanes,
+                        takes_packs(&call->in[0]));
+}
+
+/* `dlogits` is the tensor that g writes. */
+template <typename T>
+static assay_status launch_grad_rows(const assay_call *call, const gradient<T> &g,
+                                     const assay_tensor *dlogits) {
+    const tokens<T> x = tokens_of<T>(call);
+    const int lanes = lanes_for<T>(x.v, MOST_PACKS);
+    return ASSAY_LAUNCH(call->stream, linear_grid(x.t, THREADS / lanes), dim3(THREADS), 0,
+                        (grad_rows<T>), x, g, lanes, takes_packs(&call->in[0]),
+                        takes_packs(dlogits));
+}
+
+/* lse, and the gradient where it is wanted. */
+template <typename T> static assay_status launch_rows(const assay_call *call) {
+    if (!wants_gradient(call))
+        return launch_sum_rows<T>(call);
+    const keeping plan = keeping_for<T>(call->in[0].shape[1]);
+    if (plan.fits)
+        return launch_sum_and_grade<T>(call, plan);
+    const assay_status status = launch_sum_rows<T>(call);
     if (status != ASSAY_OK)
         return status;
-    return ASSAY_LAUNCH(call->stream, dim3(1), dim3(MEAN_THREADS), 0, (mean_loss<T>), x,
-                        static_cast<const acc_t<T> *>(lse), loss);
+    return launch_grad_rows(call, gradient_of_one<T>(call), &call->out[2]);
+}
+
+template <typename T> static assay_status run_forward(const assay_call *call) {
+    const assay_status status = launch_rows<T>(call);
+    if (status != ASSAY_OK)
+        return status;
+    return ASSAY_LAUNCH(call->stream, dim3(1), dim3(MEAN_THREADS), 0, (mean_loss<T>),
+                        tokens_of<T>(call), static_cast<const acc_t<T> *>(call->out[1].data),
+                        static_cast<acc_t<T> *>(call->out[0].data));
 }
 
 template <typename T> static assay_status run_backward(const assay_call *call) {
-    const tokens<T> x = tokens_of<T>(call);
-    const int lanes = lanes_for<T>(x.v);
-    return ASSAY_LAUNCH(call->stream, linear_grid(x.t, THREADS / lanes), dim3(THREADS), 0,
-                        (grad_rows<T>), x, gradient_of<T>(call), lanes, takes_packs(&call->in[0]),
-                        takes_packs(&call->out[0]));
+    return launch_grad_rows(call, gradient_of<T>(call), &call->out[0]);
 }
 
 static assay_status forward(const assay_call *call) {
@@ -133,7 +151,7 @@ ASSAY_VARIANT(cross_entropy, v3) = {
     .op = "cross_entropy",
     .name = "v3",
     .device = ASSAY_DEVICE_NAME,
-    .summary = "fused: running maximum and sum, the logits read once, 16 bytes at a time",
+    .summary = "fused: the logits read once, 16 bytes at a time, for the gradient as well",
     .supports = NULL,
     .workspace = NULL,
     .forward = forward,

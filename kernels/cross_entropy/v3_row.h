@@ -1,7 +1,6 @@
 /*
  * The log of a row's sum of exponentials in one reading of it: each lane keeps a running maximum
  * and the sum relative to it, 16 bytes of logits at a time, and lanes are merged in a fixed order.
- * Kernels that hold a row in registers or shared memory can feed its packs to `add` as well.
  */
 #ifndef ASSAY_CROSS_ENTROPY_V3_ROW_H
 #define ASSAY_CROSS_ENTROPY_V3_ROW_H
@@ -10,6 +9,18 @@
 #include "kernels/device/pack.h"
 
 enum { THREADS = 256, WARP = 32 };
+
+/* This thread's row: one for each group of lanes, since a grid may have as many blocks as there are
+ * tokens. */
+struct group {
+    int64_t row;
+    int lane, lanes;
+};
+
+static __device__ __forceinline__ group group_of(int lanes) {
+    return {(int64_t)blockIdx.x * (THREADS / lanes) + (int)threadIdx.x / lanes,
+            (int)threadIdx.x % lanes, lanes};
+}
 
 /* sum = Σ exp(x - shift_of(maximum)) over what was added. */
 template <typename A> struct row_sum { A maximum, sum; };
@@ -88,10 +99,10 @@ template <typename A> static __device__ __forceinline__ A lse_of(const row_sum<A
 }
 
 /* Lanes for one row of v logits: one pack each if a warp suffices, and the whole block when a warp
- * would have more than 16 packs a lane. */
-template <typename T> static int lanes_for(int64_t v) {
+ * would have more than `most` packs a lane. */
+template <typename T> static int lanes_for(int64_t v, int64_t most) {
     const int64_t packs = ceil_div(v, pack<T>::size);
-    if (packs > 16 * WARP)
+    if (packs > most * WARP)
         return THREADS;
     int lanes = 1;
     while (lanes < WARP && lanes < packs)
