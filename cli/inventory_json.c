@@ -15,15 +15,28 @@ static void put_devices(FILE *to, const inventory *inv) {
     }
 }
 
+static void put_legal(FILE *to, const char *const *names) {
+    fputs(", \"names\": [", to);
+    for (int i = 0; names[i] != NULL; ++i) {
+        fputs(i > 0 ? ", " : "", to);
+        json_string(to, names[i]);
+    }
+    putc(']', to);
+}
+
 static void put_keys(FILE *to, const assay_op *op) {
-    static const char *const kinds[] = {
-        [ASSAY_KEY_INT] = "integer", [ASSAY_KEY_LIST] = "list", [ASSAY_KEY_REAL] = "real"};
+    static const char *const kinds[] = {[ASSAY_KEY_INT] = "integer",
+                                        [ASSAY_KEY_LIST] = "list",
+                                        [ASSAY_KEY_REAL] = "real",
+                                        [ASSAY_KEY_NAME] = "name"};
     for (int32_t k = 0; k < op->n_keys; ++k) {
         const assay_key *key = &op->keys[k];
         fputs(k > 0 ? ", {\"name\": " : "{\"name\": ", to);
         json_string(to, key->name);
         fprintf(to, ", \"kind\": \"%s\"", kinds[key->kind]);
-        if (key->kind != ASSAY_KEY_REAL)
+        if (key->kind == ASSAY_KEY_NAME)
+            put_legal(to, op->names);
+        else if (key->kind != ASSAY_KEY_REAL)
             fprintf(to, ", \"low\": %" PRId64 ", \"high\": %" PRId64, key->low, key->high);
         fputs(", \"default\": ", to);
         json_string(to, key->fallback);

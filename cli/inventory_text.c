@@ -3,13 +3,25 @@
 
 #include <inttypes.h>
 
-static void put_key(FILE *to, const assay_key *key) {
+/* "integer 0..9", "tiny|small|large" */
+static int put_legal(FILE *to, const assay_op *op, const assay_key *key) {
     static const char *const kinds[] = {
         [ASSAY_KEY_INT] = "integer", [ASSAY_KEY_LIST] = "list", [ASSAY_KEY_REAL] = "real"};
-    char range[64] = "";
+    int used = 0;
+    if (key->kind == ASSAY_KEY_NAME) {
+        for (int i = 0; op->names[i] != NULL; ++i)
+            used += fprintf(to, "%s%s", i > 0 ? "|" : "", op->names[i]);
+        return used;
+    }
+    used = fprintf(to, "%s", kinds[key->kind]);
     if (key->kind != ASSAY_KEY_REAL)
-        snprintf(range, sizeof range, " %" PRId64 "..%" PRId64, key->low, key->high);
-    int used = fprintf(to, "    %-8s%s%s", key->name, kinds[key->kind], range);
+        used += fprintf(to, " %" PRId64 "..%" PRId64, key->low, key->high);
+    return used;
+}
+
+static void put_key(FILE *to, const assay_op *op, const assay_key *key) {
+    int used = fprintf(to, "    %-8s", key->name);
+    used += put_legal(to, op, key);
     if (key->fallback != NULL && key->fallback[0] != '\0')
         used += fprintf(to, ", default %s", key->fallback);
     fprintf(to, "%*s%s\n", used < 44 ? 44 - used : 2, "", key->doc);
@@ -30,7 +42,7 @@ static void put_op(FILE *to, const inventory *inv, const inventory_op *entry) {
     fprintf(to, "%s\n  forward   %s\n  backward  %s\n  keys\n", op->name, op->forward_formula,
             op->backward_formula);
     for (int32_t k = 0; k < op->n_keys; ++k)
-        put_key(to, &op->keys[k]);
+        put_key(to, op, &op->keys[k]);
     fputs("  dtypes   ", to);
     for (int i = 0; i < ASSAY_DTYPES; ++i)
         if ((op->dtypes >> i & 1u) != 0)

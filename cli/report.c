@@ -66,6 +66,13 @@ bool report_next_part(const assay_report *report, cli_part *part) {
     return true;
 }
 
+const assay_row *report_find_row(const cli_part *part, const char *tensor) {
+    for (int32_t r = 0; r < part->n_rows; ++r)
+        if (strcmp(part->rows[r].tensor, tensor) == 0)
+            return &part->rows[r];
+    return NULL;
+}
+
 cli_tally results_tally(const cli_results *results) {
     cli_tally tally = {0};
     for (int64_t i = 0; i < results->count; ++i) {

@@ -34,6 +34,9 @@ typedef struct cli_part {
 /* Walks a report's variants: start with an empty part; false after the last. */
 bool report_next_part(const assay_report *report, cli_part *part);
 
+/* NULL: the part has no such tensor. */
+const assay_row *report_find_row(const cli_part *part, const char *tensor);
+
 /* Counts of cases x variants by verdict. */
 typedef struct cli_tally {
     int64_t verdicts[ASSAY_ERROR + 1];
@@ -58,6 +61,7 @@ void report_markdown(FILE *to, const cli_results *results);
 /* For people. Full: norms, agreement, ratios. Brief: a line for each variant. Both: all of what is
  * not a pass. */
 void report_text_full(const assay_cli_out *out, const assay_report *report);
+void report_text_series(FILE *to, const assay_report *report); /* a part of it */
 void report_text_brief(const assay_cli_out *out, const assay_report *report);
 void report_text_summary(const assay_cli_out *out, const cli_results *results);
 

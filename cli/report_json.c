@@ -27,6 +27,15 @@ static void put_number(FILE *to, const char *key, const assay_row *row, double v
         fputs("null", to);
 }
 
+static void put_series(FILE *to, const char *key, const double *value, int64_t count) {
+    fprintf(to, ", \"%s\": [", key);
+    for (int64_t i = 0; i < count; ++i) {
+        fputs(i > 0 ? ", " : "", to);
+        json_number(to, value[i]);
+    }
+    putc(']', to);
+}
+
 static void put_row(FILE *to, const assay_report *report, const assay_row *row) {
     const assay_comparison *cmp = &row->cmp;
     char index[128];
@@ -52,6 +61,10 @@ static void put_row(FILE *to, const assay_report *report, const assay_row *row) 
     put_number(to, "got", row, cmp->got);
     put_number(to, "bound", row, cmp->bound);
     fprintf(to, ", \"count\": %" PRId64 ", \"wrong\": %" PRId64, cmp->count, cmp->wrong);
+    if (row->want != NULL) {
+        put_series(to, "series", row->got, cmp->count);
+        put_series(to, "series_want", row->want, cmp->count);
+    }
     put_text(to, "why", row->why);
     put_text(to, "reason", row->reason);
     put_text(to, "repro", row->repro);

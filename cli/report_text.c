@@ -27,13 +27,6 @@ static cli_part fullest_part(const assay_report *report) {
     return fullest;
 }
 
-static const assay_row *find_row(const cli_part *part, const char *tensor) {
-    for (int32_t r = 0; r < part->n_rows; ++r)
-        if (strcmp(part->rows[r].tensor, tensor) == 0)
-            return &part->rows[r];
-    return NULL;
-}
-
 static int widest_tensor(const cli_part *part) {
     int widest = 0;
     for (int32_t r = 0; r < part->n_rows; ++r) {
@@ -77,7 +70,7 @@ static void put_norm_list(FILE *to, const assay_report *report, const cli_part *
         const char *tensor = tensors->rows[t].tensor;
         put_norm(to, width, "oracle", tensor, tensors->rows[t].cmp.norm_want);
         for (cli_part part = {0}; report_next_part(report, &part);) {
-            const assay_row *row = find_row(&part, tensor);
+            const assay_row *row = report_find_row(&part, tensor);
             if (row != NULL)
                 put_norm(to, width, row->variant, tensor, row->cmp.norm_got);
         }
@@ -94,7 +87,7 @@ static void put_norm_table(FILE *to, const assay_report *report, const cli_part 
         const assay_row *first = &tensors->rows[t];
         fprintf(to, "    %-*s %19.13g", name, first->tensor, unsigned_nan(first->cmp.norm_want));
         for (cli_part part = {0}; report_next_part(report, &part);) {
-            const assay_row *row = find_row(&part, first->tensor);
+            const assay_row *row = report_find_row(&part, first->tensor);
             if (row != NULL)
                 fprintf(to, " %19.13g", unsigned_nan(row->cmp.norm_got));
             else
@@ -262,6 +255,7 @@ void report_text_full(const assay_cli_out *out, const assay_report *report) {
             put_norm_table(to, report, &tensors);
         else
             put_norm_list(to, report, &tensors);
+        report_text_series(to, report);
         put_agreement(to, report, many);
         put_ratios(to, report, &tensors);
         put_whys(to, &tensors);

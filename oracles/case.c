@@ -70,8 +70,13 @@ static void put_real(writer *w, double value) {
     put(w, "%s", digits);
 }
 
-static void put_param(writer *w, const assay_key *key, const assay_param *param) {
+static void put_param(writer *w, const assay_op *op, const assay_key *key,
+                      const assay_param *param) {
     put(w, " %s=", key->name);
+    if (key->kind == ASSAY_KEY_NAME) {
+        put(w, "%s", op->names[param->value[0]]);
+        return;
+    }
     if (key->kind == ASSAY_KEY_REAL)
         put_real(w, param->real);
     else if (param->count == 0)
@@ -102,7 +107,7 @@ static void put_case(writer *w, const assay_case *c) {
     put(w, "%s", c->op->name);
     for (int32_t i = 0; i < c->op->n_keys; ++i)
         if (!is_default(c->op, &c->params, i))
-            put_param(w, &c->op->keys[i], &c->params.item[i]);
+            put_param(w, c->op, &c->op->keys[i], &c->params.item[i]);
     put(w, " dtype=%s", assay_dtype_name(c->params.dtype));
     if (c->params.math != ASSAY_STRICT)
         put(w, " math=%s", assay_math_name(c->params.math));

@@ -145,12 +145,28 @@ static assay_status parse_list(const assay_op *op, const assay_key *key, const c
     }
 }
 
+static assay_status parse_name(const assay_op *op, const assay_key *key, const char *text,
+                               size_t length, assay_param *param) {
+    char names[NAMES], legal[NAMES + 16];
+    param->count = 1;
+    names[0] = '\0';
+    for (; op->names[param->value[0]] != NULL; ++param->value[0]) {
+        if (is_name(op->names[param->value[0]], text, length))
+            return ASSAY_OK;
+        add_name(names, op->names[param->value[0]]);
+    }
+    snprintf(legal, sizeof legal, "one of %s", names);
+    return value_fault(op, key->name, text, length, legal);
+}
+
 assay_status assay_param_parse(const assay_op *op, const assay_key *key, const char *text,
                                size_t length, assay_param *param) {
     memset(param, 0, sizeof *param);
     param->name = key->name;
     if (key->kind == ASSAY_KEY_LIST)
         return parse_list(op, key, text, length, param);
+    if (key->kind == ASSAY_KEY_NAME)
+        return parse_name(op, key, text, length, param);
     if (key->kind == ASSAY_KEY_REAL)
         return parse_real(text, length, &param->real)
                    ? ASSAY_OK

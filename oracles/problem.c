@@ -49,17 +49,21 @@ static void round_again(const assay_tensor_spec *spec, double *data, int64_t cou
         data[e] = assay_dtype_round(spec->dtype, data[e]);
 }
 
+/* Lets the operator change the data, and rounds what it left. */
+static assay_status change(assay_problem *p, assay_status (*how)(assay_problem *p)) {
+    const assay_status status = how(p);
+    for (int32_t i = 0; i < p->sig.n_in; ++i)
+        round_again(&p->sig.in[i], p->in.data[i], p->in.size[i]);
+    for (int32_t i = 0; i < p->sig.n_out; ++i)
+        round_again(&p->sig.out[i], p->cot.data[i], p->cot.size[i]);
+    return status;
+}
+
 /* What a fill does beyond its random data. */
 static assay_status finish_fill(assay_problem *p) {
     const assay_fill fill = p->c.fill;
-    if ((p->c.op->fills & ASSAY_FILL_BIT(fill)) != 0) {
-        const assay_status status = p->c.op->dress(p);
-        for (int32_t i = 0; i < p->sig.n_in; ++i)
-            round_again(&p->sig.in[i], p->in.data[i], p->in.size[i]);
-        for (int32_t i = 0; i < p->sig.n_out; ++i)
-            round_again(&p->sig.out[i], p->cot.data[i], p->cot.size[i]);
-        return status;
-    }
+    if ((p->c.op->fills & ASSAY_FILL_BIT(fill)) != 0)
+        return change(p, p->c.op->dress);
     if (fill != ASSAY_FILL_INF && fill != ASSAY_FILL_NAN)
         return ASSAY_OK;
     int32_t chosen = (int32_t)(p->c.seed % (uint64_t)p->sig.n_in);
@@ -97,7 +101,10 @@ assay_status assay_problem_init(assay_problem *p, const assay_case *c) {
         snprintf(name, sizeof name, "d%s", spec->name);
         assay_fill_array(c->fill, name, spec, 1, c->seed, p->cot.data[i], p->cot.size[i]);
     }
-    status = finish_fill(p);
+    if (c->op->data)
+        status = change(p, c->op->data);
+    if (status == ASSAY_OK)
+        status = finish_fill(p);
     if (status != ASSAY_OK)
         assay_problem_clear(p);
     return status;

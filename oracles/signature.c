@@ -26,6 +26,13 @@ assay_status assay_signature_init(assay_signature *sig, int32_t n_in, int32_t n_
     return ASSAY_OK;
 }
 
+bool assay_signature_has_gradients(const assay_signature *sig) {
+    for (int32_t i = 0; i < sig->n_in; ++i)
+        if (sig->in[i].differentiable)
+            return true;
+    return false;
+}
+
 void assay_signature_clear(assay_signature *sig) {
     free(sig->in);
     *sig = (assay_signature){0};

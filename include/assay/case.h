@@ -38,7 +38,12 @@ struct assay_op;
 
 enum { ASSAY_MAX_KEYS = 12, ASSAY_MAX_LIST = 16, ASSAY_CASE_TEXT = 512 };
 
-typedef enum assay_key_kind { ASSAY_KEY_INT, ASSAY_KEY_LIST, ASSAY_KEY_REAL } assay_key_kind;
+typedef enum assay_key_kind {
+    ASSAY_KEY_INT,
+    ASSAY_KEY_LIST,
+    ASSAY_KEY_REAL,
+    ASSAY_KEY_NAME, /* one of assay_op.names; at most one key of an operator is of this kind */
+} assay_key_kind;
 
 /* One dimension or attribute of an operator, as its oracle file declares it. */
 typedef struct assay_key {
@@ -46,15 +51,15 @@ typedef struct assay_key {
     assay_key_kind kind;
     const char *fallback; /* text of the default; NULL: the key must be given; "": the value
                              of the key before it, which is of the same kind */
-    int64_t low, high;    /* legal range of each integer, both included; unused for a real */
+    int64_t low, high;    /* legal range of each integer, both included; unused otherwise */
     const char *doc;      /* one line for `assay list` */
 } assay_key;
 
 typedef struct assay_param {
     const char *name;
     int32_t count; /* integers in `value`: 1 for ASSAY_KEY_INT, 0 for ASSAY_KEY_REAL */
-    int64_t value[ASSAY_MAX_LIST];
-    double real; /* ASSAY_KEY_REAL only */
+    int64_t value[ASSAY_MAX_LIST]; /* ASSAY_KEY_NAME: one, the name's index */
+    double real;                   /* ASSAY_KEY_REAL only */
 } assay_param;
 
 /* The precision that the caller asks for; a variant never chooses it. */

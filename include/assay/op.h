@@ -17,7 +17,7 @@
 extern "C" {
 #endif
 
-enum { ASSAY_TENSOR_NAME = 24, ASSAY_WHY = 240 };
+enum { ASSAY_TENSOR_NAME = 48, ASSAY_WHY = 240 };
 
 typedef enum assay_stage { ASSAY_FORWARD, ASSAY_BACKWARD } assay_stage;
 enum { ASSAY_STAGES = 2 };
@@ -36,6 +36,7 @@ typedef struct assay_tensor_spec {
     bool differentiable; /* an input with a gradient, an output with a cotangent */
     int64_t indices;     /* an input of dtype i32: its random elements are in 0..indices-1 */
     bool magnitudes;     /* its random data are absolute values, whatever the fill */
+    bool series;         /* an output whose elements, few, are a course: reports show them */
 } assay_tensor_spec;
 
 int64_t assay_spec_count(const assay_tensor_spec *spec);
@@ -50,6 +51,9 @@ typedef struct assay_signature {
 assay_status assay_signature_init(assay_signature *sig, int32_t n_in,
                                   int32_t n_out) ASSAY_MUST_CHECK;
 void assay_signature_clear(assay_signature *sig);
+
+/* Whether any input has one: otherwise no kernel is asked for backward. */
+bool assay_signature_has_gradients(const assay_signature *sig);
 
 /* Dense row-major fp64 arrays on the host; data[i] is NULL where a tensor has none. */
 typedef struct assay_arrays {
@@ -119,6 +123,10 @@ typedef struct assay_op {
     const char *forward_formula, *backward_formula; /* one line each, for `assay list` */
     const assay_key *keys;
     int32_t n_keys;
+
+    /* Legal values of its key of kind ASSAY_KEY_NAME, then NULL. */
+    const char *const *names;
+
     bool multilinear; /* affine in each input separately: gradient checks rely on it */
     bool baseline;    /* bf16 and f16 are also held against v1 (tests/engine/baseline.h) */
     unsigned dtypes;  /* ASSAY_DTYPE_BIT mask */
@@ -133,6 +141,10 @@ typedef struct assay_op {
     assay_oracle forward, backward;             /* fp64, products through CBLAS */
     assay_oracle forward_plain, backward_plain; /* the twin: loops as the definition is written */
     assay_bounder forward_bound, backward_bound;
+
+    /* Changes the data of a fresh problem, whatever its fill, where random data of one scale would
+     * not do; not golden data. What it leaves is rounded to each tensor's dtype. NULL: nothing. */
+    assay_status (*data)(struct assay_problem *p);
 
     /* Turns normal data into those of a fill of `fills`; required where that is not 0. */
     assay_status (*dress)(struct assay_problem *p);

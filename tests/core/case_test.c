@@ -13,7 +13,10 @@ static const assay_key toy_keys[] = {
     {"q", ASSAY_KEY_LIST, "", 1, 64, "as many factors again"},
     {"eps", ASSAY_KEY_REAL, "1e-5", 0, 0, "a real"},
     {"wide", ASSAY_KEY_INT, "-1", INT64_MIN, INT64_MAX, "any integer"},
+    {"size", ASSAY_KEY_NAME, "mid", 0, 0, "a name"},
 };
+
+static const char *const toy_names[] = {"tiny", "mid", "2.7b", NULL};
 
 static assay_status toy_legal(assay_params *params) {
     if (assay_params_int(params, "n") == 13)
@@ -31,6 +34,7 @@ static const assay_op toy = {
     .name = "toy",
     .keys = toy_keys,
     .n_keys = sizeof toy_keys / sizeof toy_keys[0],
+    .names = toy_names,
     .dtypes = ASSAY_DTYPE_BIT(ASSAY_F64) | ASSAY_DTYPE_BIT(ASSAY_F32),
     .maths = ASSAY_MATH_BIT(ASSAY_STRICT),
     .fills = ASSAY_FILL_BIT(ASSAY_FILL_HUGE),
@@ -77,6 +81,9 @@ ASSAY_TEST(case, canonical_text, "unit") {
                       "wide=-9223372036854775808"));
     CHECK_STREQ(t.text, "toy n=1 f=none wide=-9223372036854775808 dtype=f32 fill=exact pad=1024 "
                         "misalign=63 sched=warp seed=0;");
+    REQUIRE_OK(EXPAND(&t, "n=1", "size=tiny,mid,2.7b"));
+    CHECK_STREQ(t.text, "toy n=1 size=tiny dtype=f32 seed=0;toy n=1 dtype=f32 seed=0;"
+                        "toy n=1 size=2.7b dtype=f32 seed=0;");
 }
 
 ASSAY_TEST(case, reals_use_the_fewest_digits_that_read_back, "unit") {
@@ -103,7 +110,7 @@ ASSAY_TEST(case, refuses_and_names_the_fault, "unit") {
     static const struct {
         const char *word, *line;
     } bad[] = {
-        {"k=1", "toy has no key \"k\"; its keys: n, f, q, eps, wide, dtype, math, fill, pad"},
+        {"k=1", "toy has no key \"k\"; its keys: n, f, q, eps, wide, size, dtype, math, fill, pad"},
         {"=1", "toy has no key \"\""},
         {"n", "\"n\" is not of the form key=value"},
         {"n=", "n=\"\": must be an integer in 0..1000"},
@@ -132,6 +139,11 @@ ASSAY_TEST(case, refuses_and_names_the_fault, "unit") {
         {"eps=1e999", "must be a finite decimal number"},
         {"eps=0x1p3", "must be a finite decimal number"},
         {"eps=1e", "must be a finite decimal number"},
+        {"size=", "size=\"\": must be one of tiny, mid, 2.7b"},
+        {"size=1", "must be one of tiny, mid, 2.7b"},
+        {"size=tin", "must be one of tiny"},
+        {"size=tinyx", "must be one of tiny"},
+        {"size=0:1:1", "must be one of tiny"},
         {"dtype=f99", "one of f64, f32, bf16, f16"},
         {"dtype=bf16", "toy is not defined for dtype=bf16; it is for f64, f32"},
         {"math=tf32", "toy is not defined for math=tf32; it is for strict"},

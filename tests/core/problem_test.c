@@ -205,6 +205,29 @@ ASSAY_TEST(problem, dressed_data_are_rounded, "unit") {
     assay_problem_clear(&p);
 }
 
+static assay_status make_thirds(assay_problem *p) {
+    for (int64_t e = 0; e < p->in.size[X]; ++e)
+        p->in.data[X][e] = 1.0 / 3;
+    return ASSAY_OK;
+}
+
+/* An operator's own data are those of every fill, rounded, before the fill does what it does. */
+ASSAY_TEST(problem, data_of_an_operator_are_rounded, "unit") {
+    static const assay_fill fills[] = {ASSAY_FILL_NORMAL, ASSAY_FILL_UNIFORM, ASSAY_FILL_NAN};
+    assay_op own = toy;
+    own.data = make_thirds;
+    for (size_t f = 0; f < sizeof fills / sizeof *fills; ++f) {
+        assay_case c = toy_case(fills[f], 0);
+        c.op = &own;
+        assay_problem p;
+        REQUIRE_OK(assay_problem_init(&p, &c));
+        CHECK(isnan(p.in.data[X][0]) == (fills[f] == ASSAY_FILL_NAN));
+        for (int64_t e = 1; e < p.in.size[X]; ++e)
+            CHECK(p.in.data[X][e] == (double)(1.0f / 3));
+        assay_problem_clear(&p);
+    }
+}
+
 static assay_status indexed_signature(const assay_params *params, assay_signature *sig) {
     const assay_status status = toy_signature(params, sig);
     if (status == ASSAY_OK) {

@@ -65,6 +65,16 @@ static assay_row *add_row(assay_report *report, const turn *t) {
     return row;
 }
 
+/* Copies a series to where the report keeps them, and moves on there. */
+static void keep_series(assay_row *row, const double *got, const double *want, double **next) {
+    const size_t count = (size_t)row->cmp.count;
+    memcpy(*next, got, count * sizeof *got);
+    memcpy(*next + count, want, count * sizeof *want);
+    row->got = *next;
+    row->want = *next + count;
+    *next += 2 * count;
+}
+
 static void hold_to_baseline(assay_row *row, const double *got, const double *v1,
                              const double *want, const double *bound) {
     const baseline b = baseline_compare(row->dtype, got, v1, want, bound, row->cmp.count);
@@ -81,7 +91,7 @@ static void hold_to_baseline(assay_row *row, const double *got, const double *v1
 static void compare_group(assay_report *report, const turn *t, assay_stage stage,
                           const assay_tensor_spec *specs, const assay_arrays *got,
                           const assay_arrays *v1, const assay_arrays *want,
-                          const assay_bounds *bounds) {
+                          const assay_bounds *bounds, double **series) {
     for (int32_t i = 0; i < want->count; ++i) {
         if (!want->data[i])
             continue;
@@ -97,15 +107,17 @@ static void compare_group(assay_report *report, const turn *t, assay_stage stage
                                  want->size[i]);
         row->verdict = row->cmp.verdict;
         explain(row);
+        if (stage == ASSAY_FORWARD && specs[i].series)
+            keep_series(row, got->data[i], want->data[i], series);
         if (v1 && baseline_holds(row->dtype))
             hold_to_baseline(row, got->data[i], v1->data[i], want->data[i],
                              bounds->element.data[i]);
     }
 }
 
-/* `v1`: the turn that is the baseline, or NULL. */
+/* `v1`: the turn that is the baseline, or NULL. `series`: where the next one is kept. */
 static void add_rows(assay_report *report, const turn *t, const turn *v1, const assay_problem *p,
-                     const assay_reference *ref) {
+                     const assay_reference *ref, double **series) {
     if (t->status != ASSAY_OK) {
         assay_row *row = add_row(report, t);
         row->verdict = t->status == ASSAY_ERR_UNSUPPORTED ? ASSAY_SKIP : ASSAY_ERROR;
@@ -113,9 +125,9 @@ static void add_rows(assay_report *report, const turn *t, const turn *v1, const 
         return;
     }
     compare_group(report, t, ASSAY_FORWARD, p->sig.out, &t->got.out, v1 ? &v1->got.out : NULL,
-                  &ref->want.out, &ref->out_bound);
+                  &ref->want.out, &ref->out_bound, series);
     compare_group(report, t, ASSAY_BACKWARD, p->sig.in, &t->got.grad, v1 ? &v1->got.grad : NULL,
-                  &ref->want.grad, &ref->grad_bound);
+                  &ref->want.grad, &ref->grad_bound, series);
 }
 
 /* What passed on data that could not tell a wrong kernel proves nothing. */
@@ -170,6 +182,14 @@ static void add_pairs(assay_report *report, const turns *all, const assay_proble
 
 /* ---- the check ---- */
 
+static size_t series_elements(const assay_signature *sig) {
+    size_t elements = 0;
+    for (int32_t o = 0; o < sig->n_out; ++o)
+        if (sig->out[o].series)
+            elements += (size_t)assay_spec_count(&sig->out[o]);
+    return elements;
+}
+
 static assay_status report_init(assay_report *report, const assay_case *c,
                                 const assay_device *device, const assay_signature *sig,
                                 int32_t count) {
@@ -178,7 +198,8 @@ static assay_status report_init(assay_report *report, const assay_case *c,
     const size_t tensors = (size_t)sig->n_in + (size_t)sig->n_out, n = (size_t)count;
     report->rows = calloc(n * tensors + 1, sizeof *report->rows);
     report->pairs = calloc(n * n * tensors + 1, sizeof *report->pairs);
-    if (report->rows && report->pairs)
+    report->series = calloc(2 * n * series_elements(sig) + 1, sizeof *report->series);
+    if (report->rows && report->pairs && report->series)
         return ASSAY_OK;
     assay_report_clear(report);
     return assay_fail(ASSAY_ERR_MEMORY, "out of memory for the report of %s", c->op->name);
@@ -187,6 +208,7 @@ static assay_status report_init(assay_report *report, const assay_case *c,
 void assay_report_clear(assay_report *report) {
     free(report->rows);
     free(report->pairs);
+    free(report->series);
     *report = (assay_report){0};
 }
 
@@ -235,9 +257,10 @@ assay_status assay_check(const assay_case *c, const assay_device *device,
         assay_report_clear(report);
         goto done;
     }
+    double *series = report->series;
     const turn *v1 = first.count > 0 && first.turn->status == ASSAY_OK ? first.turn : NULL;
     for (int32_t i = 0; i < all.count; ++i)
-        add_rows(report, &all.turn[i], v1, &p, &ref);
+        add_rows(report, &all.turn[i], v1, &p, &ref, &series);
     mistrust_rows(report, &p);
     add_pairs(report, &all, &p, &ref);
     report->verdict = verdict_of(report);

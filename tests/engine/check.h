@@ -22,6 +22,7 @@ typedef struct assay_row {
     int64_t shape[ASSAY_MAX_RANK];
     assay_verdict verdict;
     assay_comparison cmp;      /* all zero for a skip or an error */
+    const double *got, *want;  /* cmp.count elements of a series; NULL for other tensors */
     char why[ASSAY_WHY];       /* where the bound comes from */
     char reason[ASSAY_REASON]; /* why it is not a pass; "" for a pass */
     char repro[ASSAY_REPRO];   /* a command that shows it again */
@@ -43,6 +44,7 @@ typedef struct assay_report {
     int32_t n_rows;
     assay_pair *pairs; /* by tensor, then v1-v2, v1-v3, v2-v3 */
     int32_t n_pairs;
+    double *series;        /* what the rows' got and want point to */
     assay_verdict verdict; /* of all rows; an empty report is an error */
     double seconds;        /* wall time of the whole check */
 } assay_report;

@@ -196,7 +196,8 @@ assay_status assay_run(const assay_variant *variant, const assay_device *device,
     if (status != ASSAY_OK)
         return status;
     static const assay_stage stages[ASSAY_STAGES] = {ASSAY_FORWARD, ASSAY_BACKWARD};
-    const int n_stages = problem->c.op->backward ? 2 : 1;
+    const int n_stages =
+        problem->c.op->backward && assay_signature_has_gradients(&problem->sig) ? 2 : 1;
     for (int i = 0; status == ASSAY_OK && i < n_stages; ++i)
         status = in_stage(stages[i], supports(&r, stages[i]));
     for (int i = 0; status == ASSAY_OK && i < n_stages; ++i)
