@@ -200,6 +200,15 @@ static __global__ void write_after_other_block(bool right, int *memory) {
     memory[RACE_THREADS + block] = copy;
 }
 
+/* Accesses that a compiler may make one of 32 bytes. */
+static __global__ void wide_rows(bool right, int *memory) {
+    const int t = (int)blockIdx.x * RACE_THREADS + (int)threadIdx.x;
+    double *row = reinterpret_cast<double *>(memory) + t / 2 * 4;
+    const double x = t;
+    if (!right || t % 2 == 0)
+        FIRST(WIDE_ROWS), SECOND(WIDE_ROWS), row[0] = x, row[1] = x, row[2] = x, row[3] = x;
+}
+
 typedef void (*kernel_function)(bool right, int *memory);
 
 static const struct {
@@ -223,6 +232,7 @@ static const struct {
     {bytes_of_a_word, 1, 0},
     {write_after_other_readers, 1, 0},
     {write_after_other_block, RACE_BLOCKS, 0},
+    {wide_rows, RACE_BLOCKS, 0},
 };
 
 assay_status race_launch(race_kernel kernel, bool right, int *memory) {

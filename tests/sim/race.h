@@ -31,6 +31,7 @@ typedef enum race_kernel {
     BYTES_OF_A_WORD,
     WRITE_AFTER_OTHER_READERS,
     WRITE_AFTER_OTHER_BLOCK,
+    WIDE_ROWS,
     RACE_KERNELS,
 } race_kernel;
 

@@ -27,6 +27,7 @@ static const char *const names[RACE_KERNELS] = {
     [BYTES_OF_A_WORD] = "bytes_of_a_word",
     [WRITE_AFTER_OTHER_READERS] = "write_after_other_readers",
     [WRITE_AFTER_OTHER_BLOCK] = "write_after_other_block",
+    [WIDE_ROWS] = "wide_rows",
 };
 
 static void launch(race_kernel kernel, bool right, assay_schedule schedule, assay_status *status) {
