@@ -78,6 +78,15 @@ static assay_status set_flag(cli_flag flag, const char *value, assay_cli_args *a
     case FLAG_FILE:
         args->file = value;
         return ASSAY_OK;
+    case FLAG_IN:
+        args->input = value;
+        return ASSAY_OK;
+    case FLAG_OUT:
+        args->output = value;
+        return ASSAY_OK;
+    case FLAG_NO_RUN:
+        args->no_run = true;
+        return ASSAY_OK;
     case FLAG_QUIET:
         args->quiet = true;
         return ASSAY_OK;

@@ -51,12 +51,13 @@ typedef struct assay_cli_args {
     const char *device;
     const char *json, *csv, *junit, *markdown; /* "-": standard output */
     const char *file;
+    const char *input, *output; /* --in, --out */
     bool set_given;
     assay_set set; /* ASSAY_SMOKE by default */
     bool seed_given;
     uint64_t seed;
     int64_t random; /* cases per operator; 0: not given */
-    bool quiet, verbose, no_color, help, version;
+    bool no_run, quiet, verbose, no_color, help, version;
 } assay_cli_args;
 
 /* Parses argv. ASSAY_ERR_USAGE with a line that names the word at fault and the nearest legal one.
@@ -85,6 +86,7 @@ bool assay_cli_interrupted(void);
 assay_exit assay_cli_list(const assay_cli_args *args);
 assay_exit assay_cli_check(const assay_cli_args *args);
 assay_exit assay_cli_golden(const assay_cli_args *args);
+assay_exit assay_cli_run(const assay_cli_args *args);
 
 /* The whole command: what main() calls and tests call too. */
 assay_exit assay_cli_main(int argc, char *const *argv);

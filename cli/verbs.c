@@ -20,6 +20,9 @@ const cli_flag_entry cli_flags[CLI_FLAGS] = {
     [FLAG_JUNIT] = {"--junit", "FILE", "write results as JUnit XML"},
     [FLAG_MARKDOWN] = {"--markdown", "FILE", "write results as a Markdown table"},
     [FLAG_FILE] = {"--file", "FILE", "this golden file instead of the operator's own"},
+    [FLAG_IN] = {"--in", "FILE", "tensors to use in place of drawn ones, HDF5"},
+    [FLAG_OUT] = {"--out", "FILE", "where the tensors go, HDF5"},
+    [FLAG_NO_RUN] = {"--no-run", NULL, "only write what goes in: for another program"},
     [FLAG_QUIET] = {"--quiet", NULL, "only verdicts and problems"},
     [FLAG_VERBOSE] = {"--verbose", NULL, "every tensor"},
     [FLAG_NO_COLOR] = {"--no-color", NULL, "no colour; NO_COLOR in the environment does the same"},
@@ -33,7 +36,7 @@ static assay_exit help(const assay_cli_args *args) {
 }
 
 static const char *const golden_subverbs[] = {"generate", "verify", "list", NULL};
-static const char *const verb_names[] = {"list", "check", "golden", "help", NULL};
+static const char *const verb_names[] = {"list", "check", "golden", "run", "help", NULL};
 
 const cli_verb cli_verbs[CLI_VERBS] = {
     {.name = "list",
@@ -60,6 +63,19 @@ const cli_verb cli_verbs[CLI_VERBS] = {
      .flags = GENERAL | BIT(FLAG_SET) | BIT(FLAG_SEED) | BIT(FLAG_FILE) | BIT(FLAG_DEVICE) |
               BIT(FLAG_QUIET) | BIT(FLAG_VERBOSE),
      .run = assay_cli_golden},
+    {.name = "run",
+     .synopsis = "OP/VARIANT key=value... [--in FILE] --out FILE",
+     .summary = "runs a variant on one case and writes every tensor",
+     .flags = GENERAL | BIT(FLAG_SEED) | BIT(FLAG_DEVICE) | BIT(FLAG_IN) | BIT(FLAG_OUT) |
+              BIT(FLAG_NO_RUN) | BIT(FLAG_QUIET),
+     .details =
+         "It proves nothing about them: check does.\n\n"
+         "The file holds /in, /cot (cotangents), /out and /grad, with a dataset for each tensor,\n"
+         "called as the case calls it, in its own type; bf16 and f16 as fp32. --in takes from /in\n"
+         "and /cot of such a file what is there, and the rest is drawn. From Python:\n\n"
+         "  with h5py.File(\"in.h5\", \"w\", libver=\"v110\") as f:  # or \"latest\"\n"
+         "      f[\"in/x\"] = x.astype(\"float32\")\n",
+     .run = assay_cli_run},
     {.name = "help",
      .synopsis = "[VERB]",
      .summary = "what a verb does",

@@ -14,6 +14,9 @@ typedef enum cli_flag {
     FLAG_JUNIT,
     FLAG_MARKDOWN,
     FLAG_FILE,
+    FLAG_IN,
+    FLAG_OUT,
+    FLAG_NO_RUN,
     FLAG_QUIET,
     FLAG_VERBOSE,
     FLAG_NO_COLOR,
@@ -38,7 +41,7 @@ typedef struct cli_verb {
     assay_exit (*run)(const assay_cli_args *args);
 } cli_verb;
 
-enum { CLI_VERBS = 4 };
+enum { CLI_VERBS = 5 };
 extern const cli_verb cli_verbs[CLI_VERBS];
 
 /* NULL when there is none of that name. */

@@ -34,6 +34,9 @@ static hid_t creation_list(void) {
 }
 
 static void silence(golden_file *file) {
+    /* All files are closed. Where it found damage, HDF5 1.10 complains at exit that something is
+     * still open; this counts only before its first call in a process. */
+    (void)H5dont_atexit();
     H5Eget_auto2(H5E_DEFAULT, &file->report, &file->report_argument);
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
 }

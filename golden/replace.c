@@ -29,7 +29,7 @@ assay_status golden_temporary_init(golden_temporary *t, const char *target) {
     t->descriptor = mkostemps(t->path, (int)strlen(SUFFIX), O_CLOEXEC);
     if (t->descriptor < 0) {
         t->path[0] = '\0';
-        return assay_fail(ASSAY_ERR_FILE, "%s: cannot write beside it: %s; choose another --file",
+        return assay_fail(ASSAY_ERR_FILE, "%s: cannot write beside it: %s; choose another folder",
                           target, strerror(errno));
     }
     if (fchmod(t->descriptor, permissions_like(target)) == 0)

@@ -65,6 +65,17 @@ ASSAY_TEST(cli_args, sets_and_seeds, "unit") {
     assay_cli_args_clear(&args);
 }
 
+ASSAY_TEST(cli_args, files_of_a_run, "unit") {
+    assay_cli_args args;
+    REQUIRE_OK(parse("run kronecker/v1 b=1 f=2 --in a.h5 --out=b.h5 --no-run", &args));
+    CHECK_STREQ(args.input, "a.h5");
+    CHECK_STREQ(args.output, "b.h5");
+    CHECK(args.no_run);
+    assay_cli_args_clear(&args);
+    refuses("run --no-run=1", "--no-run takes no value");
+    refuses("run --out", "--out needs a value");
+}
+
 ASSAY_TEST(cli_args, subverbs_come_before_operators, "unit") {
     assay_cli_args args;
     REQUIRE_OK(parse("golden verify kronecker", &args));

@@ -1,0 +1,97 @@
+#include "golden/file.h"
+#include "golden/replace.h"
+#include "golden/state.h"
+
+#include <sys/stat.h>
+
+static assay_status unwritten(const golden_file *file, const char *what) {
+    return assay_fail(ASSAY_ERR_FILE, "%s: cannot write %s; is the disk full?", file->path, what);
+}
+
+static hid_t untimed(hid_t class) {
+    const hid_t list = H5Pcreate(class);
+    if (list >= 0)
+        H5Pset_obj_track_times(list, false);
+    return list;
+}
+
+/* HDF5 narrows piece by piece, and every value fits: no second array is needed. */
+static assay_status write_tensor(const golden_file *file, hid_t group,
+                                 const assay_tensor_spec *spec, const double *data) {
+    hsize_t shape[ASSAY_MAX_RANK] = {0};
+    for (int32_t a = 0; a < spec->rank; ++a)
+        shape[a] = (hsize_t)spec->shape[a];
+    const hid_t creation = untimed(H5P_DATASET_CREATE);
+    H5Pset_fill_time(creation, H5D_FILL_TIME_NEVER); /* all of it is written once */
+    const hid_t space = H5Screate_simple(spec->rank, shape, NULL);
+    const hid_t dataset = H5Dcreate2(group, spec->name, state_type(spec->dtype), space, H5P_DEFAULT,
+                                     creation, H5P_DEFAULT);
+    H5Sclose(space);
+    H5Pclose(creation);
+    if (dataset < 0)
+        return unwritten(file, spec->name);
+    const herr_t written =
+        H5Dwrite(dataset, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, data);
+    const herr_t closed = H5Dclose(dataset);
+    return written >= 0 && closed >= 0 ? ASSAY_OK : unwritten(file, spec->name);
+}
+
+/* The tensors of `arrays` that are there, in a group of that name; none where there are none. */
+static assay_status write_group(const golden_file *file, const char *name,
+                                const assay_tensor_spec *specs, const assay_arrays *arrays) {
+    hid_t group = H5I_INVALID_HID;
+    assay_status status = ASSAY_OK;
+    for (int32_t i = 0; status == ASSAY_OK && i < arrays->count; ++i) {
+        if (arrays->data[i] == NULL)
+            continue;
+        if (group < 0) {
+            const hid_t creation = untimed(H5P_GROUP_CREATE);
+            group = H5Gcreate2(file->id, name, H5P_DEFAULT, creation, H5P_DEFAULT);
+            H5Pclose(creation);
+        }
+        status = group >= 0 ? write_tensor(file, group, &specs[i], arrays->data[i])
+                            : unwritten(file, name);
+    }
+    if (group >= 0 && H5Gclose(group) < 0 && status == ASSAY_OK)
+        status = unwritten(file, name);
+    return status;
+}
+
+static assay_status write_groups(const char *path, const assay_problem *p,
+                                 const assay_results *got) {
+    golden_file file;
+    assay_status status = golden_file_create(&file, path);
+    if (status != ASSAY_OK)
+        return status;
+    status = write_group(&file, "in", p->sig.in, &p->in);
+    if (status == ASSAY_OK)
+        status = write_group(&file, "cot", p->sig.out, &p->cot);
+    if (status == ASSAY_OK && got != NULL)
+        status = write_group(&file, "out", p->sig.out, &got->out);
+    if (status == ASSAY_OK && got != NULL)
+        status = write_group(&file, "grad", p->sig.in, &got->grad);
+    const assay_status closed = golden_file_close(&file);
+    return status == ASSAY_OK ? closed : status;
+}
+
+assay_status assay_state_try(const char *path) {
+    golden_temporary temporary;
+    struct stat info;
+    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
+        return assay_fail(ASSAY_ERR_FILE, "%s: a folder; name a file", path);
+    const assay_status status = golden_temporary_init(&temporary, path);
+    golden_temporary_clear(&temporary);
+    return status;
+}
+
+assay_status assay_state_write(const char *path, const assay_problem *p, const assay_results *got) {
+    golden_temporary temporary;
+    assay_status status = golden_temporary_init(&temporary, path);
+    if (status != ASSAY_OK)
+        return status;
+    status = write_groups(temporary.path, p, got);
+    if (status == ASSAY_OK)
+        status = golden_temporary_commit(&temporary);
+    golden_temporary_clear(&temporary);
+    return status;
+}
