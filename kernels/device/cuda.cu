@@ -46,15 +46,23 @@ static assay_status cuda_probe(char text[ASSAY_DEVICE_TEXT]) {
     return ASSAY_OK;
 }
 
+static assay_status no_memory(size_t bytes) {
+    const double gib = 1 << 30;
+    size_t available = 0, all = 0;
+    (void)cudaMemGetInfo(&available, &all);
+    return assay_fail(ASSAY_ERR_MEMORY,
+                      "cuda: needs %.2f GiB more of device memory, %.2f GiB of %.2f GiB are free: "
+                      "choose a smaller case",
+                      (double)bytes / gib, (double)available / gib, (double)all / gib);
+}
+
 static assay_status cuda_alloc(size_t bytes, void **memory) {
     *memory = nullptr;
     cudaError_t error = cudaMalloc(memory, bytes > 0 ? bytes : 1);
-    if (error == cudaSuccess)
-        return ASSAY_OK;
-    (void)cudaGetLastError();
-    return assay_fail(error == cudaErrorMemoryAllocation ? ASSAY_ERR_MEMORY : ASSAY_ERR_DEVICE,
-                      "cuda: %zu bytes of device memory: %s (%s); choose a smaller case", bytes,
-                      cudaGetErrorString(error), cudaGetErrorName(error));
+    if (error != cudaErrorMemoryAllocation)
+        return assay_cuda_check(error, "device memory");
+    (void)cudaGetLastError(); /* it would be blamed on the next launch */
+    return no_memory(bytes);
 }
 
 static void cuda_release(void *memory) {

@@ -7,8 +7,8 @@
  * Against v2: no library. Bytes: each operand once for 128 rows or columns of the result, found in
  * L2 by neighbours; each result once. Flops: 2 m n k forward, 4 m n k backward.
  *
- * An element's sum has one order, k ascending in steps of the instruction, whatever the shape, the
- * layout and the alignment.
+ * An element's sum has one order, k ascending in steps of the instruction, in strict fp32 sums of
+ * 128 products added up (v3_core.h), whatever the shape, the layout and the alignment.
  */
 #include "kernels/linear/products.h"
 #include "kernels/matmul_accumulate/v3_multiply.h"

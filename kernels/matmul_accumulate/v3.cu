@@ -14,8 +14,9 @@
  * 128 rows or columns of the result; blocks run in bands of 8 tile rows, so that neighbours in time
  * find them in L2; C once, the result once. Flops: 2 m n k forward, 4 m n k backward.
  *
- * An element's sum has one order, k ascending in steps of the instruction, whatever the shape, the
- * layout and the alignment; only its last operation differs between forward and backward.
+ * An element's sum has one order, k ascending in steps of the instruction, in strict fp32 sums of
+ * 128 products added up (v3_core.h), whatever the shape, the layout and the alignment; only its
+ * last operation differs between forward and backward.
  */
 #include "kernels/matmul_accumulate/v3_multiply.h"
 

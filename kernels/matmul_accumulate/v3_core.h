@@ -3,9 +3,11 @@
  *
  * A core has
  *     storage                     the type of the operands
+ *     BLOCKS                      that a multiprocessor must hold, whatever registers that leaves
  *     add<Left, Right>(a, row, b, column)
  *                                 sums += one slice's products of the 64 rows from `row` of a with
  *                                 the 32 from `column` of b, k ascending
+ *     settle()                    called behind every RUN products of each element
  *     each(visit)                 visit(i, j, sum) for this lane's elements
  *
  * Lane numbering of the fragments: g = lane / 4, t = lane % 4 (kernels/device/tensor.h).
@@ -29,17 +31,22 @@ static __device__ __forceinline__ int warp_column() {
     return (int)threadIdx.x / WARP / WARPS_DOWN * WARP_COLUMNS;
 }
 
-/* fp32 on CUDA cores: a lane has 8 x 8 elements, 8 rows and 4 columns apart. */
+/*
+ * fp32 on CUDA cores: a lane has 8 x 8 elements, 8 rows and 4 columns apart. Sums of RUN products
+ * are added up, which makes the error of k random products √(k / RUN) times smaller than in one
+ * chain. The totals are touched once in RUN steps; they need not stay in registers.
+ */
 struct fma_core {
     typedef float storage;
     enum { LANE_ROWS = 8, LANE_COLUMNS = 4, ROWS = WARP_ROWS / 8, COLUMNS = WARP_COLUMNS / 4 };
-    float sum[ROWS][COLUMNS] = {};
+    enum { BLOCKS = 2 };
+    float sum[ROWS][COLUMNS] = {}, total[ROWS][COLUMNS] = {};
 
     template <typename Left, typename Right>
     __device__ __forceinline__ void add(const float *a, int row, const float *b, int column) {
         row += lane() / LANE_COLUMNS;
         column += lane() % LANE_COLUMNS;
-#pragma unroll 4
+#pragma unroll 2
         for (int k = 0; k < Left::depth; ++k) {
             float x[ROWS], y[COLUMNS];
 #pragma unroll
@@ -56,20 +63,33 @@ struct fma_core {
         }
     }
 
+    __device__ __forceinline__ void settle() {
+#pragma unroll
+        for (int i = 0; i < ROWS; ++i)
+#pragma unroll
+            for (int j = 0; j < COLUMNS; ++j) {
+                total[i][j] += sum[i][j];
+                sum[i][j] = 0;
+            }
+    }
+
     template <typename Visit> __device__ __forceinline__ void each(Visit visit) const {
         const int row = lane() / LANE_COLUMNS, column = lane() % LANE_COLUMNS;
 #pragma unroll
         for (int i = 0; i < ROWS; ++i)
 #pragma unroll
             for (int j = 0; j < COLUMNS; ++j)
-                visit(row + i * LANE_ROWS, column + j * LANE_COLUMNS, sum[i][j]);
+                visit(row + i * LANE_ROWS, column + j * LANE_COLUMNS, total[i][j] + sum[i][j]);
     }
 };
 
 /* The accumulators of m16n8 instructions, 4 x 4 of them. */
 struct m16n8_sums {
-    enum { ROWS = WARP_ROWS / 16, COLUMNS = WARP_COLUMNS / 8 };
+    enum { ROWS = WARP_ROWS / 16, COLUMNS = WARP_COLUMNS / 8, BLOCKS = 1 };
     float sum[ROWS][COLUMNS][4] = {};
+
+    __device__ __forceinline__ void settle() {
+    }
 
     template <typename Visit> __device__ __forceinline__ void each(Visit visit) const {
         const int g = lane() / 4, t = lane() % 4;
@@ -151,8 +171,11 @@ struct tf32_core : m16n8_sums {
 /* fp64 on tensor cores, which round as chains of multiply-adds do. */
 struct f64_core {
     typedef double storage;
-    enum { ROWS = WARP_ROWS / 8, COLUMNS = WARP_COLUMNS / 8 };
+    enum { ROWS = WARP_ROWS / 8, COLUMNS = WARP_COLUMNS / 8, BLOCKS = 1 };
     double sum[ROWS][COLUMNS][2] = {};
+
+    __device__ __forceinline__ void settle() {
+    }
 
     template <typename Left, typename Right>
     __device__ __forceinline__ void add(const double *a, int row, const double *b, int column) {

@@ -7,7 +7,7 @@
 
 #include "kernels/matmul_accumulate/v3_core.h"
 
-enum { BAND = 8 };
+enum { BAND = 8, RUN = 128 /* products, see v3_core.h */ };
 
 /* A product with its result's rows in memory as rows. */
 template <typename T> struct problem {
@@ -58,6 +58,8 @@ static __device__ __forceinline__ void add_slices(const problem<typename Core::s
         if (needed)
             core.template add<Left, Right>(stage, warp_row(), stage + Left::elements,
                                            warp_column());
+        if ((s + 1) % (RUN / Left::depth) == 0)
+            core.settle();
     }
 }
 
@@ -78,7 +80,7 @@ static __device__ __forceinline__ void store(const problem<typename Core::storag
 
 /* One tile a block: memory holds no result of as many tiles as a grid may have blocks, 2^31. */
 template <typename Core, typename Left, typename Right>
-static __global__ void __launch_bounds__(THREADS)
+static __global__ void __launch_bounds__(THREADS, Core::BLOCKS)
     multiply_tiles(problem<typename Core::storage> p) {
     ASSAY_DYNAMIC_SHARED(typename Core::storage, shared);
     const tile_place at = place_of(blockIdx.x, p.m, p.n);

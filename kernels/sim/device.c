@@ -5,11 +5,12 @@
 #include "kernels/sim/sim.h"
 #include "kernels/sim/trace.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALIGNMENT = 256, LINE = 768 };
+enum { ALIGNMENT = 256, LINE = 768, LARGE = 1 << 28 };
 
 /* The first bad launch since finish() last asked; a variant may have ignored its status. */
 static assay_status first_status;
@@ -41,14 +42,35 @@ static assay_status sim_probe(char text[ASSAY_DEVICE_TEXT]) {
     return ASSAY_OK;
 }
 
-/* Filled like memory that nobody wrote: a kernel that reads it gets NaN. */
+/* Bytes that the host can give; infinite when nothing is known. */
+static double available(void) {
+    FILE *file = fopen("/proc/meminfo", "r");
+    char line[128];
+    double kib = INFINITY;
+    while (file != NULL && fgets(line, sizeof line, file) != NULL)
+        if (sscanf(line, "MemAvailable: %lf kB", &kib) == 1)
+            break;
+    if (file != NULL)
+        fclose(file);
+    return kib * 1024;
+}
+
+static assay_status no_memory(size_t bytes) {
+    const double gib = 1 << 30;
+    return assay_fail(ASSAY_ERR_MEMORY,
+                      "simulated device: needs %.2f GiB more of host memory, %.2f GiB are free: "
+                      "choose a smaller case",
+                      (double)bytes / gib, available() / gib);
+}
+
+/* Filled like memory that nobody wrote: a kernel that reads it gets NaN. A host that gives more
+ * than it has ends the process when that is filled, so large requests are refused before. */
 static assay_status sim_alloc(size_t bytes, void **memory) {
-    if (posix_memalign(memory, ALIGNMENT, bytes) != 0) {
+    *memory = NULL;
+    if ((bytes > LARGE && (double)bytes > available()) ||
+        posix_memalign(memory, ALIGNMENT, bytes) != 0) {
         *memory = NULL;
-        return assay_fail(ASSAY_ERR_MEMORY,
-                          "simulated device: no %zu bytes of memory; choose a "
-                          "smaller case",
-                          bytes);
+        return no_memory(bytes);
     }
     sim_fill(*memory, bytes);
     trace_alloc(*memory, bytes);
