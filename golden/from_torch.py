@@ -16,6 +16,7 @@ import numpy
 import torch
 
 import store
+from transformer_module import Transformer, rotated
 
 DTYPES = {
     "f64": torch.float64,
@@ -32,9 +33,9 @@ class Data:
         self.dtype = DTYPES[dtype]
         self.generator = torch.Generator().manual_seed(seed)
 
-    def normal(self, shape, scale=1.0):
+    def normal(self, shape, scale=1.0, mean=0.0, dtype=None):
         values = torch.randn(tuple(shape), generator=self.generator, dtype=torch.float64) * scale
-        return values.to(self.dtype).to(torch.float64)
+        return (values + mean).to(dtype or self.dtype).to(torch.float64)
 
     def indices(self, shape, below):
         return torch.randint(below, tuple(shape), generator=self.generator)
@@ -191,16 +192,10 @@ def swiglu(data, n, d, scale=1.0):
 
 
 def rope(data, b, h, s, d, theta=10000, start=0):
-    """Pairs as complex numbers, times those of unit length."""
     inputs = {"x": data.normal([b, h, s, d])}
 
     def forward(x):
-        position = torch.arange(start, start + s, dtype=torch.float64)
-        frequency = float(theta) ** (-torch.arange(0, d, 2, dtype=torch.float64) / d)
-        angle = torch.outer(position, frequency)
-        turn = torch.polar(torch.ones_like(angle), angle)
-        pairs = torch.view_as_complex(x.reshape(b, h, s, d // 2, 2))
-        return torch.view_as_real(pairs * turn).reshape(b, h, s, d)
+        return rotated(x, float(theta), start)
 
     words = f"rope b={b} h={h} s={s} d={d}"
     if theta != 10000:
@@ -268,8 +263,49 @@ def linear(data, m, n, k):
     return f"linear m={m} n={n} k={k}", inputs, torch.nn.functional.linear
 
 
+SIZES = {"tiny": dict(vocab=256, d=32, ff=64, layers=2, heads=2)}
+
+
+def transformer(data, size="tiny", b=4, t=32, steps=0, batches=1, lr=1e-3, wd=0.01, **extents):
+    """PyTorch's module and its own optimizer. Parameters are fp32 whatever the dtype."""
+    sizes = SIZES[size] | extents
+    model = Transformer(**sizes).double()
+    inputs = {name: data.indices([batches, b, t], sizes["vocab"]) for name in ("tokens", "target")}
+    for name, value in model.state_dict().items():
+        fan = value.shape[-1] if "embeddings" not in name else 1
+        spread = dict(scale=0.25, mean=1.0) if value.dim() == 1 else dict(scale=fan**-0.5)
+        inputs[name] = data.normal(value.shape, dtype=torch.float32, **spread)
+
+    def evaluate(tokens, target, *leaves):
+        state = dict(zip(model.state_dict(), leaves))
+        logits, loss = torch.func.functional_call(model, state, (tokens[0], target[0]))
+        return {"logits": logits, "loss": loss[None]}
+
+    def train(tokens, target, *leaves):
+        model.load_state_dict(dict(zip(model.state_dict(), (leaf.detach() for leaf in leaves))))
+        optimizer = torch.optim.AdamW(model.parameters(), lr=lr, weight_decay=wd, foreach=False)
+        losses = torch.zeros(steps, dtype=torch.float64)
+        for step in range(steps):
+            optimizer.zero_grad()
+            _, loss = model(tokens[step % batches], target[step % batches])
+            loss.backward()
+            optimizer.step()
+            losses[step] = loss.detach()
+        return {"losses": losses} | {
+            f"new_{name}": value.detach() for name, value in model.state_dict().items()
+        }
+
+    words = dict(b=(b, 4), t=(t, 32), steps=(steps, 0), batches=(batches, 1))
+    words |= {key: (sizes[key], default) for key, default in SIZES[size].items()}
+    words |= dict(lr=(lr, 1e-3), wd=(wd, 0.01))
+    text = f"transformer size={size}" + "".join(
+        f" {key}={value:g}" for key, (value, default) in words.items() if value != default
+    )
+    return text, inputs, train if steps else evaluate
+
+
 # Outputs with cotangents where there are several.
-COTANGENTS = {rmsnorm: ("y", "h")}
+COTANGENTS = {rmsnorm: ("y", "h"), transformer: ("loss",)}
 
 CASES = {
     weighted_sum: [
@@ -391,6 +427,13 @@ CASES = {
         ("f32", 3, dict(n=257, step=2, lr=0.001)),
         ("f64", 4, dict(n=100, step=1000, lr=0.25, wd=0.5)),
         ("f32", 5, dict(n=511, step=17, lr=0.5, wd=0.25)),
+    ],
+    transformer: [
+        ("f32", 1, dict(b=2, t=16)),
+        ("bf16", 2, dict(b=1, t=9, vocab=13, d=12, ff=7, layers=1, heads=3)),
+        ("f32", 3, dict(b=2, t=16, steps=1)),
+        ("f32", 4, dict(b=2, t=16, steps=5)),
+        ("f32", 5, dict(b=3, t=5, vocab=37, d=16, ff=21, heads=4, steps=4, batches=3, lr=0.01)),
     ],
     linear: [
         ("f32", 1, dict(m=1, n=1, k=1)),

@@ -29,7 +29,8 @@ template <typename A> static inline constants<A> constants_of(const assay_params
             (A)real("eps")};
 }
 
-/* Data of a call. Inputs and results lie apart from each other. */
+/* Data of a call. The results may lie where p, m and v do: each element is made of its own alone,
+ * and new_p of new_m and new_v. */
 template <typename T> struct state {
     const T *p, *g, *m, *v;
     T *new_p, *new_m, *new_v;

@@ -1,0 +1,10 @@
+/* What a variant of the model is made of: a variant of each operator, by its name. */
+#ifndef ASSAY_TRANSFORMER_COMPOSITION_H
+#define ASSAY_TRANSFORMER_COMPOSITION_H
+
+typedef struct composition {
+    const char *name; /* the model's own */
+    const char *embedding, *rmsnorm, *linear, *rope, *attention, *swiglu, *cross_entropy, *adamw;
+} composition;
+
+#endif
