@@ -85,7 +85,7 @@ struct fma_core {
 
 /* The accumulators of m16n8 instructions, 4 x 4 of them. */
 struct m16n8_sums {
-    enum { ROWS = WARP_ROWS / 16, COLUMNS = WARP_COLUMNS / 8, BLOCKS = 1 };
+    enum { ROWS = WARP_ROWS / 16, COLUMNS = WARP_COLUMNS / 8, BLOCKS = 2 };
     float sum[ROWS][COLUMNS][4] = {};
 
     __device__ __forceinline__ void settle() {
