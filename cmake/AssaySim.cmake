@@ -14,7 +14,10 @@ function(assay_sim_sources target name file)
   # a variant leaves out. nvcc lets a vector type stand for its elements.
   set(options -Wno-unknown-pragmas -Wno-missing-field-initializers -fno-strict-aliasing
       $<$<CXX_COMPILER_ID:Clang>:-Wno-pass-failed>)
-  if(ASSAY_SANITIZE) # without this gcc leaves variables in named sections unguarded
+  if(ASSAY_SANITIZE)
+    # Instrumented code is no slower for it, and compiles in half the time.
+    list(APPEND options -O1)
+    # Without this gcc leaves variables in named sections unguarded.
     list(APPEND options $<$<CXX_COMPILER_ID:GNU>:-fsanitize-sections=.assay.shared.*>)
   endif()
   if(ASSAY_RACE)

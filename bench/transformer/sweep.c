@@ -146,6 +146,8 @@ static void print_row(const sweep *s, const model *m, const char *size, int64_t 
                 (long long)context, scenario_name(k), s->o.variant, s->o.dtype, r->status,
                 (long long)m->elements, r->median, r->mean, r->deviation, r->peak, r->arena,
                 (double)r->loss);
+    if (s->csv)
+        fflush(s->csv); /* what is finished stays, whatever comes */
 }
 
 static assay_status run_row(const sweep *s, model *m, const char *size, int64_t context,
