@@ -40,6 +40,14 @@ static assay_status parse_random(const char *value, assay_cli_args *args) {
     return ASSAY_OK;
 }
 
+static assay_status parse_limit(cli_flag flag, const char *value, double *limit) {
+    char *end;
+    *limit = strtod(value, &end);
+    if (*end != '\0' || !(*limit > 0 && *limit <= 1e6))
+        return bad_value(flag, value, "a number above 0, at most 1e6");
+    return ASSAY_OK;
+}
+
 static assay_status parse_set(const char *value, assay_cli_args *args) {
     const char *nearest = NULL;
     args->set_given = true;
@@ -84,6 +92,16 @@ static assay_status set_flag(cli_flag flag, const char *value, assay_cli_args *a
     case FLAG_OUT:
         args->output = value;
         return ASSAY_OK;
+    case FLAG_KERNEL:
+        args->kernel = value;
+        return ASSAY_OK;
+    case FLAG_IN_PROCESS:
+        args->in_process = true;
+        return ASSAY_OK;
+    case FLAG_TIME_LIMIT:
+        return parse_limit(flag, value, &args->time_limit);
+    case FLAG_MEMORY_LIMIT:
+        return parse_limit(flag, value, &args->memory_limit);
     case FLAG_NO_RUN:
         args->no_run = true;
         return ASSAY_OK;
@@ -180,11 +198,6 @@ static assay_status parse_target(parser *p, const char *word) {
         return unknown("operator", word, nearest);
     }
     const char *variant = word[length] == '/' ? word + length + 1 : NULL;
-    if (variant != NULL && !variant_known(op, variant, &nearest)) {
-        char what[64];
-        snprintf(what, sizeof what, "variant of %s:", op->name);
-        return unknown(what, variant, nearest);
-    }
     p->args->target[p->args->n_targets++] = (assay_cli_target){op, variant};
     return ASSAY_OK;
 }
@@ -208,6 +221,29 @@ static bool has_seed_word(const assay_cli_args *args) {
         if (strncmp(args->word[i], "seed=", 5) == 0)
             return true;
     return false;
+}
+
+/* A variant is one of ours, unless --kernel brings it. */
+static assay_status check_targets(const assay_cli_args *args) {
+    for (int32_t i = 0; args->kernel == NULL && i < args->n_targets; ++i) {
+        const assay_cli_target *target = &args->target[i];
+        const char *nearest = NULL;
+        if (target->variant == NULL || variant_known(target->op, target->variant, &nearest))
+            continue;
+        char what[64];
+        snprintf(what, sizeof what, "variant of %s:", target->op->name);
+        return unknown(what, target->variant, nearest);
+    }
+    if (args->kernel == NULL)
+        return ASSAY_OK;
+    if (args->n_targets != 1 || args->target[0].variant == NULL)
+        return assay_fail(ASSAY_ERR_USAGE,
+                          "--kernel needs one OP/VARIANT, the one that the file defines");
+    if (args->in_process)
+        return assay_fail(
+            ASSAY_ERR_USAGE,
+            "--kernel and --in-process: a file's kernel runs in a process of its own");
+    return ASSAY_OK;
 }
 
 /* Flags that the verb does not know, or that contradict one another. */
@@ -277,7 +313,8 @@ assay_status assay_cli_args_parse(int argc, char *const *argv, assay_cli_args *a
         return ASSAY_OK;
     if (p.verb == NULL)
         return assay_fail(ASSAY_ERR_USAGE, "no verb; assay --help tells which there are");
-    return check_flags(&p);
+    const assay_status status = check_targets(args);
+    return status == ASSAY_OK ? check_flags(&p) : status;
 }
 
 void assay_cli_args_clear(assay_cli_args *args) {

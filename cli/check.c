@@ -3,6 +3,7 @@
 #include "cli/report.h"
 #include "cli/sink.h"
 #include "cli/spread.h"
+#include "tests/engine/isolate.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -13,7 +14,7 @@ enum { FULL_CASES = 4, REPORTS = 4 };
 
 typedef struct run {
     const assay_cli_args *args;
-    const assay_device *device;
+    const assay_device *device; /* isolated */
     cli_environment environment;
     cli_cases cases;
     cli_results results;
@@ -72,8 +73,11 @@ static assay_status open_reports(run *r) {
 
 static assay_status prepare(run *r) {
     assay_status status = cli_cases_gather(r->args, &r->cases);
+    const assay_device *device;
     if (status == ASSAY_OK)
-        status = assay_cli_open_device(r->args, &r->device);
+        status = assay_cli_open_device(r->args, &device);
+    if (status == ASSAY_OK)
+        status = assay_cli_isolate(r->args, device, &r->device);
     if (status == ASSAY_OK)
         status = check_variants(&r->cases, r->device);
     if (status == ASSAY_OK && r->cases.n_jobs == 0)
@@ -183,6 +187,7 @@ assay_exit assay_cli_check(const assay_cli_args *args) {
     const assay_exit code = status == ASSAY_OK ? exit_code(&r) : assay_cli_complain(status);
     for (int i = 0; i < r.n_sinks; ++i)
         sink_discard(&r.sink[i]);
+    assay_isolate_end(r.device);
     results_clear(&r.results);
     cli_cases_clear(&r.cases);
     return code;

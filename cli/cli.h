@@ -52,12 +52,14 @@ typedef struct assay_cli_args {
     const char *json, *csv, *junit, *markdown; /* "-": standard output */
     const char *file;
     const char *input, *output; /* --in, --out */
+    const char *kernel;
+    double time_limit, memory_limit; /* seconds, GiB */
     bool set_given;
     assay_set set; /* ASSAY_SMOKE by default */
     bool seed_given;
     uint64_t seed;
     int64_t random; /* cases per operator; 0: not given */
-    bool no_run, quiet, verbose, no_color, help, version;
+    bool no_run, in_process, quiet, verbose, no_color, help, version;
 } assay_cli_args;
 
 /* Parses argv. ASSAY_ERR_USAGE with a line that names the word at fault and the nearest legal one.
@@ -69,6 +71,11 @@ void assay_cli_args_clear(assay_cli_args *args);
 /* The device of --device; without it cuda if that can run here, otherwise sim. */
 assay_status assay_cli_open_device(const assay_cli_args *args,
                                    const assay_device **device) ASSAY_MUST_CHECK;
+
+/* `device` with variants in processes of their own, --kernel's among them, or `device` itself for
+ * --in-process; for assay_isolate_end(). */
+assay_status assay_cli_isolate(const assay_cli_args *args, const assay_device *device,
+                               const assay_device **isolated) ASSAY_MUST_CHECK;
 
 /* Prints "assay: " and the line of the last assay_fail to standard error; returns the exit code
  * that `status` stands for (ASSAY_ERR_UNSUPPORTED: ASSAY_EXIT_NOTHING). */

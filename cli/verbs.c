@@ -23,6 +23,10 @@ const cli_flag_entry cli_flags[CLI_FLAGS] = {
     [FLAG_IN] = {"--in", "FILE", "tensors to use in place of drawn ones, HDF5"},
     [FLAG_OUT] = {"--out", "FILE", "where the tensors go, HDF5"},
     [FLAG_NO_RUN] = {"--no-run", NULL, "only write what goes in: for another program"},
+    [FLAG_KERNEL] = {"--kernel", "FILE.so", "a shared object that holds the variant named"},
+    [FLAG_IN_PROCESS] = {"--in-process", NULL, "run variants in this process, with no limits"},
+    [FLAG_TIME_LIMIT] = {"--time-limit", "SECONDS", "of one case of one variant (default: 60)"},
+    [FLAG_MEMORY_LIMIT] = {"--memory-limit", "GIB", "of a variant's own memory (default: 8)"},
     [FLAG_QUIET] = {"--quiet", NULL, "only verdicts and problems"},
     [FLAG_VERBOSE] = {"--verbose", NULL, "every tensor"},
     [FLAG_NO_COLOR] = {"--no-color", NULL, "no colour; NO_COLOR in the environment does the same"},
@@ -49,10 +53,13 @@ const cli_verb cli_verbs[CLI_VERBS] = {
     {.name = "check",
      .synopsis = "[OP[/VARIANT]...] [key=value...]",
      .summary = "proves variants against the oracle, forward and gradients",
-     .flags = GENERAL | CASES | REPORTS | BIT(FLAG_DEVICE) | BIT(FLAG_QUIET),
+     .flags = GENERAL | CASES | REPORTS | BIT(FLAG_DEVICE) | BIT(FLAG_QUIET) | BIT(FLAG_KERNEL) |
+              BIT(FLAG_IN_PROCESS) | BIT(FLAG_TIME_LIMIT) | BIT(FLAG_MEMORY_LIMIT),
      .details =
          "Without key=value words it runs the cases of --set, of the operators named or of\n"
          "all.\n\n"
+         "A variant runs in a process of its own: one that crashes, hangs or exhausts memory\n"
+         "costs its own row. With --kernel, OP/VARIANT need not be one of assay's own.\n\n"
          "Verdicts: pass; fail, a wrong number; skip, cannot run here; mistrusted, passed\n"
          "but the case could not have told a wrong kernel; error, harness or kernel broke.\n",
      .run = assay_cli_check},

@@ -29,11 +29,6 @@ const assay_op *assay_op_find(const char *name, size_t n) {
     return NULL;
 }
 
-const char *assay_stage_name(assay_stage stage) {
-    static const char *const names[ASSAY_STAGES] = {"forward", "backward"};
-    return names[stage];
-}
-
 const char *assay_set_name(assay_set set) {
     static const char *const names[ASSAY_SETS] = {"smoke", "ci", "nightly", "edge", "bench"};
     return names[set];

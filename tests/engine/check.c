@@ -1,5 +1,6 @@
 #include "tests/engine/check.h"
 #include "tests/engine/baseline.h"
+#include "tests/engine/isolate.h"
 #include "tests/engine/memory.h"
 #include "tests/engine/turn.h"
 
@@ -34,10 +35,11 @@ const char *assay_index_text(int32_t rank, const int64_t *shape, int64_t index, 
     return text;
 }
 
-static void write_repro(const assay_report *report, const char *variant, char repro[ASSAY_REPRO]) {
+static void write_repro(const assay_report *report, const turn *t, char repro[ASSAY_REPRO]) {
     const char *words = strchr(report->case_text, ' ');
-    snprintf(repro, ASSAY_REPRO, "assay check %s/%s%s --device %s", report->c.op->name, variant,
-             words ? words : "", report->device);
+    snprintf(repro, ASSAY_REPRO, "assay check %s/%s%s --device %s%s%s", report->c.op->name,
+             t->variant->name, words ? words : "", report->device, t->kernel ? " --kernel " : "",
+             t->kernel ? t->kernel : "");
 }
 
 /* Why a compared tensor is not a pass. */
@@ -61,7 +63,7 @@ static void explain(assay_row *row) {
 static assay_row *add_row(assay_report *report, const turn *t) {
     assay_row *row = &report->rows[report->n_rows++];
     *row = (assay_row){.variant = t->variant->name};
-    write_repro(report, t->variant->name, row->repro);
+    write_repro(report, t, row->repro);
     return row;
 }
 
@@ -236,11 +238,12 @@ assay_status assay_check(const assay_case *c, const assay_device *device,
     const double start = now();
     assay_problem p = {0};
     assay_reference ref = {0};
-    turns all, first = {0}; /* `first`: v1 as the baseline */
+    turns all, first = {0};                                 /* `first`: v1 as the baseline */
+    const assay_device *base = assay_isolated_base(device); /* the baseline is our own v1 */
     *report = (assay_report){0};
     assay_status status = turns_init(&all, device, c->op->name, variants, n_variants);
-    if (status == ASSAY_OK && baseline_applies(c) && turn_find_variant(device, c->op->name, "v1"))
-        status = turns_init(&first, device, c->op->name, &(const char *){"v1"}, 1);
+    if (status == ASSAY_OK && baseline_applies(c) && turn_find_variant(base, c->op->name, "v1"))
+        status = turns_init(&first, base, c->op->name, &(const char *){"v1"}, 1);
     if (status == ASSAY_OK)
         status = check_memory(c, all.count + first.count);
     if (status == ASSAY_OK)
@@ -250,9 +253,9 @@ assay_status assay_check(const assay_case *c, const assay_device *device,
     if (status == ASSAY_OK)
         status = turns_run(&all, device, &p);
     if (status == ASSAY_OK)
-        status = turns_run(&first, device, &p);
+        status = turns_run(&first, base, &p);
     if (status == ASSAY_OK)
-        status = assay_reference_init_with(&ref, &p, device);
+        status = assay_reference_init_with(&ref, &p, base);
     if (status != ASSAY_OK) {
         assay_report_clear(report);
         goto done;

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { ASSAY_REASON = 320, ASSAY_REPRO = 640 };
+enum { ASSAY_REASON = 320, ASSAY_REPRO = 1024 };
 
 /* One tensor of one variant, or, when the variant gave no numbers (skip, error), one line for the
  * variant with tensor "". */

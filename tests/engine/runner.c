@@ -1,5 +1,6 @@
 #include "tests/engine/runner.h"
 #include "tests/engine/buffer.h"
+#include "tests/engine/isolate.h"
 #include "tests/engine/workspace.h"
 
 #include <stdio.h>
@@ -191,6 +192,8 @@ static assay_status supports(run *r, assay_stage stage) {
 
 assay_status assay_run(const assay_variant *variant, const assay_device *device,
                        const assay_problem *problem, assay_results *got) {
+    if (device->isolated)
+        return assay_run_isolated(variant, device, problem, got);
     run r;
     assay_status status = run_init(&r, variant, device, problem);
     if (status != ASSAY_OK)

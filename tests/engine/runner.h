@@ -2,7 +2,8 @@
  * The one narrow door between the engine and a variant: plain memory in, a status out. The runner
  * owns the memory discipline around every call: outputs and workspace prefilled with NaN patterns,
  * guard zones on both sides of every buffer and in the padding between rows, inputs compared byte
- * for byte afterwards, the device's errors collected after every stage.
+ * for byte afterwards, the device's errors collected after every stage. Of an isolated device
+ * (isolate.h) the same happens in another process, and no caller knows the difference.
  */
 #ifndef ASSAY_ENGINE_RUNNER_H
 #define ASSAY_ENGINE_RUNNER_H

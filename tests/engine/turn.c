@@ -1,4 +1,5 @@
 #include "tests/engine/turn.h"
+#include "tests/engine/isolate.h"
 #include "tests/engine/runner.h"
 
 #include <stdio.h>
@@ -44,7 +45,7 @@ assay_status turns_init(turns *t, const assay_device *device, const char *op,
     for (int32_t i = 0; i < device->n_variants; ++i) {
         const assay_variant *v = device->variants[i];
         if (strcmp(v->op, op) == 0 && wanted(v->name, names, n))
-            t->turn[t->count++].variant = v;
+            t->turn[t->count++] = (turn){.variant = v, .kernel = assay_isolated_kernel(device, v)};
     }
     if (t->count > 0)
         return ASSAY_OK;

@@ -1,0 +1,53 @@
+/*
+ * One run of a variant as memory that two processes share: who is to run on which problem, and room
+ * for what it leaves. Tensors are dense fp64 arrays, as in a problem: the process that runs the
+ * variant builds the buffers, guard zones and all. Nothing of the oracle is in here.
+ */
+#ifndef ASSAY_ENGINE_FRAME_H
+#define ASSAY_ENGINE_FRAME_H
+
+#include "assay/problem.h"
+
+#include <stdbool.h>
+
+enum { FRAME_NAME = 64, FRAME_LINE = 512 };
+
+typedef struct frame_head {
+    char op[FRAME_NAME], variant[FRAME_NAME];
+    char key[ASSAY_MAX_KEYS][FRAME_NAME]; /* what the names in `params` point to */
+    assay_params params;
+    int64_t pad, misalign;
+    assay_schedule schedule;
+    uint64_t seed; /* of the schedule */
+    int32_t n_in, n_out;
+    int32_t rehearsals; /* runs on other data before the one that counts */
+    bool backward;
+
+    /* The answer. */
+    bool answered;
+    assay_status status;
+    char line[FRAME_LINE];
+} frame_head;
+
+typedef struct frame {
+    frame_head *head;
+    size_t bytes; /* of the mapping */
+    int file;
+    /* Views of the mapping; `problem` has no fill, and an operator with no more than a name. */
+    assay_problem problem;
+    assay_results results;
+    assay_op op;
+} frame;
+
+/* A new frame with the problem's data in it, and NaN where results go. */
+assay_status frame_init(frame *f, const char *variant, const assay_problem *problem,
+                        int32_t rehearsals) ASSAY_MUST_CHECK;
+
+/* Maps the frame that another process made; takes `file` over. */
+assay_status frame_open(frame *f, int file) ASSAY_MUST_CHECK;
+void frame_clear(frame *f);
+
+/* Copies the results out of the frame. */
+void frame_results(const frame *f, assay_results *got);
+
+#endif

@@ -1,0 +1,46 @@
+/*
+ * A device whose variants run in processes of their own, one for each variant. Whoever takes a
+ * device takes this one, and sees no difference but that a variant which crashes, hangs, exits or
+ * exhausts memory costs one row and not the run.
+ *
+ * The guest program holds the variants and the device, no oracle and no golden file; it gets inputs
+ * and cotangents through shared memory and leaves its results there. Numbers are judged here, after
+ * the guest has answered. It is a wall against kernels that are wrong or that cheat, not a sandbox
+ * against hostile native code: that runs with the user's own rights.
+ */
+#ifndef ASSAY_ENGINE_ISOLATE_H
+#define ASSAY_ENGINE_ISOLATE_H
+
+#include "assay/device.h"
+#include "assay/problem.h"
+
+typedef struct assay_isolation {
+    const char *guest; /* program; NULL: $ASSAY_GUEST, or assay_guest beside this program */
+
+    /* A shared object that holds the variant op/variant, beside or in place of a built-in one;
+     * NULL: none. It is never loaded into this process. */
+    const char *kernel, *op, *variant;
+
+    double seconds;     /* of one run, by the wall's clock */
+    double gib;         /* of memory, beyond some copies of the tensors */
+    int32_t rehearsals; /* runs on the same elements in reverse order before the one that counts:
+                           a result that is kept from one call for the next is then wrong */
+} assay_isolation;
+
+/* Strings in `how` must outlive the device. ASSAY_ERR_FILE when the guest program or the kernel is
+ * not there. */
+assay_status assay_isolate(const assay_device *device, const assay_isolation *how,
+                           const assay_device **isolated) ASSAY_MUST_CHECK;
+void assay_isolate_end(const assay_device *isolated);
+
+/* The device itself, for what is trusted: oracles, the baseline. Returns any other as it is. */
+const assay_device *assay_isolated_base(const assay_device *device);
+
+/* The kernel file that a variant of an isolated device is in; NULL when it is built in. */
+const char *assay_isolated_kernel(const assay_device *device, const assay_variant *variant);
+
+/* assay_run() (runner.h) of a variant of an isolated device. */
+assay_status assay_run_isolated(const assay_variant *variant, const assay_device *isolated,
+                                const assay_problem *problem, assay_results *got) ASSAY_MUST_CHECK;
+
+#endif

@@ -1,0 +1,170 @@
+/*
+ * assay_guest DEVICE [KERNEL.so]: runs variants for the check engine, in a process of their own
+ * (tests/engine/isolate.h). It holds no oracle. Work comes as frames through the socket
+ * GUEST_DOOR; it ends when that is closed.
+ */
+#include "assay/device.h"
+#include "kernels/sim/sim.h"
+#include "tests/engine/frame.h"
+#include "tests/engine/guest.h"
+#include "tests/engine/runner.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* Devices' tables name their oracles; here there are none. */
+const assay_device_oracle *const assay_sim_oracles[] = {NULL};
+const int32_t assay_sim_n_oracles = 0;
+
+/* ---- this process ---- */
+
+static void write_text(const char *path, const char *text) {
+    const int file = open(path, O_WRONLY | O_CLOEXEC);
+    if (file >= 0) {
+        const ssize_t n = write(file, text, strlen(text));
+        (void)n; /* as good a wish as the system grants */
+        close(file);
+    }
+}
+
+/* Ends with its parent, leaves no core, and is the first to go when memory is short. */
+static void settle_in(void) {
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    (void)setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+    write_text("/proc/self/oom_score_adj", "1000");
+}
+
+static bool say(const char *word) {
+    return send(GUEST_DOOR, word, strlen(word), MSG_NOSIGNAL) == (ssize_t)strlen(word);
+}
+
+/* The next frame's file, or -1 when there is no more. */
+static int take(void) {
+    union {
+        struct cmsghdr header;
+        char room[CMSG_SPACE(sizeof(int))];
+    } control;
+    char word;
+    struct iovec data = {.iov_base = &word, .iov_len = 1};
+    struct msghdr message = {.msg_iov = &data,
+                             .msg_iovlen = 1,
+                             .msg_control = &control,
+                             .msg_controllen = sizeof control.room};
+    int file = -1;
+    if (recvmsg(GUEST_DOOR, &message, MSG_CMSG_CLOEXEC) != 1)
+        return -1;
+    const struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    if (header && header->cmsg_type == SCM_RIGHTS)
+        memcpy(&file, CMSG_DATA(header), sizeof file);
+    return file;
+}
+
+/* ---- the variant ---- */
+
+static assay_status load(const char *kernel, const char *symbol, const assay_variant **variant) {
+    void *object = dlopen(kernel, RTLD_NOW | RTLD_LOCAL);
+    if (!object)
+        return assay_fail(ASSAY_ERR_KERNEL, "cannot be loaded: %s", dlerror());
+    *variant = dlsym(object, symbol);
+    if (!*variant)
+        return assay_fail(ASSAY_ERR_USAGE, "%s has no %s: ASSAY_VARIANT names another", kernel,
+                          symbol);
+    return ASSAY_OK;
+}
+
+/* Of the kernel file where there is one, otherwise the device's own. */
+static assay_status find(const assay_device *device, const char *kernel, const frame_head *h,
+                         const assay_variant **variant) {
+    *variant = NULL;
+    if (kernel) {
+        char symbol[3 * FRAME_NAME];
+        snprintf(symbol, sizeof symbol, "assay_variant_%s_%s_%s", h->op, h->variant, device->name);
+        return load(kernel, symbol, variant);
+    }
+    for (int32_t v = 0; v < device->n_variants; ++v)
+        if (strcmp(device->variants[v]->op, h->op) == 0 &&
+            strcmp(device->variants[v]->name, h->variant) == 0)
+            *variant = device->variants[v];
+    return *variant ? ASSAY_OK
+                    : assay_fail(ASSAY_ERR_USAGE, "%s has no variant %s on %s", h->op, h->variant,
+                                 device->name);
+}
+
+/* ---- one frame ---- */
+
+static assay_status reverse(const assay_arrays *from, assay_arrays *to) {
+    assay_status status = assay_arrays_init(to, from->count);
+    for (int32_t i = 0; status == ASSAY_OK && i < from->count; ++i) {
+        if (!from->data[i])
+            continue;
+        status = assay_arrays_add(to, i, from->size[i]);
+        for (int64_t e = 0; status == ASSAY_OK && e < from->size[i]; ++e)
+            to->data[i][e] = from->data[i][from->size[i] - 1 - e];
+    }
+    return status;
+}
+
+/* The same elements in reverse order: legal data of the same shapes, with another answer. */
+static assay_status rehearse(const frame *f, const assay_device *device,
+                             const assay_variant *variant) {
+    assay_problem other = f->problem;
+    assay_results got = {0};
+    other.cot = (assay_arrays){0};
+    assay_status status = reverse(&f->problem.in, &other.in);
+    if (status == ASSAY_OK)
+        status = reverse(&f->problem.cot, &other.cot);
+    if (status == ASSAY_OK)
+        status = assay_results_init(&got, &other.sig);
+    for (int32_t i = 0; status == ASSAY_OK && i < f->head->rehearsals; ++i)
+        status = assay_run(variant, device, &other, &got);
+    assay_results_clear(&got);
+    assay_arrays_clear(&other.in);
+    assay_arrays_clear(&other.cot);
+    return status;
+}
+
+static void answer(frame *f, const assay_device *device, const char *kernel) {
+    frame_head *h = f->head;
+    const assay_variant *variant;
+    assay_status status = find(device, kernel, h, &variant);
+    if (status == ASSAY_OK && h->rehearsals > 0)
+        status = rehearse(f, device, variant);
+    if (status == ASSAY_OK)
+        status = assay_run(variant, device, &f->problem, &f->results);
+    h->status = status;
+    snprintf(h->line, sizeof h->line, "%s", status == ASSAY_OK ? "" : assay_error());
+    h->answered = true;
+}
+
+int main(int argc, char **argv) {
+    const assay_device *device;
+    if (argc < 2 || argc > 3) {
+        fprintf(stderr, "assay_guest is started by assay: see assay help check\n");
+        return 2;
+    }
+    settle_in();
+    if (assay_device_open(argv[1], &device) != ASSAY_OK)
+        return say(assay_error()) ? 3 : 2;
+    if (!say("ready"))
+        return 2;
+    for (int file; (file = take()) >= 0;) {
+        frame f;
+        if (frame_open(&f, file) != ASSAY_OK) {
+            fprintf(stderr, "%s\n", assay_error());
+            return 3;
+        }
+        answer(&f, device, argc > 2 ? argv[2] : NULL);
+        frame_clear(&f);
+        if (!say("done"))
+            return 3;
+    }
+    return 0;
+}
