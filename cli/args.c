@@ -95,6 +95,9 @@ static assay_status set_flag(cli_flag flag, const char *value, assay_cli_args *a
     case FLAG_KERNEL:
         args->kernel = value;
         return ASSAY_OK;
+    case FLAG_CERTIFY:
+        args->certify = true;
+        return ASSAY_OK;
     case FLAG_IN_PROCESS:
         args->in_process = true;
         return ASSAY_OK;
@@ -261,6 +264,19 @@ static assay_status check_flags(const parser *p) {
                           args->set_given ? "--set" : args->word[0]);
     if (args->seed_given && has_seed_word(args))
         return assay_fail(ASSAY_ERR_USAGE, "--seed and seed= both name the seed; give one of them");
+
+    if (args->certify && (args->random > 0 || args->n_words > 0 || args->seed_given))
+        return assay_fail(ASSAY_ERR_USAGE, "--certify is for a whole set, with its own seeds: give "
+                                           "no cases, and no --random or --seed");
+    if (args->certify && (args->set == ASSAY_EDGE || args->set == ASSAY_BENCH))
+        return assay_fail(ASSAY_ERR_USAGE,
+                          "--certify --set %s: only smoke, ci and nightly prove "
+                          "numbers in full",
+                          assay_set_name(args->set));
+    if (args->certify && args->in_process)
+        return assay_fail(ASSAY_ERR_USAGE,
+                          "--certify and --in-process: only a variant in a process of its own can "
+                          "be certified");
 
     const char *const files[] = {args->json, args->csv, args->junit, args->markdown};
     for (int i = 0; i < 4; ++i)

@@ -1,8 +1,10 @@
 #include "cli/cases.h"
+#include "cli/certify.h"
 #include "cli/random.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 static assay_status no_memory(void) {
     return assay_fail(ASSAY_ERR_MEMORY, "no memory for the cases; ask for fewer");
@@ -60,6 +62,7 @@ typedef struct collector {
     cli_cases *cases;
     const cli_selection *selection;
     const assay_cli_args *args;
+    bool secret;
 } collector;
 
 static assay_status collect(const assay_case *c, void *context) {
@@ -78,11 +81,20 @@ static assay_status collect(const assay_case *c, void *context) {
         cases->room = room;
     }
     cli_job *job = &cases->job[cases->n_jobs];
-    *job = (cli_job){to->selection, strdup(assay_case_format(&seeded, text))};
+    *job = (cli_job){to->selection, to->secret, strdup(assay_case_format(&seeded, text))};
     if (job->text == NULL)
         return no_memory();
     ++cases->n_jobs;
     return ASSAY_OK;
+}
+
+/* What no kernel can have been made to pass: the cases are not known before they run. */
+static assay_status add_secrets(collector *to) {
+    uint64_t seed;
+    if (getrandom(&seed, sizeof seed, 0) != sizeof seed)
+        return assay_fail(ASSAY_ERR_FILE, "the system has no random numbers for secret cases");
+    to->secret = true;
+    return random_cases(to->selection->op, seed, CERTIFY_SECRETS, collect, to);
 }
 
 assay_status cli_cases_gather(const assay_cli_args *args, cli_cases *cases) {
@@ -92,7 +104,7 @@ assay_status cli_cases_gather(const assay_cli_args *args, cli_cases *cases) {
                           args->word[0]);
     assay_status status = select_ops(args, cases);
     for (int32_t i = 0; status == ASSAY_OK && i < cases->n_selections; ++i) {
-        collector to = {cases, &cases->selection[i], args};
+        collector to = {cases, &cases->selection[i], args, false};
         const assay_op *op = to.selection->op;
         if (args->random > 0)
             status = random_cases(op, args->seed, args->random, collect, &to);
@@ -100,6 +112,8 @@ assay_status cli_cases_gather(const assay_cli_args *args, cli_cases *cases) {
             status = assay_case_expand(op, args->word, args->n_words, collect, &to);
         else
             status = assay_op_visit_set(op, args->set, collect, &to);
+        if (status == ASSAY_OK && args->certify)
+            status = add_secrets(&to);
     }
     return status;
 }

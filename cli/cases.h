@@ -13,7 +13,8 @@ typedef struct cli_selection {
 
 typedef struct cli_job {
     const cli_selection *selection;
-    char *text; /* the canonical text: a hundredth of what the case itself takes */
+    bool secret; /* drawn from a seed that nobody knew before */
+    char *text;  /* the canonical text: a hundredth of what the case itself takes */
 } cli_job;
 
 typedef struct cli_cases {

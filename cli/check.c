@@ -1,5 +1,6 @@
 /* assay check */
 #include "cli/cases.h"
+#include "cli/certify.h"
 #include "cli/report.h"
 #include "cli/sink.h"
 #include "cli/spread.h"
@@ -21,7 +22,8 @@ typedef struct run {
     cli_sink sink[REPORTS];
     report_writer writer[REPORTS];
     int n_sinks;
-    bool usage; /* a case turned out to be none of the variants' */
+    certificate_subject subject; /* for --certify */
+    bool usage;                  /* a case turned out to be none of the variants' */
 } run;
 
 static double now(void) {
@@ -85,6 +87,8 @@ static assay_status prepare(run *r) {
                             assay_set_name(r->args->set));
     if (status == ASSAY_OK)
         status = open_reports(r);
+    if (status == ASSAY_OK && r->args->certify)
+        status = certify_begin(&r->cases, r->device, &r->subject);
     if (status == ASSAY_OK)
         environment_init(&r->environment, r->device);
     return status;
@@ -148,7 +152,6 @@ static assay_status check_all(run *r) {
 /* ---- after ---- */
 
 static assay_status write_reports(run *r) {
-    r->results.environment = &r->environment;
     for (int i = 0; i < r->n_sinks; ++i) {
         r->writer[i](r->sink[i].stream, &r->results);
         const assay_status status = sink_commit(&r->sink[i]);
@@ -161,11 +164,14 @@ static assay_status write_reports(run *r) {
 static assay_status conclude(run *r) {
     FILE *to = r->args->out.stream;
     assay_status status = ASSAY_OK;
+    r->results.environment = &r->environment;
     if (r->args->random > 0 && !r->args->quiet)
         status = spread_print(to, &r->results);
     if (assay_cli_interrupted())
         fprintf(to, "interrupted after %" PRId64 " of %" PRId64 " cases\n", r->results.count,
                 r->cases.n_jobs);
+    if (status == ASSAY_OK && r->args->certify && !assay_cli_interrupted())
+        status = certify_end(r->args, &r->cases, &r->results, r->device, &r->subject, to);
     report_text_summary(&r->args->out, &r->results);
     return status == ASSAY_OK ? write_reports(r) : status;
 }

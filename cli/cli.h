@@ -59,7 +59,7 @@ typedef struct assay_cli_args {
     bool seed_given;
     uint64_t seed;
     int64_t random; /* cases per operator; 0: not given */
-    bool no_run, in_process, quiet, verbose, no_color, help, version;
+    bool no_run, in_process, certify, quiet, verbose, no_color, help, version;
 } assay_cli_args;
 
 /* Parses argv. ASSAY_ERR_USAGE with a line that names the word at fault and the nearest legal one.
@@ -93,6 +93,7 @@ bool assay_cli_interrupted(void);
 assay_exit assay_cli_list(const assay_cli_args *args);
 assay_exit assay_cli_check(const assay_cli_args *args);
 assay_exit assay_cli_golden(const assay_cli_args *args);
+assay_exit assay_cli_certificate(const assay_cli_args *args);
 assay_exit assay_cli_run(const assay_cli_args *args);
 
 /* The whole command: what main() calls and tests call too. */

@@ -24,6 +24,7 @@ const cli_flag_entry cli_flags[CLI_FLAGS] = {
     [FLAG_OUT] = {"--out", "FILE", "where the tensors go, HDF5"},
     [FLAG_NO_RUN] = {"--no-run", NULL, "only write what goes in: for another program"},
     [FLAG_KERNEL] = {"--kernel", "FILE.so", "a shared object that holds the variant named"},
+    [FLAG_CERTIFY] = {"--certify", NULL, "leave a certificate for each variant that passes it all"},
     [FLAG_IN_PROCESS] = {"--in-process", NULL, "run variants in this process, with no limits"},
     [FLAG_TIME_LIMIT] = {"--time-limit", "SECONDS", "of one case of one variant (default: 60)"},
     [FLAG_MEMORY_LIMIT] = {"--memory-limit", "GIB", "of a variant's own memory (default: 8)"},
@@ -40,7 +41,9 @@ static assay_exit help(const assay_cli_args *args) {
 }
 
 static const char *const golden_subverbs[] = {"generate", "verify", "list", NULL};
-static const char *const verb_names[] = {"list", "check", "golden", "run", "help", NULL};
+static const char *const certificate_subverbs[] = {"list", "verify", "show", NULL};
+static const char *const verb_names[] = {"list", "check", "certificate", "golden",
+                                         "run",  "help",  NULL};
 
 const cli_verb cli_verbs[CLI_VERBS] = {
     {.name = "list",
@@ -54,15 +57,29 @@ const cli_verb cli_verbs[CLI_VERBS] = {
      .synopsis = "[OP[/VARIANT]...] [key=value...]",
      .summary = "proves variants against the oracle, forward and gradients",
      .flags = GENERAL | CASES | REPORTS | BIT(FLAG_DEVICE) | BIT(FLAG_QUIET) | BIT(FLAG_KERNEL) |
-              BIT(FLAG_IN_PROCESS) | BIT(FLAG_TIME_LIMIT) | BIT(FLAG_MEMORY_LIMIT),
+              BIT(FLAG_CERTIFY) | BIT(FLAG_IN_PROCESS) | BIT(FLAG_TIME_LIMIT) |
+              BIT(FLAG_MEMORY_LIMIT),
      .details =
          "Without key=value words it runs the cases of --set, of the operators named or of\n"
          "all.\n\n"
          "A variant runs in a process of its own: one that crashes, hangs or exhausts memory\n"
          "costs its own row. With --kernel, OP/VARIANT need not be one of assay's own.\n\n"
+         "--certify runs the cases of --set and some more, drawn from a seed that nobody knew\n"
+         "before, and leaves certificates: assay help certificate.\n\n"
          "Verdicts: pass; fail, a wrong number; skip, cannot run here; mistrusted, passed\n"
          "but the case could not have told a wrong kernel; error, harness or kernel broke.\n",
      .run = assay_cli_check},
+    {.name = "certificate",
+     .synopsis = "list|verify|show [OP[/VARIANT]...]",
+     .summary = "what has been proven, and whether that still holds",
+     .subverbs = certificate_subverbs,
+     .flags = GENERAL | BIT(FLAG_DEVICE) | BIT(FLAG_KERNEL),
+     .details =
+         "A certificate holds while the file with the kernel's code, the programs that ran and\n"
+         "judged it, the device with its driver and the set's cases are what they were. verify\n"
+         "exits with 4 when one that is asked for does not, or is not there.\n"
+         "They lie in $ASSAY_CERTIFICATES, otherwise in ~/.local/state/assay/certificates.\n",
+     .run = assay_cli_certificate},
     {.name = "golden",
      .synopsis = "generate|verify|list [OP...] [key=value...]",
      .summary = "writes and checks golden files",
@@ -123,7 +140,7 @@ void cli_help(FILE *to, const cli_verb *verb) {
               "Verbs:\n",
               to);
         for (int i = 0; i < CLI_VERBS; ++i)
-            fprintf(to, "  %-8s%s\n", cli_verbs[i].name, cli_verbs[i].summary);
+            fprintf(to, "  %-12s%s\n", cli_verbs[i].name, cli_verbs[i].summary);
         fputs("\nassay help VERB tells the flags of a verb.\n", to);
     }
     fputs(

@@ -18,6 +18,7 @@ typedef enum cli_flag {
     FLAG_OUT,
     FLAG_NO_RUN,
     FLAG_KERNEL,
+    FLAG_CERTIFY,
     FLAG_IN_PROCESS,
     FLAG_TIME_LIMIT,
     FLAG_MEMORY_LIMIT,
@@ -45,7 +46,7 @@ typedef struct cli_verb {
     assay_exit (*run)(const assay_cli_args *args);
 } cli_verb;
 
-enum { CLI_VERBS = 5 };
+enum { CLI_VERBS = 6 };
 extern const cli_verb cli_verbs[CLI_VERBS];
 
 /* NULL when there is none of that name. */

@@ -58,6 +58,13 @@ refuses 2 '--json needs a value' check --json
 refuses 2 'two reports would go to' check --json - --csv -
 refuses 2 'list takes no --quiet' list --quiet
 refuses 2 'gpu' check "${sum[@]:0:4}" --device gpu
+refuses 2 '--kernel needs one OP/VARIANT' check weighted_sum --kernel v4.so
+refuses 2 '--kernel and --in-process' check weighted_sum/v4 --kernel v4.so --in-process
+refuses 3 'v4.so: No such file' check weighted_sum/v4 --kernel v4.so --device sim
+refuses 2 '--time-limit "0": must be' check weighted_sum --time-limit 0
+refuses 2 '--certify is for a whole set' check weighted_sum n=1 d=1 --certify
+refuses 2 '--certify and --in-process' check weighted_sum --certify --in-process
+refuses 2 '--certify --set edge' check weighted_sum --certify --set edge
 # A word at fault behind many good ones is found before anything runs.
 refuses 2 'd="x"' check weighted_sum n=1 d=1:9:1,x --device sim --json report.json
 [ ! -e report.json ] || fault "a report was left by a command that was refused"
@@ -197,6 +204,21 @@ if [ -w /dev/full ]; then
 fi
 left=$(find . -name 'report.*.*')
 [ -z "$left" ] || fault "temporary files are left: $left"
+
+# ---- certificates ----
+export ASSAY_CERTIFICATES=$folder/certificates
+run 4 certificate verify swiglu/v1 --device sim && says out 'none '
+run 0 check swiglu --set smoke --certify --device sim --quiet
+says out 'certified swiglu/v1 on sim: '
+run 0 certificate verify swiglu --device sim && says out 'valid    swiglu/v3'
+run 0 certificate show swiglu/v3 --device sim && says out 'variant swiglu/v3'
+cp certificates/swiglu-v3-sim.cert certificates/swiglu-v1-sim.cert
+run 4 certificate verify swiglu/v1 --device sim && says out 'refused '
+sed -i '/seed=0/d' certificates/swiglu-v3-sim.cert
+run 4 certificate verify swiglu/v3 --device sim && says out 'its seal is broken'
+run 0 certificate list --device sim && says out 'its seal is broken'
+ASSAY_CERTIFICATES=/proc/certificates refuses 3 'set ASSAY_CERTIFICATES' certificate list --device sim
+unset ASSAY_CERTIFICATES
 
 # More lines than a pipe holds, to a reader that has gone: quiet, and exit 3.
 "$assay" list --random 20000 2>err | head -1 >out

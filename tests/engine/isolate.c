@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 /* How often the tensors lie in a guest's memory: the frame, images, device memory, rehearsals. */
@@ -117,6 +118,17 @@ const char *assay_isolated_kernel(const assay_device *device, const assay_varian
     return i && variant == &i->stranger ? i->how.kernel : NULL;
 }
 
+const char *assay_isolated_program(const assay_device *isolated) {
+    return isolated->isolated->program;
+}
+
+static int32_t rehearsals(const assay_isolation *how) {
+    uint32_t bits;
+    if (!how->surprise || how->rehearsals <= 1 || getrandom(&bits, sizeof bits, 0) != sizeof bits)
+        return how->rehearsals;
+    return 1 + (int32_t)(bits % (uint32_t)how->rehearsals);
+}
+
 /* The variant's guest. On a GPU each has a context, so those of another operator go first. */
 static guest *find_guest(struct assay_isolated *i, const assay_variant *variant) {
     int32_t v = 0;
@@ -146,7 +158,7 @@ assay_status assay_run_isolated(const assay_variant *variant, const assay_device
     struct assay_isolated *i = isolated->isolated;
     guest *g = find_guest(i, variant);
     frame f;
-    assay_status status = frame_init(&f, variant->name, problem, i->how.rehearsals);
+    assay_status status = frame_init(&f, variant->name, problem, rehearsals(&i->how));
     if (status != ASSAY_OK)
         return status;
     if (g->pid == 0)

@@ -25,6 +25,7 @@ typedef struct assay_isolation {
     double gib;         /* of memory, beyond some copies of the tensors */
     int32_t rehearsals; /* runs on the same elements in reverse order before the one that counts:
                            a result that is kept from one call for the next is then wrong */
+    bool surprise;      /* each time some number of them, from 1 on, that nobody can foresee */
 } assay_isolation;
 
 /* Strings in `how` must outlive the device. ASSAY_ERR_FILE when the guest program or the kernel is
@@ -38,6 +39,9 @@ const assay_device *assay_isolated_base(const assay_device *device);
 
 /* The kernel file that a variant of an isolated device is in; NULL when it is built in. */
 const char *assay_isolated_kernel(const assay_device *device, const assay_variant *variant);
+
+/* The guest program's path. */
+const char *assay_isolated_program(const assay_device *isolated);
 
 /* assay_run() (runner.h) of a variant of an isolated device. */
 assay_status assay_run_isolated(const assay_variant *variant, const assay_device *isolated,
