@@ -42,6 +42,13 @@ typedef struct assay_device {
      * to them; otherwise does nothing. */
     void (*guard)(void *memory, size_t bytes, bool on);
 
+    /* Where work is queued and done in the order of the default stream; all NULL where a launch is
+     * done when it returns. `pause` queues a wait of about a millisecond, `blank` bytes that are a
+     * NaN, `copy` a copy within the device's memory. */
+    assay_status (*pause)(void);
+    assay_status (*blank)(void *memory, size_t bytes);
+    assay_status (*copy)(void *to, const void *from, size_t bytes);
+
     /* How the simulated device orders its threads in the launches to come; others ignore it. */
     void (*schedule)(assay_schedule schedule, uint64_t seed);
 

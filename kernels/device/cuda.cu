@@ -77,6 +77,28 @@ static assay_status cuda_download(void *to, const void *from, size_t bytes) {
     return assay_cuda_check(cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToHost), "download");
 }
 
+/* ---- the order of the default stream ---- */
+
+static __global__ void pause_kernel(long long cycles) {
+    const long long start = clock64();
+    while (clock64() - start < cycles)
+        continue;
+}
+
+static assay_status cuda_pause(void) {
+    static const long long cycles = 2000000; /* some 1 ms */
+    return ASSAY_LAUNCH(nullptr, 1, 1, 0, pause_kernel, cycles);
+}
+
+static assay_status cuda_blank(void *memory, size_t bytes) {
+    return assay_cuda_check(cudaMemsetAsync(memory, 0xff, bytes, nullptr), "blanking memory");
+}
+
+static assay_status cuda_copy(void *to, const void *from, size_t bytes) {
+    return assay_cuda_check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, nullptr),
+                            "copying");
+}
+
 /* Only the simulated device can trap accesses or order threads. */
 static void cuda_guard(void *, size_t, bool) {
 }
@@ -102,6 +124,23 @@ static bool is_kernels_fault(cudaError_t error) {
     }
 }
 
+/* A part of the L2 cache set aside would make the calls after this one look fast. */
+static assay_status check_cache(void) {
+    size_t persisting = 0;
+    cudaLaunchAttributeValue value;
+    memset(&value, 0, sizeof value);
+    if (cudaDeviceGetLimit(&persisting, cudaLimitPersistingL2CacheSize) != cudaSuccess ||
+        cudaStreamGetAttribute(nullptr, cudaStreamAttributeAccessPolicyWindow, &value) !=
+            cudaSuccess)
+        (void)cudaGetLastError(); /* a device without such a cache has nothing to set aside */
+    if (persisting == 0 && value.accessPolicyWindow.num_bytes == 0)
+        return ASSAY_OK;
+    return assay_fail(ASSAY_ERR_KERNEL,
+                      "cuda: it set a part of the L2 cache aside (%zu bytes, a window of %zu) and "
+                      "left it so",
+                      persisting, value.accessPolicyWindow.num_bytes);
+}
+
 static assay_status cuda_finish(void) {
     cudaError_t error = cudaDeviceSynchronize();
     if (error == cudaSuccess)
@@ -110,7 +149,8 @@ static assay_status cuda_finish(void) {
         return assay_fail(ASSAY_ERR_KERNEL,
                           "cuda: a kernel failed: %s (%s); compute-sanitizer shows where",
                           cudaGetErrorString(error), cudaGetErrorName(error));
-    return assay_cuda_check(error, "waiting for the kernels");
+    const assay_status status = assay_cuda_check(error, "waiting for the kernels");
+    return status == ASSAY_OK ? check_cache() : status;
 }
 
 extern "C" __attribute__((visibility("default"))) const assay_device *assay_device_module() {
@@ -122,6 +162,9 @@ extern "C" __attribute__((visibility("default"))) const assay_device *assay_devi
         .upload = cuda_upload,
         .download = cuda_download,
         .guard = cuda_guard,
+        .pause = cuda_pause,
+        .blank = cuda_blank,
+        .copy = cuda_copy,
         .schedule = cuda_schedule,
         .finish = cuda_finish,
         .gemm = assay_cuda_gemm,

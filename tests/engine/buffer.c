@@ -9,6 +9,9 @@
 
 enum { GUARD = 4096, ALIGNMENT = 256 };
 
+/* Beyond this a second copy in device memory would cost more than it tells. */
+static const size_t most_staged = (size_t)1 << 30;
+
 assay_tensor buffer_layout(const assay_tensor_spec *spec, const assay_case *c) {
     assay_tensor t = {.dtype = spec->dtype, .rank = spec->rank, .inner = spec->inner};
     int64_t stride = 1;
@@ -41,9 +44,12 @@ static assay_status allocate(buffer *b, const assay_device *device, const char *
                           "%s: no host memory for %zu bytes; make the case smaller", name,
                           b->bytes);
     pattern_fill(b->image, 0, b->bytes);
-    void *memory = NULL;
-    const assay_status status = device->alloc(b->bytes, &memory);
+    void *memory = NULL, *staged = NULL;
+    assay_status status = device->alloc(b->bytes, &memory);
     b->memory = memory;
+    if (status == ASSAY_OK && device->pause && b->bytes <= most_staged)
+        status = device->alloc(b->bytes, &staged);
+    b->staged = staged;
     return status;
 }
 
@@ -86,8 +92,14 @@ static assay_status check_gap(const buffer *b, size_t from, size_t to) {
                       b->name, (long long)at - (long long)b->first, (long long)extent(&b->tensor));
 }
 
-static assay_status upload(buffer *b) {
-    const assay_status status = b->device->upload(b->memory, b->image, b->bytes);
+/* To where it is used; a late input to where it waits. */
+static assay_status upload(buffer *b, bool input) {
+    const bool late = b->staged && input;
+    assay_status status = ASSAY_OK;
+    if (late)
+        status = b->device->blank(b->memory, b->bytes);
+    if (status == ASSAY_OK)
+        status = b->device->upload(late ? b->staged : b->memory, b->image, b->bytes);
     if (status == ASSAY_OK)
         (void)visit_gaps(b, (size_t)extent(&b->tensor), guard_gap);
     return status;
@@ -144,7 +156,15 @@ assay_status buffer_init(buffer *b, const assay_device *device, const assay_tens
     b->tensor.data = b->memory + first;
     if (values)
         narrow(b, values);
-    return upload(b);
+    return upload(b, values != NULL);
+}
+
+assay_status buffer_arrive(buffer *b) {
+    return b->staged ? b->device->copy(b->memory, b->staged, b->bytes) : ASSAY_OK;
+}
+
+assay_status buffer_depart(buffer *b) {
+    return b->staged ? b->device->copy(b->staged, b->memory, b->bytes) : ASSAY_OK;
 }
 
 void buffer_clear(buffer *b) {
@@ -152,6 +172,8 @@ void buffer_clear(buffer *b) {
         b->device->guard(b->memory, b->bytes, false);
         b->device->release(b->memory);
     }
+    if (b->staged)
+        b->device->release(b->staged);
     free(b->image);
     *b = (buffer){0};
 }
@@ -164,6 +186,24 @@ static size_t first_difference(const unsigned char *a, const unsigned char *b, s
     while (a[i] == b[i])
         ++i;
     return i;
+}
+
+/* An output as it was when the variant's stream was done, beside what it is now. */
+static assay_status check_departure(const buffer *b, const unsigned char *taken) {
+    unsigned char *early = malloc(b->bytes);
+    if (!early)
+        return assay_fail(ASSAY_ERR_MEMORY,
+                          "%s: no host memory for %zu bytes; make the case smaller", b->name,
+                          b->bytes);
+    assay_status status = b->device->download(early, b->staged, b->bytes);
+    const size_t i = status == ASSAY_OK ? first_difference(early, taken, b->bytes) : b->bytes;
+    if (i < b->bytes)
+        status = assay_fail(ASSAY_ERR_KERNEL,
+                            "%s was written after its stream was done, byte %lld counted from its "
+                            "first element: does it work on another stream?",
+                            b->name, (long long)i - (long long)b->first);
+    free(early);
+    return status;
 }
 
 assay_status buffer_take_back(buffer *b, bool input) {
@@ -182,6 +222,8 @@ assay_status buffer_take_back(buffer *b, bool input) {
                                 "first element",
                                 b->name, (long long)i - (long long)b->first);
     }
+    if (status == ASSAY_OK && !input && b->staged)
+        status = check_departure(b, taken);
     free(b->image);
     b->image = taken;
     if (status == ASSAY_OK && !input)

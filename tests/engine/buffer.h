@@ -6,6 +6,10 @@
  * `image` is a host copy of all of it. Before a call, whatever a kernel may not write, or has not
  * written yet, holds a NaN pattern that no computation produces; afterwards the image taken back
  * shows what changed.
+ *
+ * On a device with streams, inputs arrive late and outputs are copied early: both in the order of
+ * the stream that the variant was given, behind a pause. A variant that works on another stream
+ * reads NaN, or its outputs are not there yet. Very large tensors are left out of this.
  */
 #ifndef ASSAY_ENGINE_BUFFER_H
 #define ASSAY_ENGINE_BUFFER_H
@@ -18,6 +22,7 @@ typedef struct buffer {
     char name[ASSAY_TENSOR_NAME + 1];
     unsigned char *image;  /* host, `bytes` */
     unsigned char *memory; /* device, `bytes` */
+    unsigned char *staged; /* device, `bytes`: a late input, an early output; NULL: neither */
     size_t bytes, first;   /* of all; from the start to the first element */
     assay_tensor tensor;   /* the view that a kernel gets; data in device memory */
 } buffer;
@@ -31,6 +36,10 @@ assay_status buffer_init(buffer *b, const assay_device *device, const assay_tens
                          const char *name, const assay_case *c,
                          const double *values) ASSAY_MUST_CHECK;
 void buffer_clear(buffer *b);
+
+/* Queues the arrival of an input, and the copy of an output. */
+assay_status buffer_arrive(buffer *b) ASSAY_MUST_CHECK;
+assay_status buffer_depart(buffer *b) ASSAY_MUST_CHECK;
 
 /* Takes the memory back and checks that nothing outside the rows changed and, for `input`, nothing
  * at all: ASSAY_ERR_KERNEL says what was written where. */

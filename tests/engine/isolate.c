@@ -171,6 +171,9 @@ assay_status assay_run_isolated(const assay_variant *variant, const assay_device
     }
     if (status == ASSAY_OK)
         status = answer(&f, got);
+    /* After a kernel's fault a process may have lost its device. */
+    if (status == ASSAY_ERR_KERNEL || status == ASSAY_ERR_DEVICE)
+        guest_end(g);
     frame_clear(&f);
     return status;
 }

@@ -130,7 +130,45 @@ static void widen(const buffer *buffers, int32_t count, assay_arrays *to) {
             buffer_widen(&buffers[i], to->data[i]);
 }
 
-/* One stage: workspace, the call, the device's verdict on it. */
+/* ---- the call ---- */
+
+static assay_status each(buffer *buffers, int32_t count, assay_status (*act)(buffer *b)) {
+    assay_status status = ASSAY_OK;
+    for (int32_t i = 0; status == ASSAY_OK && i < count; ++i)
+        if (buffers[i].memory)
+            status = act(&buffers[i]);
+    return status;
+}
+
+/* Behind a pause, what this stage's call is the first to read. */
+static assay_status arrive(run *r, assay_stage stage) {
+    assay_status status = r->device->pause ? r->device->pause() : ASSAY_OK;
+    if (status != ASSAY_OK)
+        return status;
+    return stage == ASSAY_FORWARD ? each(r->in, r->n_in, buffer_arrive)
+                                  : each(r->cot, r->n_out, buffer_arrive);
+}
+
+static assay_status depart(run *r, assay_stage stage) {
+    return stage == ASSAY_FORWARD ? each(r->out, r->n_out, buffer_depart)
+                                  : each(r->grad, r->n_in, buffer_depart);
+}
+
+/* The call between what arrives late and what departs early, and the device's verdict on it. */
+static assay_status launch(run *r, assay_stage stage, const assay_call *call) {
+    const assay_variant *v = r->variant;
+    r->device->schedule(r->p->c.schedule, r->p->c.seed);
+    assay_status status = arrive(r, stage);
+    if (status == ASSAY_OK)
+        status = stage == ASSAY_FORWARD ? v->forward(call) : v->backward(call);
+    if (status == ASSAY_OK)
+        status = depart(r, stage);
+    /* The variant may have ignored what a launch reported: the device remembers. */
+    const assay_status finished = r->device->finish();
+    return status == ASSAY_OK ? finished : status;
+}
+
+/* One stage: its workspace around the call. */
 static assay_status call_stage(run *r, assay_stage stage) {
     const assay_variant *v = r->variant;
     assay_call call = make_call(r, stage);
@@ -139,12 +177,7 @@ static assay_status call_stage(run *r, assay_stage stage) {
     assay_status status = workspace_init(&scratch, r->device, call.workspace_bytes);
     if (status == ASSAY_OK) {
         call.workspace = scratch.data;
-        r->device->schedule(r->p->c.schedule, r->p->c.seed);
-        status = stage == ASSAY_FORWARD ? v->forward(&call) : v->backward(&call);
-        /* The variant may have ignored what a launch reported: the device remembers. */
-        const assay_status finished = r->device->finish();
-        if (status == ASSAY_OK)
-            status = finished;
+        status = launch(r, stage, &call);
     }
     if (status == ASSAY_OK)
         status = workspace_check(&scratch);
