@@ -74,9 +74,22 @@ typedef struct assay_device {
  * reason when it cannot run here (not built, no driver, no GPU). */
 assay_status assay_device_open(const char *name, const assay_device **device) ASSAY_MUST_CHECK;
 
-/* What a device module exports under this name, as a function of type assay_device_entry. */
+/* The same without oracles and gemm: for the process that variants run in. */
+assay_status assay_device_open_bare(const char *name, const assay_device **device) ASSAY_MUST_CHECK;
+
+/* What a device's two modules export under these names, as functions of these types: the device
+ * with its variants, and what it does for oracles. */
 #define ASSAY_DEVICE_ENTRY "assay_device_module"
 typedef const assay_device *(*assay_device_entry)(void);
+
+typedef struct assay_device_aid {
+    assay_gemm gemm;
+    const assay_device_oracle *const *oracles;
+    int32_t n_oracles;
+} assay_device_aid;
+
+#define ASSAY_DEVICE_AID_ENTRY "assay_device_aid_module"
+typedef const assay_device_aid *(*assay_device_aid_entry)(void);
 
 #ifdef __cplusplus
 }

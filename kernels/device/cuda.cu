@@ -1,14 +1,11 @@
 /* The GPU as an assay_device; the module that open.c loads. */
 #include "assay/device.h"
-#include "kernels/device/gemm.h"
 #include "kernels/device/kernel.h"
 
 #include <stdio.h>
 
 extern "C" const assay_variant *const assay_cuda_variants[];
 extern "C" const int32_t assay_cuda_n_variants;
-extern "C" const assay_device_oracle *const assay_cuda_oracles[];
-extern "C" const int32_t assay_cuda_n_oracles;
 
 static __global__ void probe_kernel() {
 }
@@ -17,6 +14,16 @@ static assay_status unsupported(const char *what, cudaError_t error, const char 
     (void)cudaGetLastError();
     return assay_fail(ASSAY_ERR_UNSUPPORTED, "cuda: %s: %s (%s); %s", what,
                       cudaGetErrorString(error), cudaGetErrorName(error), remedy);
+}
+
+/* How much L2 cache may hold on to data; as the device had it before any variant ran. */
+static size_t cache_at_start;
+
+static size_t persisting_cache() {
+    size_t bytes = 0;
+    if (cudaDeviceGetLimit(&bytes, cudaLimitPersistingL2CacheSize) != cudaSuccess)
+        (void)cudaGetLastError(); /* a device without such a cache has nothing to set aside */
+    return bytes;
 }
 
 static assay_status cuda_probe(char text[ASSAY_DEVICE_TEXT]) {
@@ -38,6 +45,10 @@ static assay_status cuda_probe(char text[ASSAY_DEVICE_TEXT]) {
         return unsupported(what, error,
                            "configure with -DCMAKE_CUDA_ARCHITECTURES for it, or use --device sim");
     }
+    static bool probed;
+    if (!probed)
+        cache_at_start = persisting_cache();
+    probed = true;
     (void)cudaDriverGetVersion(&driver);
     (void)cudaRuntimeGetVersion(&runtime);
     snprintf(text, ASSAY_DEVICE_TEXT, "%.160s, sm_%d%d, driver %d.%d, runtime %d.%d", gpu.name,
@@ -126,19 +137,18 @@ static bool is_kernels_fault(cudaError_t error) {
 
 /* A part of the L2 cache set aside would make the calls after this one look fast. */
 static assay_status check_cache(void) {
-    size_t persisting = 0;
+    const size_t now = persisting_cache();
     cudaLaunchAttributeValue value;
     memset(&value, 0, sizeof value);
-    if (cudaDeviceGetLimit(&persisting, cudaLimitPersistingL2CacheSize) != cudaSuccess ||
-        cudaStreamGetAttribute(nullptr, cudaStreamAttributeAccessPolicyWindow, &value) !=
-            cudaSuccess)
-        (void)cudaGetLastError(); /* a device without such a cache has nothing to set aside */
-    if (persisting == 0 && value.accessPolicyWindow.num_bytes == 0)
+    if (cudaStreamGetAttribute(nullptr, cudaStreamAttributeAccessPolicyWindow, &value) !=
+        cudaSuccess)
+        (void)cudaGetLastError(); /* a device without such windows has none to leave behind */
+    if (now == cache_at_start && value.accessPolicyWindow.num_bytes == 0)
         return ASSAY_OK;
     return assay_fail(ASSAY_ERR_KERNEL,
-                      "cuda: it set a part of the L2 cache aside (%zu bytes, a window of %zu) and "
-                      "left it so",
-                      persisting, value.accessPolicyWindow.num_bytes);
+                      "cuda: it set L2 cache aside and left it so: %zu bytes, %zu before, with a "
+                      "window of %zu",
+                      now, cache_at_start, value.accessPolicyWindow.num_bytes);
 }
 
 static assay_status cuda_finish(void) {
@@ -167,11 +177,8 @@ extern "C" __attribute__((visibility("default"))) const assay_device *assay_devi
         .copy = cuda_copy,
         .schedule = cuda_schedule,
         .finish = cuda_finish,
-        .gemm = assay_cuda_gemm,
         .variants = assay_cuda_variants,
         .n_variants = assay_cuda_n_variants,
-        .oracles = assay_cuda_oracles,
-        .n_oracles = assay_cuda_n_oracles,
     };
     return &device;
 }

@@ -13,6 +13,7 @@
 
 #define CUDA_DRIVER "libcuda.so.1"
 #define CUDA_MODULE "libassay_cuda.so"
+#define CUDA_AID    "libassay_cuda_oracles.so"
 
 static const char *program_directory(char path[PATH_MAX]) {
     ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);
@@ -22,63 +23,95 @@ static const char *program_directory(char path[PATH_MAX]) {
     return dirname(path);
 }
 
-/* Where the module is: $ASSAY_MODULE_DIR, beside the program, or where it was built. */
-static bool find_module(char path[PATH_MAX]) {
+/* Where a module is: $ASSAY_MODULE_DIR, beside the program, or where it was built. */
+static bool find_module(const char *name, char path[PATH_MAX]) {
     char program[PATH_MAX];
     const char *directories[] = {getenv("ASSAY_MODULE_DIR"), program_directory(program),
                                  ASSAY_MODULE_DIR};
     for (size_t i = 0; i < sizeof directories / sizeof directories[0]; ++i) {
         if (!directories[i])
             continue;
-        int n = snprintf(path, PATH_MAX, "%s/" CUDA_MODULE, directories[i]);
+        int n = snprintf(path, PATH_MAX, "%s/%s", directories[i], name);
         if (n < PATH_MAX && access(path, R_OK) == 0)
             return true;
     }
     return false;
 }
 
-/* The module and its driver stay loaded: variants and their kernels live in it. */
-static assay_status load_cuda(const assay_device **device) {
+/* Modules and the driver stay loaded: variants and their kernels live in them. */
+static assay_status load_module(const char *name, const char *entry, void **symbol) {
     char path[PATH_MAX];
+    if (!find_module(name, path))
+        return assay_fail(ASSAY_ERR_UNSUPPORTED,
+                          "cuda: %s is not built; configure with -DASSAY_CUDA=ON, or set "
+                          "ASSAY_MODULE_DIR to its directory",
+                          name);
+    void *module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!module)
+        return assay_fail(ASSAY_ERR_DEVICE, "cuda: cannot load the module: %s", dlerror());
+    *symbol = dlsym(module, entry);
+    if (!*symbol)
+        return assay_fail(ASSAY_ERR_DEVICE, "cuda: %s has no %s; rebuild it", path, entry);
+    return ASSAY_OK;
+}
+
+static assay_status load_cuda(assay_device *device) {
+    void *symbol;
     if (!dlopen(CUDA_DRIVER, RTLD_NOW | RTLD_GLOBAL))
         return assay_fail(ASSAY_ERR_UNSUPPORTED,
                           "cuda: no NVIDIA driver on this machine (" CUDA_DRIVER
                           " not found); use --device sim");
-    if (!find_module(path))
-        return assay_fail(ASSAY_ERR_UNSUPPORTED,
-                          "cuda: " CUDA_MODULE " is not built; configure with -DASSAY_CUDA=ON, or "
-                          "set ASSAY_MODULE_DIR to its directory");
-    void *module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (!module)
-        return assay_fail(ASSAY_ERR_DEVICE, "cuda: cannot load the module: %s", dlerror());
-    void *symbol = dlsym(module, ASSAY_DEVICE_ENTRY);
-    if (!symbol)
-        return assay_fail(ASSAY_ERR_DEVICE, "cuda: %s has no " ASSAY_DEVICE_ENTRY "; rebuild it",
-                          path);
+    const assay_status status = load_module(CUDA_MODULE, ASSAY_DEVICE_ENTRY, &symbol);
+    if (status != ASSAY_OK)
+        return status;
     assay_device_entry entry;
     memcpy(&entry, &symbol, sizeof entry); /* ISO C has no cast from an object to a function */
-    *device = entry();
+    *device = *entry();
     return ASSAY_OK;
 }
 
-static assay_status open_cuda(const assay_device **device) {
-    static const assay_device *cuda;
+static assay_status load_aid(assay_device *device) {
+    void *symbol;
+    const assay_status status = load_module(CUDA_AID, ASSAY_DEVICE_AID_ENTRY, &symbol);
+    if (status != ASSAY_OK)
+        return status;
+    assay_device_aid_entry entry;
+    memcpy(&entry, &symbol, sizeof entry);
+    const assay_device_aid *aid = entry();
+    device->gemm = aid->gemm;
+    device->oracles = aid->oracles;
+    device->n_oracles = aid->n_oracles;
+    return ASSAY_OK;
+}
+
+static assay_status open_cuda(bool bare, const assay_device **device) {
+    static assay_device cuda;
     char text[ASSAY_DEVICE_TEXT];
-    assay_status status = cuda ? ASSAY_OK : load_cuda(&cuda);
+    assay_status status = cuda.name ? ASSAY_OK : load_cuda(&cuda);
     if (status == ASSAY_OK)
-        status = cuda->probe(text);
+        status = cuda.probe(text);
+    if (status == ASSAY_OK && !bare && !cuda.gemm)
+        status = load_aid(&cuda);
     if (status == ASSAY_OK)
-        *device = cuda;
+        *device = &cuda;
     return status;
 }
 
-assay_status assay_device_open(const char *name, const assay_device **device) {
+static assay_status open_device(const char *name, bool bare, const assay_device **device) {
     *device = NULL;
     if (strcmp(name, "sim") == 0) {
-        *device = assay_sim_device();
+        *device = assay_sim_device(); /* whoever is to hold no oracles is linked without them */
         return ASSAY_OK;
     }
     if (strcmp(name, "cuda") == 0)
-        return open_cuda(device);
+        return open_cuda(bare, device);
     return assay_fail(ASSAY_ERR_USAGE, "%s: no such device; there are sim and cuda", name);
+}
+
+assay_status assay_device_open(const char *name, const assay_device **device) {
+    return open_device(name, false, device);
+}
+
+assay_status assay_device_open_bare(const char *name, const assay_device **device) {
+    return open_device(name, true, device);
 }

@@ -151,7 +151,7 @@ int main(int argc, char **argv) {
         return 2;
     }
     settle_in();
-    if (assay_device_open(argv[1], &device) != ASSAY_OK)
+    if (assay_device_open_bare(argv[1], &device) != ASSAY_OK)
         return say(assay_error()) ? 3 : 2;
     if (!say("ready"))
         return 2;
