@@ -12,6 +12,7 @@
 #include "assay/problem.h"
 #include "oracles/bound.h"
 #include "oracles/draw.h"
+#include "oracles/fill.h"
 #include "oracles/relate.h"
 
 #include <math.h>
@@ -98,6 +99,36 @@ static rule rule_of(const assay_params *params) {
     return k;
 }
 
+/* What an update takes off p. */
+static double update_of(const rule *k, double g, double m, double v) {
+    const double new_m = k->beta1 * m + (1 - k->beta1) * g;
+    const double new_v = k->beta2 * v + (1 - k->beta2) * g * g;
+    return k->lr * (new_m / k->correction1) / (sqrt(new_v / k->correction2) + k->eps);
+}
+
+/*
+ * cancel: the update takes away nearly all of p. denormal: p, g and m; not v, whose root is a
+ * divisor. huge: the squares of g are near overflow, also when they are divided by a correction of
+ * 10^-3, and m is as large as g; the update is what it was, and so is p. There is no sum, so that
+ * negative data are positive ones with another sign, and no rows that could be mixed.
+ */
+static assay_status dress(assay_problem *p) {
+    static const int powers[] = {[P] = 0, [G] = 1, [M] = 1, [V] = 2};
+    const assay_dtype dtype = p->c.params.dtype;
+    const rule k = rule_of(&p->c.params);
+    double *const *in = p->in.data;
+    for (int32_t i = P; i <= V; ++i) {
+        const assay_tensor_spec *spec = &p->sig.in[i];
+        const int huge = powers[i] * (fill_huge_power(dtype, 0) * 2 / 5);
+        fill_scale(p->c.fill, ASSAY_FILL_HUGE, spec, huge, in[i]);
+        if (i != V)
+            fill_scale(p->c.fill, ASSAY_FILL_DENORMAL, spec, fill_denormal_power(dtype), in[i]);
+    }
+    for (int64_t e = 0; p->c.fill == ASSAY_FILL_CANCEL && e < k.n; ++e)
+        in[P][e] = update_of(&k, in[G][e], in[M][e], in[V][e]) * (1 + in[P][e] / 16);
+    return ASSAY_OK;
+}
+
 static assay_status forward(const assay_oracle_args *args, assay_arrays *result) {
     const rule k = rule_of(args->params);
     for (int64_t e = 0; e < k.n; ++e) {
@@ -142,6 +173,7 @@ enum { MEAN = 5, UPDATE = 12, DECAY = 4 };
 
 typedef struct errors {
     double p, m, v;
+    double amplified; /* what a subnormal on the way to p is multiplied by, at most */
 } errors;
 
 /* The terms of m'. It may be a step from the nearer of m and g towards the other, as PyTorch's lerp
@@ -158,6 +190,7 @@ static errors errors_of(const rule *k, const assay_rounding *r, double p, double
     const double new_v = k->beta2 * v + (1 - k->beta2) * g * g;
     errors e = {.m = of_mean * magnitude_of_m(k, g, m), .v = of_mean * new_v};
     const double rate = k->lr / k->correction1 / (sqrt(new_v / k->correction2) + k->eps);
+    e.amplified = fmax(1, k->lr) / k->correction1 / fmin(1, sqrt(new_v / k->correction2) + k->eps);
     const double share = new_v > 0 && isfinite(new_v) ? e.v / new_v : 0; /* halved by the root */
     e.p = assay_accumulation(r, DECAY) * fabs(p) * (1 + k->lr * k->wd) +
           rate * (e.m + fabs(new_m) * (share + UPDATE * u));
@@ -171,7 +204,8 @@ static assay_status forward_bound(const assay_oracle_args *args, const assay_rou
     double *const *bound = bounds->element.data;
     for (int64_t i = 0; i < k.n; ++i) {
         const errors e = errors_of(&k, r, in[P][i], in[G][i], in[M][i], in[V][i]);
-        bound[NEW_P][i] = assay_bound_element(r, 1, UPDATE, e.p, want->data[NEW_P][i]);
+        const double lost = DECAY + (MEAN + UPDATE) * e.amplified;
+        bound[NEW_P][i] = assay_bound_element(r, 1, lost, e.p, want->data[NEW_P][i]);
         bound[NEW_M][i] = assay_bound_element(r, 1, MEAN, e.m, want->data[NEW_M][i]);
         bound[NEW_V][i] = assay_bound_element(r, 1, MEAN, e.v, want->data[NEW_V][i]);
     }
@@ -193,9 +227,10 @@ static double one_of(assay_rng *rng, const double choices[4]) {
     return choices[assay_rng_between(rng, 0, 3)];
 }
 
+/* Betas above 0: m and v of before count for something. */
 static void draw(assay_rng *rng, double budget, assay_params *params) {
-    static const double rates[] = {1e-4, 1e-3, 0.125, 1}, betas1[] = {0.9, 0.95, 0.5, 0};
-    static const double betas2[] = {0.999, 0.95, 0.5, 0}, epsilons[] = {1e-8, 1e-3, 0.25, 2};
+    static const double rates[] = {1e-4, 1e-3, 0.125, 1}, betas1[] = {0.9, 0.95, 0.5, 0.125};
+    static const double betas2[] = {0.999, 0.95, 0.5, 0.125}, epsilons[] = {1e-8, 1e-3, 0.25, 2};
     static const double decays[] = {0, 0.01, 0.1, 0.5};
     params->item[KEY_N].count = params->item[KEY_STEP].count = 1;
     params->item[KEY_N].value[0] = draw_extent(rng, (int64_t)fmin(budget / 8, INT32_MAX));
@@ -282,6 +317,7 @@ static const assay_relation relations[] = {
     {.name = "power_of_two_scaling",
      .why = "2 g, 2 m, 4 v and 2 eps give 2 m', 4 v' and the same p', bit for bit",
      .exact = true,
+     .applies = relate_keeps_bits,
      .n_derived = 1,
      .derive_case = scale_case,
      .derive = scale,
@@ -302,13 +338,18 @@ static const assay_case_group cases[] = {
     {ASSAY_SMOKE, "n=1,2,3 step=2 lr=0.25 eps=2 dtype=f32,f64"},
     {ASSAY_SMOKE, "n=33 step=5 dtype=f32,f64 fill=inf seed=0,1,3"},
     {ASSAY_SMOKE, "n=33 step=5 dtype=f32,f64 fill=nan seed=0:3:1"},
+    {ASSAY_SMOKE, "n=41 step=3 lr=0.5 wd=0.1 dtype=f32 fill=cancel,denormal,zeros"},
     {ASSAY_CI, "n=4,5,31,32,33,1023,1024,1025 step=7 lr=0.1 dtype=f32,f64"},
     {ASSAY_CI, "n=2049 step=1,2,17,100000 lr=1 wd=0,0.1 eps=0.5 dtype=f32,f64 misalign=2"},
-    {ASSAY_CI, "n=500 beta1=0,0.99 beta2=0,0.9999 step=4 lr=0.5 dtype=f32,f64 seed=2"},
+    {ASSAY_CI, "n=500 beta1=0.99 beta2=0.9999 step=4 lr=0.5 dtype=f32,f64 seed=2"},
     {ASSAY_CI, "n=9000 lr=0.25 dtype=f32,f64 sched=random"},
+    {ASSAY_CI, "n=70 step=3 lr=0.5 wd=0.1 dtype=f32,f64 fill=cancel,wide,denormal,huge,zeros"},
     {ASSAY_NIGHTLY, "n=1000000 step=123 lr=0.5 dtype=f32,f64"},
     {ASSAY_NIGHTLY, "n=300001 step=2 lr=0.5 dtype=f32 fill=uniform,positive misalign=3"},
     {ASSAY_EDGE, "n=0 dtype=f32,f64"},
+    /* right, and no proof that m, or v, was used */
+    {ASSAY_EDGE, "n=500 beta1=0 beta2=0,0.9999 step=4 lr=0.5 dtype=f32,f64 seed=2"},
+    {ASSAY_EDGE, "n=500 beta1=0.99 beta2=0 step=4 lr=0.5 dtype=f32,f64 seed=2"},
     {ASSAY_BENCH, "n=16777216,128625408 step=100 dtype=f32"},
 };
 
@@ -321,8 +362,11 @@ const assay_op assay_op_adamw = {
     .n_keys = sizeof keys / sizeof *keys,
     .dtypes = ASSAY_DTYPE_BIT(ASSAY_F32) | ASSAY_DTYPE_BIT(ASSAY_F64),
     .maths = ASSAY_MATH_BIT(ASSAY_STRICT),
+    .fills = FILL_GENERAL | ASSAY_FILL_BIT(ASSAY_FILL_CANCEL) |
+             ASSAY_FILL_BIT(ASSAY_FILL_DENORMAL) | ASSAY_FILL_BIT(ASSAY_FILL_HUGE),
     .legal = legal,
     .signature = signature,
+    .dress = dress,
     .forward = forward,
     .forward_plain = forward_plain,
     .forward_bound = forward_bound,

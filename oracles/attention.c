@@ -12,6 +12,7 @@
 #include "oracles/attention.h"
 #include "assay/problem.h"
 #include "oracles/draw.h"
+#include "oracles/fill.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -76,10 +77,11 @@ static assay_status signature(const assay_params *params, assay_signature *sig) 
 
 /* Scores of deviation 32: P is nearly one-hot, and most exps underflow. TF32 knows a score to 2^-9
  * of it, and P only where scores are smaller. */
-static void make_huge(const assay_params *params, double *q, int64_t count) {
-    const double factor = params->math == ASSAY_TF32 ? 8 : 32;
+static void make_huge(const assay_case *c, int64_t d, double *q, int64_t count) {
+    const double factor = c->params.math == ASSAY_TF32 ? 8 : 32;
     for (int64_t e = 0; e < count; ++e)
-        q[e] *= factor;
+        if (fill_of_row(c->fill, e / d) == ASSAY_FILL_HUGE)
+            q[e] *= factor;
 }
 
 /*
@@ -93,14 +95,40 @@ static void make_negative(int64_t d, double sign, double *x, int64_t count) {
         x[e] = first * (1 + spread * x[e]);
 }
 
+/* dS and dq have so many factors that they would overflow in f16. */
+static void make_narrower(assay_problem *p) {
+    enum { TIMES = 4 };
+    for (int32_t i = 0; i < p->sig.n_in; ++i)
+        fill_narrow(p->c.fill, &p->sig.in[i], 1, TIMES, p->in.data[i]);
+    fill_narrow(p->c.fill, &p->sig.out[ATTENTION_O], 1, TIMES, p->cot.data[ATTENTION_O]);
+}
+
+/* denormal: q and k, so that P knows nothing of them, but dq and dk do. cancel: all v are alike, so
+ * that dP - Delta cancels. */
 static assay_status dress(assay_problem *p) {
-    const int64_t d = attention_sizes_of(&p->c.params).d;
-    if (p->c.fill == ASSAY_FILL_HUGE) {
-        make_huge(&p->c.params, p->in.data[ATTENTION_Q], p->in.size[ATTENTION_Q]);
-        return ASSAY_OK;
+    const attention_sizes s = attention_sizes_of(&p->c.params);
+    const assay_tensor_spec *q = &p->sig.in[ATTENTION_Q], *k = &p->sig.in[ATTENTION_K];
+    double *const *in = p->in.data;
+    make_huge(&p->c, s.d, in[ATTENTION_Q], p->in.size[ATTENTION_Q]);
+    switch (p->c.fill) {
+    case ASSAY_FILL_NEGATIVE:
+        make_negative(s.d, 1, in[ATTENTION_Q], p->in.size[ATTENTION_Q]);
+        make_negative(s.d, -1, in[ATTENTION_K], p->in.size[ATTENTION_K]);
+        break;
+    case ASSAY_FILL_CANCEL:
+        fill_alternate(&p->sig.in[ATTENTION_V], 1, 0, in[ATTENTION_V]);
+        break;
+    case ASSAY_FILL_DENORMAL:
+        fill_scale_factor(p->c.fill, q, 0, in[ATTENTION_Q]);
+        fill_scale_factor(p->c.fill, k, 0, in[ATTENTION_K]);
+        break;
+    case ASSAY_FILL_WIDE:
+    case ASSAY_FILL_MIXED:
+        make_narrower(p);
+        break;
+    default:
+        break;
     }
-    make_negative(d, 1, p->in.data[ATTENTION_Q], p->in.size[ATTENTION_Q]);
-    make_negative(d, -1, p->in.data[ATTENTION_K], p->in.size[ATTENTION_K]);
     return ASSAY_OK;
 }
 
@@ -143,7 +171,8 @@ static const assay_case_group cases[] = {
     {ASSAY_SMOKE, "b=1 h=2 sq=24 sk=67 d=32 math=tf32 fill=huge,positive dtype=f32"},
     {ASSAY_SMOKE, "b=1 h=2 sq=20 sk=40 d=16 fill=uniform,positive dtype=f32,bf16"},
     {ASSAY_SMOKE, "b=2 h=1 sq=18 sk=35 d=16 fill=inf,nan seed=0:2:1 dtype=f32,bf16"},
-    {ASSAY_SMOKE, "b=1 h=1 sq=18 sk=35 d=16 causal=1 fill=nan seed=1,2 dtype=f32,f16"},
+    {ASSAY_SMOKE, "b=1 h=2 sq=18 sk=35 d=16 causal=1 fill=nan seed=1,2 dtype=f32,f16"},
+    {ASSAY_SMOKE, "b=1 h=1 sq=11 sk=13 d=8 causal=1 dtype=f32,f16 fill=cancel,denormal,mixed"},
     {ASSAY_CI, "b=1 h=1 sq=15,16,17,63,64,65 sk=15,16,17,63,64,65 d=32 causal=1 dtype=f32"},
     {ASSAY_CI, "b=1 h=1 sq=15,17,63,65 sk=31,33,64 d=64 causal=0,1 dtype=bf16,f16"},
     {ASSAY_CI, "b=1 h=1 sq=15,17,65 sk=31,33,64 d=64 causal=0,1 dtype=f32 math=tf32"},
@@ -162,6 +191,8 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "b=1 h=1 sq=40 sk=90 d=1,64 fill=huge dtype=f32 math=tf32"},
     {ASSAY_CI, "b=1 h=2 sq=66 sk=70 d=32 fill=inf,nan seed=0:2:1 dtype=f32,bf16,f16"},
     {ASSAY_CI, "b=1 h=2 sq=66 sk=70 d=32 math=tf32 fill=inf,nan seed=0:2:1 dtype=f32"},
+    {ASSAY_CI, "b=1 h=1 sq=20 sk=37 d=16 causal=1 dtype=f32,bf16,f16 "
+               "fill=cancel,wide,denormal,zeros,mixed"},
     {ASSAY_NIGHTLY, "b=1 h=1 sq=1024 d=64 causal=0,1 dtype=f32,bf16,f16"},
     {ASSAY_NIGHTLY, "b=1 h=1 sq=1024 d=64 causal=1 dtype=f32 math=tf32"},
     {ASSAY_NIGHTLY, "b=1 h=1 sq=3 sk=20000 d=64 causal=0,1 dtype=f32,bf16,f16"},
@@ -187,7 +218,7 @@ const assay_op assay_op_attention = {
     .baseline = true,
     .dtypes = ASSAY_DTYPE_BIT(ASSAY_F32) | ASSAY_DTYPE_BIT(ASSAY_BF16) | ASSAY_DTYPE_BIT(ASSAY_F16),
     .maths = ASSAY_MATH_BIT(ASSAY_STRICT) | ASSAY_MATH_BIT(ASSAY_TF32),
-    .fills = ASSAY_FILL_BIT(ASSAY_FILL_HUGE) | ASSAY_FILL_BIT(ASSAY_FILL_NEGATIVE),
+    .fills = FILL_FAMILIES | ASSAY_FILL_BIT(ASSAY_FILL_NEGATIVE),
     .legal = legal,
     .signature = signature,
     .forward = attention_forward,

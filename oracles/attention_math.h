@@ -109,7 +109,7 @@ typedef struct attention_rule {
     double u;           /* the accumulator's, the oracle's own fp64 included */
     double u_fp64;      /* the oracle's */
     double u_store;     /* of o and the gradients */
-    double tiny_store;  /* half of their smallest subnormal */
+    double tiny_store;  /* what subnormal products and results lose */
     double u_operand;   /* of P and dS as operands of the second products; 0: not rounded */
     double tiny_weight; /* below this a weight may be lost: flushed, or a subnormal operand */
     double cut;         /* a product of TF32 operands */

@@ -178,7 +178,7 @@ static void scale(double *to, const double *from, int power, int64_t count) {
 
 /* Where nothing underflows that would not be scaled alike. */
 static bool keeps_bits(const assay_case *c) {
-    return c->params.dtype != ASSAY_F16 && c->fill != ASSAY_FILL_HUGE &&
+    return relate_keeps_bits(c) && c->params.dtype != ASSAY_F16 && c->fill != ASSAY_FILL_HUGE &&
            c->fill != ASSAY_FILL_NEGATIVE;
 }
 
@@ -210,7 +210,8 @@ static assay_status unscale_all(const assay_problem *base, const assay_problem *
 
 /* Keys of one sign become so large beside their differences that little is left to compare. */
 static bool has_both_signs(const assay_case *c) {
-    return c->fill != ASSAY_FILL_NEGATIVE && c->fill != ASSAY_FILL_POSITIVE;
+    return c->fill != ASSAY_FILL_NEGATIVE && c->fill != ASSAY_FILL_POSITIVE &&
+           c->fill != ASSAY_FILL_DENORMAL;
 }
 
 /* Keys on a grid on which every dtype can add 1 without rounding. */
@@ -286,8 +287,9 @@ static assay_status halve_keys(const assay_problem *base, const assay_problem *d
 
 /* ---- causal: what comes later does not count ---- */
 
+/* Beside a row of ordinary size the bounds of subnormal ones would allow everything. */
 static bool is_causal(const assay_case *c) {
-    return attention_sizes_of(&c->params).causal;
+    return attention_sizes_of(&c->params).causal && c->fill != ASSAY_FILL_DENORMAL;
 }
 
 static assay_status lengthen_case(const assay_case *base, int32_t i, assay_case *derived) {

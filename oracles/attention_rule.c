@@ -5,6 +5,9 @@
 #include <math.h>
 #include <stdio.h>
 
+/* Sums are of so many products at most, where these underflow: each loses half a subnormal. */
+static const double subnormal_terms = 0x1p13;
+
 attention_rule attention_rule_of(const assay_rounding *r) {
     const double fp64 = assay_dtype_unit(ASSAY_F64);
     const assay_dtype accumulator = r->u == fp64 ? ASSAY_F64 : ASSAY_F32;
@@ -13,7 +16,7 @@ attention_rule attention_rule_of(const assay_rounding *r) {
         .u = r->u + fp64,
         .u_fp64 = fp64,
         .u_store = r->u_out,
-        .tiny_store = r->tiny,
+        .tiny_store = r->tiny + subnormal_terms / 2 * assay_underflow(r),
         .u_operand = r->u_out,
         .tiny_weight = 4 * normal + (r->u_out > 0 ? r->tiny / 2 : 0),
         .cut = r->product,

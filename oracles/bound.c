@@ -8,13 +8,24 @@
 static const double independence = 4.0;
 static const double excursion = 4.0;
 
-/* Random data, except for what a non-finite element reaches, where no bound counts. */
+/* Independent elements of like size, so that roundings are independent and no few terms make a sum;
+ * except for what a non-finite element reaches, where no bound counts. */
 static bool is_random(assay_fill fill) {
-    return fill != ASSAY_FILL_EXACT && fill != ASSAY_FILL_GOLDEN;
+    switch (fill) {
+    case ASSAY_FILL_EXACT:
+    case ASSAY_FILL_GOLDEN:
+    case ASSAY_FILL_WIDE:
+    case ASSAY_FILL_DENORMAL:
+    case ASSAY_FILL_MIXED:
+        return false;
+    default:
+        return true;
+    }
 }
 
 static bool has_random_signs(assay_fill fill) {
-    return is_random(fill) && fill != ASSAY_FILL_POSITIVE && fill != ASSAY_FILL_NEGATIVE;
+    return is_random(fill) && fill != ASSAY_FILL_POSITIVE && fill != ASSAY_FILL_NEGATIVE &&
+           fill != ASSAY_FILL_CANCEL;
 }
 
 assay_rounding assay_rounding_of(assay_dtype stored, assay_math math, assay_fill fill) {
@@ -92,11 +103,16 @@ double assay_compound(double a, double b) {
     return a + b + a * b;
 }
 
+double assay_underflow(const assay_rounding *r) {
+    const double fp64 = assay_dtype_unit(ASSAY_F64);
+    return assay_dtype_denorm_min(r->u == fp64 ? ASSAY_F64 : ASSAY_F32);
+}
+
 double assay_bound_element(const assay_rounding *r, double factor, double depth, double magnitude,
                            double want) {
-    const double accumulated = factor * magnitude;
+    const double accumulated = factor * magnitude + depth * assay_underflow(r);
     const double stored = r->u_out > 0 ? r->u_out * (fabs(want) + accumulated) + r->tiny : 0.0;
-    return accumulated + stored + depth * r->tiny;
+    return accumulated + stored;
 }
 
 const char *assay_why_magnitude(const assay_rounding *r) {

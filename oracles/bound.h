@@ -58,8 +58,11 @@ void assay_why_product(const assay_rounding *r, double products, double passes, 
 /* Two stages one after the other: (1 + a)(1 + b) - 1. */
 double assay_compound(double a, double b);
 
-/* The bound of one element: accumulation phi·M, then rounding of the stored value, then underflow
- * of any of its `depth` operations. */
+/* What one operation may lose by underflow: a subnormal of the accumulator. */
+double assay_underflow(const assay_rounding *r);
+
+/* The bound of one element: accumulation phi·M, underflow of any of its `depth` operations, then
+ * rounding of the stored value, which may be subnormal in its own type. */
 double assay_bound_element(const assay_rounding *r, double phi, double depth, double magnitude,
                            double want);
 

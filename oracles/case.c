@@ -15,9 +15,9 @@ const char *assay_math_name(assay_math math) {
 }
 
 const char *assay_fill_name(assay_fill fill) {
-    static const char *const names[ASSAY_FILLS] = {"normal",   "uniform", "positive", "exact",
-                                                   "golden",   "inf",     "nan",      "huge",
-                                                   "negative", "initial"};
+    static const char *const names[ASSAY_FILLS] = {
+        "normal",   "uniform", "positive", "exact", "golden",   "inf",   "nan",  "huge",
+        "negative", "initial", "cancel",   "wide",  "denormal", "zeros", "mixed"};
     return names[fill];
 }
 
@@ -110,7 +110,8 @@ size_t assay_case_format_bounded(const assay_case *c, char *text, size_t size) {
     const locale_t before = uselocale(plain);
     put_case(&w, c);
     uselocale(before);
-    freelocale(plain);
+    if (plain != (locale_t)0)
+        freelocale(plain);
     return w.length;
 }
 

@@ -101,8 +101,10 @@ static bool parse_real(const char *text, size_t length, double *value) {
         return false;
     const locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     char *end;
-    *value = strtod_l(digits, &end, plain) + 0.0; /* + 0.0: one zero only */
-    freelocale(plain);
+    /* + 0.0: one zero only */
+    *value = (plain != (locale_t)0 ? strtod_l(digits, &end, plain) : strtod(digits, &end)) + 0.0;
+    if (plain != (locale_t)0)
+        freelocale(plain);
     return *end == '\0' && isfinite(*value);
 }
 
@@ -237,6 +239,18 @@ static const unsigned common_fills =
     ASSAY_FILL_BIT(ASSAY_FILL_GOLDEN) | ASSAY_FILL_BIT(ASSAY_FILL_INF) |
     ASSAY_FILL_BIT(ASSAY_FILL_NAN);
 
+/* Operands cut to TF32 lose 13 bits of a number, but all of a subnormal one that has no more: no
+ * bound that is relative to the operands holds there. */
+static assay_status check_denormals(const assay_case *c) {
+    const bool denormals = c->fill == ASSAY_FILL_DENORMAL || c->fill == ASSAY_FILL_MIXED;
+    if (c->params.math != ASSAY_TF32 || !denormals)
+        return ASSAY_OK;
+    return assay_fail(ASSAY_ERR_USAGE,
+                      "%s: fill=%s has subnormal numbers, of which TF32 keeps too little to judge "
+                      "by; use math=strict or another fill",
+                      c->op->name, assay_fill_name(c->fill));
+}
+
 /* Legal in general, but this operator may lack it. */
 static assay_status check_support(const assay_op *op, const choice *of, int chosen, unsigned mask) {
     char names[NAMES];
@@ -366,6 +380,8 @@ static assay_status check(assay_case *c) {
         status = check_support(op, &math_choice, (int)c->params.math, op->maths);
     if (status == ASSAY_OK)
         status = check_support(op, &fill_choice, (int)c->fill, common_fills | op->fills);
+    if (status == ASSAY_OK)
+        status = check_denormals(c);
     if (status == ASSAY_OK)
         status = op->legal(&c->params);
     if (status == ASSAY_OK && assay_case_format_bounded(c, text, sizeof text) >= sizeof text)

@@ -15,6 +15,7 @@
 #include "assay/problem.h"
 #include "oracles/bound.h"
 #include "oracles/draw.h"
+#include "oracles/fill.h"
 #include "oracles/relate.h"
 
 #include <math.h>
@@ -84,12 +85,23 @@ static assay_status signature(const assay_params *params, assay_signature *sig) 
 
 /* huge: logits so far apart that most exps underflow, and all overflow without a maximum taken
  * off. negative: about -1000, so that a maximum which begins at 0 leaves log 0. */
+static double dressed_logit(assay_fill family, double x) {
+    return family == ASSAY_FILL_HUGE ? 100 * x : family == ASSAY_FILL_NEGATIVE ? 8 * x - 1000 : x;
+}
+
+/* cancel: the target is nearly certain, so that lse - logit and P - 1 are small. denormal: dloss,
+ * because subnormal logits are as good as 0. */
 static assay_status dress(assay_problem *p) {
-    const bool huge = p->c.fill == ASSAY_FILL_HUGE;
+    const sizes s = sizes_of(&p->c.params);
+    const double certain = log((double)s.v) + 4;
     for (int64_t e = 0; e < p->in.size[LOGITS]; ++e) {
         double *x = &p->in.data[LOGITS][e];
-        *x = huge ? 100 * *x : 8 * *x - 1000;
+        *x = dressed_logit(fill_of_row(p->c.fill, e / s.v), *x);
     }
+    for (int64_t i = 0; p->c.fill == ASSAY_FILL_CANCEL && i < s.t; ++i)
+        p->in.data[LOGITS][i * s.v + (int64_t)p->in.data[TARGET][i]] += certain;
+    fill_scale(p->c.fill, ASSAY_FILL_DENORMAL, &p->sig.out[LOSS],
+               fill_denormal_power(p->sig.out[LOSS].dtype), p->cot.data[LOSS]);
     return ASSAY_OK;
 }
 
@@ -257,6 +269,7 @@ static void bound_gradient(const assay_oracle_args *args, const assay_rounding *
                            const double *lse, double scale, const double *want, double *bound) {
     const sizes s = sizes_of(args->params);
     const double u = unit_of(r);
+    const double lost = 2 * FACTORS * fmax(1, scale); /* P underflows before it is multiplied */
     for (int64_t i = 0; i < s.t; ++i) {
         const double *x = args->in->data[LOGITS] + i * s.v;
         const double common = lse_error(r, x, s.v, lse[i]) + u * (fabs(lse[i]) + EXP);
@@ -267,7 +280,7 @@ static void bound_gradient(const assay_oracle_args *args, const assay_rounding *
             const double error =
                 scale * (of_p + FACTORS * u * (p + (double)(j == target_of(args, i))));
             const int64_t e = i * s.v + j;
-            bound[e] = assay_bound_element(r, 1, 2 * FACTORS, error, want[e]);
+            bound[e] = assay_bound_element(r, 1, lost, error, want[e]);
         }
     }
 }
@@ -528,6 +541,7 @@ static const assay_case_group cases[] = {
     {ASSAY_SMOKE, "t=3 v=1031 gradient=1 dtype=f32,f64,bf16 pad=3 misalign=1 sched=reverse"},
     {ASSAY_SMOKE, "t=66 v=2,5 gradient=1 dtype=f32,bf16 pad=8 sched=warp seed=1"},
     {ASSAY_SMOKE, "t=4 v=70 gradient=1 dtype=f32,f64,bf16 fill=huge,negative,inf,nan"},
+    {ASSAY_SMOKE, "t=7 v=21 gradient=1 dtype=f32 fill=cancel,denormal,mixed"},
     {ASSAY_CI, "t=1,2,31,33 v=2,31,32,33,127,128,129 dtype=f32"},
     {ASSAY_CI, "t=3,65 v=63,64,65,255,257 dtype=f64,bf16 pad=1 misalign=5"},
     {ASSAY_CI, "t=2 v=511,512,513,2047,2049,4097 dtype=f32,bf16 sched=random seed=2"},
@@ -537,6 +551,7 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "t=1,33 v=3,32,33,129,513,1025 gradient=1 dtype=f32,f64,bf16"},
     {ASSAY_CI, "t=2 v=4099 gradient=1 dtype=f32,f64,bf16 pad=1 misalign=5 sched=random seed=2"},
     {ASSAY_CI, "t=9 v=300,2100 gradient=1 dtype=f32,bf16 fill=huge,negative,inf,nan,positive"},
+    {ASSAY_CI, "t=7 v=90 gradient=0,1 dtype=f32,f64,bf16 fill=cancel,wide,denormal,zeros,mixed"},
     /* too wide for a block's memory */
     {ASSAY_CI, "t=2 v=60000 gradient=1 dtype=f32,f64,bf16 sched=warp"},
     {ASSAY_NIGHTLY, "t=64 v=10000 gradient=1 dtype=f32,f64,bf16 fill=normal,huge"},
@@ -557,7 +572,7 @@ const assay_op assay_op_cross_entropy = {
     .n_keys = sizeof keys / sizeof *keys,
     .dtypes = ASSAY_DTYPE_BIT(ASSAY_F32) | ASSAY_DTYPE_BIT(ASSAY_F64) | ASSAY_DTYPE_BIT(ASSAY_BF16),
     .maths = ASSAY_MATH_BIT(ASSAY_STRICT),
-    .fills = ASSAY_FILL_BIT(ASSAY_FILL_HUGE) | ASSAY_FILL_BIT(ASSAY_FILL_NEGATIVE),
+    .fills = FILL_FAMILIES | ASSAY_FILL_BIT(ASSAY_FILL_NEGATIVE),
     .legal = legal,
     .signature = signature,
     .forward = forward,

@@ -4,9 +4,10 @@
  * Backward, given dy: row w of dtable is the sum of dy_i over the tokens i with ids_i = w, 0 where
  * there is none.
  */
-#include "assay/op.h"
+#include "assay/problem.h"
 #include "oracles/bound.h"
 #include "oracles/draw.h"
+#include "oracles/fill.h"
 #include "oracles/relate.h"
 
 #include <math.h>
@@ -74,6 +75,17 @@ static assay_status signature(const assay_params *params, assay_signature *sig) 
         .name = "ids", .dtype = ASSAY_I32, .rank = 1, .inner = 1, .shape = {s.t}, .indices = s.v};
     sig->in[TABLE] = rows_of("table", params, s.v, exact_limit(params, 1));
     sig->out[Y] = rows_of("y", params, s.t, exact_limit(params, (double)s.t));
+    return ASSAY_OK;
+}
+
+/* Each of the two results has one factor. The signs of dy alternate from token to token. */
+static assay_status dress(assay_problem *p) {
+    enum { ROOM = 24, TOKENS = 1 << 0 };
+    const assay_fill fill = p->c.fill;
+    fill_scale_factor(fill, &p->sig.in[TABLE], ROOM, p->in.data[TABLE]);
+    fill_scale_factor(fill, &p->sig.out[Y], ROOM, p->cot.data[Y]);
+    if (fill == ASSAY_FILL_CANCEL)
+        fill_alternate(&p->sig.out[Y], 1, TOKENS, p->cot.data[Y]);
     return ASSAY_OK;
 }
 
@@ -280,14 +292,16 @@ static const assay_case_group cases[] = {
     {ASSAY_SMOKE, "t=70 v=3 d=33 dtype=f32,f64,bf16 pad=3 misalign=1 sched=reverse"},
     {ASSAY_SMOKE, "t=129 v=1 d=17 dtype=f32,bf16 fill=positive"},
     {ASSAY_SMOKE, "t=33 v=8 d=40 dtype=f32,f64,bf16 fill=exact sched=random seed=1"},
-    {ASSAY_SMOKE, "t=1 v=1,50 d=1 dtype=f32,bf16"},
+    {ASSAY_SMOKE, "t=1 v=2,50 d=1 dtype=f32,bf16"},
     {ASSAY_SMOKE, "t=9 v=2 d=5 dtype=f32,bf16 fill=inf,nan"},
     {ASSAY_SMOKE, "t=50 v=17 d=130 dtype=f32,bf16 pad=8 sched=warp fill=uniform"},
+    {ASSAY_SMOKE, "t=23 v=6 d=11 dtype=f32 fill=cancel,denormal,mixed"},
     {ASSAY_CI, "t=1,31,32,33 v=7,8,9,17 d=1,3,4,31,33 dtype=f32"},
     {ASSAY_CI, "t=255,257 v=2,100 d=7,8,9 dtype=f64,bf16 pad=1 misalign=5"},
     {ASSAY_CI, "t=20 v=11 d=1023,1024,1025,2049 dtype=f32,bf16 sched=random seed=2"},
     {ASSAY_CI, "t=1023,1025 v=1,5 d=9 dtype=f32,bf16 fill=normal,exact seed=3"},
     {ASSAY_CI, "t=2500 v=3 d=8 dtype=f32,f64,bf16 sched=reverse"},
+    {ASSAY_CI, "t=40 v=5 d=19 dtype=f32,f64,bf16 fill=cancel,wide,denormal,huge,zeros,mixed"},
     {ASSAY_NIGHTLY, "t=4096 v=1000 d=70 dtype=f32,f64,bf16"},
     {ASSAY_NIGHTLY, "t=30000 v=2 d=17 dtype=f32,f64,bf16 fill=normal,positive"},
     {ASSAY_EDGE, "t=0 v=5,0 d=3,0 dtype=f32,f64,bf16"},
@@ -304,8 +318,10 @@ const assay_op assay_op_embedding = {
     .multilinear = true,
     .dtypes = ASSAY_DTYPE_BIT(ASSAY_F32) | ASSAY_DTYPE_BIT(ASSAY_F64) | ASSAY_DTYPE_BIT(ASSAY_BF16),
     .maths = ASSAY_MATH_BIT(ASSAY_STRICT),
+    .fills = FILL_FAMILIES,
     .legal = legal,
     .signature = signature,
+    .dress = dress,
     .forward = forward,
     .backward = backward,
     .forward_plain = forward_plain,

@@ -3,10 +3,11 @@
  *
  * Backward, given dy: dx = dy·w, dw = dyᵀ·x.
  */
-#include "assay/op.h"
+#include "assay/problem.h"
 #include "oracles/blas.h"
 #include "oracles/bound.h"
 #include "oracles/draw.h"
+#include "oracles/fill.h"
 #include "oracles/relate.h"
 
 #include <math.h>
@@ -86,6 +87,20 @@ static assay_status signature(const assay_params *params, assay_signature *sig) 
     sig->in[X] = matrix("x", params, s.m, s.k, 1, x_limit);
     sig->in[W] = matrix("w", params, s.n, s.k, to_unit, small_limit);
     sig->out[Y] = matrix("y", params, s.m, s.n, 1, small_limit);
+    return ASSAY_OK;
+}
+
+/* x is a factor of every term of y and of dw. The signs of x alternate along rows and columns,
+ * those of dy along columns, so that all three sums cancel. */
+static assay_status dress(assay_problem *p) {
+    enum { ROOM = 24, COLUMNS = 1 << 1 };
+    const assay_fill fill = p->c.fill;
+    fill_scale_factor(fill, &p->sig.in[X], ROOM, p->in.data[X]);
+    if (fill == ASSAY_FILL_CANCEL) {
+        fill_alternate(&p->sig.in[X], 1, ~0u, p->in.data[X]);
+        fill_alternate(&p->sig.in[W], p->sig.in[W].scale, 0, p->in.data[W]);
+        fill_alternate(&p->sig.out[Y], 1, COLUMNS, p->cot.data[Y]);
+    }
     return ASSAY_OK;
 }
 
@@ -251,12 +266,15 @@ static const assay_case_group cases[] = {
     {ASSAY_SMOKE, "m=37 n=24 k=19 dtype=f32 math=tf32 fill=exact sched=random seed=1"},
     {ASSAY_SMOKE, "m=5 n=7 k=3 dtype=f32 math=strict,tf32 fill=positive"},
     {ASSAY_SMOKE, "m=7 n=9 k=5 dtype=f32,bf16 fill=inf,nan seed=0,1"},
+    {ASSAY_SMOKE, "m=11 n=13 k=18 dtype=f32 fill=cancel,denormal,mixed"},
     {ASSAY_CI, "m=15,17,63,65 n=31,33 k=7,16,33 dtype=f32,bf16"},
     {ASSAY_CI, "m=15,65 n=31,33 k=8,9,31 dtype=f32 math=tf32"},
     {ASSAY_CI, "m=127,129 n=129 k=65 dtype=f32,bf16 sched=random"},
     {ASSAY_CI, "m=1 n=1,129 k=1,513 dtype=f32,f64,bf16"},
     {ASSAY_CI, "m=129 n=1 k=1,300 dtype=f32,f64,bf16 fill=positive"},
     {ASSAY_CI, "m=45 n=61 k=77 dtype=f32,f64,bf16 pad=1 fill=uniform seed=2"},
+    {ASSAY_CI, "m=21 n=19 k=34 dtype=f32,f64,bf16 fill=cancel,wide,denormal,huge,zeros,mixed"},
+    {ASSAY_CI, "m=21 n=19 k=34 dtype=f32 math=tf32 fill=wide,huge,zeros"},
     {ASSAY_NIGHTLY, "m=512 n=768 k=768 dtype=f32 math=strict,tf32"},
     {ASSAY_NIGHTLY, "m=512 n=768 k=768 dtype=f64,bf16"},
     {ASSAY_EDGE, "m=0 n=5,0 k=3,0 dtype=f32,f64,bf16"},
@@ -278,8 +296,10 @@ const assay_op assay_op_linear = {
     .multilinear = true,
     .dtypes = ASSAY_DTYPE_BIT(ASSAY_F32) | ASSAY_DTYPE_BIT(ASSAY_F64) | ASSAY_DTYPE_BIT(ASSAY_BF16),
     .maths = ASSAY_MATH_BIT(ASSAY_STRICT) | ASSAY_MATH_BIT(ASSAY_TF32),
+    .fills = FILL_FAMILIES,
     .legal = legal,
     .signature = signature,
+    .dress = dress,
     .forward = forward,
     .backward = backward,
     .forward_plain = forward_plain,

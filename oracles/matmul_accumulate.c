@@ -5,10 +5,11 @@
  *
  * Backward, given dy: da = iters·dy·bᵀ and db = iters·aᵀ·dy, stored as a and b; dc = dy.
  */
-#include "assay/op.h"
+#include "assay/problem.h"
 #include "oracles/blas.h"
 #include "oracles/bound.h"
 #include "oracles/draw.h"
+#include "oracles/fill.h"
 #include "oracles/relate.h"
 
 #include <math.h>
@@ -111,6 +112,21 @@ static assay_status signature(const assay_params *params, assay_signature *sig) 
     sig->in[B] = matrix("b", params, s.tb ? s.n : s.k, s.ldb, to_unit, l.small);
     sig->in[C] = matrix("c", params, s.m, s.n, 1, l.c);
     sig->out[Y] = matrix("y", params, s.m, s.n, 1, l.small);
+    return ASSAY_OK;
+}
+
+/* a is a factor of every term of y and of db, c one of y as well. The signs of a alternate along
+ * rows and columns, those of dy along columns, so that all sums cancel. */
+static assay_status dress(assay_problem *p) {
+    enum { ROOM = 34, COLUMNS = 1 << 1 };
+    const assay_fill fill = p->c.fill;
+    fill_scale_factor(fill, &p->sig.in[A], ROOM, p->in.data[A]);
+    fill_scale_factor(fill, &p->sig.in[C], ROOM, p->in.data[C]);
+    if (fill == ASSAY_FILL_CANCEL) {
+        fill_alternate(&p->sig.in[A], 1, ~0u, p->in.data[A]);
+        fill_alternate(&p->sig.in[B], p->sig.in[B].scale, 0, p->in.data[B]);
+        fill_alternate(&p->sig.out[Y], 1, COLUMNS, p->cot.data[Y]);
+    }
     return ASSAY_OK;
 }
 
@@ -387,6 +403,7 @@ static const assay_relation relations[] = {
     {.name = "power_of_two_scaling",
      .why = "scaling a, b, c and dy by powers of two scales every result by one, bit for bit",
      .exact = true,
+     .applies = relate_keeps_bits,
      .n_derived = 1,
      .derive = scale_all,
      .predict = unscale_all},
@@ -419,6 +436,7 @@ static const assay_case_group cases[] = {
     {ASSAY_SMOKE, "m=40 n=24 k=10 iters=1,3 dtype=f32,f64,bf16 fill=exact sched=random seed=1"},
     {ASSAY_SMOKE, "m=37 n=24 k=19 tb=1 dtype=f32 math=tf32 fill=exact sched=random seed=1"},
     {ASSAY_SMOKE, "m=5 n=7 k=3 dtype=f32 math=strict,tf32 fill=positive"},
+    {ASSAY_SMOKE, "m=11 n=13 k=18 iters=2 dtype=f32 fill=cancel,denormal,mixed"},
     {ASSAY_CI, "m=15,16,17,63,65 n=31,32,33 k=1,7,16,33 dtype=f32"},
     {ASSAY_CI, "m=15,17,63,65 n=31,33 k=8,9,31 dtype=f32 math=tf32"},
     {ASSAY_CI, "m=15,17,63,65 n=31,33 k=15,17,33 dtype=bf16"},
@@ -432,6 +450,9 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "m=64 n=96 k=128 dtype=f64,bf16 fill=positive,exact seed=3"},
     {ASSAY_CI, "m=3 n=5 k=7 iters=1000 dtype=f32,f64,bf16"},
     {ASSAY_CI, "m=1030 n=130 k=3 dtype=f32"}, /* 9 x 2 tiles of 128 */
+    {ASSAY_CI, "m=21 n=19 k=34 iters=2 dtype=f32,f64,bf16 fill=cancel,wide,denormal,huge,zeros"},
+    {ASSAY_CI, "m=21 n=19 k=34 ta=1 dtype=f32,f64,bf16 fill=mixed"},
+    {ASSAY_CI, "m=21 n=19 k=34 dtype=f32 math=tf32 fill=wide,huge,zeros"},
     {ASSAY_NIGHTLY, "m=1300 n=150 k=9 dtype=f32,bf16"},
     {ASSAY_NIGHTLY, "m=256 n=256 k=256 iters=50 dtype=f32"},
     {ASSAY_NIGHTLY, "m=1024 n=1024 k=1024 dtype=f32 math=strict,tf32"},
@@ -461,8 +482,10 @@ const assay_op assay_op_matmul_accumulate = {
     .multilinear = true,
     .dtypes = ASSAY_DTYPE_BIT(ASSAY_F32) | ASSAY_DTYPE_BIT(ASSAY_F64) | ASSAY_DTYPE_BIT(ASSAY_BF16),
     .maths = ASSAY_MATH_BIT(ASSAY_STRICT) | ASSAY_MATH_BIT(ASSAY_TF32),
+    .fills = FILL_FAMILIES,
     .legal = legal,
     .signature = signature,
+    .dress = dress,
     .forward = forward,
     .backward = backward,
     .forward_plain = forward_plain,

@@ -20,8 +20,10 @@ static void *run(void *argument) {
 }
 
 static int64_t threads_for(int64_t count) {
-    const int64_t processors = sysconf(_SC_NPROCESSORS_ONLN);
     const int64_t useful = count / SMALLEST;
+    if (useful < 2)
+        return 1; /* to ask how many processors there are takes longer */
+    const int64_t processors = sysconf(_SC_NPROCESSORS_ONLN);
     const int64_t most = processors < MOST_THREADS ? processors : MOST_THREADS;
     return useful < most ? useful : most;
 }

@@ -62,7 +62,7 @@ static assay_status change(assay_problem *p, assay_status (*how)(assay_problem *
 /* What a fill does beyond its random data. */
 static assay_status finish_fill(assay_problem *p) {
     const assay_fill fill = p->c.fill;
-    if ((p->c.op->fills & ASSAY_FILL_BIT(fill)) != 0)
+    if ((p->c.op->fills & ASSAY_FILL_BIT(fill)) != 0 && p->c.op->dress)
         return change(p, p->c.op->dress);
     if (fill != ASSAY_FILL_INF && fill != ASSAY_FILL_NAN)
         return ASSAY_OK;

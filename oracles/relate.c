@@ -93,6 +93,10 @@ assay_status relate_unscale(const assay_problem *base, const assay_problem *deri
 
 /* ---- permutation of the batch ---- */
 
+bool relate_keeps_bits(const assay_case *c) {
+    return c->fill != ASSAY_FILL_DENORMAL && c->fill != ASSAY_FILL_MIXED;
+}
+
 bool relate_has_batch_axis(const assay_case *c) {
     assay_signature sig;
     if (c->op->signature(&c->params, &sig) != ASSAY_OK)

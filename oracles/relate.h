@@ -18,6 +18,9 @@ assay_status relate_scale(const assay_problem *base, int32_t i, assay_problem *d
 assay_status relate_unscale(const assay_problem *base, const assay_problem *derived,
                             const assay_results *results, assay_results *want);
 
+/* Whether powers of two scale the data bit for bit: not where numbers are subnormal. */
+bool relate_keeps_bits(const assay_case *c);
+
 /* The batch in reverse order. */
 bool relate_has_batch_axis(const assay_case *c);
 assay_status relate_reverse(const assay_problem *base, int32_t i, assay_problem *derived);
@@ -56,6 +59,7 @@ void relate_reverse_axis(const assay_tensor_spec *spec, int32_t axis, const doub
         {.name = "power_of_two_scaling",                                                           \
          .why = "scaling inputs by powers of two scales every result by one, bit for bit",         \
          .exact = true,                                                                            \
+         .applies = relate_keeps_bits,                                                             \
          .n_derived = 1,                                                                           \
          .derive = relate_scale,                                                                   \
          .predict = relate_unscale},                                                               \

@@ -13,6 +13,7 @@
 #include "assay/problem.h"
 #include "oracles/bound.h"
 #include "oracles/draw.h"
+#include "oracles/fill.h"
 #include "oracles/relate.h"
 
 #include <math.h>
@@ -109,6 +110,8 @@ static void draw(assay_rng *rng, double budget, assay_params *params) {
         params->item[order[i]].value[0] = order[i] == KEY_D ? 2 * extent : extent;
         room /= extent;
     }
+    if (params->item[KEY_S].value[0] == 1 && params->item[KEY_START].value[0] == 0)
+        params->item[KEY_START].value[0] = 1; /* at position 0 nothing is turned */
 }
 
 /* ---- the oracle: one table of turns for all heads ---- */
@@ -138,6 +141,35 @@ static assay_status make_turns(const sizes *s, turn **turns) {
     for (int64_t i = 0; i < s->s; ++i)
         for (int64_t pair = 0; pair < s->pairs; ++pair)
             (*turns)[i * s->pairs + pair] = turn_at(s, s->start + i, pair);
+    return ASSAY_OK;
+}
+
+/* Pairs (a, b) whose first component the rotation nearly brings to 0: a cos ≈ b sin. */
+static void make_pairs_cancel(const sizes *s, const turn *turns, double sign, double *x) {
+    enum { STEADY = 16 };
+    const int64_t table = s->s * s->pairs;
+    for (int64_t e = 0; e < s->heads * table; ++e) {
+        const turn *t = &turns[e % table];
+        x[2 * e] = sign * t->sine * (1 + x[2 * e] / STEADY);
+        x[2 * e + 1] = t->cosine * (1 + x[2 * e + 1] / STEADY);
+    }
+}
+
+static assay_status dress(assay_problem *p) {
+    enum { ROOM = 8 };
+    const assay_fill fill = p->c.fill;
+    const sizes s = sizes_of(&p->c.params);
+    fill_scale_factor(fill, &p->sig.in[X], ROOM, p->in.data[X]);
+    fill_scale_factor(fill, &p->sig.out[Y], ROOM, p->cot.data[Y]);
+    if (fill != ASSAY_FILL_CANCEL)
+        return ASSAY_OK;
+    turn *turns = NULL;
+    const assay_status status = make_turns(&s, &turns);
+    if (status != ASSAY_OK)
+        return status;
+    make_pairs_cancel(&s, turns, 1, p->in.data[X]);
+    make_pairs_cancel(&s, turns, -1, p->cot.data[Y]);
+    free(turns);
     return ASSAY_OK;
 }
 
@@ -389,6 +421,7 @@ static const assay_relation relations[] = {
     {.name = "power_of_two_scaling",
      .why = "x by 4 and dy by 1/8 scale y and dx, bit for bit",
      .exact = true,
+     .applies = relate_keeps_bits,
      .n_derived = 1,
      .derive = scale_all,
      .predict = unscale_all},
@@ -419,6 +452,7 @@ static const assay_case_group cases[] = {
     {ASSAY_SMOKE, "b=1 h=9 s=2 d=12 dtype=f32,bf16 pad=8 fill=uniform,positive sched=warp"},
     {ASSAY_SMOKE, "b=1 h=1 s=6 d=2 start=7 dtype=f32,f64,bf16 sched=reverse seed=2"},
     {ASSAY_SMOKE, "b=1 h=2 s=5 d=10 dtype=f32,bf16 fill=inf,nan"},
+    {ASSAY_SMOKE, "b=1 h=2 s=6 d=6 start=2 dtype=f32 fill=cancel,denormal,mixed"},
     {ASSAY_CI, "b=1,2 h=1,7,8,9 s=3 d=4,6,8,10,30,32 dtype=f32"},
     {ASSAY_CI, "b=2 h=17 s=31,33 d=14,16,18 start=5000 dtype=f64,bf16 pad=1"},
     {ASSAY_CI, "b=1 h=5 s=257 d=64 dtype=f32,bf16 misalign=5 sched=warp"},
@@ -426,6 +460,8 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "b=2 h=3 s=9 d=40 theta=1,2.5,1000000 start=12345 dtype=f32,f64"},
     {ASSAY_CI, "b=1 h=1 s=2 d=1026 start=16777200 dtype=f32,f64 seed=3"},
     {ASSAY_CI, "b=1 h=3 s=4 d=6 dtype=f64 fill=inf,nan"},
+    {ASSAY_CI, "b=1 h=2 s=11 d=10 start=3 dtype=f32,f64,bf16 "
+               "fill=cancel,wide,denormal,huge,zeros,mixed"},
     {ASSAY_NIGHTLY, "b=4 h=12 s=256 d=64 dtype=f32,bf16"},
     {ASSAY_NIGHTLY, "b=1 h=2 s=4096 d=80 start=120000 dtype=f32,f64,bf16"},
     {ASSAY_EDGE, "b=0 h=0,3 s=4 d=8 dtype=f32,bf16"},
@@ -445,8 +481,10 @@ const assay_op assay_op_rope = {
     .multilinear = true,
     .dtypes = ASSAY_DTYPE_BIT(ASSAY_F32) | ASSAY_DTYPE_BIT(ASSAY_F64) | ASSAY_DTYPE_BIT(ASSAY_BF16),
     .maths = ASSAY_MATH_BIT(ASSAY_STRICT),
+    .fills = FILL_FAMILIES,
     .legal = legal,
     .signature = signature,
+    .dress = dress,
     .forward = forward,
     .backward = backward,
     .forward_plain = forward_plain,

@@ -9,6 +9,7 @@
 #include "assay/problem.h"
 #include "oracles/bound.h"
 #include "oracles/draw.h"
+#include "oracles/fill.h"
 #include "oracles/relate.h"
 #include "oracles/rows.h"
 
@@ -38,12 +39,33 @@ static assay_status signature(const assay_params *params, assay_signature *sig) 
     return ASSAY_OK;
 }
 
-/* a where exp(-a) or exp(a) overflows, in fp64 too for many; and a so far below 0 that σ is
- * lost in 1, as are gates that are made of a tanh. */
+/* Where silu turns, and its slope's two terms cancel. */
+static const double turning_point = -1.2784645427610738;
+
+/*
+ * huge: a where exp(-a) or exp(a) overflows, in fp64 too for many. negative: a so far below 0 that
+ * σ is lost in 1, as are gates that are made of a tanh. denormal: b, a factor of y and of da.
+ */
+static double dressed_a(assay_fill family, double a) {
+    switch (family) {
+    case ASSAY_FILL_HUGE:
+        return 500 * a;
+    case ASSAY_FILL_NEGATIVE:
+        return a - 30;
+    case ASSAY_FILL_CANCEL:
+        return turning_point + a / 16;
+    default:
+        return a;
+    }
+}
+
 static assay_status dress(assay_problem *p) {
+    const assay_tensor_spec *b = &p->sig.in[B];
+    const int64_t d = b->shape[b->rank - 1];
     for (int64_t e = 0; e < p->in.size[A]; ++e)
         p->in.data[A][e] =
-            p->c.fill == ASSAY_FILL_HUGE ? 500 * p->in.data[A][e] : p->in.data[A][e] - 30;
+            dressed_a(fill_of_row(p->c.fill, b->rank > 1 ? e / d : 0), p->in.data[A][e]);
+    fill_scale(p->c.fill, ASSAY_FILL_DENORMAL, b, fill_denormal_power(b->dtype), p->in.data[B]);
     return ASSAY_OK;
 }
 
@@ -203,7 +225,7 @@ static void scale(double *to, const double *from, int power, int64_t count) {
 
 /* Where nothing underflows that would not be scaled alike. */
 static bool keeps_bits(const assay_case *c) {
-    return c->fill != ASSAY_FILL_HUGE;
+    return c->fill != ASSAY_FILL_HUGE && relate_keeps_bits(c);
 }
 
 static assay_status scale_all(const assay_problem *base, int32_t i, assay_problem *derived) {
@@ -297,12 +319,14 @@ static const assay_case_group cases[] = {
     {ASSAY_SMOKE, "n=7 d=50 dtype=bf16 fill=uniform,positive sched=warp"},
     {ASSAY_SMOKE, "n=none d=19 dtype=f32,f64,bf16 sched=reverse"},
     {ASSAY_SMOKE, "n=5 d=37 dtype=f32 fill=inf,nan seed=0,1"},
+    {ASSAY_SMOKE, "n=11 d=13 dtype=f32 fill=cancel,denormal,mixed"},
     {ASSAY_CI, "n=1,2,31,33 d=1,2,3,4,5,7,8,9,31,33,255,257 dtype=f32"},
     {ASSAY_CI, "n=3x1x5,70 d=31,511,513,1025 dtype=f64,bf16 fill=positive"},
     {ASSAY_CI, "n=7 d=1023,1024,1025 dtype=f32,bf16 pad=1 misalign=5 seed=2"},
     {ASSAY_CI, "n=40 d=130 dtype=f32,f64,bf16 fill=huge,negative,uniform pad=8"},
     {ASSAY_CI, "n=5 d=3072 dtype=f32,bf16 sched=warp"},
     {ASSAY_CI, "n=40 d=70 dtype=f64,bf16 fill=inf,nan seed=0,1"},
+    {ASSAY_CI, "n=12 d=21 dtype=f32,f64,bf16 fill=cancel,wide,denormal,zeros,mixed"},
     {ASSAY_NIGHTLY, "n=256 d=3072,10240 dtype=f32,bf16"},
     {ASSAY_NIGHTLY, "n=1000 d=997 dtype=f64,f32,bf16 fill=normal,huge pad=5 seed=3"},
     {ASSAY_EDGE, "n=0,3x0 d=5 dtype=f32,f64,bf16"},
@@ -318,7 +342,7 @@ const assay_op assay_op_swiglu = {
     .n_keys = sizeof keys / sizeof *keys,
     .dtypes = ASSAY_DTYPE_BIT(ASSAY_F32) | ASSAY_DTYPE_BIT(ASSAY_F64) | ASSAY_DTYPE_BIT(ASSAY_BF16),
     .maths = ASSAY_MATH_BIT(ASSAY_STRICT),
-    .fills = ASSAY_FILL_BIT(ASSAY_FILL_HUGE) | ASSAY_FILL_BIT(ASSAY_FILL_NEGATIVE),
+    .fills = FILL_FAMILIES | ASSAY_FILL_BIT(ASSAY_FILL_NEGATIVE),
     .legal = legal,
     .signature = signature,
     .forward = forward,

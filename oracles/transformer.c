@@ -313,17 +313,24 @@ static const assay_case_group cases[] = {
     {ASSAY_SMOKE, "size=tiny b=2 t=5 vocab=33 d=8 ff=11 layers=1 dtype=f32 math=tf32 sched=warp"},
     {ASSAY_SMOKE, "size=tiny b=2 t=4 vocab=11 d=8 ff=9 layers=1 steps=3 batches=2 dtype=f32,bf16"},
     {ASSAY_SMOKE, "size=tiny b=1 t=5 vocab=23 d=6 ff=5 layers=1 heads=1 steps=2 lr=0.01 wd=0.25 "
-                  "dtype=f32 math=tf32 misalign=5 sched=random seed=1"},
+                  "dtype=f32 math=tf32 misalign=5 sched=random seed=2"},
     {ASSAY_CI, "size=tiny b=1 t=16 dtype=f32,bf16"},
     {ASSAY_CI, "size=tiny b=2 t=9 dtype=f32 math=tf32 seed=1"},
-    {ASSAY_CI, "size=tiny b=2 t=8 steps=1,5 dtype=f32,bf16"},
-    {ASSAY_CI, "size=tiny b=1 t=8 steps=5 batches=2 dtype=f32 math=strict,tf32 lr=0.01"},
+    {ASSAY_CI, "size=tiny b=2 t=8 steps=1,5 dtype=f32 seed=1"},
+    /* In bf16 the second layer's key weights hardly get gradients: after five steps they may still
+     * be what they were, and nothing would be proven. */
+    {ASSAY_CI, "size=tiny b=2 t=8 steps=1 dtype=bf16 seed=3"},
+    {ASSAY_CI, "size=tiny b=2 t=8 steps=5 layers=1 dtype=bf16 seed=1"},
+    {ASSAY_CI, "size=tiny b=1 t=8 steps=5 batches=2 dtype=f32 lr=0.01"},
+    {ASSAY_CI, "size=tiny b=2 t=6 vocab=23 d=6 ff=5 layers=1 heads=1 steps=3 batches=2 lr=0.01 "
+               "dtype=f32 math=tf32 seed=1"},
     {ASSAY_CI, "size=tiny b=3 t=11 vocab=17 d=6 ff=33 heads=3 dtype=f32,bf16 pad=1 misalign=3"},
     {ASSAY_CI, "size=tiny b=2 t=9 vocab=65 d=80 ff=31 layers=1 heads=1 dtype=f32,bf16"},
     {ASSAY_CI, "size=tiny b=2 t=33 vocab=29 d=16 ff=17 layers=3 heads=1 dtype=f32,bf16 seed=2"},
     {ASSAY_CI, "size=tiny b=1 t=2,17 vocab=5 d=10 ff=1 layers=1 heads=5 dtype=f32,bf16"},
     {ASSAY_CI, "size=tiny b=2 t=7 vocab=31 d=24 ff=40 layers=2 heads=2 fill=uniform,positive "
                "dtype=f32,bf16"},
+    {ASSAY_CI, "size=tiny b=2 t=7 vocab=31 d=24 ff=40 layers=1 heads=2 fill=zeros dtype=f32,bf16"},
     {ASSAY_CI, "size=tiny b=2 t=5 vocab=300 d=16 ff=8 layers=1 heads=2 steps=2 dtype=f32,bf16 "
                "sched=random seed=3"},
     {ASSAY_NIGHTLY, "size=tiny dtype=f32,bf16"},
@@ -349,6 +356,7 @@ const assay_op assay_op_transformer = {
     .baseline = true,
     .dtypes = ASSAY_DTYPE_BIT(ASSAY_F32) | ASSAY_DTYPE_BIT(ASSAY_BF16),
     .maths = ASSAY_MATH_BIT(ASSAY_STRICT) | ASSAY_MATH_BIT(ASSAY_TF32),
+    .fills = ASSAY_FILL_BIT(ASSAY_FILL_ZEROS),
     .legal = legal,
     .signature = transformer_signature,
     .data = transformer_data,

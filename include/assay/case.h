@@ -12,6 +12,7 @@
  *     dtype=f64|f32|bf16|f16        (default f32; always written)
  *     math=strict|tf32              (default strict)
  *     fill=normal|uniform|positive|exact|golden|inf|nan|huge|negative|initial
+ *          |cancel|wide|denormal|zeros|mixed
  *                                  (default normal; fill.h tells what they are)
  *     pad=N                         (default 0: elements between one row's end and the next row)
  *     misalign=N                    (default 0: elements by which every tensor is off 256 bytes)
@@ -87,8 +88,13 @@ typedef enum assay_fill {
     ASSAY_FILL_HUGE,
     ASSAY_FILL_NEGATIVE,
     ASSAY_FILL_INITIAL,
+    ASSAY_FILL_CANCEL,
+    ASSAY_FILL_WIDE,
+    ASSAY_FILL_DENORMAL,
+    ASSAY_FILL_ZEROS,
+    ASSAY_FILL_MIXED,
 } assay_fill;
-enum { ASSAY_FILLS = 10 };
+enum { ASSAY_FILLS = 15 };
 
 #define ASSAY_FILL_BIT(fill) (1u << (unsigned)(fill))
 

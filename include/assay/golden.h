@@ -32,7 +32,12 @@ typedef assay_status (*assay_golden_visitor)(const char *case_text, const char *
 assay_status assay_golden_visit(const char *path, assay_golden_visitor visit,
                                 void *context) ASSAY_MUST_CHECK;
 
-/* Adds or replaces one case made by our own oracle; all others stay. Creates the file if absent. */
+/* Compares a golden file with the list SHA256SUMS beside it: ASSAY_ERR_FILE when it is another one
+ * than listed. Without a list, or a line for it, nothing is `listed` and nothing compared. */
+assay_status assay_golden_check_listed(const char *path, bool *listed) ASSAY_MUST_CHECK;
+
+/* Adds or replaces one case made by our own oracle; all others stay. Creates the file if absent,
+ * and keeps the list SHA256SUMS beside it true if there is one. */
 assay_status assay_golden_write(const char *path, const assay_problem *problem,
                                 const assay_reference *reference) ASSAY_MUST_CHECK;
 

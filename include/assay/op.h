@@ -146,11 +146,13 @@ typedef struct assay_op {
      * not do; not golden data. What it leaves is rounded to each tensor's dtype. NULL: nothing. */
     assay_status (*data)(struct assay_problem *p);
 
-    /* Turns normal data into those of a fill of `fills`; required where that is not 0. */
+    /* Turns normal data into those of a fill of `fills`, and does nothing for one that needs no
+     * help (fill.h). NULL: none of them does. */
     assay_status (*dress)(struct assay_problem *p);
 
     /* Why a kernel that ignores part of its inputs would be right on these data, as a text that
-     * outlives the call; NULL when none is known. A pass is then `mistrusted`. NULL: never. */
+     * outlives the call; NULL when none is known. A pass is then `mistrusted`. Asked only for cases
+     * that are too large to find that out (tests/engine/trivial.h). NULL: never. */
     const char *(*mistrust)(const struct assay_problem *p);
 
     /* Draws random legal parameters whose work is at most about `budget` multiply-adds. dtype is

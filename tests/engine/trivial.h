@@ -1,0 +1,36 @@
+/*
+ * Trivial solutions: what a kernel might return that does not compute what it should. They are
+ * judged as variants are, by assay_compare with the case's bounds. Where one of them passes, the
+ * case's data could not have told a wrong kernel, and what passed there is mistrusted.
+ *
+ * Of each tensor: a constant (1, or the mean of the right values), the mean of each row, a copy of
+ * any input or cotangent that has as many elements. Zeros are assay_compare's own. What is one by
+ * definition is no solution: a copy, where the tensor's bounds are all 0 outside the exact tier;
+ * the same gradient throughout, where an input counts by its mean alone and may be replaced by it.
+ *
+ * Of the whole case: a kernel that ignores a parameter. The oracle runs again with zeros, with
+ * ones, and with its mean in place of an input or a cotangent; if no output and no gradient changes
+ * beyond its bound, nothing shows that the parameter was used. That some of them stay is no fault:
+ * where y is linear in x, dx knows nothing of x. These runs, and gradients that are the same
+ * throughout, are left out of large cases.
+ */
+#ifndef ASSAY_ENGINE_TRIVIAL_H
+#define ASSAY_ENGINE_TRIVIAL_H
+
+#include "assay/problem.h"
+
+enum { TRIVIAL_REASON = 128 };
+
+/* Why a trivial solution passes; "" where none does. */
+typedef struct trivial_findings {
+    char (*out)[TRIVIAL_REASON];  /* n_out */
+    char (*grad)[TRIVIAL_REASON]; /* n_in */
+    char whole[TRIVIAL_REASON];   /* of the case */
+    bool searched; /* for parameters that may be ignored: the case was no large one */
+} trivial_findings;
+
+assay_status trivial_find(const assay_problem *p, const assay_reference *ref,
+                          trivial_findings *found) ASSAY_MUST_CHECK;
+void trivial_clear(trivial_findings *found);
+
+#endif
