@@ -133,6 +133,10 @@ static assay_status run(assay_stage stage, const assay_call *call) {
     if (status != ASSAY_OK)
         return status;
     const space s = space_of(stage, call, call->workspace, g);
+    if (s.bytes > call->workspace_bytes)
+        return assay_fail(ASSAY_ERR_MEMORY,
+                          "attention/v2_cudnn: takes %zu bytes of workspace and was given %zu",
+                          s.bytes, call->workspace_bytes);
     status = move_all(call->stream, s.places, s.count, false);
     if (status == ASSAY_OK)
         status = execute(g, s);
@@ -174,7 +178,7 @@ static assay_status supports(assay_stage stage, const assay_call *call) {
 static size_t workspace(assay_stage stage, const assay_call *call) {
     graph *g;
     if (find_plan(stage, call, &g) != ASSAY_OK)
-        return 0; /* the call itself will say why */
+        return 0; /* the call itself will say why, or that this does not suffice */
     return space_of(stage, call, NULL, g).bytes;
 }
 

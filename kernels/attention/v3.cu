@@ -43,7 +43,7 @@ template <typename Core, int D> static assay_status run_forward(const assay_call
                                   sequence_of<const T>(t.v),
                                   sequence_of<T>(t.o),
                                   rows_of<float>(t.lse)};
-    return ASSAY_LAUNCH(call->stream, linear_grid(n.heads * ceil_div(n.sq, plan::ROWS), 1),
+    return ASSAY_LAUNCH(call->stream, whole_grid(n.heads * ceil_div(n.sq, plan::ROWS)),
                         dim3(plan::THREADS), (forward_shared<Core, plan>() * sizeof(T)),
                         (forward_tiles<Core, plan>), p);
 }
@@ -76,11 +76,11 @@ template <typename Core, int D> static assay_status run_backward(const assay_cal
                                        dim3(TERMS_WARPS * WARP), 0, (make_terms<T>), p);
     if (status == ASSAY_OK)
         status =
-            ASSAY_LAUNCH(call->stream, linear_grid(key_tiles * for_keys::PARTS, 1),
+            ASSAY_LAUNCH(call->stream, whole_grid(key_tiles * for_keys::PARTS),
                          dim3(for_keys::THREADS), (backward_shared<Core, for_keys>() * sizeof(T)),
                          (gradients_of_keys<Core, for_keys>), p);
     if (status == ASSAY_OK)
-        status = ASSAY_LAUNCH(call->stream, linear_grid(query_tiles, 1), dim3(for_queries::THREADS),
+        status = ASSAY_LAUNCH(call->stream, whole_grid(query_tiles), dim3(for_queries::THREADS),
                               (backward_shared<Core, for_queries>() * sizeof(T)),
                               (gradients_of_queries<Core, for_queries>), p);
     return status;

@@ -110,9 +110,14 @@ static assay_status open_run(assay_stage stage, const assay_call *call, run<T> *
     r->z = sizes_of(call);
     r->in = inputs_of<T>(call);
     const assay_status status = open_convolutions(stage, call, r->z, &r->conv);
-    if (status == ASSAY_OK)
-        r->all = space_of<T>(stage, r->z, call->workspace, r->conv);
-    return status;
+    if (status != ASSAY_OK)
+        return status;
+    r->all = space_of<T>(stage, r->z, call->workspace, r->conv);
+    if (r->all.bytes <= call->workspace_bytes)
+        return ASSAY_OK;
+    return assay_fail(ASSAY_ERR_MEMORY,
+                      "conv3d_groupnorm_mean/v2: takes %zu bytes of workspace and was given %zu",
+                      r->all.bytes, call->workspace_bytes);
 }
 
 /* c, and its statistics. */
@@ -253,7 +258,7 @@ static assay_status supports(assay_stage stage, const assay_call *call) {
 static size_t workspace(assay_stage stage, const assay_call *call) {
     size_t bytes = 0;
     if (sizes_of(call).n == 0 || CONV_DISPATCH(find_bytes, stage, call, &bytes) != ASSAY_OK)
-        return 0; /* the call itself will say why */
+        return 0; /* the call itself will say why, or that this does not suffice */
     return bytes;
 }
 

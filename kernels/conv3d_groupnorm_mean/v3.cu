@@ -222,7 +222,7 @@ static assay_status make_dw(const assay_call *call, const sizes &z, const output
     const rows<T> dw = gradients_of<T>(call).dw;
     const int64_t splits = splits_for(z, size_of(plan.boxes), sizeof(T));
     const assay_status status =
-        ASSAY_LAUNCH(call->stream, linear_grid(splits * ceil_div(z.co, CHANNELS), 1), dim3(THREADS),
+        ASSAY_LAUNCH(call->stream, whole_grid(splits * ceil_div(z.co, CHANNELS)), dim3(THREADS),
                      box_bytes<T>(plan), (weight_gradient<Core>),
                      convolution_of(inputs_of<T>(call), z, plan.how),
                      through_norm_of(m.state, m.slopes), plan.boxes, splits, m.partial);

@@ -97,7 +97,7 @@ static __global__ void __launch_bounds__(THREADS)
 template <typename T> static assay_status launch_sum_rows(const assay_call *call) {
     const tokens<T> x = tokens_of<T>(call);
     const int lanes = lanes_for<T>(x.v, MOST_PACKS);
-    return ASSAY_LAUNCH(call->stream, linear_grid(x.t, THREADS / lanes), dim3(THREADS), 0,
+    return ASSAY_LAUNCH(call->stream, whole_grid(ceil_div(x.t, THREADS / lanes)), dim3(THREADS), 0,
                         (sum_rows<T>), x, static_cast<acc_t<T> *>(call->out[1].data), lanes,
                         takes_packs(&call->in[0]));
 }
@@ -108,7 +108,7 @@ static assay_status launch_grad_rows(const assay_call *call, const gradient<T> &
                                      const assay_tensor *dlogits) {
     const tokens<T> x = tokens_of<T>(call);
     const int lanes = lanes_for<T>(x.v, MOST_PACKS);
-    return ASSAY_LAUNCH(call->stream, linear_grid(x.t, THREADS / lanes), dim3(THREADS), 0,
+    return ASSAY_LAUNCH(call->stream, whole_grid(ceil_div(x.t, THREADS / lanes)), dim3(THREADS), 0,
                         (grad_rows<T>), x, g, lanes, takes_packs(&call->in[0]),
                         takes_packs(dlogits));
 }

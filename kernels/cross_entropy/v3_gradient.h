@@ -170,8 +170,8 @@ template <typename T> static keeping keeping_for(int64_t v) {
 template <typename T>
 static assay_status launch_sum_and_grade(const assay_call *call, const keeping &plan) {
     const tokens<T> x = tokens_of<T>(call);
-    return ASSAY_LAUNCH(call->stream, linear_grid(x.t, THREADS / plan.lanes), dim3(THREADS),
-                        plan.bytes, (sum_and_grade<T>), x, gradient_of_one<T>(call),
+    return ASSAY_LAUNCH(call->stream, whole_grid(ceil_div(x.t, THREADS / plan.lanes)),
+                        dim3(THREADS), plan.bytes, (sum_and_grade<T>), x, gradient_of_one<T>(call),
                         static_cast<acc_t<T> *>(call->out[1].data), plan.lanes, plan.held,
                         takes_packs(&call->in[0]), takes_packs(&call->out[2]));
 }

@@ -22,6 +22,8 @@
 /* 227 KB, sm_90: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability". */
 #define ASSAY_MAX_SHARED 232448
 
+#define ASSAY_MAX_GRID 2147483647
+
 /* Without opting in, a launch gets this much dynamic shared memory at most. */
 #define ASSAY_SHARED_WITHOUT_OPT_IN 49152
 

@@ -44,6 +44,8 @@
  *     axis is not launched and is ASSAY_OK.
  * ASSAY_DYNAMIC_SHARED(type, name);
  *     In a kernel: declares `type *name`, the launch's dynamic shared memory, 16-byte aligned.
+ * ASSAY_MAX_GRID
+ *     The most blocks that linear_grid() (grid.h) asks for.
  * ASSAY_MAX_SHARED
  *     Bytes of shared memory that one block may have, static and dynamic: 232448 (227 KB).
  */

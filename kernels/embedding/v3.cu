@@ -147,7 +147,7 @@ static __global__ void __launch_bounds__(THREADS)
 /* Blocks for `rows`, `per_block` each, in whole strips: memory holds no table for which these are
  * more than a grid may have, 2^31. */
 static dim3 grid_for(int64_t rows, int64_t per_block, const cut &c) {
-    return linear_grid(ceil_div(rows, per_block) * c.strips, 1);
+    return whole_grid(ceil_div(rows, per_block) * c.strips);
 }
 
 template <typename T> static assay_status run_forward(const assay_call *call) {

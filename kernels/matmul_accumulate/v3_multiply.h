@@ -96,7 +96,7 @@ static assay_status launch(void *stream, const problem<typename Core::storage> &
     const int64_t tiles = ceil_div(p.m, TILE) * ceil_div(p.n, TILE);
     const size_t bytes =
         STAGES * (left::elements + right::elements) * sizeof(typename Core::storage);
-    return ASSAY_LAUNCH(stream, linear_grid(tiles, 1), dim3(THREADS), bytes,
+    return ASSAY_LAUNCH(stream, whole_grid(tiles), dim3(THREADS), bytes,
                         (multiply_tiles<Core, left, right>), p);
 }
 

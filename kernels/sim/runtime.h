@@ -23,6 +23,9 @@ typedef struct uint3 {
 /* Bytes of shared memory that one block may have: 227 KB, as on sm_90. */
 #define ASSAY_MAX_SHARED 232448
 
+/* linear_grid(): every kernel strides. */
+#define ASSAY_MAX_GRID 5
+
 /* The static shared memory of one kernel file: a section of the object that holds it. */
 typedef struct sim_section {
     const char *name;
