@@ -182,6 +182,11 @@ static assay_status verify_case(verifier *v, const char *text) {
 
 /* ---- the files ---- */
 
+static void complain(verifier *v, assay_status status) {
+    assay_cli_complain(status);
+    note(v, ASSAY_ERROR);
+}
+
 /* A case that cannot be read is an error; the others are verified all the same. */
 static assay_status visit_case(const char *text, const char *source, bool foreign, void *context) {
     verifier *v = context;
@@ -190,21 +195,20 @@ static assay_status visit_case(const char *text, const char *source, bool foreig
     if (assay_cli_interrupted())
         return ASSAY_OK;
     const assay_status status = verify_case(v, text);
-    if (status != ASSAY_OK) {
-        assay_cli_complain(status);
-        note(v, ASSAY_ERROR);
-    }
+    if (status != ASSAY_OK)
+        complain(v, status);
     return ASSAY_OK;
 }
 
 static void verify_file(verifier *v, const assay_op *op) {
+    bool listed;
     assay_status status = golden_file_of(v->args, op, v->path);
     if (status == ASSAY_OK)
         status = assay_golden_visit(v->path, visit_case, v);
     if (status == ASSAY_OK)
-        return;
-    assay_cli_complain(status);
-    note(v, ASSAY_ERROR);
+        status = assay_golden_check_listed(v->path, &listed);
+    if (status != ASSAY_OK)
+        complain(v, status);
 }
 
 static assay_exit exit_code(const verifier *v) {

@@ -52,8 +52,10 @@ assay_status golden_get_seed(const golden_file *file, hid_t object, const char *
 
 /* A fixed-length string: variable ones live in heaps without checksums. */
 static bool is_text(hid_t type, size_t size) {
-    return type >= 0 && H5Tget_class(type) == H5T_STRING && H5Tis_variable_str(type) == 0 &&
-           H5Tget_size(type) < size;
+    if (!(type >= 0 && H5Tget_class(type) == H5T_STRING && H5Tis_variable_str(type) == 0))
+        return false;
+    const size_t stored = H5Tget_size(type); /* 0: HDF5 cannot tell */
+    return stored > 0 && stored < size;
 }
 
 assay_status golden_get_text(const golden_file *file, hid_t object, const char *place,
@@ -76,6 +78,11 @@ assay_status golden_get_text(const golden_file *file, hid_t object, const char *
 
 /* ---- writing ---- */
 
+static assay_status unwritten(const golden_file *file, const char *name) {
+    return assay_fail(ASSAY_ERR_FILE, "%s: cannot write attribute %s; is the disk full?",
+                      file->path, name);
+}
+
 static assay_status put(const golden_file *file, hid_t object, const char *name, hid_t stored,
                         hid_t native, const void *value) {
     const hid_t space = H5Screate(H5S_SCALAR);
@@ -83,9 +90,7 @@ static assay_status put(const golden_file *file, hid_t object, const char *name,
     const bool ok = attribute >= 0 && H5Awrite(attribute, native, value) >= 0;
     H5Aclose(attribute);
     H5Sclose(space);
-    return ok ? ASSAY_OK
-              : assay_fail(ASSAY_ERR_FILE, "%s: cannot write attribute %s; is the disk full?",
-                           file->path, name);
+    return ok ? ASSAY_OK : unwritten(file, name);
 }
 
 assay_status golden_put_int(const golden_file *file, hid_t object, const char *name,
@@ -101,9 +106,10 @@ assay_status golden_put_text(const golden_file *file, hid_t object, const char *
                              const char *text) {
     const size_t length = strlen(text);
     const hid_t type = H5Tcopy(H5T_C_S1);
-    H5Tset_size(type, length > 0 ? length : 1);
-    H5Tset_strpad(type, H5T_STR_NULLPAD);
-    const assay_status status = put(file, object, name, type, type, text);
+    const bool ready = H5Tset_size(type, length > 0 ? length : 1) >= 0 &&
+                       H5Tset_strpad(type, H5T_STR_NULLPAD) >= 0;
+    const assay_status status =
+        ready ? put(file, object, name, type, type, text) : unwritten(file, name);
     H5Tclose(type);
     return status;
 }

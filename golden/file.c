@@ -24,8 +24,8 @@ static hid_t access_list(void) {
     return list;
 }
 
-static hid_t creation_list(void) {
-    const hid_t list = H5Pcreate(H5P_FILE_CREATE);
+hid_t golden_untimed(hid_t class) {
+    const hid_t list = H5Pcreate(class);
     if (list >= 0 && H5Pset_obj_track_times(list, false) < 0) {
         H5Pclose(list);
         return H5I_INVALID_HID;
@@ -85,7 +85,7 @@ assay_status golden_file_open(golden_file *file, const char *path) {
 assay_status golden_file_create(golden_file *file, const char *path) {
     *file = (golden_file){.id = H5I_INVALID_HID, .path = path};
     silence(file);
-    const hid_t access = access_list(), creation = creation_list();
+    const hid_t access = access_list(), creation = golden_untimed(H5P_FILE_CREATE);
     file->id = H5Fcreate(path, H5F_ACC_TRUNC, creation, access);
     H5Pclose(access);
     H5Pclose(creation);

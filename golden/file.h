@@ -20,6 +20,10 @@ assay_status golden_file_open(golden_file *file, const char *path) ASSAY_MUST_CH
 /* Replaces what is there. The layout of the file is fixed, and it holds no times. */
 assay_status golden_file_create(golden_file *file, const char *path) ASSAY_MUST_CHECK;
 
+/* How to create an object of that class (H5P_GROUP_CREATE) so that it holds no times; negative when
+ * HDF5 cannot say so. */
+hid_t golden_untimed(hid_t class);
+
 /* Also says whether everything reached the file. Does nothing when it is closed already. */
 assay_status golden_file_close(golden_file *file);
 

@@ -65,7 +65,8 @@ static assay_status check_shape(const golden_file *file, const char *place, hid_
     char stored[128], declared[128];
     const hid_t space = H5Dget_space(dataset);
     /* A null dataspace has rank 0 as well, but no element. */
-    const bool some = space >= 0 && H5Sget_simple_extent_type(space) != H5S_NULL;
+    const H5S_class_t class = H5Sget_simple_extent_type(space);
+    const bool some = class == H5S_SIMPLE || class == H5S_SCALAR;
     const int rank = some ? H5Sget_simple_extent_dims(space, shape, NULL) : -1;
     H5Sclose(space);
     if (rank < 0)

@@ -11,16 +11,9 @@ static assay_status unwritten(const golden_file *file, const char *what) {
     return assay_fail(ASSAY_ERR_FILE, "%s: cannot write %s; is the disk full?", file->path, what);
 }
 
-static hid_t untimed(hid_t class) {
-    const hid_t list = H5Pcreate(class);
-    if (list >= 0)
-        H5Pset_obj_track_times(list, false);
-    return list;
-}
-
 static assay_status create_group(const golden_file *file, hid_t parent, const char *name,
                                  hid_t *group) {
-    const hid_t creation = untimed(H5P_GROUP_CREATE);
+    const hid_t creation = golden_untimed(H5P_GROUP_CREATE);
     *group = H5Gcreate2(parent, name, H5P_DEFAULT, creation, H5P_DEFAULT);
     H5Pclose(creation);
     return *group >= 0 ? ASSAY_OK : unwritten(file, name);
@@ -29,23 +22,23 @@ static assay_status create_group(const golden_file *file, hid_t parent, const ch
 /* ---- tensors ---- */
 
 /* One compressed chunk. HDF5 has no chunks of scalars and of nothing: those lie flat. */
-static void compress(hid_t creation, const assay_tensor_spec *spec, const hsize_t *shape) {
+static bool compress(hid_t creation, const assay_tensor_spec *spec, const hsize_t *shape) {
     if (spec->rank == 0 || assay_spec_count(spec) == 0)
-        return;
-    H5Pset_chunk(creation, spec->rank, shape);
-    H5Pset_shuffle(creation);
-    H5Pset_deflate(creation, DEFLATE);
+        return true;
+    return H5Pset_chunk(creation, spec->rank, shape) >= 0 && H5Pset_shuffle(creation) >= 0 &&
+           H5Pset_deflate(creation, DEFLATE) >= 0;
 }
 
 static hid_t create_dataset(hid_t group, const golden_entry *e) {
     hsize_t shape[ASSAY_MAX_RANK] = {0};
+    hid_t dataset = H5I_INVALID_HID;
     for (int32_t a = 0; a < e->spec->rank; ++a)
         shape[a] = (hsize_t)e->spec->shape[a];
-    const hid_t creation = untimed(H5P_DATASET_CREATE);
-    compress(creation, e->spec, shape);
+    const hid_t creation = golden_untimed(H5P_DATASET_CREATE);
     const hid_t space = H5Screate_simple(e->spec->rank, shape, NULL);
-    const hid_t dataset =
-        H5Dcreate2(group, e->name, H5T_IEEE_F64LE, space, H5P_DEFAULT, creation, H5P_DEFAULT);
+    if (compress(creation, e->spec, shape))
+        dataset =
+            H5Dcreate2(group, e->name, H5T_IEEE_F64LE, space, H5P_DEFAULT, creation, H5P_DEFAULT);
     H5Sclose(space);
     H5Pclose(creation);
     return dataset;

@@ -8,24 +8,18 @@ static assay_status unwritten(const golden_file *file, const char *what) {
     return assay_fail(ASSAY_ERR_FILE, "%s: cannot write %s; is the disk full?", file->path, what);
 }
 
-static hid_t untimed(hid_t class) {
-    const hid_t list = H5Pcreate(class);
-    if (list >= 0)
-        H5Pset_obj_track_times(list, false);
-    return list;
-}
-
 /* HDF5 narrows piece by piece, and every value fits: no second array is needed. */
 static assay_status write_tensor(const golden_file *file, hid_t group,
                                  const assay_tensor_spec *spec, const double *data) {
     hsize_t shape[ASSAY_MAX_RANK] = {0};
+    hid_t dataset = H5I_INVALID_HID;
     for (int32_t a = 0; a < spec->rank; ++a)
         shape[a] = (hsize_t)spec->shape[a];
-    const hid_t creation = untimed(H5P_DATASET_CREATE);
-    H5Pset_fill_time(creation, H5D_FILL_TIME_NEVER); /* all of it is written once */
+    const hid_t creation = golden_untimed(H5P_DATASET_CREATE);
     const hid_t space = H5Screate_simple(spec->rank, shape, NULL);
-    const hid_t dataset = H5Dcreate2(group, spec->name, state_type(spec->dtype), space, H5P_DEFAULT,
-                                     creation, H5P_DEFAULT);
+    if (H5Pset_fill_time(creation, H5D_FILL_TIME_NEVER) >= 0) /* all of it is written once */
+        dataset = H5Dcreate2(group, spec->name, state_type(spec->dtype), space, H5P_DEFAULT,
+                             creation, H5P_DEFAULT);
     H5Sclose(space);
     H5Pclose(creation);
     if (dataset < 0)
@@ -45,7 +39,7 @@ static assay_status write_group(const golden_file *file, const char *name,
         if (arrays->data[i] == NULL)
             continue;
         if (group < 0) {
-            const hid_t creation = untimed(H5P_GROUP_CREATE);
+            const hid_t creation = golden_untimed(H5P_GROUP_CREATE);
             group = H5Gcreate2(file->id, name, H5P_DEFAULT, creation, H5P_DEFAULT);
             H5Pclose(creation);
         }

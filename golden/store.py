@@ -163,6 +163,22 @@ def read(path):
 # ---- adding ----
 
 
+def _list_digest(path):
+    """Keeps SHA256SUMS beside the file true, if there is one."""
+    folder, name = os.path.split(path)
+    sums = os.path.join(folder, "SHA256SUMS")
+    if not os.path.exists(sums):
+        return
+    with open(sums, encoding="ascii") as file:
+        digests = {line[66:-1]: line[:64] for line in file}
+    with open(path, "rb") as file:
+        digests[name] = hashlib.sha256(file.read()).hexdigest()
+    temporary = sums + ".tmp"
+    with open(temporary, "w", encoding="ascii") as file:
+        file.writelines(f"{digests[name]}  {name}\n" for name in sorted(digests))
+    os.replace(temporary, sums)
+
+
 def add(path, cases):
     """Adds or replaces cases; all others stay. The file is replaced as a whole, or not at all."""
     merged = read(path)
@@ -185,3 +201,4 @@ def add(path, cases):
         raise
     finally:
         os.close(descriptor)
+    _list_digest(path)

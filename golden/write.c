@@ -3,9 +3,11 @@
  * that a file's bytes depend on what it holds and not on how it came about.
  */
 #include "golden/contents.h"
+#include "golden/manifest.h"
 #include "golden/replace.h"
 #include "golden/store.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,8 +71,12 @@ static assay_status note_case(const char *text, const char *source, bool foreign
 
 static assay_status survey(plan *p) {
     assay_status status = golden_contents_add(&p->contents, p->fresh->text);
-    if (status != ASSAY_OK || access(p->path, F_OK) != 0)
+    if (status != ASSAY_OK)
         return status;
+    if (access(p->path, F_OK) != 0) /* what cannot be looked at may hold cases */
+        return errno == ENOENT ? ASSAY_OK
+                               : assay_fail(ASSAY_ERR_FILE, "%s: %s; check its folder", p->path,
+                                            strerror(errno));
     status = golden_file_open(&p->old, p->path);
     return status == ASSAY_OK ? golden_visit(&p->old, note_case, p) : status;
 }
@@ -142,7 +148,7 @@ static assay_status write_plan(plan *p) {
     if (status == ASSAY_OK)
         status = golden_temporary_commit(&temporary);
     golden_temporary_clear(&temporary);
-    return status;
+    return status == ASSAY_OK ? golden_manifest_update(p->path) : status;
 }
 
 assay_status assay_golden_write(const char *path, const assay_problem *problem,

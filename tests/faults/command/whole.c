@@ -1,0 +1,82 @@
+#include "tests/faults/command/whole.h"
+
+#include <string.h>
+
+static bool ends_with(const char *text, const char *end) {
+    const size_t length = strlen(text), tail = strlen(end);
+    return length >= tail && strcmp(text + length - tail, end) == 0;
+}
+
+/* One object, every bracket closed by its own kind, and nothing behind it but a line's end. */
+static bool whole_json(const char *text) {
+    char open[64];
+    size_t depth = 0;
+    bool quoted = false;
+    const char *c = text;
+    for (; *c != '\0' && (c == text || depth > 0); ++c) {
+        if (quoted) {
+            c += *c == '\\' && c[1] != '\0';
+            quoted = *c != '"';
+        } else if (*c == '{' || *c == '[') {
+            if (depth == sizeof open)
+                return false;
+            open[depth++] = *c;
+        } else if (*c == '}' || *c == ']') {
+            if (depth == 0 || open[--depth] != (*c == '}' ? '{' : '['))
+                return false;
+        } else {
+            quoted = *c == '"';
+        }
+    }
+    return text[0] == '{' && depth == 0 && strcmp(c, "\n") == 0;
+}
+
+/* Rows of as many fields as the first has; quotes are doubled within quotes. */
+static bool whole_csv(const char *text) {
+    int commas = 0, first = -1;
+    bool quoted = false;
+    for (const char *c = text; *c != '\0'; ++c) {
+        quoted = quoted != (*c == '"');
+        commas += *c == ',' && !quoted;
+        if (*c != '\n' || quoted)
+            continue;
+        if (first >= 0 && commas != first)
+            return false;
+        first = commas;
+        commas = 0;
+    }
+    return first > 0 && !quoted && ends_with(text, "\n");
+}
+
+static bool whole_xml(const char *text) {
+    return strncmp(text, "<?xml", 5) == 0 && ends_with(text, "</testsuites>\n");
+}
+
+/* Its last line is that of a table, or of the summary. */
+static bool whole_markdown(const char *text) {
+    return text[0] != '\0' && ends_with(text, "\n");
+}
+
+static bool whole_certificate(const char *text) {
+    const char *seal = strstr(text, "\nseal ");
+    return strncmp(text, "assay-certificate 1\n", 20) == 0 && seal != NULL &&
+           strlen(seal) == strlen("\nseal \n") + 64 && ends_with(text, "\n");
+}
+
+bool is_report(const char *file) {
+    return ends_with(file, ".json") || ends_with(file, ".csv") || ends_with(file, ".xml") ||
+           ends_with(file, ".md") || ends_with(file, ".cert");
+}
+
+bool report_is_whole(const char *file, const file_bytes *bytes) {
+    const char *text = (const char *)bytes->data;
+    if (strlen(text) != bytes->size)
+        return false;
+    if (ends_with(file, ".json"))
+        return whole_json(text);
+    if (ends_with(file, ".cert"))
+        return whole_certificate(text);
+    if (ends_with(file, ".csv"))
+        return whole_csv(text);
+    return ends_with(file, ".xml") ? whole_xml(text) : whole_markdown(text);
+}

@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# Every function that our objects call in a library either fails on demand (inject/calls.def) or is
+# named here as one that cannot fail, or whose failure shows elsewhere. So no new call is forgotten.
+# Usage: covered.sh ARCHIVE... -- ARCHIVE...: after --, ours too, but only developers run them: their
+# calls need not fail on demand.
+set -euo pipefail
+export LC_ALL=C
+here=$(dirname "$(realpath "${BASH_SOURCE[0]}")")
+
+# Arithmetic and text in memory that is there.
+certain='cos exp exp2 expm1 fabs fmax fmaxf fmin fmod frexp ilogb ldexp ldexpf log log1p log2 pow sin sincos sqrt
+    sqrtf __umodti3 cblas_dgemm cblas_dgemv cblas_dscal cblas_sgemm cblas_sgemv
+    alphasort memchr memcmp memcpy memmove memset qsort strchr strcmp strcpy strcspn strlen strncat strncmp
+    strncpy strrchr strspn strstr strtok_r strtod strtod_l strtoull snprintf sprintf vsnprintf
+    sscanf __ctype_b_loc dirname strerror strsignal strftime dlerror'
+# Streams: these fail where the buffer reaches the file, which does fail on demand.
+certain+=' fprintf fputc fputs fwrite printf putc ferror fileno'
+# The system, asked for what it always grants.
+certain+=' clock_gettime nanosleep time umask isatty getenv dl_iterate_phdr sigemptyset sigfillset
+    uselocale free freelocale _ZdlPvm pthread_join'
+# Folders of assay mutants' own.
+certain+=' mkdtemp rmdir'
+# To and of a child of our own: their failures are not ours to see.
+certain+=' kill waitpid'
+# The end, and the C++ runtime.
+certain+=' abort _Unwind_Resume _ZSt20__throw_length_errorPKc __cxa_begin_catch __cxa_end_catch
+    __gxx_personality_v0 __errno_location'
+# No functions, or a comparison of versions that ends the program.
+certain+=' environ stderr stdout _ZSt7nothrow _ZTISt9bad_alloc _GLOBAL_OFFSET_TABLE_ H5check_version'
+data='^H5(T|P)_[A-Z0-9_]*_g$'
+
+judged=()
+while [ $# -gt 0 ] && [ "$1" != -- ]; do
+    judged+=("$1")
+    shift
+done
+others=("${@:2}")
+
+names() { tr -s ' \n' '\n' | sort -u; }
+# The names that programs use: a C library may call them __NAME_chk or __isoc23_NAME.
+plain() { sed -E 's/^__(.*)_chk$/\1/; s/^__isoc[0-9]+_//' | names; }
+called() { nm --undefined-only "$@" | awk 'NF == 2 && $2 != "__stack_chk_fail" { print $2 }' | plain; }
+own() { nm --defined-only "$@" | awk 'NF == 3 { print $3 }' | names; }
+failing() { sed -nE 's/^(CALL|AFTER|WRITTEN)\(([A-Za-z0-9_]+).*/\2/p' "$here/inject/calls.def" | plain; }
+
+missing=$(comm -23 <(called "${judged[@]}") <(own "${judged[@]}" "${others[@]}") | grep -vE "$data" |
+    comm -23 - <(failing) | comm -23 - <(echo "$certain" | names))
+if [ -n "$missing" ]; then
+    echo "not in tests/faults/inject/calls.def, nor certain in tests/faults/covered.sh:"
+    # shellcheck disable=SC2086 # a line each
+    printf '  %s\n' $missing
+    exit 1
+fi
+# A list that names what nobody calls any more hides nothing, but it is out of date.
+unused=$(failing | comm -23 - <(called "${judged[@]}"))
+if [ -n "$unused" ]; then
+    echo "in tests/faults/inject/calls.def, but called by none of our objects:"
+    # shellcheck disable=SC2086
+    printf '  %s\n' $unused
+    exit 1
+fi
