@@ -40,6 +40,21 @@ static assay_status parse_random(const char *value, assay_cli_args *args) {
     return ASSAY_OK;
 }
 
+static assay_status parse_count(cli_flag flag, const char *value, int64_t *count) {
+    if (!assay_parse_int(value, strlen(value), count) || *count < 1 || *count > 1000000)
+        return bad_value(flag, value, "a number in 1..1000000");
+    return ASSAY_OK;
+}
+
+static assay_status parse_shard(const char *value, assay_cli_args *args) {
+    const size_t length = strcspn(value, "/");
+    if (value[length] != '/' || !assay_parse_int(value, length, &args->shard) ||
+        !assay_parse_int(value + length + 1, strlen(value + length + 1), &args->shards) ||
+        args->shard < 1 || args->shard > args->shards)
+        return bad_value(FLAG_SHARD, value, "I/N, a part I of 1..N");
+    return ASSAY_OK;
+}
+
 static assay_status parse_limit(cli_flag flag, const char *value, double *limit) {
     char *end;
     *limit = strtod(value, &end);
@@ -105,6 +120,23 @@ static assay_status set_flag(cli_flag flag, const char *value, assay_cli_args *a
         return parse_limit(flag, value, &args->time_limit);
     case FLAG_MEMORY_LIMIT:
         return parse_limit(flag, value, &args->memory_limit);
+    case FLAG_ORACLES:
+        args->oracles = true;
+        return ASSAY_OK;
+    case FLAG_GOLDEN:
+        args->golden = true;
+        return ASSAY_OK;
+    case FLAG_SAMPLE:
+        return parse_count(flag, value, &args->sample);
+    case FLAG_SHARD:
+        return parse_shard(value, args);
+    case FLAG_JOBS:
+        return parse_count(flag, value, &args->jobs);
+    case FLAG_RESUME:
+        args->resume = value;
+        return ASSAY_OK;
+    case FLAG_AT_LEAST:
+        return parse_limit(flag, value, &args->at_least);
     case FLAG_NO_RUN:
         args->no_run = true;
         return ASSAY_OK;

@@ -4,6 +4,7 @@
 #include "tests/engine/isolate.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -113,6 +114,9 @@ static assay_status visit_all(office *o) {
     struct dirent **entries;
     assay_status status = ASSAY_OK;
     const int n = scandir(o->directory, &entries, is_certificate, alphasort);
+    if (n < 0)
+        return assay_fail(ASSAY_ERR_FILE, "%.300s: cannot be listed: %s; check its permissions",
+                          o->directory, strerror(errno));
     for (int i = 0; i < n; ++i) {
         char path[PATH_MAX + 300];
         snprintf(path, sizeof path, "%s/%s", o->directory, entries[i]->d_name);
@@ -120,8 +124,7 @@ static assay_status visit_all(office *o) {
             status = visit(o, path);
         free(entries[i]);
     }
-    if (n >= 0)
-        free(entries);
+    free(entries);
     return status;
 }
 

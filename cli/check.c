@@ -176,8 +176,21 @@ static assay_status conclude(run *r) {
     return status == ASSAY_OK ? write_reports(r) : status;
 }
 
+/* Variants of cases that were drawn, and whose data prove nothing: no one's fault. */
+static int64_t drawn_in_vain(const run *r) {
+    int64_t count = 0;
+    for (int64_t i = 0; i < r->results.count; ++i) {
+        cli_part part = {0};
+        while ((r->args->random > 0 || r->cases.job[i].secret) &&
+               report_next_part(&r->results.report[i], &part))
+            count += part.verdict == ASSAY_MISTRUSTED;
+    }
+    return count;
+}
+
 static assay_exit exit_code(const run *r) {
-    const cli_tally tally = results_tally(&r->results);
+    cli_tally tally = results_tally(&r->results);
+    tally.verdicts[ASSAY_MISTRUSTED] -= drawn_in_vain(r);
     if (assay_cli_interrupted())
         return ASSAY_EXIT_INTERRUPTED;
     return r->usage ? ASSAY_EXIT_USAGE : tally_exit(&tally);

@@ -58,7 +58,13 @@ typedef struct assay_cli_args {
     assay_set set; /* ASSAY_SMOKE by default */
     bool seed_given;
     uint64_t seed;
-    int64_t random; /* cases per operator; 0: not given */
+    int64_t random;        /* cases per operator; 0: not given */
+    int64_t sample;        /* mutants; 0: all */
+    int64_t shard, shards; /* part `shard` of 1..shards; 0: all */
+    int64_t jobs;          /* 0: not given */
+    const char *resume;
+    bool oracles, golden; /* what mutants are made of */
+    double at_least;      /* percent */
     bool no_run, in_process, certify, quiet, verbose, no_color, help, version;
 } assay_cli_args;
 
@@ -95,6 +101,7 @@ assay_exit assay_cli_check(const assay_cli_args *args);
 assay_exit assay_cli_golden(const assay_cli_args *args);
 assay_exit assay_cli_certificate(const assay_cli_args *args);
 assay_exit assay_cli_run(const assay_cli_args *args);
+assay_exit assay_cli_mutants(const assay_cli_args *args);
 
 /* The whole command: what main() calls and tests call too. */
 assay_exit assay_cli_main(int argc, char *const *argv);

@@ -28,6 +28,13 @@ const cli_flag_entry cli_flags[CLI_FLAGS] = {
     [FLAG_IN_PROCESS] = {"--in-process", NULL, "run variants in this process, with no limits"},
     [FLAG_TIME_LIMIT] = {"--time-limit", "SECONDS", "of one case of one variant (default: 60)"},
     [FLAG_MEMORY_LIMIT] = {"--memory-limit", "GIB", "of a variant's own memory (default: 8)"},
+    [FLAG_ORACLES] = {"--oracles", NULL, "mutants of the oracles, judged by the suite's tests"},
+    [FLAG_GOLDEN] = {"--golden", NULL, "golden files made wrong, judged by golden verify"},
+    [FLAG_SAMPLE] = {"--sample", "N", "N mutants, always the same ones"},
+    [FLAG_SHARD] = {"--shard", "I/N", "the I-th of N parts of them"},
+    [FLAG_JOBS] = {"--jobs", "N", "processes (default: one for each processor)"},
+    [FLAG_RESUME] = {"--resume", "FILE", "take what this CSV file has as judged"},
+    [FLAG_AT_LEAST] = {"--at-least", "PERCENT", "of the mutants must be killed, or it fails"},
     [FLAG_QUIET] = {"--quiet", NULL, "only verdicts and problems"},
     [FLAG_VERBOSE] = {"--verbose", NULL, "every tensor"},
     [FLAG_NO_COLOR] = {"--no-color", NULL, "no colour; NO_COLOR in the environment does the same"},
@@ -42,8 +49,8 @@ static assay_exit help(const assay_cli_args *args) {
 
 static const char *const golden_subverbs[] = {"generate", "verify", "list", NULL};
 static const char *const certificate_subverbs[] = {"list", "verify", "show", NULL};
-static const char *const verb_names[] = {"list", "check", "certificate", "golden",
-                                         "run",  "help",  NULL};
+static const char *const verb_names[] = {"list", "check",   "certificate", "golden",
+                                         "run",  "mutants", "help",        NULL};
 
 const cli_verb cli_verbs[CLI_VERBS] = {
     {.name = "list",
@@ -67,7 +74,8 @@ const cli_verb cli_verbs[CLI_VERBS] = {
          "--certify runs the cases of --set and some more, drawn from a seed that nobody knew\n"
          "before, and leaves certificates: assay help certificate.\n\n"
          "Verdicts: pass; fail, a wrong number; skip, cannot run here; mistrusted, passed\n"
-         "but the case could not have told a wrong kernel; error, harness or kernel broke.\n",
+         "but the case could not have told a wrong kernel; error, harness or kernel broke.\n"
+         "Draws that are mistrusted, of --random or --certify, are listed and do not count.\n",
      .run = assay_cli_check},
     {.name = "certificate",
      .synopsis = "list|verify|show [OP[/VARIANT]...]",
@@ -100,6 +108,19 @@ const cli_verb cli_verbs[CLI_VERBS] = {
          "  with h5py.File(\"in.h5\", \"w\", libver=\"v110\") as f:  # or \"latest\"\n"
          "      f[\"in/x\"] = x.astype(\"float32\")\n",
      .run = assay_cli_run},
+    {.name = "mutants",
+     .synopsis = "[OP[/VARIANT]...]",
+     .summary = "judges the checks: kernels made wrong on purpose, and who finds them",
+     .flags = GENERAL | BIT(FLAG_ORACLES) | BIT(FLAG_GOLDEN) | BIT(FLAG_SAMPLE) | BIT(FLAG_SHARD) |
+              BIT(FLAG_JOBS) | BIT(FLAG_RESUME) | BIT(FLAG_AT_LEAST) | BIT(FLAG_JSON) |
+              BIT(FLAG_CSV) | BIT(FLAG_MARKDOWN) | BIT(FLAG_VERBOSE),
+     .details =
+         "Each mutant of a kernel's source is compiled for the simulated device and judged by\n"
+         "all checks, cheapest first; survivors also with AddressSanitizer and the race\n"
+         "recorder, where build/asan and build/race are built. It fails when one survives that\n"
+         "tests/mutants/equivalent.txt does not list. It needs the tree that assay was built\n"
+         "from, and its compiler.\n",
+     .run = assay_cli_mutants},
     {.name = "help",
      .synopsis = "[VERB]",
      .summary = "what a verb does",

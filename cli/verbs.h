@@ -22,6 +22,13 @@ typedef enum cli_flag {
     FLAG_IN_PROCESS,
     FLAG_TIME_LIMIT,
     FLAG_MEMORY_LIMIT,
+    FLAG_ORACLES,
+    FLAG_GOLDEN,
+    FLAG_SAMPLE,
+    FLAG_SHARD,
+    FLAG_JOBS,
+    FLAG_RESUME,
+    FLAG_AT_LEAST,
     FLAG_QUIET,
     FLAG_VERBOSE,
     FLAG_NO_COLOR,
@@ -46,7 +53,7 @@ typedef struct cli_verb {
     assay_exit (*run)(const assay_cli_args *args);
 } cli_verb;
 
-enum { CLI_VERBS = 6 };
+enum { CLI_VERBS = 7 };
 extern const cli_verb cli_verbs[CLI_VERBS];
 
 /* NULL when there is none of that name. */

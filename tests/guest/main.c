@@ -8,6 +8,7 @@
 #include "tests/engine/frame.h"
 #include "tests/engine/guest.h"
 #include "tests/engine/runner.h"
+#include "tests/guest/recycle.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -100,31 +101,78 @@ static assay_status find(const assay_device *device, const char *kernel, const f
 
 /* ---- one frame ---- */
 
-static assay_status reverse(const assay_arrays *from, assay_arrays *to) {
-    assay_status status = assay_arrays_init(to, from->count);
-    for (int32_t i = 0; status == ASSAY_OK && i < from->count; ++i) {
-        if (!from->data[i])
-            continue;
-        status = assay_arrays_add(to, i, from->size[i]);
-        for (int64_t e = 0; status == ASSAY_OK && e < from->size[i]; ++e)
-            to->data[i][e] = from->data[i][from->size[i] - 1 - e];
+static int64_t common_divisor(int64_t a, int64_t b) {
+    while (b != 0) {
+        const int64_t rest = a % b;
+        a = b;
+        b = rest;
     }
+    return a;
+}
+
+/* What a rehearsal makes of a tensor: the same elements, so that they are legal. */
+typedef void (*rearranger)(assay_rng *rng, const double *from, double *to, int64_t count);
+
+/* Every element once, in strides that do not divide their number, from a place that is not the
+ * first. Each tensor has an order of its own, so that the answer is not the other one turned round.
+ */
+static void scramble(assay_rng *rng, const double *from, double *to, int64_t count) {
+    int64_t step = count > 1 ? assay_rng_between(rng, 1, count - 1) : 1;
+    int64_t at = count > 1 ? assay_rng_between(rng, 1, count - 1) : 0;
+    while (common_divisor(step, count) != 1)
+        ++step;
+    for (int64_t e = 0; e < count; ++e, at = (at + step) % count)
+        to[e] = from[at];
+}
+
+/* Two elements have changed places: who looks at a part of the data takes them for the same. */
+static void touch(assay_rng *rng, const double *from, double *to, int64_t count) {
+    memcpy(to, from, (size_t)count * sizeof *to);
+    if (count < 2)
+        return;
+    const int64_t a = assay_rng_between(rng, 0, count - 1);
+    const int64_t b = (a + assay_rng_between(rng, 1, count - 1)) % count;
+    to[a] = from[b];
+    to[b] = from[a];
+}
+
+static void rearrange(rearranger how, assay_rng *rng, const assay_arrays *from,
+                      const assay_arrays *to) {
+    for (int32_t i = 0; i < to->count; ++i)
+        if (to->data[i])
+            how(rng, from->data[i], to->data[i], to->size[i]);
+}
+
+static assay_status arrays_like(const assay_arrays *model, assay_arrays *arrays) {
+    assay_status status = assay_arrays_init(arrays, model->count);
+    for (int32_t i = 0; status == ASSAY_OK && i < model->count; ++i)
+        if (model->data[i])
+            status = assay_arrays_add(arrays, i, model->size[i]);
     return status;
 }
 
-/* The same elements in reverse order: legal data of the same shapes, with another answer. */
+/* Runs on other data of the same shapes, at the same addresses; the last of several on data that
+ * are nearly those to come. */
 static assay_status rehearse(const frame *f, const assay_device *device,
                              const assay_variant *variant) {
-    assay_problem other = f->problem;
+    const assay_problem *p = &f->problem;
+    assay_problem other = *p;
     assay_results got = {0};
+    assay_rng rng = {.seed = f->head->seed, .stream = assay_rng_stream("rehearsal")};
     other.cot = (assay_arrays){0};
-    assay_status status = reverse(&f->problem.in, &other.in);
+    assay_status status = arrays_like(&p->in, &other.in);
     if (status == ASSAY_OK)
-        status = reverse(&f->problem.cot, &other.cot);
+        status = arrays_like(&p->cot, &other.cot);
     if (status == ASSAY_OK)
         status = assay_results_init(&got, &other.sig);
-    for (int32_t i = 0; status == ASSAY_OK && i < f->head->rehearsals; ++i)
+    for (int32_t i = 0; status == ASSAY_OK && i < f->head->rehearsals; ++i) {
+        const rearranger how = i > 0 && i + 1 == f->head->rehearsals ? touch : scramble;
+        rearrange(how, &rng, &p->in, &other.in);
+        rearrange(how, &rng, &p->cot, &other.cot);
+        recycle_rewind();
         status = assay_run(variant, device, &other, &got);
+    }
+    recycle_rewind();
     assay_results_clear(&got);
     assay_arrays_clear(&other.in);
     assay_arrays_clear(&other.cot);
@@ -134,11 +182,13 @@ static assay_status rehearse(const frame *f, const assay_device *device,
 static void answer(frame *f, const assay_device *device, const char *kernel) {
     frame_head *h = f->head;
     const assay_variant *variant;
+    const assay_device *same = recycle_begin(device);
     assay_status status = find(device, kernel, h, &variant);
     if (status == ASSAY_OK && h->rehearsals > 0)
-        status = rehearse(f, device, variant);
+        status = rehearse(f, same, variant);
     if (status == ASSAY_OK)
-        status = assay_run(variant, device, &f->problem, &f->results);
+        status = assay_run(variant, h->rehearsals > 0 ? same : device, &f->problem, &f->results);
+    recycle_end();
     h->status = status;
     snprintf(h->line, sizeof h->line, "%s", status == ASSAY_OK ? "" : assay_error());
     h->answered = true;

@@ -1,0 +1,25 @@
+/* Random legal cases of an operator. */
+#ifndef ASSAY_ENGINE_RANDOM_H
+#define ASSAY_ENGINE_RANDOM_H
+
+#include "assay/op.h"
+
+/* What random cases may be: masks within the operator's own, and the multiply-adds of one. */
+typedef struct random_wish {
+    unsigned dtypes, maths, fills;
+    double budget;
+} random_wish;
+
+/* Everything that the operator has, some milliseconds each on the simulated device. */
+random_wish random_any(const assay_op *op);
+
+/* Case `index`, a function of the operator, the wish, `seed` and `index` alone.
+ * ASSAY_ERR_UNSUPPORTED when none was drawn that the wish allows. */
+assay_status random_case(const assay_op *op, const random_wish *wish, uint64_t seed, int64_t index,
+                         assay_case *c) ASSAY_MUST_CHECK;
+
+/* Hands over the cases 0..count-1. */
+assay_status random_cases(const assay_op *op, uint64_t seed, int64_t count,
+                          assay_case_visitor visit, void *context) ASSAY_MUST_CHECK;
+
+#endif
