@@ -16,6 +16,11 @@ if(ASSAY_SANITIZE)
   target_link_options(assay_options INTERFACE -fsanitize=address,undefined)
 endif()
 
+if(ASSAY_FUZZ) # everything tells libFuzzer which branches an input takes
+  target_compile_options(assay_options INTERFACE $<${host}:-fsanitize=fuzzer-no-link>)
+  target_link_options(assay_options INTERFACE -fsanitize=fuzzer-no-link)
+endif()
+
 # fmaf is a library call without this; the result is the same either way, only slower.
 if(ASSAY_HOST_FMA STREQUAL "AUTO")
   include(CheckCSourceRuns)

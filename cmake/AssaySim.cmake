@@ -37,3 +37,14 @@ function(assay_sim_sources target name file)
   set_property(SOURCE ${wrapper} TARGET_DIRECTORY ${target} APPEND PROPERTY COMPILE_OPTIONS
                ${options})
 endfunction()
+
+# assay_sim_kernel(<target> <name> <file.cu>): compiles a CUDA file whose variants are not built in
+# to <name>.so, a shared object for assay_guest, which has the simulated device that it needs.
+function(assay_sim_kernel target name file)
+  add_library(${target} MODULE)
+  assay_sim_sources(${target} ${name} ${file})
+  target_link_libraries(${target} PRIVATE assay_options)
+  target_compile_definitions(${target} PRIVATE
+                             $<TARGET_PROPERTY:assay_sim,INTERFACE_COMPILE_DEFINITIONS>)
+  set_target_properties(${target} PROPERTIES PREFIX "" OUTPUT_NAME ${name})
+endfunction()

@@ -23,7 +23,7 @@ typedef struct assay_isolation {
 
     double seconds;     /* of one run, by the wall's clock */
     double gib;         /* of memory, beyond some copies of the tensors */
-    int32_t rehearsals; /* runs on the same elements in reverse order before the one that counts:
+    int32_t rehearsals; /* runs on the same elements in another order before the one that counts:
                            a result that is kept from one call for the next is then wrong */
     bool surprise;      /* each time some number of them, from 1 on, that nobody can foresee */
 } assay_isolation;

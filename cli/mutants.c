@@ -1,0 +1,401 @@
+/* assay mutants: judges the judges, by kernels that are made wrong on purpose. */
+#include "cli/mutants.h"
+#include "cli/sink.h"
+#include "cli/variants.h"
+#include "tests/engine/random.h"
+#include "tests/mutants/campaign.h"
+#include "tests/mutants/equivalent.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { RANDOM_CASES = 60, PATH_SIZE = 512, SINKS = 2 };
+
+typedef struct run {
+    const assay_cli_args *args;
+    sources sources;
+    mutants mutants;
+    equivalents equivalents;
+    mutant_rows rows;
+    builder builder;
+    judge_cases *cases;
+    int32_t n_cases;
+    const mutant **todo; /* not judged yet */
+    int32_t *row_of;     /* of each: where its row is */
+    int32_t n_todo;
+    FILE *csv; /* written as mutants are judged, to be there whatever ends this process */
+    cli_sink json, markdown;
+    char left_out[96];
+} run;
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static assay_status no_memory(void) {
+    return assay_fail(ASSAY_ERR_MEMORY, "no memory for the mutants; name fewer operators");
+}
+
+/* ---- which mutants ---- */
+
+static bool selected(const assay_cli_args *args, const assay_variant *v) {
+    for (int32_t i = 0; i < args->n_targets; ++i)
+        if (strcmp(args->target[i].op->name, v->op) == 0 &&
+            (!args->target[i].variant || strcmp(args->target[i].variant, v->name) == 0))
+            return true;
+    return args->n_targets == 0;
+}
+
+/* Headers that all operators share prove themselves before all of them only. */
+static bool mutated(const run *r, const source *s) {
+    return !s->device || r->args->n_targets == 0;
+}
+
+static bool names(const assay_cli_args *args, const assay_op *op) {
+    for (int32_t i = 0; i < args->n_targets; ++i)
+        if (args->target[i].op == op)
+            return true;
+    return args->n_targets == 0;
+}
+
+static assay_status list_oracles(run *r) {
+    assay_status status = ASSAY_OK;
+    for (int32_t i = 0; status == ASSAY_OK && i < assay_op_count(); ++i)
+        if (names(r->args, assay_op_at(i)))
+            status = sources_add_oracle(&r->sources, ASSAY_SOURCE_DIR, assay_op_at(i)->name);
+    return status;
+}
+
+static assay_status list_kernels(run *r) {
+    const assay_device *sim;
+    assay_status status = assay_device_open("sim", &sim);
+    for (int32_t v = 0; status == ASSAY_OK && v < sim->n_variants; ++v)
+        if (!sim->variants[v]->lacks && selected(r->args, sim->variants[v]))
+            status = sources_add(&r->sources, ASSAY_SOURCE_DIR, sim->variants[v]->op,
+                                 sim->variants[v]->name);
+    return status;
+}
+
+static assay_status make_mutants(run *r) {
+    assay_status status = r->args->oracles ? list_oracles(r) : list_kernels(r);
+    for (int32_t s = 0; status == ASSAY_OK && s < r->sources.count; ++s)
+        if (mutated(r, &r->sources.item[s]))
+            status = mutants_add(&r->mutants, &r->sources.item[s]);
+    return status;
+}
+
+static int by_key(const void *a, const void *b) {
+    const uint64_t x = (*(const mutant_row *const *)a)->mutant->key;
+    const uint64_t y = (*(const mutant_row *const *)b)->mutant->key;
+    return (x > y) - (x < y);
+}
+
+/* The sample are those with the smallest hashes: an edit of a kernel changes few of them. What is
+ * no defect is left to the runs of all. */
+static assay_status draw_sample(run *r) {
+    const mutant_row **order = calloc((size_t)r->rows.count + 1, sizeof *order);
+    if (!order)
+        return no_memory();
+    int32_t n = 0;
+    for (int32_t i = 0; i < r->rows.count; ++i)
+        if (!r->rows.row[i].equivalent)
+            order[n++] = &r->rows.row[i];
+    qsort(order, (size_t)n, sizeof *order, by_key);
+    for (int32_t i = 0; i < r->rows.count; ++i)
+        r->rows.row[i].wanted = false;
+    for (int32_t i = 0; i < n && i < r->args->sample; ++i)
+        r->rows.row[order[i] - r->rows.row].wanted = true;
+    free(order);
+    return ASSAY_OK;
+}
+
+static assay_status choose(run *r) {
+    r->rows.count = r->mutants.count;
+    r->rows.row = calloc((size_t)r->mutants.count + 1, sizeof *r->rows.row);
+    r->todo = calloc((size_t)r->mutants.count + 1, sizeof *r->todo);
+    r->row_of = calloc((size_t)r->mutants.count + 1, sizeof *r->row_of);
+    if (!r->rows.row || !r->todo || !r->row_of)
+        return no_memory();
+    for (int32_t i = 0; i < r->mutants.count; ++i) {
+        const mutant *m = &r->mutants.item[i];
+        r->rows.row[i] = (mutant_row){
+            .mutant = m, .equivalent = equivalents_find(&r->equivalents, m), .wanted = true};
+    }
+    assay_status status = r->args->sample > 0 ? draw_sample(r) : ASSAY_OK;
+    for (int32_t i = 0; r->args->shards > 0 && i < r->rows.count; ++i)
+        if ((int64_t)(r->mutants.item[i].key % (uint64_t)r->args->shards) != r->args->shard - 1)
+            r->rows.row[i].wanted = false;
+    if (status == ASSAY_OK && r->args->resume)
+        status = mutants_csv_read(r->args->resume, &r->rows);
+    for (int32_t i = 0; i < r->rows.count; ++i)
+        if (r->rows.row[i].wanted && r->rows.row[i].result.outcome == MUTANT_PENDING) {
+            r->row_of[r->n_todo] = i;
+            r->todo[r->n_todo++] = &r->mutants.item[i];
+        }
+    return status;
+}
+
+/* Whether mutants of the entry's file are made here; of one that names many, those of all are. */
+static bool concerns(const run *r, const char *entry) {
+    const size_t length = strcspn(entry, " ");
+    if (memchr(entry, '@', length))
+        return r->args->n_targets == 0;
+    for (int32_t s = 0; s < r->sources.count; ++s)
+        if (mutated(r, &r->sources.item[s]) && strlen(r->sources.item[s].path) == length &&
+            strncmp(entry, r->sources.item[s].path, length) == 0)
+            return true;
+    return false;
+}
+
+/* An entry that is nobody's is a mistake, or of a kernel that has changed. */
+static assay_status check_list(const run *r) {
+    for (int32_t e = 0; e < r->equivalents.count; ++e)
+        if (!r->equivalents.met[e] && concerns(r, r->equivalents.line[e]))
+            return assay_fail(ASSAY_ERR_FILE,
+                              "tests/mutants/equivalent.txt: no mutant answers to this entry; "
+                              "take it out: %.200s",
+                              r->equivalents.line[e]);
+    return ASSAY_OK;
+}
+
+/* ---- their judges ---- */
+
+typedef struct collector {
+    judge_cases *cases;
+    trial_set set;
+    int32_t room;
+} collector;
+
+static bool has_case(const judge_cases *cases, const char *text) {
+    for (int32_t t = 0; t < cases->n_trials; ++t)
+        if (strcmp(cases->trial[t].text, text) == 0)
+            return true;
+    return false;
+}
+
+static assay_status collect(const assay_case *c, void *context) {
+    collector *to = context;
+    judge_cases *cases = to->cases;
+    char text[ASSAY_CASE_TEXT];
+    if (has_case(cases, assay_case_format(c, text)))
+        return ASSAY_OK;
+    if (cases->n_trials == to->room) {
+        to->room = 2 * to->room + 64;
+        trial *more = realloc(cases->trial, (size_t)to->room * sizeof *more);
+        if (!more)
+            return no_memory();
+        cases->trial = more;
+    }
+    trial *t = &cases->trial[cases->n_trials];
+    *t = (trial){.set = to->set, .text = strdup(text)};
+    if (!t->text)
+        return no_memory();
+    ++cases->n_trials;
+    return ASSAY_OK;
+}
+
+static assay_status collect_cases(const assay_op *op, judge_cases *cases) {
+    static const struct {
+        trial_set to;
+        assay_set from;
+    } sets[] = {{TRIAL_SMOKE, ASSAY_SMOKE}, {TRIAL_CI, ASSAY_CI}, {TRIAL_EDGE, ASSAY_EDGE}};
+    collector to = {.cases = cases};
+    assay_status status = ASSAY_OK;
+    cases->op = op;
+    for (size_t s = 0; s < sizeof sets / sizeof *sets; ++s)
+        for (int32_t g = 0; status == ASSAY_OK && g < op->n_cases; ++g) {
+            to.set = sets[s].to;
+            if (op->cases[g].set == sets[s].from)
+                status = assay_op_visit_group(op, &op->cases[g], collect, &to);
+        }
+    to.set = TRIAL_RANDOM;
+    return status == ASSAY_OK ? random_cases(op, 1, RANDOM_CASES, collect, &to) : status;
+}
+
+static assay_status gather_cases(run *r) {
+    assay_status status = ASSAY_OK;
+    r->cases = calloc((size_t)assay_op_count(), sizeof *r->cases);
+    if (!r->cases)
+        return no_memory();
+    for (int32_t i = 0; status == ASSAY_OK && i < assay_op_count(); ++i)
+        status = collect_cases(assay_op_at(i), &r->cases[r->n_cases++]);
+    return status;
+}
+
+/* A build beside this one that can judge: it has commands, and the program that runs variants. */
+static bool find_build(const char *name, char path[PATH_SIZE]) {
+    char part[PATH_SIZE + 32];
+    snprintf(path, PATH_SIZE, "%.400s/../%s", ASSAY_BUILD_DIR, name);
+    snprintf(part, sizeof part, "%s/tests/assay_guest", path);
+    const bool guest = access(part, X_OK) == 0;
+    snprintf(part, sizeof part, "%s/compile_commands.json", path);
+    return guest && access(part, R_OK) == 0;
+}
+
+static assay_status open_builder(run *r) {
+    char asan[PATH_SIZE], race[PATH_SIZE];
+    const bool has_asan = find_build("asan", asan);
+    const bool has_race = find_build("race", race) || find_build("race-clang", race);
+    snprintf(r->left_out, sizeof r->left_out, "%s%s%s", has_asan ? "" : "build/asan",
+             has_asan || has_race ? "" : ", ", has_race ? "" : "build/race");
+    r->rows.left_out = r->left_out;
+    return builder_init(&r->builder, ASSAY_SOURCE_DIR, ASSAY_BUILD_DIR, has_asan ? asan : NULL,
+                        has_race ? race : NULL);
+}
+
+/* ---- while they judge ---- */
+
+static void hear(const mutant *m, const mutant_result *result, int32_t done, void *context) {
+    run *r = context;
+    int32_t i = 0;
+    while (r->todo[i] != m)
+        ++i;
+    mutant_row *row = &r->rows.row[r->row_of[i]];
+    row->result = *result;
+    if (r->csv) {
+        mutants_csv_row(r->csv, row);
+        fflush(r->csv);
+    }
+    assay_cli_progress("[%" PRId32 "/%" PRId32 "] %s:%" PRId32 " %s", done, r->n_todo,
+                       m->file->path, m->change.line, mutant_outcome_name(result->outcome));
+}
+
+static assay_status judge_all(run *r) {
+    const double start = now();
+    const int64_t processors = sysconf(_SC_NPROCESSORS_ONLN);
+    const campaign c = {.builder = &r->builder,
+                        .cases = r->cases,
+                        .n_cases = r->n_cases,
+                        .mutant = r->todo,
+                        .count = r->n_todo,
+                        .jobs = (int32_t)(r->args->jobs > 0 ? r->args->jobs : processors),
+                        .visit = hear,
+                        .context = r,
+                        .interrupted = assay_cli_interrupted};
+    assay_status status = builder_prepare(&r->builder);
+    if (status == ASSAY_OK)
+        status = campaign_run(&c);
+    assay_cli_progress("%s", "");
+    r->rows.seconds = now() - start;
+    return status;
+}
+
+/* ---- after ---- */
+
+static assay_status open_csv(run *r) {
+    if (!r->args->csv)
+        return ASSAY_OK;
+    r->csv = strcmp(r->args->csv, "-") == 0 ? stdout : fopen(r->args->csv, "w");
+    if (!r->csv)
+        return assay_fail(ASSAY_ERR_FILE, "%.300s: %s", r->args->csv, strerror(errno));
+    mutants_csv_head(r->csv);
+    for (int32_t i = 0; i < r->rows.count; ++i)
+        if (r->rows.row[i].result.outcome != MUTANT_PENDING)
+            mutants_csv_row(r->csv, &r->rows.row[i]);
+    return ASSAY_OK;
+}
+
+static assay_status open_reports(run *r) {
+    assay_status status = open_csv(r);
+    if (status == ASSAY_OK && r->args->json)
+        status = sink_open(&r->json, r->args->json);
+    if (status == ASSAY_OK && r->args->markdown)
+        status = sink_open(&r->markdown, r->args->markdown);
+    return status;
+}
+
+/* Everything that was to be written is. */
+static assay_status close_csv(run *r) {
+    FILE *file = r->csv;
+    r->csv = NULL;
+    if (!file || (fflush(file) == 0 && !ferror(file) && (file == stdout || fclose(file) == 0)))
+        return ASSAY_OK;
+    return assay_fail(ASSAY_ERR_FILE, "%.300s: %s", r->args->csv, strerror(errno));
+}
+
+static assay_status write_reports(run *r) {
+    mutants_text(r->args->out.stream, &r->rows, r->args->verbose);
+    if (r->json.stream)
+        mutants_json(r->json.stream, &r->rows);
+    if (r->markdown.stream)
+        mutants_markdown(r->markdown.stream, &r->rows);
+    cli_sink *const sinks[SINKS] = {&r->json, &r->markdown};
+    assay_status status = close_csv(r);
+    for (int i = 0; i < SINKS && status == ASSAY_OK; ++i)
+        if (sinks[i]->stream)
+            status = sink_commit(sinks[i]);
+    return status;
+}
+
+static assay_exit exit_code(const run *r) {
+    mutant_tally all = {0};
+    bool lie = false;
+    for (int32_t i = 0; i < r->rows.count; ++i) {
+        const mutant_row *row = &r->rows.row[i];
+        mutant_count(&all, row);
+        lie = lie || (row->equivalent && row->result.outcome == MUTANT_KILLED);
+    }
+    if (assay_cli_interrupted())
+        return ASSAY_EXIT_INTERRUPTED;
+    if (all.broken > 0)
+        return ASSAY_EXIT_ERROR;
+    const bool enough = all.programs > 0 && mutant_rate(&all) >= r->args->at_least;
+    return all.survived == 0 && !lie && enough ? ASSAY_EXIT_PASSED : ASSAY_EXIT_FAILED;
+}
+
+static void run_clear(run *r) {
+    sink_discard(&r->json);
+    sink_discard(&r->markdown);
+    if (r->csv && r->csv != stdout)
+        fclose(r->csv);
+    for (int32_t c = 0; c < r->n_cases; ++c) {
+        for (int32_t t = 0; t < r->cases[c].n_trials; ++t) {
+            char *text = (char *)r->cases[c].trial[t].text;
+            trial_clear(&r->cases[c].trial[t]);
+            free(text);
+        }
+        free(r->cases[c].trial);
+    }
+    free(r->cases);
+    free(r->rows.row);
+    free(r->todo);
+    free(r->row_of);
+    builder_clear(&r->builder);
+    equivalents_clear(&r->equivalents);
+    mutants_clear(&r->mutants);
+    sources_clear(&r->sources);
+}
+
+assay_exit assay_cli_mutants(const assay_cli_args *args) {
+    run r = {.args = args};
+    if (args->golden)
+        return mutants_of_golden(args);
+    assay_status status =
+        equivalents_read(&r.equivalents, ASSAY_SOURCE_DIR "/tests/mutants/equivalent.txt");
+    if (status == ASSAY_OK)
+        status = make_mutants(&r);
+    if (status == ASSAY_OK)
+        status = choose(&r);
+    if (status == ASSAY_OK)
+        status = check_list(&r);
+    if (status == ASSAY_OK)
+        status = gather_cases(&r);
+    if (status == ASSAY_OK)
+        status = open_builder(&r);
+    if (status == ASSAY_OK)
+        status = open_reports(&r);
+    if (status == ASSAY_OK && r.n_todo > 0)
+        status = judge_all(&r);
+    if (status == ASSAY_OK)
+        status = write_reports(&r);
+    const assay_exit code = status == ASSAY_OK ? exit_code(&r) : assay_cli_complain(status);
+    run_clear(&r);
+    return code;
+}

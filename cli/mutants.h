@@ -1,0 +1,54 @@
+/* What became of the mutants: what `assay mutants` reports. */
+#ifndef ASSAY_CLI_MUTANTS_H
+#define ASSAY_CLI_MUTANTS_H
+
+#include "cli/cli.h"
+#include "tests/mutants/equivalent.h"
+#include "tests/mutants/judge.h"
+
+#include <stdio.h>
+
+typedef struct mutant_row {
+    const mutant *mutant;
+    const char *equivalent; /* the reason on the list; NULL: it is not there */
+    bool wanted;            /* in the sample and the shard */
+    mutant_result result;
+} mutant_row;
+
+typedef struct mutant_rows {
+    mutant_row *row;
+    int32_t count;
+    const char *left_out; /* judges that could not sit; "" */
+    double seconds;
+} mutant_rows;
+
+/* Of one operator, or of all. */
+typedef struct mutant_tally {
+    const char *name; /* operator; "device": what several share */
+    int32_t programs; /* mutants: programs of their own */
+    int32_t killed, equivalent, survived, broken, same_code, no_program;
+    int32_t by[MUTANT_LAYERS];
+} mutant_tally;
+
+/* The operator whose file it is; "device": of kernels/device/. */
+void mutant_operator(const mutant *m, char name[SOURCE_PATH]);
+
+/* Adds a row to a tally. */
+void mutant_count(mutant_tally *to, const mutant_row *row);
+
+/* Killed, in percent of the programs. */
+double mutant_rate(const mutant_tally *t);
+
+/* assay mutants --golden, all of it. */
+assay_exit mutants_of_golden(const assay_cli_args *args);
+
+void mutants_text(FILE *to, const mutant_rows *rows, bool verbose);
+void mutants_markdown(FILE *to, const mutant_rows *rows);
+void mutants_json(FILE *to, const mutant_rows *rows);
+
+/* CSV: a head, then a row for each mutant as it is judged; and taken from there again. */
+void mutants_csv_head(FILE *to);
+void mutants_csv_row(FILE *to, const mutant_row *row);
+assay_status mutants_csv_read(const char *path, mutant_rows *rows) ASSAY_MUST_CHECK;
+
+#endif
