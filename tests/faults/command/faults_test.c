@@ -15,7 +15,7 @@ static bool is_one_line(const char *text) {
 }
 
 #ifdef ASSAY_INSTRUMENTED /* where a process takes a tenth of a second */
-enum { USUAL_STRIDE = 16 };
+enum { USUAL_STRIDE = 32 };
 #else
 enum { USUAL_STRIDE = 1 };
 #endif
