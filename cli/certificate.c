@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 #include "cli/state.h"
 #include "tests/engine/isolate.h"
+#include "tests/engine/turn.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -18,20 +19,11 @@ typedef struct office {
 
 /* ---- one certificate ---- */
 
-static const assay_variant *find_variant(const assay_device *device, const char *op,
-                                         const char *variant) {
-    for (int32_t i = 0; i < device->n_variants; ++i)
-        if (strcmp(device->variants[i]->op, op) == 0 &&
-            strcmp(device->variants[i]->name, variant) == 0)
-            return device->variants[i];
-    return NULL;
-}
-
 /* Hashing a module takes a while, and every variant of a device is in the same one. */
 static assay_status subject_now(const office *o, const char *op, const char *variant,
                                 certificate_subject *now, bool *known) {
     static certificate_subject kept;
-    const assay_variant *v = find_variant(o->device, op, variant);
+    const assay_variant *v = turn_find_variant(o->device, op, variant);
     *known = v != NULL;
     if (!v)
         return ASSAY_OK;

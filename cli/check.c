@@ -5,6 +5,7 @@
 #include "cli/sink.h"
 #include "cli/spread.h"
 #include "tests/engine/isolate.h"
+#include "tests/engine/turn.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -34,19 +35,11 @@ static double now(void) {
 
 /* ---- before ---- */
 
-static bool device_has(const assay_device *device, const char *op, const char *variant) {
-    for (int32_t i = 0; i < device->n_variants; ++i)
-        if (strcmp(device->variants[i]->op, op) == 0 &&
-            strcmp(device->variants[i]->name, variant) == 0)
-            return true;
-    return false;
-}
-
 static assay_status check_variants(const cli_cases *cases, const assay_device *device) {
     for (int32_t i = 0; i < cases->n_selections; ++i) {
         const cli_selection *s = &cases->selection[i];
         for (int32_t v = 0; v < s->n_variants; ++v)
-            if (!device_has(device, s->op->name, s->variant[v]))
+            if (!turn_find_variant(device, s->op->name, s->variant[v]))
                 return assay_fail(ASSAY_ERR_UNSUPPORTED, "%s/%s is not compiled for %s",
                                   s->op->name, s->variant[v], device->name);
     }

@@ -46,5 +46,8 @@ function(assay_sim_kernel target name file)
   target_link_libraries(${target} PRIVATE assay_options)
   target_compile_definitions(${target} PRIVATE
                              $<TARGET_PROPERTY:assay_sim,INTERFACE_COMPILE_DEFINITIONS>)
+  # Its own templates and inline functions, not those of the same name that assay_guest exports.
+  target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fno-gnu-unique>)
+  target_link_options(${target} PRIVATE LINKER:-Bsymbolic)
   set_target_properties(${target} PROPERTIES PREFIX "" OUTPUT_NAME ${name})
 endfunction()

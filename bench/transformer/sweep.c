@@ -10,6 +10,7 @@
  */
 #include "bench/transformer/gate.h"
 #include "bench/transformer/model.h"
+#include "tests/engine/turn.h"
 
 #include <getopt.h>
 #include <math.h>
@@ -214,14 +215,6 @@ static assay_status run_all(const sweep *s) {
     return status;
 }
 
-static const assay_variant *find_variant(const assay_device *device, const char *name) {
-    for (int32_t i = 0; i < device->n_variants; ++i)
-        if (strcmp(device->variants[i]->op, "transformer") == 0 &&
-            strcmp(device->variants[i]->name, name) == 0)
-            return device->variants[i];
-    return NULL;
-}
-
 static int complain(int code) {
     fprintf(stderr, "transformer_sweep: %s\n", assay_error());
     return code;
@@ -243,7 +236,7 @@ int main(int argc, char **argv) {
     }
     if (assay_device_open(s.o.device, &s.device) != ASSAY_OK)
         return complain(EXIT_NOTHING_RAN);
-    s.variant = find_variant(s.device, s.o.variant);
+    s.variant = turn_find_variant(s.device, "transformer", s.o.variant);
     if (!s.variant) {
         fprintf(stderr, "transformer_sweep: no transformer/%s on %s; `assay list` names all\n",
                 s.o.variant, s.o.device);

@@ -1,6 +1,5 @@
-/* What the GPU does for oracles: a module apart, which the process that variants run in never
- * loads.
- */
+/* What the GPU does for oracles: a module apart, which the process that variants run in does not
+ * load. */
 #include "assay/device.h"
 #include "kernels/device/gemm.h"
 #include "kernels/device/kernel.h"
