@@ -135,6 +135,9 @@ static assay_status set_flag(cli_flag flag, const char *value, assay_cli_args *a
     case FLAG_RESUME:
         args->resume = value;
         return ASSAY_OK;
+    case FLAG_SURVIVORS:
+        args->survivors = value;
+        return ASSAY_OK;
     case FLAG_AT_LEAST:
         return parse_limit(flag, value, &args->at_least);
     case FLAG_NO_RUN:

@@ -62,7 +62,7 @@ typedef struct assay_cli_args {
     int64_t sample;        /* mutants; 0: all */
     int64_t shard, shards; /* part `shard` of 1..shards; 0: all */
     int64_t jobs;          /* 0: not given */
-    const char *resume;
+    const char *resume, *survivors;
     bool oracles, golden; /* what mutants are made of */
     double at_least;      /* percent */
     bool no_run, in_process, certify, quiet, verbose, no_color, help, version;

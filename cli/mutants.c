@@ -116,6 +116,17 @@ static assay_status draw_sample(run *r) {
     return ASSAY_OK;
 }
 
+/* Those that survive in the file, to be judged again. */
+static assay_status keep_survivors(run *r) {
+    const assay_status status = mutants_csv_read(r->args->survivors, &r->rows);
+    for (int32_t i = 0; i < r->rows.count; ++i) {
+        mutant_row *row = &r->rows.row[i];
+        row->wanted = row->wanted && row->result.outcome == MUTANT_SURVIVED;
+        row->result = (mutant_result){0};
+    }
+    return status;
+}
+
 static assay_status choose(run *r) {
     r->rows.count = r->mutants.count;
     r->rows.row = calloc((size_t)r->mutants.count + 1, sizeof *r->rows.row);
@@ -132,6 +143,8 @@ static assay_status choose(run *r) {
     for (int32_t i = 0; r->args->shards > 0 && i < r->rows.count; ++i)
         if ((int64_t)(r->mutants.item[i].key % (uint64_t)r->args->shards) != r->args->shard - 1)
             r->rows.row[i].wanted = false;
+    if (status == ASSAY_OK && r->args->survivors)
+        status = keep_survivors(r);
     if (status == ASSAY_OK && r->args->resume)
         status = mutants_csv_read(r->args->resume, &r->rows);
     for (int32_t i = 0; i < r->rows.count; ++i)

@@ -34,6 +34,7 @@ const cli_flag_entry cli_flags[CLI_FLAGS] = {
     [FLAG_SHARD] = {"--shard", "I/N", "the I-th of N parts of them"},
     [FLAG_JOBS] = {"--jobs", "N", "processes (default: one for each processor)"},
     [FLAG_RESUME] = {"--resume", "FILE", "take what this CSV file has as judged"},
+    [FLAG_SURVIVORS] = {"--survivors", "FILE", "only those that survive in this CSV file"},
     [FLAG_AT_LEAST] = {"--at-least", "PERCENT", "of the mutants must be killed, or it fails"},
     [FLAG_QUIET] = {"--quiet", NULL, "only verdicts and problems"},
     [FLAG_VERBOSE] = {"--verbose", NULL, "every tensor"},
@@ -112,8 +113,8 @@ const cli_verb cli_verbs[CLI_VERBS] = {
      .synopsis = "[OP[/VARIANT]...]",
      .summary = "judges the checks: kernels made wrong on purpose, and who finds them",
      .flags = GENERAL | BIT(FLAG_ORACLES) | BIT(FLAG_GOLDEN) | BIT(FLAG_SAMPLE) | BIT(FLAG_SHARD) |
-              BIT(FLAG_JOBS) | BIT(FLAG_RESUME) | BIT(FLAG_AT_LEAST) | BIT(FLAG_JSON) |
-              BIT(FLAG_CSV) | BIT(FLAG_MARKDOWN) | BIT(FLAG_VERBOSE),
+              BIT(FLAG_JOBS) | BIT(FLAG_RESUME) | BIT(FLAG_SURVIVORS) | BIT(FLAG_AT_LEAST) |
+              BIT(FLAG_JSON) | BIT(FLAG_CSV) | BIT(FLAG_MARKDOWN) | BIT(FLAG_VERBOSE),
      .details =
          "Each mutant of a kernel's source is compiled for the simulated device and judged by\n"
          "all checks, cheapest first; survivors also with AddressSanitizer and the race\n"

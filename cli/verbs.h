@@ -28,6 +28,7 @@ typedef enum cli_flag {
     FLAG_SHARD,
     FLAG_JOBS,
     FLAG_RESUME,
+    FLAG_SURVIVORS,
     FLAG_AT_LEAST,
     FLAG_QUIET,
     FLAG_VERBOSE,

@@ -559,16 +559,18 @@ static const assay_case_group cases[] = {
     {ASSAY_SMOKE, "b=2 f=8x9 layers=3 dtype=f32 fill=uniform"},
     {ASSAY_SMOKE, "b=3 f=4x5 dtype=f32 fill=nan seed=0,1,2"},
     {ASSAY_SMOKE, "b=4 f=4x6 dtype=f32 fill=cancel,denormal"},
+    {ASSAY_SMOKE, "b=43 f=3x700x2 q=3x1x2 dtype=f64"}, /* for no tile where memory is small */
+    {ASSAY_SMOKE, "b=2 f=37x2 q=1100x3 dtype=f64"},
     {ASSAY_CI, "b=1,33 f=1,2x1,16x16,31x32 dtype=f32"},
     {ASSAY_CI, "b=9 f=8x8x8x8 dtype=f32,f64"},
     {ASSAY_CI, "b=4 f=6x50 q=50x6 dtype=f32,f64 fill=positive pad=1 misalign=5 sched=reverse"},
     {ASSAY_CI, "b=300 f=5x7 layers=4 dtype=f64 seed=5"},
     {ASSAY_CI, "b=2 f=40x40x40 dtype=f32"},
     {ASSAY_CI, "b=1100 f=64x2 dtype=f32"},
-    {ASSAY_CI, "b=100 f=9000x2 q=1x2 dtype=f64"},
-    {ASSAY_CI, "b=3 f=2x9000x3 q=2x1x3 dtype=f64"}, /* a mode for no tile, between two others */
-    {ASSAY_CI, "b=1 f=40000 q=2 dtype=f64"},
-    {ASSAY_CI, "b=1 f=2 q=70000 dtype=f32"},
+    {ASSAY_CI, "b=9 f=9000x2 q=1x2 dtype=f64"},
+    {ASSAY_CI, "b=1 f=29100 q=2 dtype=f64"}, /* modes for no tile of 227 KB */
+    {ASSAY_CI, "b=1 f=2 q=29100 dtype=f64"},
+    {ASSAY_CI, "b=1 f=2x29100x3 q=2x1x3 dtype=f64"},
     {ASSAY_CI, "b=5 f=6x9 dtype=f32,f64 fill=cancel,wide,denormal,huge,zeros"},
     {ASSAY_NIGHTLY, "b=32 f=128x128 dtype=f32,f64"},
     {ASSAY_NIGHTLY, "b=16 f=32x32x32,8x8x8x8x8 dtype=f32"},

@@ -161,7 +161,7 @@ template <typename T> static keeping keeping_for(int64_t v) {
     keeping plan = {lanes_for<T>(v, MOST_HELD), 0, 0, false};
     const int64_t held = ceil_div(ceil_div(v, pack<T>::size), plan.lanes);
     const int64_t bytes = held * THREADS * PARTS<T> * PACK_BYTES;
-    plan.fits = bytes <= ASSAY_MAX_SHARED - 2 * WARPS * (int64_t)sizeof(acc_t<T>);
+    plan.fits = bytes <= ASSAY_SHARED_BUDGET - 2 * WARPS * (int64_t)sizeof(acc_t<T>);
     plan.held = plan.fits ? (int)held : 0;
     plan.bytes = plan.fits ? (size_t)bytes : 0;
     return plan;

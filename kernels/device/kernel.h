@@ -48,6 +48,10 @@
  *     The most blocks that linear_grid() (grid.h) asks for.
  * ASSAY_MAX_SHARED
  *     Bytes of shared memory that one block may have, static and dynamic: 232448 (227 KB).
+ * ASSAY_SHARED_BUDGET
+ *     Bytes of it that a kernel plans with, where it has another way for what does not fit. The
+ *     simulated device that records accesses has little, so that such ways are gone at sizes that
+ *     it can afford.
  */
 
 #endif

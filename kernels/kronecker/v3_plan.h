@@ -50,7 +50,7 @@ static __host__ __device__ __forceinline__ int behind(const tile_stage &s) {
 }
 
 static inline int64_t budget_for(size_t element) {
-    return ASSAY_MAX_SHARED / (int64_t)element;
+    return ASSAY_SHARED_BUDGET / (int64_t)element;
 }
 
 /* Buffers per unit and column. */
@@ -71,7 +71,7 @@ static inline buffers buffers_of(const chain &c, int32_t first, int32_t count,
     for (int32_t i = 0; i <= count; ++i) {
         const stage &s = c.stages[first + (i < count ? i : i - 1)];
         const int64_t elements = (i < count ? size_before(s) : size_behind(s)) / left / right;
-        const int64_t size = elements < ASSAY_MAX_SHARED ? elements : ASSAY_MAX_SHARED;
+        const int64_t size = elements < ASSAY_SHARED_BUDGET ? elements : ASSAY_SHARED_BUDGET;
         int64_t &buffer = i % 2 == 0 ? b.even : b.odd;
         buffer = larger(buffer, size);
         if (direction == ASSAY_BACKWARD && i < count)

@@ -23,6 +23,15 @@ typedef struct uint3 {
 /* Bytes of shared memory that one block may have: 227 KB, as on sm_90. */
 #define ASSAY_MAX_SHARED 232448
 
+/* What kernels plan with; given on the command line for mutants (tests/mutants/build.c). */
+#ifndef ASSAY_SHARED_BUDGET
+#ifdef ASSAY_RACE
+#define ASSAY_SHARED_BUDGET 8192
+#else
+#define ASSAY_SHARED_BUDGET ASSAY_MAX_SHARED
+#endif
+#endif
+
 /* linear_grid(): every kernel strides. */
 #define ASSAY_MAX_GRID 5
 

@@ -14,7 +14,7 @@
 typedef enum build_level {
     BUILD_QUICK, /* unoptimised: compiling takes longer than running */
     BUILD_FULL,  /* as the build compiles */
-    BUILD_ASAN,
+    BUILD_ASAN,  /* these two instrumented, and optimised as little as they bear */
     BUILD_RACE,
 } build_level;
 enum { BUILD_LEVELS = 4, BUILD_FOLDER = 512 };

@@ -17,6 +17,6 @@ bool build_keeps(const char *word, build_level level) {
     if (strncmp(word, "-W", 2) == 0 && strncmp(word, "-Wl,", 4) != 0)
         return false;
     if (strncmp(word, "-O", 2) == 0)
-        return level != BUILD_QUICK;
+        return level == BUILD_FULL;
     return strncmp(word, "-g", 2) != 0 || level == BUILD_ASAN || level == BUILD_RACE;
 }

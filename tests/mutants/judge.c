@@ -119,7 +119,7 @@ static assay_status hear(judge *j, build_level level, const source_user *user,
             return status;
     }
     if (status == ASSAY_OK)
-        status = seat_open(&h.seat, j->builder, level, user, object, SEAT_SECONDS);
+        status = seat_open(&h.seat, j->builder, level, user, object, seat_seconds(level));
     if (status == ASSAY_OK)
         status = hearing_ask_all(&h);
     seat_close(&h.seat);

@@ -69,7 +69,7 @@ assay_status original_clear(judge *j, build_level level, const source_user *user
     answer a;
     assay_status status = original_find(j, level, user, path);
     if (status == ASSAY_OK)
-        status = seat_open(&s, j->builder, level, user, path, SEAT_SECONDS);
+        status = seat_open(&s, j->builder, level, user, path, seat_seconds(level));
     if (status == ASSAY_OK)
         status = seat_ask(&s, q, &a);
     *fair = status != ASSAY_OK || a.layer != LAYER_HANG;

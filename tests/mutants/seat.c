@@ -33,6 +33,10 @@ void seat_close(seat *s) {
     *s = (seat){0};
 }
 
+double seat_seconds(build_level level) {
+    return level == BUILD_ASAN || level == BUILD_RACE ? SEAT_PATIENCE : SEAT_SECONDS;
+}
+
 /* ---- the questions ---- */
 
 static void found(answer *a, mutant_layer layer, const char *reason) {

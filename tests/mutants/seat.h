@@ -13,6 +13,7 @@
 #include "tests/mutants/trial.h"
 
 /* Of one run; and of one that took longer, to be sure that it never ends. */
+/* Limits of one run, and where a second one or instruments have a right to more. */
 enum { SEAT_SECONDS = 3, SEAT_PATIENCE = 10 };
 
 typedef struct seat {
@@ -25,6 +26,8 @@ typedef struct seat {
 assay_status seat_open(seat *s, const builder *b, build_level level, const source_user *user,
                        const char *object, double seconds) ASSAY_MUST_CHECK;
 void seat_close(seat *s);
+/* The limit for who is asked first at that level. */
+double seat_seconds(build_level level);
 
 typedef enum question_kind {
     ASK_NUMBERS,     /* of a case: right? */
