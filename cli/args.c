@@ -46,6 +46,13 @@ static assay_status parse_count(cli_flag flag, const char *value, int64_t *count
     return ASSAY_OK;
 }
 
+static assay_status parse_cases(const char *value, assay_cli_args *args) {
+    if (!assay_parse_int(value, strlen(value), &args->cases) || args->cases < 1 ||
+        args->cases > INT64_C(1000000000000))
+        return bad_value(FLAG_CASES, value, "a number in 1..1000000000000");
+    return ASSAY_OK;
+}
+
 static assay_status parse_shard(const char *value, assay_cli_args *args) {
     const size_t length = strcspn(value, "/");
     if (value[length] != '/' || !assay_parse_int(value, length, &args->shard) ||
@@ -138,6 +145,22 @@ static assay_status set_flag(cli_flag flag, const char *value, assay_cli_args *a
     case FLAG_SURVIVORS:
         args->survivors = value;
         return ASSAY_OK;
+    case FLAG_TIME:
+        return parse_limit(flag, value, &args->seconds);
+    case FLAG_CASES:
+        return parse_cases(value, args);
+    case FLAG_FINDINGS:
+        args->findings = value;
+        return ASSAY_OK;
+    case FLAG_CORPUS:
+        args->corpus = value;
+        return ASSAY_OK;
+    case FLAG_NO_GUIDE:
+        args->no_guide = true;
+        return ASSAY_OK;
+    case FLAG_FIRST:
+        args->first = true;
+        return ASSAY_OK;
     case FLAG_AT_LEAST:
         return parse_limit(flag, value, &args->at_least);
     case FLAG_NO_RUN:
@@ -168,7 +191,7 @@ typedef struct parser {
     char *const *argv;
     int argc, at;
     const cli_verb *verb; /* NULL until it is known */
-    unsigned seen;        /* mask of 1 << cli_flag */
+    uint64_t seen;        /* mask of CLI_FLAG_BIT */
     assay_cli_args *args;
 } parser;
 
@@ -199,7 +222,7 @@ static assay_status parse_flag(parser *p, const char *word) {
         value = p->argv[p->at++];
     if (entry->value != NULL && (value == NULL || *value == '\0'))
         return assay_fail(ASSAY_ERR_USAGE, "%s needs a value: %s", entry->name, entry->value);
-    p->seen |= 1u << (unsigned)flag;
+    p->seen |= CLI_FLAG_BIT(flag);
     return set_flag((cli_flag)flag, value, p->args);
 }
 

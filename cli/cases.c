@@ -36,7 +36,7 @@ static bool wants_all(const assay_cli_args *args, const assay_op *op) {
     return false;
 }
 
-static assay_status select_ops(const assay_cli_args *args, cli_cases *cases) {
+assay_status cli_cases_select(const assay_cli_args *args, cli_cases *cases) {
     const int32_t most = args->n_targets > 0 ? args->n_targets : assay_op_count();
     cases->selection = calloc((size_t)most, sizeof *cases->selection);
     if (cases->selection == NULL)
@@ -102,7 +102,7 @@ assay_status cli_cases_gather(const assay_cli_args *args, cli_cases *cases) {
     if (args->n_words > 0 && args->n_targets == 0)
         return assay_fail(ASSAY_ERR_USAGE, "%s belongs to no operator; name one before it",
                           args->word[0]);
-    assay_status status = select_ops(args, cases);
+    assay_status status = cli_cases_select(args, cases);
     for (int32_t i = 0; status == ASSAY_OK && i < cases->n_selections; ++i) {
         collector to = {cases, &cases->selection[i], args, false};
         const assay_op *op = to.selection->op;

@@ -24,6 +24,9 @@ typedef struct cli_cases {
     int64_t n_jobs, room;
 } cli_cases;
 
+/* The operators alone, with their variants. `cases` as below. */
+assay_status cli_cases_select(const assay_cli_args *args, cli_cases *cases) ASSAY_MUST_CHECK;
+
 /* Every case is parsed and checked here, before any work begins. `cases` needs
  * cli_cases_clear after a failure as well. */
 assay_status cli_cases_gather(const assay_cli_args *args, cli_cases *cases) ASSAY_MUST_CHECK;

@@ -63,9 +63,12 @@ typedef struct assay_cli_args {
     int64_t shard, shards; /* part `shard` of 1..shards; 0: all */
     int64_t jobs;          /* 0: not given */
     const char *resume, *survivors;
+    double seconds; /* --time; 0: not given */
+    int64_t cases;  /* --cases; 0: not given */
+    const char *findings, *corpus;
     bool oracles, golden; /* what mutants are made of */
     double at_least;      /* percent */
-    bool no_run, in_process, certify, quiet, verbose, no_color, help, version;
+    bool no_guide, first, no_run, in_process, certify, quiet, verbose, no_color, help, version;
 } assay_cli_args;
 
 /* Parses argv. ASSAY_ERR_USAGE with a line that names the word at fault and the nearest legal one.
@@ -102,6 +105,7 @@ assay_exit assay_cli_golden(const assay_cli_args *args);
 assay_exit assay_cli_certificate(const assay_cli_args *args);
 assay_exit assay_cli_run(const assay_cli_args *args);
 assay_exit assay_cli_mutants(const assay_cli_args *args);
+assay_exit assay_cli_fuzz(const assay_cli_args *args);
 
 /* The whole command: what main() calls and tests call too. */
 assay_exit assay_cli_main(int argc, char *const *argv);

@@ -2,16 +2,14 @@
 
 #include <string.h>
 
-#define BIT(flag) (1u << (unsigned)(flag))
-enum {
-    GENERAL = BIT(FLAG_NO_COLOR) | BIT(FLAG_HELP) | BIT(FLAG_VERSION),
-    CASES = BIT(FLAG_SET) | BIT(FLAG_SEED) | BIT(FLAG_RANDOM),
-    REPORTS = BIT(FLAG_JSON) | BIT(FLAG_CSV) | BIT(FLAG_JUNIT) | BIT(FLAG_MARKDOWN),
-};
+#define BIT(flag) CLI_FLAG_BIT(flag)
+#define GENERAL   (BIT(FLAG_NO_COLOR) | BIT(FLAG_HELP) | BIT(FLAG_VERSION))
+#define CASES     (BIT(FLAG_SET) | BIT(FLAG_SEED) | BIT(FLAG_RANDOM))
+#define REPORTS   (BIT(FLAG_JSON) | BIT(FLAG_CSV) | BIT(FLAG_JUNIT) | BIT(FLAG_MARKDOWN))
 
 const cli_flag_entry cli_flags[CLI_FLAGS] = {
     [FLAG_DEVICE] = {"--device", "sim|cuda", "where kernels run (default: cuda if there is one)"},
-    [FLAG_SEED] = {"--seed", "N", "seed of every case; with --random, of the choice of cases"},
+    [FLAG_SEED] = {"--seed", "N", "seed of every case; of --random and fuzz, of their choice"},
     [FLAG_SET] = {"--set", "smoke|ci|nightly|edge|bench",
                   "an operator's own cases (default: smoke)"},
     [FLAG_RANDOM] = {"--random", "N", "N random cases of each operator instead"},
@@ -33,8 +31,14 @@ const cli_flag_entry cli_flags[CLI_FLAGS] = {
     [FLAG_SAMPLE] = {"--sample", "N", "N mutants, always the same ones"},
     [FLAG_SHARD] = {"--shard", "I/N", "the I-th of N parts of them"},
     [FLAG_JOBS] = {"--jobs", "N", "processes (default: one for each processor)"},
-    [FLAG_RESUME] = {"--resume", "FILE", "take what this CSV file has as judged"},
+    [FLAG_RESUME] = {"--resume", "FILE", "go on from what this file says is done"},
     [FLAG_SURVIVORS] = {"--survivors", "FILE", "only those that survive in this CSV file"},
+    [FLAG_TIME] = {"--time", "SECONDS", "how long it looks (default: 60, unless --cases is given)"},
+    [FLAG_CASES] = {"--cases", "N", "how many cases it tries"},
+    [FLAG_FINDINGS] = {"--findings", "FILE", "write what was found, with tensors, HDF5"},
+    [FLAG_CORPUS] = {"--corpus", "DIR", "add the smallest cases found to DIR/OP.txt"},
+    [FLAG_NO_GUIDE] = {"--no-guide", NULL, "draw every case afresh, breed none"},
+    [FLAG_FIRST] = {"--first", NULL, "end with the first failure, when it is shrunk"},
     [FLAG_AT_LEAST] = {"--at-least", "PERCENT", "of the mutants must be killed, or it fails"},
     [FLAG_QUIET] = {"--quiet", NULL, "only verdicts and problems"},
     [FLAG_VERBOSE] = {"--verbose", NULL, "every tensor"},
@@ -50,8 +54,8 @@ static assay_exit help(const assay_cli_args *args) {
 
 static const char *const golden_subverbs[] = {"generate", "verify", "list", NULL};
 static const char *const certificate_subverbs[] = {"list", "verify", "show", NULL};
-static const char *const verb_names[] = {"list", "check",   "certificate", "golden",
-                                         "run",  "mutants", "help",        NULL};
+static const char *const verb_names[] = {"list",    "check", "certificate", "golden", "run",
+                                         "mutants", "fuzz",  "help",        NULL};
 
 const cli_verb cli_verbs[CLI_VERBS] = {
     {.name = "list",
@@ -122,6 +126,22 @@ const cli_verb cli_verbs[CLI_VERBS] = {
          "tests/mutants/equivalent.txt does not list. It needs the tree that assay was built\n"
          "from, and its compiler.\n",
      .run = assay_cli_mutants},
+    {.name = "fuzz",
+     .synopsis = "[OP[/VARIANT]...] [key=value...]",
+     .summary = "looks for cases that variants fail, and shrinks them",
+     .flags = GENERAL | BIT(FLAG_DEVICE) | BIT(FLAG_SEED) | BIT(FLAG_TIME) | BIT(FLAG_CASES) |
+              BIT(FLAG_JOBS) | BIT(FLAG_SHARD) | BIT(FLAG_FINDINGS) | BIT(FLAG_CORPUS) |
+              BIT(FLAG_RESUME) | BIT(FLAG_NO_GUIDE) | BIT(FLAG_FIRST) | BIT(FLAG_KERNEL) |
+              BIT(FLAG_TIME_LIMIT) | BIT(FLAG_MEMORY_LIMIT) | BIT(FLAG_QUIET),
+     .details =
+         "Cases are drawn and, where they bring something new, bred; key=value words hold for\n"
+         "all of them, and of key=a,b,c one value for each. Words with seed= name cases\n"
+         "themselves: those are judged, by every relation as well, and none is drawn.\n\n"
+         "Each failure is shrunk to the smallest case that fails alike, and printed with the\n"
+         "command that shows it again. One seed gives the same cases whatever --jobs says.\n"
+         "--resume keeps the campaign in FILE and goes on from it. Under mpirun each rank takes\n"
+         "its share, and --findings, in a folder that all ranks see, gets what all found.\n",
+     .run = assay_cli_fuzz},
     {.name = "help",
      .synopsis = "[VERB]",
      .summary = "what a verb does",
@@ -137,7 +157,7 @@ const cli_verb *cli_verb_find(const char *name) {
     return NULL;
 }
 
-static void print_flags(FILE *to, unsigned mask) {
+static void print_flags(FILE *to, uint64_t mask) {
     fputs("\nFlags:\n", to);
     for (int i = 0; i < CLI_FLAGS; ++i) {
         if ((mask & BIT(i)) == 0)

@@ -29,6 +29,12 @@ typedef enum cli_flag {
     FLAG_JOBS,
     FLAG_RESUME,
     FLAG_SURVIVORS,
+    FLAG_TIME,
+    FLAG_CASES,
+    FLAG_FINDINGS,
+    FLAG_CORPUS,
+    FLAG_NO_GUIDE,
+    FLAG_FIRST,
     FLAG_AT_LEAST,
     FLAG_QUIET,
     FLAG_VERBOSE,
@@ -37,6 +43,7 @@ typedef enum cli_flag {
     FLAG_VERSION,
 } cli_flag;
 enum { CLI_FLAGS = FLAG_VERSION + 1 };
+#define CLI_FLAG_BIT(flag) (UINT64_C(1) << (flag))
 
 typedef struct cli_flag_entry {
     const char *name;  /* "--json" */
@@ -49,12 +56,12 @@ extern const cli_flag_entry cli_flags[CLI_FLAGS];
 typedef struct cli_verb {
     const char *name, *synopsis, *summary;
     const char *const *subverbs; /* NULL-terminated; NULL: it has none */
-    unsigned flags;              /* mask of 1 << cli_flag */
+    uint64_t flags;              /* mask of CLI_FLAG_BIT */
     const char *details;         /* further lines of its help */
     assay_exit (*run)(const assay_cli_args *args);
 } cli_verb;
 
-enum { CLI_VERBS = 7 };
+enum { CLI_VERBS = 8 };
 extern const cli_verb cli_verbs[CLI_VERBS];
 
 /* NULL when there is none of that name. */

@@ -16,6 +16,10 @@ if(ASSAY_SANITIZE)
   target_link_options(assay_options INTERFACE -fsanitize=address,undefined)
 endif()
 
+if(ASSAY_COVERAGE)
+  target_compile_definitions(assay_options INTERFACE ASSAY_COVERAGE)
+endif()
+
 if(ASSAY_FUZZ) # everything tells libFuzzer which branches an input takes
   target_compile_options(assay_options INTERFACE $<${host}:-fsanitize=fuzzer-no-link>)
   target_link_options(assay_options INTERFACE -fsanitize=fuzzer-no-link)

@@ -29,6 +29,9 @@ function(assay_sim_sources target name file)
          "$<$<CXX_COMPILER_ID:Clang>:-fno-vectorize;-fno-slp-vectorize>"
          "$<$<CXX_COMPILER_ID:Clang>:-mllvm;-tsan-instrument-func-entry-exit=0>")
   endif()
+  if(ASSAY_COVERAGE) # sim/coverage.c hears of every branch
+    list(APPEND options -fsanitize-coverage=$<IF:$<CXX_COMPILER_ID:Clang>,trace-pc-guard,trace-pc>)
+  endif()
   if(ASSAY_SANITIZE OR ASSAY_RACE)
     # Reports need lines, no variables: a third of the compile time. Last, since -gdwarf-4 implies
     # -g2.

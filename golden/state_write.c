@@ -30,9 +30,8 @@ static assay_status write_tensor(const golden_file *file, hid_t group,
     return written >= 0 && closed >= 0 ? ASSAY_OK : unwritten(file, spec->name);
 }
 
-/* The tensors of `arrays` that are there, in a group of that name; none where there are none. */
-static assay_status write_group(const golden_file *file, const char *name,
-                                const assay_tensor_spec *specs, const assay_arrays *arrays) {
+assay_status state_write_group(const golden_file *file, hid_t parent, const char *name,
+                               const assay_tensor_spec *specs, const assay_arrays *arrays) {
     hid_t group = H5I_INVALID_HID;
     assay_status status = ASSAY_OK;
     for (int32_t i = 0; status == ASSAY_OK && i < arrays->count; ++i) {
@@ -40,7 +39,7 @@ static assay_status write_group(const golden_file *file, const char *name,
             continue;
         if (group < 0) {
             const hid_t creation = golden_untimed(H5P_GROUP_CREATE);
-            group = H5Gcreate2(file->id, name, H5P_DEFAULT, creation, H5P_DEFAULT);
+            group = H5Gcreate2(parent, name, H5P_DEFAULT, creation, H5P_DEFAULT);
             H5Pclose(creation);
         }
         status = group >= 0 ? write_tensor(file, group, &specs[i], arrays->data[i])
@@ -57,13 +56,13 @@ static assay_status write_groups(const char *path, const assay_problem *p,
     assay_status status = golden_file_create(&file, path);
     if (status != ASSAY_OK)
         return status;
-    status = write_group(&file, "in", p->sig.in, &p->in);
+    status = state_write_group(&file, file.id, "in", p->sig.in, &p->in);
     if (status == ASSAY_OK)
-        status = write_group(&file, "cot", p->sig.out, &p->cot);
+        status = state_write_group(&file, file.id, "cot", p->sig.out, &p->cot);
     if (status == ASSAY_OK && got != NULL)
-        status = write_group(&file, "out", p->sig.out, &got->out);
+        status = state_write_group(&file, file.id, "out", p->sig.out, &got->out);
     if (status == ASSAY_OK && got != NULL)
-        status = write_group(&file, "grad", p->sig.in, &got->grad);
+        status = state_write_group(&file, file.id, "grad", p->sig.in, &got->grad);
     const assay_status closed = golden_file_close(&file);
     return status == ASSAY_OK ? closed : status;
 }

@@ -42,6 +42,8 @@ typedef struct assay_variant {
     const char *device;    /* "cuda", "sim" */
     const char *summary;   /* one line for `assay list` */
     const char *lacks;     /* why it runs no case at all on this device, in a line; NULL: it runs */
+    const int32_t *tiles;  /* extents at which it changes what it does, then 0: where `assay fuzz`
+                              looks closely; NULL: none */
 
     /* ASSAY_ERR_UNSUPPORTED with the reason when it cannot do this call; NULL: it can do all.
      * Tensors in `call` carry shapes and strides, but no data yet. */

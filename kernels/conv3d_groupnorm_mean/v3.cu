@@ -288,11 +288,14 @@ static assay_status backward(const assay_call *call) {
     return DISPATCH(run_backward, call);
 }
 
+static const int32_t tiles[] = {SLOTS, CHANNELS, LINE, 0};
+
 ASSAY_VARIANT(conv3d_groupnorm_mean, v3) = {
     .op = "conv3d_groupnorm_mean",
     .name = "v3",
     .device = ASSAY_DEVICE_NAME,
     .summary = "fused: the convolution stays in registers and shared memory, tf32 on tensor cores",
+    .tiles = tiles,
     .supports = NULL,
     .workspace = workspace,
     .forward = forward,

@@ -175,11 +175,14 @@ static assay_status backward(const assay_call *call) {
     return EMBEDDING_DISPATCH(run_backward, call);
 }
 
+static const int32_t tiles[] = {CHUNK, THREADS, ROWS, 0};
+
 ASSAY_VARIANT(embedding, v3) = {
     .op = "embedding",
     .name = "v3",
     .device = ASSAY_DEVICE_NAME,
     .summary = "fused: 16 bytes at a time; each warp finds the tokens of one row of dtable",
+    .tiles = tiles,
     .supports = NULL,
     .workspace = NULL,
     .forward = forward,

@@ -201,11 +201,14 @@ static assay_status backward(const assay_call *call) {
     return KRONECKER_DISPATCH(run, ASSAY_BACKWARD, call);
 }
 
+static const int32_t tiles[] = {EDGE, WANTED_COLUMNS, WANTED_BYTES / 4, 0};
+
 ASSAY_VARIANT(kronecker, v3) = {
     .op = "kronecker",
     .name = "v3",
     .device = ASSAY_DEVICE_NAME,
     .summary = "fused: a tile goes through all stages that fit in shared memory",
+    .tiles = tiles,
     .supports = NULL,
     .workspace = workspace,
     .forward = forward,

@@ -37,11 +37,14 @@ static assay_status backward(const assay_call *call) {
     return MATMUL_CORE_DISPATCH(run_backward, call);
 }
 
+static const int32_t tiles[] = {TILE, SLICE_BYTES / 4, SLICE_BYTES / 8, 0};
+
 ASSAY_VARIANT(matmul_accumulate, v3) = {
     .op = "matmul_accumulate",
     .name = "v3",
     .device = ASSAY_DEVICE_NAME,
     .summary = "fused: tensor-core tiles, three-stage copies, c added at the end",
+    .tiles = tiles,
     .supports = NULL,
     .workspace = NULL,
     .forward = forward,

@@ -12,6 +12,14 @@
 
 enum { FRAME_NAME = 64, FRAME_LINE = 512 };
 
+/* Which branches of the kernels' code were taken, by a hash of where they are: 1, otherwise 0; in
+ * builds with -DASSAY_COVERAGE=ON, for `assay fuzz`. */
+#if defined(ASSAY_COVERAGE)
+enum { FRAME_EDGES = 1 << 16 };
+#else
+enum { FRAME_EDGES = 1 };
+#endif
+
 typedef struct frame_head {
     char op[FRAME_NAME], variant[FRAME_NAME];
     char key[ASSAY_MAX_KEYS][FRAME_NAME]; /* what the names in `params` point to */
@@ -27,6 +35,7 @@ typedef struct frame_head {
     bool answered;
     assay_status status;
     char line[FRAME_LINE];
+    uint8_t edges[FRAME_EDGES];
 } frame_head;
 
 typedef struct frame {

@@ -23,6 +23,7 @@ struct assay_isolated {
     const assay_variant **variants;
     guest *guests;       /* one for each variant, started when first asked */
     const char *current; /* the operator that has guests */
+    uint8_t edges[FRAME_EDGES];
 };
 
 static assay_status find_program(const char *wanted, char path[PATH_MAX]) {
@@ -140,6 +141,19 @@ static guest *find_guest(struct assay_isolated *i, const assay_variant *variant)
     return &i->guests[v];
 }
 
+const uint8_t *assay_isolated_edges(const assay_device *isolated) {
+    return isolated->isolated->edges;
+}
+
+void assay_isolated_forget_edges(const assay_device *isolated) {
+    memset(isolated->isolated->edges, 0, FRAME_EDGES);
+}
+
+static void add_edges(struct assay_isolated *i, const frame_head *h) {
+    for (int32_t e = 0; e < FRAME_EDGES; ++e)
+        i->edges[e] |= h->edges[e];
+}
+
 static assay_status answer(const frame *f, assay_results *got) {
     const frame_head *h = f->head;
     char line[FRAME_LINE];
@@ -169,6 +183,7 @@ assay_status assay_run_isolated(const assay_variant *variant, const assay_device
                                      .bytes = i->how.gib * (1 << 30) + COPIES * (double)f.bytes};
         status = guest_ask(g, f.file, &limits);
     }
+    add_edges(i, f.head);
     if (status == ASSAY_OK)
         status = answer(&f, got);
     /* After a kernel's fault a process may have lost its device. */

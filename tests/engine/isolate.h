@@ -43,6 +43,11 @@ const char *assay_isolated_kernel(const assay_device *device, const assay_varian
 /* The guest program's path. */
 const char *assay_isolated_program(const assay_device *isolated);
 
+/* Branches of the kernels' code that were taken since they were forgotten, FRAME_EDGES of them as
+ * frame.h has them; those of a run that ended with its process are lost. */
+const uint8_t *assay_isolated_edges(const assay_device *isolated);
+void assay_isolated_forget_edges(const assay_device *isolated);
+
 /* assay_run() (runner.h) of a variant of an isolated device. */
 assay_status assay_run_isolated(const assay_variant *variant, const assay_device *isolated,
                                 const assay_problem *problem, assay_results *got) ASSAY_MUST_CHECK;

@@ -23,8 +23,7 @@ static int64_t draw_of(assay_rng *rng, const int64_t *values, int64_t count) {
     return values[assay_rng_between(rng, 0, count - 1)];
 }
 
-/* Some shapes have no integers whose sums are exact. */
-static assay_status has_exact_data(const assay_op *op, const assay_params *params, bool *has) {
+assay_status random_has_exact_data(const assay_op *op, const assay_params *params, bool *has) {
     assay_signature sig;
     const assay_status status = op->signature(params, &sig);
     if (status != ASSAY_OK)
@@ -71,7 +70,7 @@ static assay_status draw_case(const assay_op *op, const random_wish *wish, assay
     assay_status status = op->legal(&c->params);
     bool exact = false;
     if (status == ASSAY_OK)
-        status = has_exact_data(op, &c->params, &exact);
+        status = random_has_exact_data(op, &c->params, &exact);
     if (c->fill == ASSAY_FILL_EXACT && !exact)
         c->fill = ASSAY_FILL_NORMAL;
     return status;

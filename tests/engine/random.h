@@ -22,4 +22,9 @@ assay_status random_case(const assay_op *op, const random_wish *wish, uint64_t s
 assay_status random_cases(const assay_op *op, uint64_t seed, int64_t count,
                           assay_case_visitor visit, void *context) ASSAY_MUST_CHECK;
 
+/* Whether fill=exact has data for such a case: some shapes have no integers whose sums are exact.
+ */
+assay_status random_has_exact_data(const assay_op *op, const assay_params *params,
+                                   bool *has) ASSAY_MUST_CHECK;
+
 #endif

@@ -189,6 +189,9 @@ static void answer(frame *f, const assay_device *device, const char *kernel) {
     if (status == ASSAY_OK)
         status = assay_run(variant, h->rehearsals > 0 ? same : device, &f->problem, &f->results);
     recycle_end();
+#if defined(ASSAY_COVERAGE)
+    sim_coverage_take(h->edges, FRAME_EDGES);
+#endif
     h->status = status;
     snprintf(h->line, sizeof h->line, "%s", status == ASSAY_OK ? "" : assay_error());
     h->answered = true;

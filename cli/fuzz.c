@@ -1,0 +1,311 @@
+/* assay fuzz */
+#include "cli/fuzz.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Of one run; of a variant's own memory; of the search where nothing is said. */
+static const double run_seconds = 20, run_gib = 4, default_seconds = 60;
+
+/* Multiply-adds of a case, about: some milliseconds on either device. */
+static const double sim_budget = 65536, cuda_budget = 4194304;
+
+/* ---- devices ---- */
+
+/* Asked in a process of its own: a GPU's context does not outlive fork(), and judges are forked. */
+static bool can_run(const char *name) {
+    fflush(NULL);
+    const pid_t pid = fork();
+    if (pid == 0) {
+        const assay_device *device;
+        _exit(assay_device_open(name, &device) == ASSAY_OK ? 0 : 1);
+    }
+    int how = 1;
+    return pid > 0 && waitpid(pid, &how, 0) == pid && how == 0;
+}
+
+static assay_status choose_device(fuzz_campaign *f) {
+    const assay_device *device;
+    f->device = f->args->device;
+    if (f->device == NULL)
+        f->device = can_run("cuda") ? "cuda" : "sim";
+    const bool cuda = strcmp(f->device, "cuda") == 0;
+    f->twin = cuda && f->args->kernel == NULL ? "sim" : NULL;
+    return cuda ? ASSAY_OK : assay_device_open(f->device, &device);
+}
+
+/* ---- the campaign ---- */
+
+static assay_status no_memory(void) {
+    return assay_fail(ASSAY_ERR_MEMORY, "no memory for the campaign");
+}
+
+/* Words with seed= are cases themselves. */
+static bool names_cases(const assay_cli_args *args) {
+    for (int32_t i = 0; i < args->n_words; ++i)
+        if (strncmp(args->word[i], "seed=", 5) == 0)
+            return true;
+    return false;
+}
+
+static assay_status make_targets(fuzz_campaign *f) {
+    const assay_cli_args *args = f->args;
+    const size_t count = (size_t)f->cases.n_selections;
+    const assay_device *table; /* the same kernels for either device, and no context */
+    f->target = calloc(count, sizeof *f->target);
+    f->source = calloc(count, sizeof *f->source);
+    if (f->target == NULL || f->source == NULL)
+        return no_memory();
+    const assay_status status = assay_device_open("sim", &table);
+    for (size_t i = 0; status == ASSAY_OK && i < count; ++i) {
+        const cli_selection *s = &f->cases.selection[i];
+        f->target[i] =
+            (fuzz_target){.op = s->op, .variant = s->variant, .n_variants = s->n_variants};
+        f->source[i] =
+            (fuzz_source){.op = s->op,
+                          .seed = args->seed,
+                          .budget = strcmp(f->device, "sim") == 0 ? sim_budget : cuda_budget,
+                          .fixed = args->word,
+                          .n_fixed = args->n_words};
+        fuzz_source_edges(&f->source[i], table, s->variant, s->n_variants);
+    }
+    return status;
+}
+
+/* Words that fit no case show before any work. */
+static assay_status try_words(const fuzz_campaign *f) {
+    assay_status status = ASSAY_OK;
+    for (int32_t i = 0; status == ASSAY_OK && i < f->cases.n_selections; ++i) {
+        assay_case c;
+        status = fuzz_source_draw(&f->source[i], 0, &c);
+    }
+    return status;
+}
+
+static void isolate_how(fuzz_campaign *f) {
+    const assay_cli_args *args = f->args;
+    const assay_cli_target *target = args->kernel != NULL ? &args->target[0] : NULL;
+    f->how = (assay_isolation){
+        .kernel = args->kernel,
+        .op = target != NULL ? target->op->name : NULL,
+        .variant = target != NULL ? target->variant : NULL,
+        .seconds = args->time_limit > 0 ? args->time_limit : run_seconds,
+        .gib = args->memory_limit > 0 ? args->memory_limit : run_gib,
+    };
+}
+
+/* What makes two campaigns the same, whatever the time and the processes. */
+static void describe(fuzz_campaign *f) {
+    size_t used = (size_t)snprintf(
+        f->about, sizeof f->about, "seed %" PRIu64 " share %" PRId64 "/%" PRId64 " %s %s%s%s",
+        f->args->seed, f->shard + 1, f->shards, f->args->no_guide ? "unguided" : "guided",
+        f->device, f->args->kernel != NULL ? " " : "",
+        f->args->kernel != NULL ? f->args->kernel : "");
+    for (int32_t i = 0; i < f->cases.n_selections && used < sizeof f->about; ++i) {
+        const cli_selection *s = &f->cases.selection[i];
+        used += (size_t)snprintf(f->about + used, sizeof f->about - used, " %s", s->op->name);
+        for (int32_t v = 0; v < s->n_variants && used < sizeof f->about; ++v)
+            used += (size_t)snprintf(f->about + used, sizeof f->about - used, "/%s", s->variant[v]);
+    }
+    for (int32_t i = 0; i < f->args->n_words && used < sizeof f->about; ++i)
+        used += (size_t)snprintf(f->about + used, sizeof f->about - used, " %s", f->args->word[i]);
+}
+
+static assay_status prepare(fuzz_campaign *f, const fuzz_ranks *ranks) {
+    const assay_cli_args *args = f->args;
+    f->shard = ranks->count > 1 ? ranks->rank : args->shards > 0 ? args->shard - 1 : 0;
+    f->shards = ranks->count > 1 ? ranks->count : args->shards > 0 ? args->shards : 1;
+    if (args->jobs > FUZZ_MOST_JOBS)
+        return assay_fail(ASSAY_ERR_USAGE, "--jobs %" PRId64 ": must be a number in 1..%d",
+                          args->jobs, FUZZ_MOST_JOBS);
+    if (ranks->count > 1 && args->findings == NULL)
+        return assay_fail(ASSAY_ERR_USAGE, "fuzz on several ranks needs --findings FILE, in a "
+                                           "folder that all of them see");
+    assay_status status =
+        names_cases(args) ? cli_cases_gather(args, &f->cases) : cli_cases_select(args, &f->cases);
+    if (status == ASSAY_OK)
+        status = choose_device(f);
+    if (status == ASSAY_OK)
+        status = make_targets(f);
+    if (status == ASSAY_OK && !names_cases(args))
+        status = try_words(f);
+    if (status == ASSAY_OK)
+        status = fuzz_files_try(args);
+    isolate_how(f);
+    describe(f);
+    if (status == ASSAY_OK && args->resume != NULL)
+        status = fuzz_state_read(f, args->resume, f->about, &f->state);
+    return status;
+}
+
+static assay_status start_crew(fuzz_campaign *f) {
+    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    f->crew = (fuzz_crew){
+        .device = f->device,
+        .twin = f->twin,
+        .how = &f->how,
+        .target = f->target,
+        .n_targets = f->cases.n_selections,
+        .jobs = f->args->jobs > 0 ? (int32_t)f->args->jobs
+                : processors > 1
+                    ? (int32_t)(processors < FUZZ_MOST_JOBS ? processors : FUZZ_MOST_JOBS)
+                    : 1,
+    };
+    return fuzz_crew_start(&f->crew);
+}
+
+/* ---- looking ---- */
+
+typedef struct listener {
+    fuzz_campaign *f;
+    const fuzz_ranks *ranks;
+} listener;
+
+static void show_progress(const fuzz_state *state, void *context) {
+    (void)context;
+    assay_cli_progress("%" PRId64 " cases in %.0f s, %" PRId32 " findings", state->settled,
+                       state->seconds, state->findings.count);
+}
+
+static void show_finding(const fuzz_finding *finding, void *context) {
+    const listener *l = context;
+    if (!l->f->args->quiet)
+        fuzz_print_finding(l->f, finding);
+}
+
+static assay_status keep(const fuzz_state *state, void *context) {
+    const listener *l = context;
+    assay_status status = ASSAY_OK;
+    if (l->f->args->resume != NULL)
+        status = fuzz_state_write(l->f, l->f->args->resume, state);
+    return status == ASSAY_OK ? fuzz_ranks_keep(l->f, l->ranks, state, false) : status;
+}
+
+static assay_status look(fuzz_campaign *f, listener *l) {
+    const assay_cli_args *args = f->args;
+    const bool endless = args->cases > 0 && !(args->seconds > 0);
+    const fuzz_hunt hunt = {
+        .crew = &f->crew,
+        .source = f->source,
+        .seed = args->seed,
+        .shard = f->shard,
+        .shards = f->shards,
+        /* Of N cases, those whose number is this share's. */
+        .cases = args->cases > 0 ? (args->cases - f->shard + f->shards - 1) / f->shards : 0,
+        .seconds = endless             ? 0
+                   : args->seconds > 0 ? args->seconds
+                                       : default_seconds,
+        .guided = !args->no_guide,
+        .first = args->first,
+        .progress = show_progress,
+        .found = show_finding,
+        .keep = keep,
+        .context = l,
+        .interrupted = assay_cli_interrupted,
+    };
+    if (args->cases > 0 && hunt.cases <= 0)
+        return ASSAY_OK; /* fewer cases than shares */
+    return fuzz_hunt_run(&hunt, &f->state);
+}
+
+/* ---- cases that are named ---- */
+
+static assay_status judge_named(fuzz_campaign *f, listener *l) {
+    assay_status status = ASSAY_OK;
+    fuzz_state *state = &f->state;
+    for (int64_t i = 0; status == ASSAY_OK && i < f->cases.n_jobs && !assay_cli_interrupted();
+         ++i) {
+        const cli_job *job = &f->cases.job[i];
+        fuzz_task task = {.number = i,
+                          .target = (int32_t)(job->selection - f->cases.selection),
+                          .relation = FUZZ_ALL_RELATIONS};
+        const fuzz_desk *desk = NULL;
+        snprintf(task.text, sizeof task.text, "%s", job->text);
+        status = fuzz_crew_give(&f->crew, &f->crew.worker[0], &task);
+        while (status == ASSAY_OK && desk == NULL && !assay_cli_interrupted())
+            status = fuzz_crew_wait(&f->crew, -1, &desk);
+        if (status != ASSAY_OK || desk == NULL)
+            break;
+        const fuzz_result *result = &desk->result;
+        ++state->settled;
+        state->passed += result->passed;
+        state->failed += result->n_failures;
+        state->mistrusted += result->mistrusted;
+        state->skipped += result->skipped;
+        state->declined += result->declined;
+        for (int32_t k = 0; status == ASSAY_OK && k < result->n_failures; ++k) {
+            fuzz_finding finding = {.target = task.target,
+                                    .failure = result->failure[k],
+                                    .first = i,
+                                    .again = true,
+                                    .smallest = true};
+            memcpy(finding.found, task.text, sizeof finding.found);
+            memcpy(finding.shrunk, task.text, sizeof finding.shrunk);
+            status = fuzz_findings_add(&state->findings, &finding);
+            show_finding(&finding, l);
+        }
+    }
+    return status;
+}
+
+/* ---- the verb ---- */
+
+static assay_exit exit_code(const fuzz_campaign *f, int32_t lost) {
+    if (assay_cli_interrupted())
+        return ASSAY_EXIT_INTERRUPTED;
+    if (f->state.findings.count > 0)
+        return ASSAY_EXIT_FAILED;
+    if (lost > 0)
+        return ASSAY_EXIT_ERROR;
+    return f->state.passed + f->state.mistrusted > 0 ? ASSAY_EXIT_PASSED : ASSAY_EXIT_NOTHING;
+}
+
+/* The crew is gone when files are written: they may take the device's memory. */
+static assay_status conclude(fuzz_campaign *f, const fuzz_ranks *ranks, int32_t *lost) {
+    assay_status status = ASSAY_OK;
+    fuzz_crew_end(&f->crew);
+    if (f->args->resume != NULL && !names_cases(f->args))
+        status = fuzz_state_write(f, f->args->resume, &f->state);
+    if (status == ASSAY_OK)
+        status = fuzz_ranks_keep(f, ranks, &f->state, true);
+    if (status == ASSAY_OK && ranks->count > 1 && ranks->rank == 0)
+        status = fuzz_ranks_gather(f, ranks, lost);
+    if (status == ASSAY_OK && ranks->rank == 0)
+        status = fuzz_findings_write(f, &f->state.findings);
+    if (ranks->rank == 0)
+        fuzz_print_summary(f, &f->state, assay_cli_interrupted() ? "interrupted after " : "");
+    return status;
+}
+
+static void clear(fuzz_campaign *f) {
+    fuzz_crew_end(&f->crew);
+    fuzz_state_clear(&f->state);
+    free(f->target);
+    free(f->source);
+    cli_cases_clear(&f->cases);
+}
+
+assay_exit assay_cli_fuzz(const assay_cli_args *args) {
+    const fuzz_ranks ranks = fuzz_ranks_find();
+    fuzz_campaign f = {.args = args};
+    listener l = {.f = &f, .ranks = &ranks};
+    int32_t lost = 0;
+    assay_status status = prepare(&f, &ranks);
+    if (status == ASSAY_OK)
+        status = fuzz_ranks_begin(&f, &ranks);
+    if (status == ASSAY_OK)
+        status = start_crew(&f);
+    if (status == ASSAY_OK)
+        status = names_cases(args) ? judge_named(&f, &l) : look(&f, &l);
+    if (status == ASSAY_OK)
+        status = conclude(&f, &ranks, &lost);
+    if (status != ASSAY_OK)
+        fuzz_ranks_give_up(&f, &ranks);
+    const assay_exit code = status == ASSAY_OK ? exit_code(&f, lost) : assay_cli_complain(status);
+    clear(&f);
+    /* Rank 0 speaks for all: mpirun ends the others when one fails. */
+    return ranks.rank == 0 ? code : ASSAY_EXIT_PASSED;
+}

@@ -1,0 +1,180 @@
+#include "assay/findings.h"
+#include "cli/fuzz.h"
+#include "cli/sink.h"
+#include "fuzz/search/corpus.h"
+#include "fuzz/search/journal.h"
+#include "tests/engine/runner.h"
+#include "tests/engine/turn.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* No campaign's state is longer. */
+enum { MOST = 64 << 20 };
+
+/* ---- before ---- */
+
+static assay_status try_corpus(const char *folder) {
+    struct stat info;
+    if (stat(folder, &info) == 0 && S_ISDIR(info.st_mode) && access(folder, W_OK) == 0)
+        return ASSAY_OK;
+    return assay_fail(ASSAY_ERR_FILE, "%.300s: is no folder that can be written to", folder);
+}
+
+assay_status fuzz_files_try(const assay_cli_args *args) {
+    assay_status status = ASSAY_OK;
+    if (args->findings != NULL) {
+        assay_findings_file *file;
+        status = assay_findings_begin(&file, args->findings);
+        if (status == ASSAY_OK)
+            assay_findings_discard(file);
+    }
+    if (status == ASSAY_OK && args->corpus != NULL)
+        status = try_corpus(args->corpus);
+    if (status == ASSAY_OK && args->resume != NULL) {
+        cli_sink sink;
+        status = sink_open(&sink, args->resume);
+        if (status == ASSAY_OK)
+            sink_discard(&sink);
+    }
+    return status;
+}
+
+/* ---- the state ---- */
+
+static assay_status read_text(FILE *file, const char *path, char **text, size_t *size) {
+    struct stat info;
+    if (fstat(fileno(file), &info) != 0 || !S_ISREG(info.st_mode) || info.st_size > MOST)
+        return assay_fail(ASSAY_ERR_FILE, "%.300s: is no state of a campaign", path);
+    *size = (size_t)info.st_size;
+    *text = calloc(*size + 1, 1);
+    if (*text == NULL)
+        return assay_fail(ASSAY_ERR_MEMORY, "%.300s: no memory to read it", path);
+    if (fread(*text, 1, *size, file) != *size)
+        return assay_fail(ASSAY_ERR_FILE, "%.300s: cannot be read to its end", path);
+    return ASSAY_OK;
+}
+
+assay_status fuzz_state_read(fuzz_campaign *f, const char *path, const char *about,
+                             fuzz_state *state) {
+    char *text = NULL;
+    size_t size = 0;
+    FILE *file = fopen(path, "rb");
+    if (file == NULL)
+        return errno == ENOENT ? ASSAY_OK
+                               : assay_fail(ASSAY_ERR_FILE, "%.300s: cannot be read: %s", path,
+                                            strerror(errno));
+    assay_status status = read_text(file, path, &text, &size);
+    fclose(file);
+    if (status == ASSAY_OK)
+        status = fuzz_journal_parse(state, about, f->cases.n_selections, path, text, size);
+    free(text);
+    return status;
+}
+
+assay_status fuzz_state_write(const fuzz_campaign *f, const char *path, const fuzz_state *state) {
+    cli_sink sink;
+    char *text;
+    size_t size;
+    assay_status status = fuzz_journal_format(state, f->about, &text, &size);
+    if (status != ASSAY_OK)
+        return status;
+    status = sink_open(&sink, path);
+    if (status == ASSAY_OK) {
+        (void)fwrite(text, 1, size, sink.stream); /* what fails shows when it is committed */
+        status = sink_commit(&sink);
+    }
+    free(text);
+    return status;
+}
+
+/* ---- findings ---- */
+
+/* One more run gives the variant's tensors; not of what ended its process. */
+static assay_status run_again(const fuzz_finding *finding, const assay_device *device,
+                              const assay_problem *p, assay_results *got, bool *ran) {
+    const assay_variant *variant =
+        turn_find_variant(device, p->c.op->name, finding->failure.variant);
+    const fuzz_kind kind = finding->failure.kind;
+    *ran = false;
+    if (variant == NULL || (kind != FUZZ_WRONG && kind != FUZZ_UNEQUAL))
+        return ASSAY_OK;
+    const assay_status status = assay_results_init(got, &p->sig);
+    if (status == ASSAY_OK)
+        *ran = assay_run(variant, device, p, got) == ASSAY_OK;
+    return status;
+}
+
+static assay_status add_finding(assay_findings_file *file, const fuzz_finding *finding,
+                                const assay_device *device) {
+    assay_case c;
+    assay_problem p = {0};
+    assay_results got = {0};
+    assay_reference ref = {0};
+    bool ran = false;
+    assay_status status = assay_case_parse(finding->shrunk, &c);
+    if (status == ASSAY_OK)
+        status = assay_problem_load(&p, &c);
+    if (status == ASSAY_OK)
+        status = run_again(finding, device, &p, &got, &ran);
+    if (status == ASSAY_OK)
+        status = assay_reference_init(&ref, &p);
+    if (status == ASSAY_OK)
+        status = assay_findings_add(file, &(assay_finding_record){
+                                              .variant = finding->failure.variant,
+                                              .device = device->name,
+                                              .kind = fuzz_kind_name(finding->failure.kind),
+                                              .relation = finding->failure.relation,
+                                              .tensor = finding->failure.tensor,
+                                              .reason = finding->failure.reason,
+                                              .found = finding->found,
+                                              .problem = &p,
+                                              .got = ran ? &got : NULL,
+                                              .reference = &ref,
+                                          });
+    assay_reference_clear(&ref);
+    assay_results_clear(&got);
+    assay_problem_clear(&p);
+    return status;
+}
+
+static assay_status write_file(const fuzz_campaign *f, const fuzz_findings *findings) {
+    const assay_device *base, *device = NULL;
+    assay_findings_file *file = NULL;
+    assay_status status = assay_device_open(f->device, &base);
+    if (status == ASSAY_OK)
+        status = assay_isolate(base, &f->how, &device);
+    if (status == ASSAY_OK)
+        status = assay_findings_begin(&file, f->args->findings);
+    for (int32_t i = 0; status == ASSAY_OK && i < findings->count; ++i)
+        status = add_finding(file, &findings->finding[i], device);
+    if (status == ASSAY_OK)
+        status = assay_findings_commit(file);
+    else
+        assay_findings_discard(file);
+    assay_isolate_end(device);
+    return status;
+}
+
+static assay_status add_to_corpus(const fuzz_campaign *f, const fuzz_finding *finding) {
+    assay_case c;
+    char why[ASSAY_REASON + 128];
+    snprintf(why, sizeof why, "%s %s/%s%s%s: %s", fuzz_kind_name(finding->failure.kind),
+             f->target[finding->target].op->name, finding->failure.variant,
+             finding->failure.relation[0] != '\0' ? " " : "", finding->failure.relation,
+             finding->failure.reason);
+    const assay_status status = assay_case_parse(finding->shrunk, &c);
+    return status == ASSAY_OK ? fuzz_corpus_add(f->args->corpus, &c, why) : status;
+}
+
+assay_status fuzz_findings_write(const fuzz_campaign *f, const fuzz_findings *findings) {
+    assay_status status = ASSAY_OK;
+    if (f->args->findings != NULL)
+        status = write_file(f, findings);
+    for (int32_t i = 0; status == ASSAY_OK && f->args->corpus != NULL && i < findings->count; ++i)
+        status = add_to_corpus(f, &findings->finding[i]);
+    return status;
+}

@@ -1,0 +1,58 @@
+#include "cli/fuzz.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static const char *words_of(const char *text) {
+    return text + strcspn(text, " ");
+}
+
+/* A relation is no part of check: fuzz judges a case that is named by it. */
+static void print_repro(const fuzz_campaign *f, const fuzz_finding *finding) {
+    const bool relation = finding->failure.relation[0] != '\0';
+    fprintf(f->args->out.stream, "  again     assay %s %s/%s%s --device %s%s%s\n",
+            relation ? "fuzz" : "check", f->target[finding->target].op->name,
+            finding->failure.variant, words_of(finding->shrunk), f->device,
+            f->how.kernel != NULL ? " --kernel " : "", f->how.kernel != NULL ? f->how.kernel : "");
+}
+
+static const char *shrinking_of(const fuzz_finding *finding) {
+    if (finding->smallest)
+        return "";
+    return finding->again ? " (there may be smaller ones)" : " (not met again alone)";
+}
+
+void fuzz_print_finding(const fuzz_campaign *f, const fuzz_finding *finding) {
+    const fuzz_failure *failure = &finding->failure;
+    FILE *to = f->args->out.stream;
+    assay_cli_progress("%s", "");
+    fprintf(to, "%s %s/%s%s%s%s%s: %s\n", fuzz_kind_name(failure->kind),
+            f->target[finding->target].op->name, failure->variant,
+            failure->relation[0] != '\0' ? " " : "", failure->relation,
+            failure->tensor[0] != '\0' ? " " : "", failure->tensor, failure->reason);
+    fprintf(to, "  met as    %s (case %" PRId64 ", %.1f s)\n", finding->found, finding->first,
+            finding->seconds);
+    fprintf(to, "  smallest  %s%s\n", finding->shrunk, shrinking_of(finding));
+    print_repro(f, finding);
+    fflush(to);
+}
+
+void fuzz_print_summary(const fuzz_campaign *f, const fuzz_state *state, const char *whose) {
+    FILE *to = f->args->out.stream;
+    const double rate = state->seconds > 0 ? (double)state->settled / state->seconds : 0;
+    assay_cli_progress("%s", "");
+    fprintf(to, "%s%" PRId64 " cases in %.1f s, %.3g a second", whose, state->settled,
+            state->seconds, rate);
+    fprintf(to,
+            "; of variants: %" PRId64 " passed, %" PRId64 " failed, %" PRId64
+            " mistrusted, %" PRId64 " skipped",
+            state->passed, state->failed, state->mistrusted, state->skipped);
+    if (state->declined > 0)
+        fprintf(to, "; %" PRId64 " cases were none", state->declined);
+    if (state->pool.count > 0)
+        fprintf(to, "; %" PRId32 " brought something new", state->pool.count);
+    if (fuzz_pool_edges(&state->pool) > 0)
+        fprintf(to, "; %" PRId32 " branches taken", fuzz_pool_edges(&state->pool));
+    fprintf(to, "; %" PRId32 " finding%s\n", state->findings.count,
+            state->findings.count == 1 ? "" : "s");
+}

@@ -1,0 +1,338 @@
+#include "fuzz/search/hunt.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+    AHEAD = 2 * FUZZ_GENERATION, /* cases that may be out beyond the settled ones */
+    STRETCH = 16,                /* cases of one operator in a row */
+    RELATION_EVERY = 4,          /* cases for each one that is also held against a relation */
+    TICK = 200,                  /* ms */
+};
+
+static const double keep_seconds = 30, show_seconds = 0.2;
+
+/* A case that is out, or judged and waiting for those before it. */
+typedef struct slot {
+    int64_t index;
+    bool judged;
+    int32_t target;
+    char text[ASSAY_CASE_TEXT];
+    double seconds;
+    fuzz_result result;
+} slot;
+
+/* A failure to shrink. */
+typedef struct wish {
+    fuzz_finding finding;
+    bool out, done;
+} wish;
+
+/* How often one kind of failure was met. */
+typedef struct tally {
+    int32_t target;
+    fuzz_failure like;
+    int64_t count;
+} tally;
+
+typedef struct run {
+    const fuzz_hunt *hunt;
+    fuzz_state *state;
+    slot *slot;   /* case i's is i % AHEAD */
+    int64_t next; /* first case that is not out */
+    wish *wish;
+    int32_t n_wishes, wish_room, told;
+    tally *tally;
+    int32_t n_tallies, tally_room;
+    double start, before; /* of this run; seconds of the runs before it */
+    double kept, shown;   /* when the state was */
+} run;
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static double age(const run *r) {
+    return r->before + now() - r->start;
+}
+
+void fuzz_state_clear(fuzz_state *state) {
+    fuzz_pool_clear(&state->pool);
+    fuzz_findings_clear(&state->findings);
+    *state = (fuzz_state){0};
+}
+
+int32_t fuzz_target_of(int64_t index, int32_t n_targets) {
+    return (int32_t)(index / STRETCH % n_targets);
+}
+
+/* ---- cases ---- */
+
+/* Members of the pool that case `index` of this campaign may have for a parent. */
+static int32_t parents(const run *r, int64_t index) {
+    const int64_t settling = r->state->settled / FUZZ_GENERATION;
+    return r->state->before[index / FUZZ_GENERATION == settling];
+}
+
+static assay_status make_case(const run *r, int64_t index, int32_t *target, assay_case *c) {
+    const fuzz_hunt *h = r->hunt;
+    const int64_t whole = h->shard + index * h->shards;
+    assay_rng rng = {
+        .seed = h->seed, .stream = assay_rng_stream("fuzz guide"), .next = (uint64_t)whole * 16};
+    *target = fuzz_target_of(whole, h->crew->n_targets);
+    const fuzz_source *source = &h->source[*target];
+    const fuzz_member *parent = NULL;
+    if (h->guided && assay_rng_between(&rng, 0, 1) == 0)
+        parent = fuzz_pool_choose(&r->state->pool, *target, parents(r, index), &rng);
+    assay_case from;
+    if (!parent || assay_case_parse(parent->text, &from) != ASSAY_OK)
+        return fuzz_source_draw(source, whole, c);
+    return fuzz_source_alter(source, whole, &from, c);
+}
+
+static bool more_cases(const run *r) {
+    const fuzz_hunt *h = r->hunt;
+    const bool time = !(h->seconds > 0) || age(r) < h->seconds;
+    return time && !(h->first && r->n_wishes > 0) && (h->cases == 0 || r->next < h->cases);
+}
+
+static bool may_begin(const run *r) {
+    return r->next < (r->state->settled / FUZZ_GENERATION + 2) * FUZZ_GENERATION;
+}
+
+static assay_status give_case(run *r, fuzz_worker *w) {
+    slot *s = &r->slot[r->next % AHEAD];
+    assay_case c;
+    fuzz_task task = {.number = r->next, .relation = FUZZ_NO_RELATION};
+    const assay_status status = make_case(r, r->next, &task.target, &c);
+    if (status != ASSAY_OK)
+        return status;
+    const int64_t whole = r->hunt->shard + r->next * r->hunt->shards;
+    if (whole % RELATION_EVERY == 0)
+        task.relation = whole / RELATION_EVERY;
+    assay_case_format(&c, task.text);
+    *s = (slot){.index = r->next++, .target = task.target};
+    memcpy(s->text, task.text, sizeof s->text);
+    return fuzz_crew_give(r->hunt->crew, w, &task);
+}
+
+/* ---- shrinking ---- */
+
+static assay_status no_memory(void) {
+    return assay_fail(ASSAY_ERR_MEMORY, "no memory for what was found");
+}
+
+/* Room for one more of `size` bytes in a list; NULL: there is none. */
+static void *with_room(void *list, int32_t count, int32_t *room, size_t size) {
+    if (count < *room)
+        return list;
+    *room = *room > 0 ? 2 * *room : 32;
+    return realloc(list, (size_t)*room * size);
+}
+
+/* How often this kind was met, this time included; 0: no memory. */
+static int64_t meet(run *r, int32_t target, const fuzz_failure *f) {
+    for (int32_t i = 0; i < r->n_tallies; ++i) {
+        tally *t = &r->tally[i];
+        if (t->target == target && t->like.kind == f->kind &&
+            strcmp(t->like.variant, f->variant) == 0 && strcmp(t->like.relation, f->relation) == 0)
+            return ++t->count;
+    }
+    tally *larger = with_room(r->tally, r->n_tallies, &r->tally_room, sizeof *larger);
+    if (!larger)
+        return 0;
+    r->tally = larger;
+    r->tally[r->n_tallies++] = (tally){.target = target, .like = *f, .count = 1};
+    return 1;
+}
+
+/* The first ones, and ever fewer: one bug is met again and again, another may hide behind it. */
+static bool worth_shrinking(int64_t count) {
+    while (count % 10 == 0)
+        count /= 10;
+    return count <= 3;
+}
+
+static assay_status want_shrunk(run *r, const slot *s, const fuzz_failure *f) {
+    const int64_t count = meet(r, s->target, f);
+    if (count == 0)
+        return no_memory();
+    if (!worth_shrinking(count))
+        return ASSAY_OK;
+    wish *larger = with_room(r->wish, r->n_wishes, &r->wish_room, sizeof *larger);
+    if (!larger)
+        return no_memory();
+    r->wish = larger;
+    wish *w = &r->wish[r->n_wishes++];
+    *w = (wish){.finding = {.target = s->target,
+                            .failure = *f,
+                            .first = r->hunt->shard + s->index * r->hunt->shards,
+                            .seconds = s->seconds}};
+    memcpy(w->finding.found, s->text, sizeof w->finding.found);
+    memcpy(w->finding.shrunk, s->text, sizeof w->finding.shrunk);
+    w->done = f->kind == FUZZ_NO_JUDGE; /* it would only take another one down */
+    return ASSAY_OK;
+}
+
+static wish *next_wish(run *r) {
+    for (int32_t i = 0; i < r->n_wishes; ++i)
+        if (!r->wish[i].out && !r->wish[i].done)
+            return &r->wish[i];
+    return NULL;
+}
+
+static assay_status give_wish(run *r, fuzz_worker *w, wish *wanted) {
+    fuzz_task task = {.number = wanted - r->wish,
+                      .target = wanted->finding.target,
+                      .shrink = true,
+                      .failure = wanted->finding.failure};
+    memcpy(task.text, wanted->finding.found, sizeof task.text);
+    wanted->out = true;
+    return fuzz_crew_give(r->hunt->crew, w, &task);
+}
+
+/* What did not answer in time once, and did when it was asked again, is no failure but a case of
+ * much work on a busy host. */
+static bool only_slow(const wish *w) {
+    return w->finding.failure.kind == FUZZ_HANG && !w->finding.again;
+}
+
+/* Findings are told in the order in which they were met. */
+static assay_status tell_findings(run *r, bool all) {
+    while (r->told < r->n_wishes && (all || r->wish[r->told].done)) {
+        const wish *w = &r->wish[r->told++];
+        const fuzz_finding *f = &w->finding;
+        if (only_slow(w)) {
+            --r->state->failed;
+            continue;
+        }
+        const int32_t count = r->state->findings.count;
+        const assay_status status = fuzz_findings_add(&r->state->findings, f);
+        if (status != ASSAY_OK)
+            return status;
+        if (r->state->findings.count > count)
+            r->hunt->found(f, r->hunt->context);
+    }
+    return ASSAY_OK;
+}
+
+/* ---- results ---- */
+
+static assay_status settle(run *r, const slot *s) {
+    fuzz_state *state = r->state;
+    state->passed += s->result.passed;
+    state->mistrusted += s->result.mistrusted;
+    state->skipped += s->result.skipped;
+    state->failed += s->result.n_failures;
+    state->declined += s->result.declined;
+    ++state->settled;
+    assay_status status = ASSAY_OK;
+    for (int32_t i = 0; status == ASSAY_OK && i < s->result.n_failures; ++i)
+        status = want_shrunk(r, s, &s->result.failure[i]);
+    if (status == ASSAY_OK)
+        status = fuzz_pool_offer(&state->pool, s->target, s->text, &s->result);
+    if (state->settled % FUZZ_GENERATION == 0) {
+        state->before[1] = state->before[0];
+        state->before[0] = state->pool.count;
+    }
+    return status;
+}
+
+static assay_status settle_all(run *r) {
+    assay_status status = ASSAY_OK;
+    while (status == ASSAY_OK && r->state->settled < r->next) {
+        slot *s = &r->slot[r->state->settled % AHEAD];
+        if (!s->judged)
+            break;
+        status = settle(r, s);
+    }
+    return status;
+}
+
+static assay_status take(run *r, const fuzz_desk *desk) {
+    if (desk->task.shrink) {
+        wish *w = &r->wish[desk->task.number];
+        w->done = true;
+        w->finding.again = desk->again;
+        w->finding.smallest = desk->smallest;
+        memcpy(w->finding.shrunk, desk->shrunk, sizeof w->finding.shrunk);
+        return tell_findings(r, false);
+    }
+    slot *s = &r->slot[desk->task.number % AHEAD];
+    s->result = desk->result;
+    s->seconds = age(r);
+    s->judged = true;
+    return settle_all(r);
+}
+
+/* ---- the whole ---- */
+
+/* Gives what there is to give; *idle: there was nothing for one of them. */
+static assay_status hand_out(run *r) {
+    assay_status status = ASSAY_OK;
+    for (fuzz_worker *w; status == ASSAY_OK && (w = fuzz_crew_idle(r->hunt->crew));) {
+        wish *wanted = next_wish(r);
+        if (wanted)
+            status = give_wish(r, w, wanted);
+        else if (more_cases(r) && may_begin(r))
+            status = give_case(r, w);
+        else
+            break;
+    }
+    return status;
+}
+
+static assay_status keep(run *r) {
+    r->state->seconds = age(r);
+    if (r->state->seconds >= r->shown + show_seconds) {
+        r->shown = r->state->seconds;
+        r->hunt->progress(r->state, r->hunt->context);
+    }
+    if (r->state->seconds < r->kept + keep_seconds)
+        return ASSAY_OK;
+    r->kept = r->state->seconds;
+    return r->hunt->keep(r->state, r->hunt->context);
+}
+
+static assay_status go_on(run *r) {
+    assay_status status = ASSAY_OK;
+    while (status == ASSAY_OK && !r->hunt->interrupted()) {
+        const fuzz_desk *desk = NULL;
+        status = hand_out(r);
+        if (status == ASSAY_OK && fuzz_crew_busy(r->hunt->crew) == 0)
+            break;
+        if (status == ASSAY_OK)
+            status = fuzz_crew_wait(r->hunt->crew, TICK, &desk);
+        if (status == ASSAY_OK && desk)
+            status = take(r, desk);
+        if (status == ASSAY_OK)
+            status = keep(r);
+    }
+    return status;
+}
+
+assay_status fuzz_hunt_run(const fuzz_hunt *hunt, fuzz_state *state) {
+    run r = {.hunt = hunt,
+             .state = state,
+             .next = state->settled,
+             .start = now(),
+             .before = state->seconds,
+             .kept = state->seconds,
+             .shown = state->seconds};
+    assay_status status = ASSAY_OK;
+    r.slot = calloc(AHEAD, sizeof *r.slot);
+    if (!r.slot)
+        status = no_memory();
+    if (status == ASSAY_OK)
+        status = go_on(&r);
+    if (status == ASSAY_OK)
+        status = tell_findings(&r, true);
+    state->seconds = age(&r);
+    free(r.slot);
+    free(r.wish);
+    free(r.tally);
+    return status;
+}

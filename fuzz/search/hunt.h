@@ -1,0 +1,57 @@
+/*
+ * A campaign: cases of some operators, judged by a crew, until their number or the time is reached.
+ *
+ * Cases come in generations. Half of a generation's cases are bred from the pool, which is then
+ * what all generations but the one just before had left of it: so a generation can begin while the
+ * one before it still runs, and case i is the same whatever the number of processes and their luck.
+ * Unguided, case i is a function of the seed and i.
+ */
+#ifndef ASSAY_FUZZ_SEARCH_HUNT_H
+#define ASSAY_FUZZ_SEARCH_HUNT_H
+
+#include "fuzz/search/crew.h"
+#include "fuzz/search/finding.h"
+#include "fuzz/search/pool.h"
+#include "fuzz/search/source.h"
+
+enum { FUZZ_GENERATION = 32 };
+
+/* What a campaign was so far: what goes on later, too. */
+typedef struct fuzz_state {
+    int64_t settled; /* cases 0..settled-1 are judged, and count */
+    double seconds;
+    int64_t passed, mistrusted, skipped, failed; /* variants; `failed` has each kind of a case */
+    int64_t declined;                            /* cases */
+    int32_t before[2]; /* members of the pool when the generation that is settled now began, and
+                          when the one before it did */
+    fuzz_pool pool;
+    fuzz_findings findings;
+} fuzz_state;
+
+void fuzz_state_clear(fuzz_state *state);
+
+typedef struct fuzz_hunt {
+    fuzz_crew *crew;
+    const fuzz_source *source; /* one for each of the crew's targets */
+    uint64_t seed;
+    int64_t shard, shards; /* this campaign's case i is case shard + i shards of the whole */
+    int64_t cases;         /* 0: no limit */
+    double seconds;        /* 0: no limit */
+    bool guided;
+    bool first; /* no further cases once one has failed */
+
+    /* Hears of the campaign now and then, and of each finding. */
+    void (*progress)(const fuzz_state *state, void *context);
+    void (*found)(const fuzz_finding *finding, void *context);
+    assay_status (*keep)(const fuzz_state *state, void *context); /* now and then */
+    void *context;
+    bool (*interrupted)(void);
+} fuzz_hunt;
+
+/* Goes on from `state`. */
+assay_status fuzz_hunt_run(const fuzz_hunt *hunt, fuzz_state *state) ASSAY_MUST_CHECK;
+
+/* The operator of a case: in stretches, since its guests start when its turn comes. */
+int32_t fuzz_target_of(int64_t index, int32_t n_targets);
+
+#endif

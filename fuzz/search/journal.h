@@ -1,0 +1,21 @@
+/*
+ * A campaign's state as text, for --resume: what it is about, how far it came, what guides it, what
+ * it found. The last line seals what is before it, so that a file that was cut or damaged shows.
+ */
+#ifndef ASSAY_FUZZ_SEARCH_JOURNAL_H
+#define ASSAY_FUZZ_SEARCH_JOURNAL_H
+
+#include "fuzz/search/hunt.h"
+
+#include <stdio.h>
+
+/* `about`: one line that another campaign does not have. The text is for free(). */
+assay_status fuzz_journal_format(const fuzz_state *state, const char *about, char **text,
+                                 size_t *size) ASSAY_MUST_CHECK;
+
+/* `path` is for messages. ASSAY_ERR_FILE when the text is none of ours, ASSAY_ERR_USAGE when it is
+ * about another campaign; NULL takes any and leaves what it is about alone. */
+assay_status fuzz_journal_parse(fuzz_state *state, const char *about, int32_t n_targets,
+                                const char *path, char *text, size_t size) ASSAY_MUST_CHECK;
+
+#endif

@@ -1,0 +1,350 @@
+#include "fuzz/search/source.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A case's draws lie in a stretch of its own of the operator's stream. */
+enum { DRAWS_PER_CASE = 1 << 16, MOST_TRIES = 200, MOST_EDGES_OF_A_CASE = 3, MOST_CHANGES = 2 };
+
+/* Work may grow by that much over a case that was drawn within the budget. */
+static const double growth = 8;
+
+/* ---- extents worth a try ---- */
+
+static void add_edge(fuzz_source *s, int64_t extent) {
+    for (int32_t i = 0; i < s->n_edges; ++i)
+        if (s->edge[i] == extent)
+            return;
+    if (extent >= 0 && s->n_edges < FUZZ_EDGES)
+        s->edge[s->n_edges++] = extent;
+}
+
+static void add_beside(fuzz_source *s, int64_t extent) {
+    for (int64_t e = -1; e <= 1; ++e)
+        add_edge(s, extent + e);
+}
+
+static bool wanted(const char *name, const char *const *names, int32_t n) {
+    for (int32_t i = 0; i < n; ++i)
+        if (strcmp(names[i], name) == 0)
+            return true;
+    return n == 0;
+}
+
+void fuzz_source_edges(fuzz_source *s, const assay_device *device, const char *const *variants,
+                       int32_t n_variants) {
+    static const int64_t general[] = {0, 1, 2, 3, 5, 7, 13, 17, 61, 97, 251, 509, 1021, 4099};
+    static const int64_t warps_and_blocks[] = {8, 16, 32, 64, 128, 256, 512, 1024};
+    for (int32_t v = 0; v < device->n_variants; ++v) {
+        const assay_variant *variant = device->variants[v];
+        if (strcmp(variant->op, s->op->name) != 0 || !wanted(variant->name, variants, n_variants))
+            continue;
+        for (const int32_t *tile = variant->tiles; tile && *tile != 0; ++tile) {
+            add_beside(s, *tile);
+            add_beside(s, 2 * (int64_t)*tile);
+            add_edge(s, *tile / 2);
+        }
+    }
+    for (size_t i = 0; i < sizeof general / sizeof *general; ++i)
+        add_edge(s, general[i]);
+    for (size_t i = 0; i < sizeof warps_and_blocks / sizeof *warps_and_blocks; ++i)
+        add_beside(s, warps_and_blocks[i]);
+}
+
+/* ---- work ---- */
+
+static bool holds_extents(const assay_key *key) {
+    return key->kind == ASSAY_KEY_INT || key->kind == ASSAY_KEY_LIST;
+}
+
+/* A number that grows at least as fast as the work when one extent does: work is a sum of products
+ * in which each extent is a factor once or, of a matrix that is square by default, twice. */
+static double volume(const assay_case *c) {
+    double product = 1;
+    for (int32_t k = 0; k < c->params.count; ++k)
+        for (int32_t i = 0; holds_extents(&c->op->keys[k]) && i < c->params.item[k].count; ++i)
+            product *= fmax(1, (double)c->params.item[k].value[i]);
+    return product;
+}
+
+/* Of all tensors; infinite where there is no saying. */
+static double elements(const assay_case *c) {
+    assay_signature sig;
+    double count = 0;
+    if (c->op->signature(&c->params, &sig) != ASSAY_OK)
+        return INFINITY;
+    for (int32_t i = 0; i < sig.n_in; ++i)
+        count += (double)assay_spec_count(&sig.in[i]);
+    for (int32_t o = 0; o < sig.n_out; ++o)
+        count += (double)assay_spec_count(&sig.out[o]);
+    assay_signature_clear(&sig);
+    return count;
+}
+
+static bool affordable(const fuzz_source *s, const assay_case *from, const assay_case *c) {
+    return volume(c) <= fmax(s->budget, growth * volume(from)) &&
+           elements(c) <= growth * fmax(s->budget, elements(from));
+}
+
+/* ---- changes of one thing ---- */
+
+static int64_t within(const assay_key *key, int64_t value) {
+    return value < key->low ? key->low : value > key->high ? key->high : value;
+}
+
+/* Repetitions, windows, positions: what multiplies the work of a case as no extent does. */
+static bool is_attribute(const assay_key *key) {
+    return key->fallback && key->fallback[0] != '\0';
+}
+
+static int64_t new_extent(const fuzz_source *s, const assay_key *key, assay_rng *rng, int64_t old) {
+    enum { SWITCH = 8, MOST_OF_AN_ATTRIBUTE = 66 };
+    if (key->high - key->low < SWITCH)
+        return assay_rng_between(rng, key->low, key->high);
+    switch (assay_rng_between(rng, 0, 7)) {
+    case 0:
+        return within(key, old - 1);
+    case 1:
+        return within(key, old + 1);
+    case 2:
+        return within(key, old < INT32_MAX ? 2 * old : old);
+    default: {
+        const int64_t edge = s->edge[assay_rng_between(rng, 0, s->n_edges - 1)];
+        return within(key, is_attribute(key) ? edge % MOST_OF_AN_ATTRIBUTE : edge);
+    }
+    }
+}
+
+/* Lists also lose an element, or get one twice. */
+static void change_list(const fuzz_source *s, const assay_key *key, assay_rng *rng,
+                        assay_param *p) {
+    const int32_t at = p->count > 0 ? (int32_t)assay_rng_between(rng, 0, p->count - 1) : 0;
+    const int64_t how = assay_rng_between(rng, 0, 7);
+    if (p->count > 0 && how > 1) {
+        p->value[at] = new_extent(s, key, rng, p->value[at]);
+    } else if (p->count > 0 && how == 0) {
+        memmove(&p->value[at], &p->value[at + 1], (size_t)(p->count - at - 1) * sizeof *p->value);
+        --p->count;
+    } else if (p->count < ASSAY_MAX_LIST) {
+        p->value[p->count] = p->count > 0 ? p->value[at] : within(key, 2);
+        ++p->count;
+    }
+}
+
+/* What follows another key by default goes with it half of the time. */
+static void change_key(const fuzz_source *s, assay_rng *rng, assay_case *c, int32_t k) {
+    const assay_key *key = &c->op->keys[k];
+    assay_param *p = &c->params.item[k];
+    switch (key->kind) {
+    case ASSAY_KEY_INT:
+        p->value[0] = new_extent(s, key, rng, p->value[0]);
+        break;
+    case ASSAY_KEY_LIST:
+        change_list(s, key, rng, p);
+        break;
+    case ASSAY_KEY_NAME: /* as drawn: it may stand for many extents */
+    case ASSAY_KEY_REAL: /* as drawn: kernels do not branch on it */
+        break;
+    }
+    const bool followed = k + 1 < c->op->n_keys && c->op->keys[k + 1].fallback &&
+                          c->op->keys[k + 1].fallback[0] == '\0';
+    if (followed && assay_rng_between(rng, 0, 1) == 0) {
+        const char *name = p[1].name;
+        p[1] = p[0];
+        p[1].name = name;
+    }
+}
+
+static void change_key_of_kind(const fuzz_source *s, assay_rng *rng, assay_case *c) {
+    change_key(s, rng, c, (int32_t)assay_rng_between(rng, 0, c->params.count - 1));
+}
+
+/* Not those with an Inf or a NaN, see draw_unfinite(). */
+static assay_fill new_fill(const assay_op *op, assay_rng *rng) {
+    const unsigned common = ASSAY_FILL_BIT(ASSAY_FILL_NORMAL) | ASSAY_FILL_BIT(ASSAY_FILL_UNIFORM) |
+                            ASSAY_FILL_BIT(ASSAY_FILL_POSITIVE) | ASSAY_FILL_BIT(ASSAY_FILL_EXACT);
+    const unsigned mask = (common | op->fills) & ~ASSAY_FILL_BIT(ASSAY_FILL_INITIAL);
+    for (;;) {
+        const int64_t fill = assay_rng_between(rng, 0, ASSAY_FILLS - 1);
+        if ((mask >> fill & 1u) != 0)
+            return (assay_fill)fill;
+    }
+}
+
+static assay_dtype new_dtype(const assay_op *op, assay_rng *rng) {
+    for (;;) {
+        const int64_t dtype = assay_rng_between(rng, 0, ASSAY_DTYPES - 1);
+        if ((op->dtypes >> dtype & 1u) != 0)
+            return (assay_dtype)dtype;
+    }
+}
+
+static bool is_finite(const assay_case *c) {
+    return c->fill != ASSAY_FILL_INF && c->fill != ASSAY_FILL_NAN;
+}
+
+static void change_layout(assay_rng *rng, assay_case *c) {
+    static const int64_t pads[] = {0, 1, 3, 8, 32}, shifts[] = {0, 1, 2, 5, 8};
+    c->pad = pads[assay_rng_between(rng, 0, 4)];
+    c->misalign = shifts[assay_rng_between(rng, 0, 4)];
+}
+
+static void change_something(const fuzz_source *s, assay_rng *rng, assay_case *c) {
+    switch (is_finite(c) ? assay_rng_between(rng, 0, 9) : assay_rng_between(rng, 0, 1)) {
+    case 0:
+        change_layout(rng, c);
+        break;
+    case 1:
+        c->schedule = (assay_schedule)assay_rng_between(rng, 0, ASSAY_SCHEDULES - 1);
+        break;
+    case 2:
+        c->fill = new_fill(c->op, rng);
+        break;
+    case 3:
+        c->params.dtype = new_dtype(c->op, rng);
+        break;
+    case 4:
+        c->params.math =
+            c->params.math == ASSAY_STRICT && (c->op->maths & ~1u) != 0 ? ASSAY_TF32 : ASSAY_STRICT;
+        break;
+    default:
+        change_key_of_kind(s, rng, c);
+        break;
+    }
+}
+
+/* ---- legal cases ---- */
+
+static bool is_fixed(const fuzz_source *s, const char *word, size_t length) {
+    const char *equals = memchr(word, '=', length);
+    const size_t key = equals ? (size_t)(equals - word) + 1 : length;
+    for (int32_t i = 0; i < s->n_fixed; ++i)
+        if (strncmp(s->fixed[i], word, key) == 0)
+            return true;
+    return false;
+}
+
+/* One of the values of key=a,b,c. */
+static size_t append_choice(assay_rng *rng, const char *word, char *to, size_t room) {
+    const char *value = strchr(word, '=') + 1;
+    int64_t commas = 0;
+    for (const char *at = value; *at; ++at)
+        commas += *at == ',';
+    const char *from = value;
+    for (int64_t skip = assay_rng_between(rng, 0, commas); skip > 0; --skip)
+        from += strcspn(from, ",") + 1;
+    const int n =
+        snprintf(to, room, " %.*s%.*s", (int)(value - word), word, (int)strcspn(from, ","), from);
+    return n > 0 && (size_t)n < room ? (size_t)n : 0;
+}
+
+/* Puts the fixed words in place of the case's own; the case is then legal, in canonical form, and
+ * has data. */
+static assay_status settle(const fuzz_source *s, assay_rng *rng, assay_case *c) {
+    char own[ASSAY_CASE_TEXT], text[2 * ASSAY_CASE_TEXT];
+    size_t used = 0;
+    assay_case_format(c, own);
+    char *rest = NULL;
+    for (char *word = strtok_r(own, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
+        if (!is_fixed(s, word, strlen(word)))
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", used > 0 ? " " : "",
+                                     word);
+    for (int32_t i = 0; i < s->n_fixed; ++i)
+        used += append_choice(rng, s->fixed[i], text + used, sizeof text - used);
+    const assay_status status = assay_case_parse(text, c);
+    if (status != ASSAY_OK)
+        return status;
+    bool exact = true;
+    if (c->fill == ASSAY_FILL_EXACT)
+        return random_has_exact_data(c->op, &c->params, &exact) == ASSAY_OK && exact
+                   ? ASSAY_OK
+                   : assay_fail(ASSAY_ERR_USAGE, "%s: no exact data for %s", s->op->name, text);
+    return ASSAY_OK;
+}
+
+static assay_rng rng_of(const fuzz_source *s, int64_t index) {
+    char name[96];
+    snprintf(name, sizeof name, "fuzz %s", s->op->name);
+    return (assay_rng){.seed = s->seed,
+                       .stream = assay_rng_stream(name),
+                       .next = (uint64_t)index * DRAWS_PER_CASE};
+}
+
+/* Lets `change` work on copies of a case until one is legal; otherwise the case itself, if that is.
+ */
+static assay_status
+change_until_legal(const fuzz_source *s, assay_rng *rng, const assay_case *from, int most,
+                   void (*change)(const fuzz_source *, assay_rng *, assay_case *), assay_case *c) {
+    enum { TRIES = 12 };
+    for (int tries = 0; tries < TRIES; ++tries) {
+        *c = *from;
+        for (int64_t n = assay_rng_between(rng, 1, most); n > 0; --n)
+            change(s, rng, c);
+        if (settle(s, rng, c) == ASSAY_OK && affordable(s, from, c))
+            return ASSAY_OK;
+    }
+    *c = *from;
+    return settle(s, rng, c);
+}
+
+/* What becomes of an Inf or a NaN depends on the attributes and on who holds it, and an operator
+ * does not promise it for all: one of its own cases, laid out otherwise. */
+typedef struct lottery {
+    assay_rng *rng;
+    int64_t seen;
+    assay_case *winner;
+} lottery;
+
+static assay_status maybe_take(const assay_case *c, void *context) {
+    lottery *l = context;
+    if (!is_finite(c) && assay_rng_between(l->rng, 0, l->seen++) == 0)
+        *l->winner = *c;
+    return ASSAY_OK;
+}
+
+/* False: the operator has no such case. */
+static bool draw_unfinite(const fuzz_source *s, assay_rng *rng, assay_case *c) {
+    lottery l = {.rng = rng, .winner = c};
+    if (assay_op_visit_set(s->op, ASSAY_CI, maybe_take, &l) != ASSAY_OK || l.seen == 0)
+        return false;
+    change_layout(rng, c);
+    return true;
+}
+
+assay_status fuzz_source_draw(const fuzz_source *s, int64_t index, assay_case *c) {
+    /* Down to 2^-8 of the budget: most bugs need little, and little costs less. Of cases with an
+     * Inf or a NaN most prove nothing else. */
+    enum { SMALLER = 8, RARE = 24 };
+    assay_rng rng = rng_of(s, index);
+    random_wish wish = random_any(s->op);
+    wish.budget = ldexp(s->budget, -(int)assay_rng_between(&rng, 0, SMALLER));
+    assay_status status = ASSAY_OK;
+    for (int tries = 0; tries < MOST_TRIES; ++tries) {
+        assay_case drawn;
+        status = random_case(s->op, &wish, s->seed + (uint64_t)tries, index, &drawn);
+        if (status != ASSAY_OK)
+            return status;
+        const bool unfinite = s->n_fixed == 0 && assay_rng_between(&rng, 0, RARE - 1) == 0 &&
+                              draw_unfinite(s, &rng, &drawn);
+        if (unfinite || assay_rng_between(&rng, 0, 1) == 0) {
+            *c = drawn;
+            status = settle(s, &rng, c);
+        } else {
+            status =
+                change_until_legal(s, &rng, &drawn, MOST_EDGES_OF_A_CASE, change_key_of_kind, c);
+        }
+        if (status == ASSAY_OK)
+            return ASSAY_OK;
+    }
+    return status;
+}
+
+assay_status fuzz_source_alter(const fuzz_source *s, int64_t index, const assay_case *parent,
+                               assay_case *c) {
+    assay_rng rng = rng_of(s, index);
+    assay_case child = *parent;
+    if (is_finite(&child)) /* otherwise the seed says who holds what is not finite */
+        child.seed = (uint64_t)index;
+    return change_until_legal(s, &rng, &child, MOST_CHANGES, change_something, c);
+}

@@ -1,0 +1,40 @@
+/*
+ * Where a campaign's cases come from: case i of an operator, drawn afresh or made from another by a
+ * small change. Either is a function of the operator, the seed and i alone (and of that other
+ * case).
+ *
+ * A fresh case is one of random.h; every second one then gets edges: extents on both sides of where
+ * kernels change what they do (a warp, a tile of the kernels under test, powers of two, primes, 0,
+ * 1, 2), within about the same work.
+ */
+#ifndef ASSAY_FUZZ_SEARCH_SOURCE_H
+#define ASSAY_FUZZ_SEARCH_SOURCE_H
+
+#include "assay/device.h"
+#include "tests/engine/random.h"
+
+enum { FUZZ_EDGES = 512 };
+
+typedef struct fuzz_source {
+    const assay_op *op;
+    uint64_t seed;
+    double budget;            /* multiply-adds of a case, about */
+    const char *const *fixed; /* key=value words that hold for every case; a,b,c: one of them */
+    int32_t n_fixed;
+    int64_t edge[FUZZ_EDGES]; /* extents worth a try */
+    int32_t n_edges;
+} fuzz_source;
+
+/* Adds what is worth a try for every kernel, and what these variants of the operator say of their
+ * tiles (variant.h); `variants` as assay_check() takes them. */
+void fuzz_source_edges(fuzz_source *s, const assay_device *device, const char *const *variants,
+                       int32_t n_variants);
+
+/* ASSAY_ERR_USAGE when no case was drawn that the fixed words allow, with what stood against it. */
+assay_status fuzz_source_draw(const fuzz_source *s, int64_t index, assay_case *c) ASSAY_MUST_CHECK;
+
+/* `parent` with one or two things changed. */
+assay_status fuzz_source_alter(const fuzz_source *s, int64_t index, const assay_case *parent,
+                               assay_case *c) ASSAY_MUST_CHECK;
+
+#endif

@@ -1,0 +1,84 @@
+#!/usr/bin/env bash
+# assay fuzz as a user meets it: exit codes, files, wrong input, an interrupt, several ranks.
+# Usage: cli_test.sh ASSAY PLANTED-FOLDER
+set -euo pipefail
+
+assay=$1
+planted=$2
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+export NO_COLOR=1
+failures=0
+fail() {
+    echo "FAILED: $*"
+    failures=$((failures + 1))
+}
+
+# expect CODE WORDS-IN-OUTPUT ARGUMENTS...
+expect() {
+    local code=$1 words=$2 output got=0
+    shift 2
+    output=$("$assay" fuzz "$@" 2>&1) || got=$?
+    [ "$got" = "$code" ] || fail "fuzz $*: exit $got, not $code: $output"
+    case $output in
+    *"$words"*) ;;
+    *) fail "fuzz $*: says nothing of '$words': $output" ;;
+    esac
+}
+
+wsum=(weighted_sum/v1 --device sim --jobs 1)
+bug=(weighted_sum/crashes_wide --kernel "$planted/weighted_sum.so" --device sim)
+
+# What works.
+expect 0 "20 cases" "${wsum[@]}" --cases 20
+expect 0 "finding" "${wsum[@]}" n=4 d=5 dtype=f32 seed=0
+expect 1 "smallest  weighted_sum n=none d=4097 dtype=f32 seed=0" "${bug[@]}" --cases 96 --seed 1 \
+    --jobs 2 --findings "$scratch/f.h5" --corpus "$scratch"
+[ "$(head -c 4 "$scratch/f.h5" | tail -c 3)" = HDF ] || fail "the findings are no HDF5 file"
+grep -qx "weighted_sum n=none d=4097 dtype=f32 seed=0" "$scratch/weighted_sum.txt" ||
+    fail "the corpus lacks the case"
+
+# A campaign in two parts.
+expect 0 "30 cases" "${wsum[@]}" --cases 30 --resume "$scratch/state"
+expect 0 "50 cases" "${wsum[@]}" --cases 50 --resume "$scratch/state"
+expect 2 "another campaign" "${wsum[@]}" --cases 50 --seed 9 --resume "$scratch/state"
+printf 'x' >>"$scratch/state"
+expect 3 "no whole state" "${wsum[@]}" --cases 60 --resume "$scratch/state"
+
+# What cannot be.
+expect 2 "unknown operator" weighted_sun --cases 5
+expect 2 "variant" weighted_sum/v9 --cases 5
+expect 2 "--jobs \"0\"" "${wsum[@]:0:3}" --jobs 0
+expect 2 "--cases \"x\"" "${wsum[@]}" --cases x
+expect 2 "must be a number in 1..256" weighted_sum --device sim --jobs 1000
+expect 2 "n=\"-1\"" "${wsum[@]}" n=-1 --cases 5
+expect 2 "seed" "${wsum[@]}" n=4 d=5 seed=0 --seed 3
+expect 3 "cannot be written" "${wsum[@]}" --cases 5 --resume "$scratch/none/state"
+expect 3 "none/f.h5" "${wsum[@]}" --cases 5 --findings "$scratch/none/f.h5"
+expect 3 "is no folder" "${wsum[@]}" --cases 5 --corpus "$scratch/none"
+expect 3 "none.so" weighted_sum/x --kernel "$scratch/none.so" --device sim --cases 5
+
+# An interrupt ends it with its summary and its state.
+"$assay" fuzz "${wsum[@]}" --time 60 --resume "$scratch/cut" >"$scratch/out" 2>&1 &
+sleep 1.5
+kill -INT $!
+got=0
+wait $! || got=$?
+[ "$got" = 130 ] || fail "interrupted: exit $got"
+grep -q "interrupted after" "$scratch/out" || fail "interrupted: no summary"
+grep -q "^seal " "$scratch/cut" || fail "interrupted: no state"
+
+# Three ranks, as mpirun starts them.
+for rank in 2 1; do
+    OMPI_COMM_WORLD_RANK=$rank OMPI_COMM_WORLD_SIZE=3 "$assay" fuzz "${bug[@]}" --jobs 1 \
+        --cases 288 --seed 1 --findings "$scratch/r.h5" >"$scratch/rank$rank" 2>&1 || true
+done
+got=0
+OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=3 "$assay" fuzz "${bug[@]}" --jobs 1 --cases 288 \
+    --seed 1 --findings "$scratch/r.h5" >"$scratch/rank0" 2>&1 || got=$?
+[ "$got" = 1 ] || fail "ranks: exit $got: $(cat "$scratch/rank0")"
+grep -q "^288 cases" "$scratch/rank0" || fail "ranks: not all cases: $(tail -1 "$scratch/rank0")"
+[ -s "$scratch/r.h5" ] || fail "ranks: no merged findings"
+[ ! -e "$scratch/r.h5.ranks" ] || fail "ranks: their folder is left"
+
+exit $((failures > 0))
