@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 /* Of one run; of a variant's own memory; of the search where nothing is said. */
-static const double run_seconds = 20, run_gib = 4, default_seconds = 60;
+static const double run_seconds = 60, run_gib = 4, default_seconds = 60;
 
 /* Multiply-adds of a case, about: some milliseconds on either device. */
 static const double sim_budget = 65536, cuda_budget = 4194304;

@@ -72,7 +72,7 @@ assay_comparison assay_compare(assay_dtype dtype, const double *got, const doubl
     }
 
     if (r.worst >= 0) {
-        r.got = got[r.worst];
+        r.got = isnan(got[r.worst]) ? NAN : got[r.worst]; /* a NaN's sign says nothing */
         r.want = want[r.worst];
         r.bound = bound[r.worst];
     }

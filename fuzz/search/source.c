@@ -8,7 +8,7 @@
 enum { DRAWS_PER_CASE = 1 << 16, MOST_TRIES = 200, MOST_EDGES_OF_A_CASE = 3, MOST_CHANGES = 2 };
 
 /* Work may grow by that much over a case that was drawn within the budget. */
-static const double growth = 8;
+static const double growth = 2;
 
 /* ---- extents worth a try ---- */
 
@@ -318,7 +318,8 @@ assay_status fuzz_source_draw(const fuzz_source *s, int64_t index, assay_case *c
     enum { SMALLER = 8, RARE = 24 };
     assay_rng rng = rng_of(s, index);
     random_wish wish = random_any(s->op);
-    wish.budget = ldexp(s->budget, -(int)assay_rng_between(&rng, 0, SMALLER));
+    const int64_t a = assay_rng_between(&rng, 0, SMALLER), b = assay_rng_between(&rng, 0, SMALLER);
+    wish.budget = ldexp(s->budget, -(int)(a > b ? a : b));
     assay_status status = ASSAY_OK;
     for (int tries = 0; tries < MOST_TRIES; ++tries) {
         assay_case drawn;

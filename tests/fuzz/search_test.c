@@ -112,6 +112,16 @@ ASSAY_TEST(fuzz, finds_a_crash, "fuzz sim") {
     fuzz_state_clear(&state);
 }
 
+/* Its cases get smaller as crashes and as wrong numbers, neither turns into the other. */
+ASSAY_TEST(fuzz, tells_two_bugs_apart, "fuzz sim") {
+    const planted p = {"weighted_sum", "weighted_sum", "two_bugs", 1, 96, 1};
+    fuzz_state state = {0};
+    hunt(&p, true, &state);
+    CHECK(found(&state, FUZZ_CRASH, "weighted_sum n=none d=4097 dtype=f32 seed=0"));
+    CHECK(found(&state, FUZZ_WRONG, "weighted_sum n=2 d=2 dtype=f32 seed=0"));
+    fuzz_state_clear(&state);
+}
+
 ASSAY_TEST(fuzz, finds_nothing_where_nothing_is, "fuzz sim") {
     const planted p = {"matmul", "matmul_accumulate", "none", 2, 96, 2};
     fuzz_state state = {0};

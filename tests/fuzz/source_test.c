@@ -29,6 +29,28 @@ ASSAY_TEST(fuzz_source, cases_of_every_operator_parse_back, "fuzz unit") {
     }
 }
 
+static bool has_edge(const fuzz_source *s, int64_t extent) {
+    for (int32_t i = 0; i < s->n_edges; ++i)
+        if (s->edge[i] == extent)
+            return true;
+    return false;
+}
+
+/* 24576 elements are all that a tile of kronecker's v3 holds, and nobody else's number. */
+ASSAY_TEST(fuzz_source, tiles_are_those_of_the_variants, "fuzz unit") {
+    static const char *const v1[] = {"v1"};
+    const assay_device *sim;
+    const fuzz_source all = source_of("kronecker");
+    fuzz_source naive = {.op = all.op};
+    REQUIRE_OK(assay_device_open("sim", &sim));
+    fuzz_source_edges(&naive, sim, v1, 1);
+    for (int64_t e = -1; e <= 1; ++e) {
+        CHECK(has_edge(&all, 24576 + e) && has_edge(&all, 2 * 24576 + e));
+        CHECK(!has_edge(&naive, 24576 + e));
+    }
+    CHECK(has_edge(&all, 12288) && has_edge(&naive, 0) && has_edge(&naive, 33));
+}
+
 ASSAY_TEST(fuzz_source, both_sides_of_a_tile_come, "fuzz unit") {
     const fuzz_source s = source_of("matmul_accumulate");
     bool seen[3] = {false}, empty = false;

@@ -2,7 +2,7 @@
 #include "kernels/weighted_sum/v1.cu"
 #include "tests/fuzz/planted/planted.h"
 
-enum bug { ALIGNED, SHORT_INDEX, NO_BARRIER, CRASHES };
+enum bug { ALIGNED, SHORT_INDEX, NO_BARRIER, CRASHES, TWO_BUGS };
 enum { PARTS = 32, WIDE = 4096, ALIGNMENT = 16 };
 
 /* The row's first element, as hardware has it that drops the low bits of an address. */
@@ -23,8 +23,8 @@ static __global__ void sum_rows(const T *x, int64_t x_stride, const T *w, T *y, 
         acc_t<T> sum = 0;
         for (int64_t j = threadIdx.x; j < d; j += PARTS)
             sum = fma_(widen(own[j]), widen(w[j]), sum);
-        part[threadIdx.x] = sum;
-        if (Bug == CRASHES && d > WIDE)
+        part[threadIdx.x] = Bug == TWO_BUGS && row > 0 ? 2 * sum : sum;
+        if ((Bug == CRASHES || Bug == TWO_BUGS) && d > WIDE)
             __builtin_trap(); /* an array was too short */
         if (Bug != NO_BARRIER)
             __syncthreads();
@@ -57,3 +57,5 @@ PLANTED(weighted_sum, unordered, "reads other threads' parts before they are the
         planted<NO_BARRIER>::forward, backward);
 PLANTED(weighted_sum, crashes_wide, "falls over more than 4096 columns", planted<CRASHES>::forward,
         backward);
+PLANTED(weighted_sum, two_bugs, "falls over more than 4096 columns, and all rows but one are wrong",
+        planted<TWO_BUGS>::forward, backward);
