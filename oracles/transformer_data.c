@@ -1,8 +1,8 @@
 /*
  * The data of `transformer`: norm weights about 1, other weights of both signs; embeddings of which
  * some are so small that the first norm's eps counts; and words that are words. With a vocabulary
- * of bytes and normal data the tokens are windows of a text, this project's documentation of one day,
- * which the build puts into the program, and the target of a token is the byte behind it.
+ * of bytes and normal data the tokens are windows of a text, this project's documentation of one
+ * day, which the build puts into the program, and the target of a token is the byte behind it.
  */
 #include "oracles/transformer.h"
 

@@ -20,7 +20,7 @@
 #define ASSAY_DEVICE_NAME "cuda"
 
 /* 227 KB, sm_90: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability". */
-#define ASSAY_MAX_SHARED 232448
+#define ASSAY_MAX_SHARED    232448
 #define ASSAY_SHARED_BUDGET ASSAY_MAX_SHARED
 
 #define ASSAY_MAX_GRID 2147483647

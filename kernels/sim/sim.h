@@ -20,8 +20,8 @@ extern const assay_device_oracle *const assay_sim_oracles[];
 extern const int32_t assay_sim_n_oracles;
 
 #if defined(ASSAY_COVERAGE)
-/* Which branches of the kernels' code were taken, by a hash of where they are: 1, otherwise 0; begins
- * anew. `count` is a power of two. */
+/* Which branches of the kernels' code were taken, by a hash of where they are: 1, otherwise 0;
+ * begins anew. `count` is a power of two. */
 void sim_coverage_take(uint8_t *edges, size_t count);
 #endif
 
