@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 /* Of one run; of a variant's own memory; of the search where nothing is said. */
-static const double run_seconds = 60, run_gib = 4, default_seconds = 60;
+static const double run_seconds = 60, run_gib = 8, default_seconds = 60;
 
 /* Multiply-adds of a case, about: some milliseconds on either device. */
 static const double sim_budget = 65536, cuda_budget = 4194304;
@@ -186,7 +186,7 @@ static assay_status keep(const fuzz_state *state, void *context) {
 
 static assay_status look(fuzz_campaign *f, listener *l) {
     const assay_cli_args *args = f->args;
-    const bool endless = args->cases > 0 && !(args->seconds > 0);
+    const double otherwise = args->cases > 0 ? 0 : default_seconds;
     const fuzz_hunt hunt = {
         .crew = &f->crew,
         .source = f->source,
@@ -195,9 +195,7 @@ static assay_status look(fuzz_campaign *f, listener *l) {
         .shards = f->shards,
         /* Of N cases, those whose number is this share's. */
         .cases = args->cases > 0 ? (args->cases - f->shard + f->shards - 1) / f->shards : 0,
-        .seconds = endless             ? 0
-                   : args->seconds > 0 ? args->seconds
-                                       : default_seconds,
+        .seconds = args->seconds > 0 ? args->seconds : otherwise,
         .guided = !args->no_guide,
         .first = args->first,
         .progress = show_progress,
@@ -213,41 +211,44 @@ static assay_status look(fuzz_campaign *f, listener *l) {
 
 /* ---- cases that are named ---- */
 
+/* Each as it is: who names a case wants that one. */
+static assay_status add_findings(fuzz_campaign *f, listener *l, const fuzz_desk *desk) {
+    const fuzz_task *task = &desk->task;
+    assay_status status = ASSAY_OK;
+    for (int32_t i = 0; status == ASSAY_OK && i < desk->result.n_failures; ++i) {
+        fuzz_finding finding = {.target = task->target,
+                                .failure = desk->result.failure[i],
+                                .first = task->number,
+                                .again = true,
+                                .smallest = true};
+        memcpy(finding.found, task->text, sizeof finding.found);
+        memcpy(finding.shrunk, task->text, sizeof finding.shrunk);
+        status = fuzz_findings_add(&f->state.findings, &finding);
+        show_finding(&finding, l);
+    }
+    return status;
+}
+
+static assay_status judge_job(fuzz_campaign *f, listener *l, int64_t i) {
+    const cli_job *job = &f->cases.job[i];
+    const fuzz_desk *desk = NULL;
+    fuzz_task task = {.number = i,
+                      .target = (int32_t)(job->selection - f->cases.selection),
+                      .relation = FUZZ_ALL_RELATIONS};
+    snprintf(task.text, sizeof task.text, "%s", job->text);
+    assay_status status = fuzz_crew_give(&f->crew, &f->crew.worker[0], &task);
+    while (status == ASSAY_OK && desk == NULL && !assay_cli_interrupted())
+        status = fuzz_crew_wait(&f->crew, -1, &desk);
+    if (status != ASSAY_OK || desk == NULL)
+        return status;
+    fuzz_state_count(&f->state, &desk->result);
+    return add_findings(f, l, desk);
+}
+
 static assay_status judge_named(fuzz_campaign *f, listener *l) {
     assay_status status = ASSAY_OK;
-    fuzz_state *state = &f->state;
-    for (int64_t i = 0; status == ASSAY_OK && i < f->cases.n_jobs && !assay_cli_interrupted();
-         ++i) {
-        const cli_job *job = &f->cases.job[i];
-        fuzz_task task = {.number = i,
-                          .target = (int32_t)(job->selection - f->cases.selection),
-                          .relation = FUZZ_ALL_RELATIONS};
-        const fuzz_desk *desk = NULL;
-        snprintf(task.text, sizeof task.text, "%s", job->text);
-        status = fuzz_crew_give(&f->crew, &f->crew.worker[0], &task);
-        while (status == ASSAY_OK && desk == NULL && !assay_cli_interrupted())
-            status = fuzz_crew_wait(&f->crew, -1, &desk);
-        if (status != ASSAY_OK || desk == NULL)
-            break;
-        const fuzz_result *result = &desk->result;
-        ++state->settled;
-        state->passed += result->passed;
-        state->failed += result->n_failures;
-        state->mistrusted += result->mistrusted;
-        state->skipped += result->skipped;
-        state->declined += result->declined;
-        for (int32_t k = 0; status == ASSAY_OK && k < result->n_failures; ++k) {
-            fuzz_finding finding = {.target = task.target,
-                                    .failure = result->failure[k],
-                                    .first = i,
-                                    .again = true,
-                                    .smallest = true};
-            memcpy(finding.found, task.text, sizeof finding.found);
-            memcpy(finding.shrunk, task.text, sizeof finding.shrunk);
-            status = fuzz_findings_add(&state->findings, &finding);
-            show_finding(&finding, l);
-        }
-    }
+    for (int64_t i = 0; status == ASSAY_OK && i < f->cases.n_jobs && !assay_cli_interrupted(); ++i)
+        status = judge_job(f, l, i);
     return status;
 }
 

@@ -5,7 +5,7 @@
  * process, so that libFuzzer sees their branches, a sanitizer their accesses, and a crash is one.
  *
  * Inputs: a byte for each choice, in the order in which the operator lists its keys; what is
- * missing is 0. An extent is one of source.h's, or the byte itself.
+ * missing is 0. An extent is the byte itself below 64, otherwise one of source.h's.
  */
 #include "fuzz/fuzz.h"
 #include "fuzz/search/source.h"
@@ -39,8 +39,9 @@ static const assay_op *choose_op(input *in) {
 }
 
 static int64_t extent_of(const fuzz_source *s, const assay_key *key, input *in) {
+    enum { ITSELF = 64 };
     const int64_t byte = next(in);
-    const int64_t value = byte < s->n_edges ? s->edge[byte] : byte;
+    const int64_t value = byte < ITSELF ? byte : s->edge[(byte - ITSELF) % s->n_edges];
     return value < key->low ? key->low : value > key->high ? key->high : value;
 }
 
@@ -64,7 +65,7 @@ static void read_key(const fuzz_source *s, const assay_key *key, input *in, assa
         break;
     case ASSAY_KEY_REAL:
         p->count = 0;
-        p->real = ldexp(1, -(int)(next(in) % 20));
+        p->real = ldexp(1, (int)(next(in) % 20) - 10);
         break;
     }
 }

@@ -63,20 +63,20 @@ static assay_status do_task(const judge *j, fuzz_desk *desk) {
     return status;
 }
 
-/* Whatever is wrong goes on the desk with its line. */
-static bool tell(fuzz_desk *desk) {
+/* Says that it is done; false: the parent has gone. */
+static bool hand_in(int door, fuzz_desk *desk) {
     if (desk->status != ASSAY_OK)
         snprintf(desk->line, sizeof desk->line, "%s", assay_error());
-    return true;
+    return send(door, "d", 1, MSG_NOSIGNAL) == 1;
 }
 
 static void work(const fuzz_crew *crew, int door, fuzz_desk *desk) {
     judge j = {.crew = crew};
-    char word = 'r';
+    char word;
     desk->status = open_devices(&j);
     if (desk->status == ASSAY_OK)
         desk->status = check_targets(&j);
-    while (tell(desk) && send(door, &word, 1, MSG_NOSIGNAL) == 1 && recv(door, &word, 1, 0) == 1)
+    while (hand_in(door, desk) && recv(door, &word, 1, 0) == 1)
         desk->status = do_task(&j, desk);
     assay_isolate_end(j.device);
     assay_isolate_end(j.twin);

@@ -65,6 +65,15 @@ void fuzz_state_clear(fuzz_state *state) {
     *state = (fuzz_state){0};
 }
 
+void fuzz_state_count(fuzz_state *state, const fuzz_result *result) {
+    state->passed += result->passed;
+    state->mistrusted += result->mistrusted;
+    state->skipped += result->skipped;
+    state->failed += result->n_failures;
+    state->declined += result->declined;
+    ++state->settled;
+}
+
 int32_t fuzz_target_of(int64_t index, int32_t n_targets) {
     return (int32_t)(index / STRETCH % n_targets);
 }
@@ -223,12 +232,7 @@ static assay_status tell_findings(run *r, bool all) {
 
 static assay_status settle(run *r, const slot *s) {
     fuzz_state *state = r->state;
-    state->passed += s->result.passed;
-    state->mistrusted += s->result.mistrusted;
-    state->skipped += s->result.skipped;
-    state->failed += s->result.n_failures;
-    state->declined += s->result.declined;
-    ++state->settled;
+    fuzz_state_count(state, &s->result);
     assay_status status = ASSAY_OK;
     for (int32_t i = 0; status == ASSAY_OK && i < s->result.n_failures; ++i)
         status = want_shrunk(r, s, &s->result.failure[i]);

@@ -30,6 +30,9 @@ typedef struct fuzz_state {
 
 void fuzz_state_clear(fuzz_state *state);
 
+/* One more case is settled: adds what its variants did. */
+void fuzz_state_count(fuzz_state *state, const fuzz_result *result);
+
 typedef struct fuzz_hunt {
     fuzz_crew *crew;
     const fuzz_source *source; /* one for each of the crew's targets */

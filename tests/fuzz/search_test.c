@@ -67,6 +67,9 @@ static void hunt(const planted *p, bool guided, fuzz_state *state) {
     fuzz_crew_end(&crew);
 }
 
+/* Instruments would find the planted bugs in their own way, and campaigns take their time there. */
+#if !defined(ASSAY_INSTRUMENTED)
+
 static bool found(const fuzz_state *state, fuzz_kind kind, const char *shrunk) {
     for (int32_t i = 0; i < state->findings.count; ++i) {
         const fuzz_finding *f = &state->findings.finding[i];
@@ -122,6 +125,8 @@ ASSAY_TEST(fuzz, tells_two_bugs_apart, "fuzz sim") {
     fuzz_state_clear(&state);
 }
 
+#endif
+
 ASSAY_TEST(fuzz, finds_nothing_where_nothing_is, "fuzz sim") {
     const planted p = {"matmul", "matmul_accumulate", "none", 2, 96, 2};
     fuzz_state state = {0};
@@ -130,6 +135,8 @@ ASSAY_TEST(fuzz, finds_nothing_where_nothing_is, "fuzz sim") {
     CHECK(state.settled == p.cases && state.passed > p.cases / 2 && state.pool.count > 0);
     fuzz_state_clear(&state);
 }
+
+#if !defined(ASSAY_INSTRUMENTED)
 
 /* ---- one seed, one campaign ---- */
 
@@ -177,3 +184,5 @@ ASSAY_TEST(fuzz, a_campaign_that_was_cut_goes_on_as_if_it_was_not, "fuzz sim") {
     fuzz_state_clear(&part);
     fuzz_state_clear(&rest);
 }
+
+#endif
