@@ -316,6 +316,7 @@ static assay_status append_row(const assay_problem *base, int32_t i, assay_probl
 }
 
 const assay_relation attention_relations[ATTENTION_RELATIONS] = {
+    RELATE_BATCH_SPLIT,
     {.name = "key_permutation",
      .why = "reversing keys and values reverses dk and dv, the rest stays",
      .applies = sees_all,

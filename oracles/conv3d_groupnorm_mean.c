@@ -368,6 +368,7 @@ static assay_status widen_case(const assay_case *base, int32_t i, assay_case *de
 }
 
 static const assay_relation relations[] = {
+    RELATE_BATCH_SPLIT,
     {.name = "power_of_two_scaling",
      .why =
          "x, w, b, eps and dy times powers of two that leave x̂ alone scale every gradient by one, "

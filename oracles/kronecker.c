@@ -554,6 +554,7 @@ static assay_status widen_case(const assay_case *base, int32_t i, assay_case *de
 
 static const assay_relation relations[] = {
     RELATE_PRODUCT,
+    RELATE_BATCH_SPLIT,
     {.name = "identity",
      .why = "identity factors: y is x and dx is dy, bit for bit",
      .exact = true,

@@ -243,6 +243,7 @@ static assay_status widen_case(const assay_case *base, int32_t i, assay_case *de
 
 static const assay_relation relations[] = {
     RELATE_PRODUCT,
+    RELATE_BATCH_SPLIT,
     {.name = "identity",
      .why = "w = I and small integers: y = x and dx = dy, bit for bit",
      .exact = true,

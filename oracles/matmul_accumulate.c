@@ -395,6 +395,7 @@ static assay_status widen_case(const assay_case *base, int32_t i, assay_case *de
 }
 
 static const assay_relation relations[] = {
+    RELATE_BATCH_SPLIT,
     {.name = "linearity",
      .why = "a = aa + ab and c = ca + cb: y and db are the sums of theirs, da and dc stay",
      .n_derived = 2,

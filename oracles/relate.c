@@ -143,6 +143,88 @@ assay_status relate_unreverse(const assay_problem *base, const assay_problem *de
     return ASSAY_OK;
 }
 
+/* ---- the batch in two parts ---- */
+
+static int64_t *batch_of(assay_case *c) {
+    return &c->params.item[0].value[0];
+}
+
+bool relate_can_be_cut(const assay_case *c) {
+    return c->op->keys[0].kind == ASSAY_KEY_INT && c->params.item[0].value[0] >= 2;
+}
+
+assay_status relate_cut_case(const assay_case *base, int32_t i, assay_case *derived) {
+    *derived = *base;
+    const int64_t first = *batch_of(derived) / 2;
+    *batch_of(derived) = i == 0 ? first : *batch_of(derived) - first;
+    return ASSAY_OK;
+}
+
+/* The axis of the batch, which is shorter in a part; -1: the tensor has none. */
+static int32_t cut_axis(const assay_tensor_spec *whole, const assay_tensor_spec *part) {
+    for (int32_t a = 0; a < whole->rank; ++a)
+        if (whole->shape[a] != part->shape[a])
+            return a;
+    return -1;
+}
+
+/* Copies part i's place in the whole, out of it or into it. */
+static void copy_part(const assay_tensor_spec *whole, double *all, const assay_tensor_spec *part,
+                      double *own, int32_t i, bool out_of) {
+    const int32_t axis = cut_axis(whole, part);
+    const int64_t extent = whole->shape[axis], length = part->shape[axis];
+    int64_t outer = 1, inner = 1;
+    for (int32_t a = 0; a < axis; ++a)
+        outer *= whole->shape[a];
+    for (int32_t a = axis + 1; a < whole->rank; ++a)
+        inner *= whole->shape[a];
+    for (int64_t o = 0; o < outer; ++o) {
+        double *in_all = all + (o * extent + (i == 0 ? 0 : extent - length)) * inner;
+        double *in_own = own + o * length * inner;
+        relate_copy(out_of ? in_own : in_all, out_of ? in_all : in_own, length * inner);
+    }
+}
+
+static void cut_arrays(const assay_tensor_spec *whole, const assay_arrays *from,
+                       const assay_tensor_spec *part, assay_arrays *to, int32_t i) {
+    for (int32_t t = 0; t < from->count; ++t) {
+        if (!from->data[t])
+            continue;
+        if (cut_axis(&whole[t], &part[t]) < 0)
+            relate_copy(to->data[t], from->data[t], from->size[t]);
+        else
+            copy_part(&whole[t], from->data[t], &part[t], to->data[t], i, true);
+    }
+}
+
+assay_status relate_cut(const assay_problem *base, int32_t i, assay_problem *derived) {
+    cut_arrays(base->sig.in, &base->in, derived->sig.in, &derived->in, i);
+    cut_arrays(base->sig.out, &base->cot, derived->sig.out, &derived->cot, i);
+    return ASSAY_OK;
+}
+
+/* What has no batch is a sum over it. */
+static void join_part(const assay_tensor_spec *whole, assay_arrays *to,
+                      const assay_tensor_spec *part, const assay_arrays *from, int32_t i) {
+    for (int32_t t = 0; t < to->count; ++t) {
+        if (!to->data[t])
+            continue;
+        if (cut_axis(&whole[t], &part[t]) >= 0)
+            copy_part(&whole[t], to->data[t], &part[t], from->data[t], i, false);
+        for (int64_t e = 0; cut_axis(&whole[t], &part[t]) < 0 && e < to->size[t]; ++e)
+            to->data[t][e] = (i == 0 ? 0 : to->data[t][e]) + from->data[t][e];
+    }
+}
+
+assay_status relate_join(const assay_problem *base, const assay_problem *derived,
+                         const assay_results *results, assay_results *want) {
+    for (int32_t i = 0; i < 2; ++i) {
+        join_part(base->sig.out, &want->out, derived[i].sig.out, &results[i].out, i);
+        join_part(base->sig.in, &want->grad, derived[i].sig.in, &results[i].grad, i);
+    }
+    return ASSAY_OK;
+}
+
 /* ---- padding ---- */
 
 /* Copies all of an array of shape `narrow` from or to the corner of one of shape `wide`. */

@@ -27,6 +27,21 @@ assay_status relate_reverse(const assay_problem *base, int32_t i, assay_problem 
 assay_status relate_unreverse(const assay_problem *base, const assay_problem *derived,
                               const assay_results *results, assay_results *want);
 
+/* The batch in two parts, of which each goes alone; for operators whose first key is the batch. */
+bool relate_can_be_cut(const assay_case *c);
+assay_status relate_cut_case(const assay_case *base, int32_t i, assay_case *derived);
+assay_status relate_cut(const assay_problem *base, int32_t i, assay_problem *derived);
+assay_status relate_join(const assay_problem *base, const assay_problem *derived,
+                         const assay_results *results, assay_results *want);
+
+#define RELATE_BATCH_SPLIT                                                                         \
+    {                                                                                              \
+        .name = "batch_split",                                                                     \
+        .why = "two parts of the batch give theirs of each row, and add up where all rows do",     \
+        .n_derived = 2, .applies = relate_can_be_cut, .derive_case = relate_cut_case,              \
+        .derive = relate_cut, .predict = relate_join                                               \
+    }
+
 /* Zero padding, for a derive_case that only enlarges extents: every tensor sits in the corner of
  * its larger twin, the rest of which is zero. */
 assay_status relate_embed(const assay_problem *base, int32_t i, assay_problem *derived);

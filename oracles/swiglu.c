@@ -223,9 +223,10 @@ static void scale(double *to, const double *from, int power, int64_t count) {
         to[e] = ldexp(from[e], power);
 }
 
-/* Where nothing underflows that would not be scaled alike. */
+/* Where nothing underflows that would not be scaled alike: da is a product of three numbers, of
+ * which wide data make a subnormal. */
 static bool keeps_bits(const assay_case *c) {
-    return c->fill != ASSAY_FILL_HUGE && relate_keeps_bits(c);
+    return c->fill != ASSAY_FILL_HUGE && c->fill != ASSAY_FILL_WIDE && relate_keeps_bits(c);
 }
 
 static assay_status scale_all(const assay_problem *base, int32_t i, assay_problem *derived) {
