@@ -41,8 +41,8 @@ void fuzz_print_summary(const fuzz_campaign *f, const fuzz_state *state, const c
     FILE *to = f->args->out.stream;
     const double rate = state->seconds > 0 ? (double)state->settled / state->seconds : 0;
     assay_cli_progress("%s", "");
-    fprintf(to, "%s%" PRId64 " cases in %.1f s, %.3g a second", whose, state->settled,
-            state->seconds, rate);
+    fprintf(to, "%s%" PRId64 " case%s in %.1f s, %.3g a second", whose, state->settled,
+            state->settled == 1 ? "" : "s", state->seconds, rate);
     fprintf(to,
             "; of variants: %" PRId64 " passed, %" PRId64 " failed, %" PRId64
             " mistrusted, %" PRId64 " skipped",
