@@ -428,6 +428,12 @@ static const assay_case_group cases[] = {
     {ASSAY_SMOKE, "n=2 ci=3 co=8 s=5x6x7 k=3 g=2 dtype=f32 math=tf32 fill=negative seed=1"},
     {ASSAY_SMOKE, "n=2 ci=2 co=4 s=4x4x4 k=3 g=2 dtype=f32 fill=inf,nan seed=0,5"},
     {ASSAY_SMOKE, "n=3 ci=2 co=4 s=3x4x5 k=2 g=2 dtype=f32 fill=cancel,wide,mixed seed=1"},
+    {ASSAY_SMOKE, "n=1 ci=1 co=2 s=3x3x67 k=3 g=1 dtype=f32"}, /* several boxes to a line */
+    /* boxes that fill all slots, or a warp's and one more */
+    {ASSAY_SMOKE, "n=1 ci=1 co=2 s=2x4x128,5x7x11,5x8x9 k=1 g=1 dtype=f32"},
+    /* halos too large for shared memory, in boxes that do not divide the volume */
+    {ASSAY_SMOKE, "n=1 ci=1 co=2 s=5x17x89 k=5 g=1 dtype=f64"},
+    {ASSAY_SMOKE, "n=1 ci=1 co=2 s=29x5x42 k=5 g=1 dtype=f64"},
     {ASSAY_CI, "n=2 ci=3 co=8 s=3x3x33,3x3x34,3x3x35 k=3 g=2 dtype=f32"},
     {ASSAY_CI, "n=1 ci=2 co=4 s=5x5x9,10x4x3,5x6x6 k=2 g=2 dtype=f32,f64"},
     {ASSAY_CI, "n=2 ci=1 co=6 s=127x1x1,1x128x1,1x1x129 k=1 g=3 dtype=f32,f64"},
@@ -445,6 +451,10 @@ static const assay_case_group cases[] = {
                "seed=1"},
     {ASSAY_CI, "n=2 ci=3 co=4 s=3x5x4 k=2 g=2 dtype=f64 fill=inf,nan seed=4,5"},
     {ASSAY_CI, "n=3 ci=2 co=6 s=4x5x6 k=2 g=2 dtype=f32,f64 fill=cancel,wide,zeros,mixed"},
+    {ASSAY_CI, "n=130 ci=1 co=2 s=1x2x2 k=1 g=1 dtype=f32"},
+    {ASSAY_CI, "n=1 ci=80 co=2 s=8x8x8 k=3 g=1 dtype=f32"}, /* several windows to a box */
+    {ASSAY_CI, "n=1 ci=1 co=17 s=5x7x47 k=5 g=1 dtype=f64"},
+    {ASSAY_CI, "n=1 ci=1 co=4 s=7x7x60 k=7 g=2 dtype=f32 math=tf32"},
     {ASSAY_NIGHTLY, "n=2 ci=3 co=16 s=16x32x32 k=3 g=8 dtype=f32 math=strict,tf32"},
     {ASSAY_NIGHTLY, "n=2 ci=3 co=24 s=24x32x32 k=3 g=8 dtype=f32 math=strict,tf32"},
     {ASSAY_NIGHTLY, "n=2 ci=3 co=16 s=16x32x32 k=3 g=8 dtype=f64 fill=normal,positive"},

@@ -578,16 +578,26 @@ static const assay_case_group cases[] = {
     {ASSAY_SMOKE, "b=2 f=8x9 layers=3 dtype=f32 fill=uniform"},
     {ASSAY_SMOKE, "b=3 f=4x5 dtype=f32 fill=nan seed=0,1,2"},
     {ASSAY_SMOKE, "b=4 f=4x6 dtype=f32 fill=cancel,denormal"},
-    {ASSAY_SMOKE, "b=43 f=3x700x2 q=3x1x2 dtype=f64"}, /* for no tile where memory is small */
-    {ASSAY_SMOKE, "b=2 f=37x2 q=1100x3 dtype=f64"},
+    {ASSAY_SMOKE, "b=2 f=2x1x2x1x1x2x1x2 layers=16 dtype=f32"}, /* as many stages as may be */
+    /* where shared memory is small: modes for no tile, tiles with no room for a slice of a factor,
+     * tiles of a part of `right`, and more tiles than blocks that sum gradients */
+    {ASSAY_SMOKE, "b=65 f=2x513x2 q=2x1x2 dtype=f64"},
+    {ASSAY_SMOKE, "b=2 f=37x2 q=1089x3 dtype=f64"},
+    {ASSAY_SMOKE, "b=257 f=513 q=2 dtype=f64"},
+    {ASSAY_SMOKE, "b=11 f=16x16 dtype=f64"},
+    {ASSAY_SMOKE, "b=1 f=2x32x31 dtype=f64"},
+    {ASSAY_SMOKE, "b=265 f=7x6x7 dtype=f64"},
     {ASSAY_CI, "b=1,33 f=1,2x1,16x16,31x32 dtype=f32"},
+    {ASSAY_CI, "b=3 f=1x2x4 q=1x3x2 dtype=f32 pad=4"}, /* strides that look packed */
+    {ASSAY_CI, "b=3 f=1x3x4 q=5x2x1 dtype=f32"},       /* states of 3, then 2 elements */
     {ASSAY_CI, "b=9 f=8x8x8x8 dtype=f32,f64"},
     {ASSAY_CI, "b=4 f=6x50 q=50x6 dtype=f32,f64 fill=positive pad=1 misalign=5 sched=reverse"},
     {ASSAY_CI, "b=300 f=5x7 layers=4 dtype=f64 seed=5"},
     {ASSAY_CI, "b=2 f=40x40x40 dtype=f32"},
     {ASSAY_CI, "b=1100 f=64x2 dtype=f32"},
     {ASSAY_CI, "b=9 f=9000x2 q=1x2 dtype=f64"},
-    {ASSAY_CI, "b=1 f=29100 q=2 dtype=f64"}, /* modes for no tile of 227 KB */
+    {ASSAY_CI, "b=1 f=29054 q=2 dtype=f64"}, /* fills a tile of 227 KB */
+    {ASSAY_CI, "b=1 f=29055 q=2 dtype=f64"}, /* modes for no such tile */
     {ASSAY_CI, "b=1 f=2 q=29100 dtype=f64"},
     {ASSAY_CI, "b=1 f=2x29100x3 q=2x1x3 dtype=f64"},
     {ASSAY_CI,
@@ -598,6 +608,7 @@ static const assay_case_group cases[] = {
     {ASSAY_NIGHTLY, "b=2 f=64x64x64 dtype=f32,f64"},
     {ASSAY_EDGE, "b=0 f=3x4 dtype=f32,f64"},
     {ASSAY_EDGE, "b=0 f=7 q=2 dtype=f64"},
+    {ASSAY_EDGE, "b=0 f=29100 q=2 dtype=f64"},
     {ASSAY_BENCH, "b=32 f=128x128 dtype=f32"},
     {ASSAY_BENCH, "b=1024 f=8x8x8x8x8,8x8x8x8x8x8,16x16x16x16,32x32x32 dtype=f32"},
     {ASSAY_BENCH, "b=1024 f=64x64,64x64x64,128x128 dtype=f32"},

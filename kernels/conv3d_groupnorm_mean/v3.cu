@@ -122,7 +122,7 @@ static input_plan input_plan_for(const sizes &z, size_t element) {
     for (int h = 1; h <= z.in.h && h * line <= SLOTS; ++h) {
         for (int d = 1; d <= z.in.d && d * h * line <= SLOTS; ++d) {
             const input_plan plan = input_plan_with(z, box_of(d, h, w), element);
-            if (plan.bytes > ASSAY_SHARED_BUDGET)
+            if (plan.bytes > ASSAY_MAX_SHARED)
                 continue;
             const double halo = (double)ceil_div(size_of(plan.halo.positions), SLOTS);
             const double work = halo * (double)(z.ci * z.taps) +

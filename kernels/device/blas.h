@@ -11,10 +11,15 @@
 #if defined(__CUDACC__)
 #include <cublasLt.h>
 #include <cublas_v2.h>
+#define ASSAY_MAX_BATCH 65535
 #else
 #include "kernels/sim/cublas.h"
 #include "kernels/sim/cublaslt.h"
+#define ASSAY_MAX_BATCH 4
 #endif
+
+/* ASSAY_MAX_BATCH: products that one strided batch may have. On the simulated device they are few,
+ * so that every caller is seen to go on behind its first batch. */
 
 /* The device's handle, bound to `stream`, in host pointer mode, without TF32. Owned by the device,
  * made once a process. */

@@ -14,7 +14,7 @@
 #include "kernels/device/partials.h"
 #include "kernels/kronecker/walk.h"
 
-enum { MAX_BATCH = 65535, PARTIAL_ELEMENTS = 1 << 22 };
+enum { PARTIAL_ELEMENTS = 1 << 22 };
 
 /* A batch of column-major matrices: `step` elements apart, and `jump` between outer batches. */
 template <typename T> struct matrices {
@@ -64,13 +64,13 @@ template <typename T> static matrices<T> move(matrices<T> m, int64_t outer, int6
 template <typename T>
 static assay_status multiply_all(cublasHandle_t blas, const product<T> &g, batches n) {
     for (int64_t outer = 0; outer < n.outer; ++outer) {
-        for (int64_t first = 0; first < n.inner; first += MAX_BATCH) {
+        for (int64_t first = 0; first < n.inner; first += ASSAY_MAX_BATCH) {
             product<T> part = g;
             part.a = move(g.a, outer, first);
             part.b = move(g.b, outer, first);
             part.c = move(g.c, outer, first);
             const assay_status status =
-                multiply(blas, part, clamp(n.inner - first, 0, MAX_BATCH), 0);
+                multiply(blas, part, clamp(n.inner - first, 0, ASSAY_MAX_BATCH), 0);
             if (status != ASSAY_OK)
                 return status;
         }
@@ -87,7 +87,7 @@ static assay_status multiply_sum(cublasHandle_t blas, const product<T> &g, batch
             product<T> part = g;
             part.a = move(g.a, outer, first);
             part.b = move(g.b, outer, first);
-            const T beta = outer > 0 || first > 0 ? 1 : 0;
+            const T beta = outer == 0 && first == 0 ? 0 : 1;
             const assay_status status =
                 multiply(blas, part, clamp(n.inner - first, 0, slots), beta);
             if (status != ASSAY_OK)
@@ -140,7 +140,7 @@ static matrices<T> matrix_of(state<T> from, int64_t length, const vectors &v) {
 
 /* Matrices of partial dW that a stage may fill. */
 static int64_t slots_of(int64_t rows, const stage &s) {
-    const int64_t most = clamp(PARTIAL_ELEMENTS / (s.p * s.q), 1, MAX_BATCH);
+    const int64_t most = clamp(PARTIAL_ELEMENTS / (s.p * s.q), 1, ASSAY_MAX_BATCH);
     return clamp(rows * s.left, 0, most);
 }
 
@@ -220,8 +220,7 @@ template <typename T> struct blas_steps {
             status = multiply_sum(blas, g, n, slots);
         if (status != ASSAY_OK)
             return status;
-        return launch_sum_partials<T>(call->stream, partial, rows > 0 ? slots : 0, s.p * s.q, dw.w,
-                                      s.q, dw.row);
+        return launch_sum_partials<T>(call->stream, partial, slots, s.p * s.q, dw.w, s.q, dw.row);
     }
 };
 
