@@ -423,6 +423,7 @@ static const assay_case_group cases[] = {
     {ASSAY_SMOKE, "n=3 ci=5 co=16 s=4x5x6 k=2 g=8 dtype=f32 sched=random"},
     {ASSAY_SMOKE, "n=5 ci=3 co=24 s=4x4x5 k=3 g=4 dtype=f32 math=strict,tf32 sched=warp seed=1"},
     {ASSAY_SMOKE, "n=2 ci=2 co=6 s=3x4x11 k=2 g=3 eps=1e-3 dtype=f32,f64 fill=uniform pad=1"},
+    {ASSAY_SMOKE, "n=2 ci=2 co=128 s=1x1x2 k=1 g=1 dtype=f64"}, /* a large group */
     {ASSAY_SMOKE, "n=3 ci=4 co=8 s=5x5x4 k=2 g=2 dtype=f32 math=strict,tf32 fill=positive"},
     {ASSAY_SMOKE, "n=2 ci=3 co=8 s=5x6x7 k=3 g=2 dtype=f32,f64 fill=huge sched=reverse"},
     {ASSAY_SMOKE, "n=2 ci=3 co=8 s=5x6x7 k=3 g=2 dtype=f32 math=tf32 fill=negative seed=1"},
@@ -444,6 +445,10 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "n=1 ci=3 co=4 s=5x6x7 k=5 g=1 dtype=f32,f64"},
     {ASSAY_CI, "n=2 ci=2 co=4 s=4x5x20 k=4 g=2 dtype=f32 math=strict,tf32 sched=warp"},
     {ASSAY_CI, "n=7 ci=1 co=64 s=3x3x4 k=3 g=16 dtype=f32 seed=1"},
+    {ASSAY_CI, "n=11 ci=1 co=32 s=2x3x2 k=2 g=16 dtype=f64"},  /* more groups than threads */
+    {ASSAY_CI, "n=1 ci=1 co=1281 s=1x1x2 k=1 g=21 dtype=f32"}, /* more channels than threads */
+    /* 2049 positions: no TF32 number, and more than a warp of v2 takes */
+    {ASSAY_CI, "n=1 ci=1 co=2 s=3x683x1 k=1 g=1 dtype=f32 sched=inorder,reverse"},
     {ASSAY_CI, "n=33 ci=1 co=4 s=2x3x4 k=2 g=2 dtype=f32,f64 pad=5 misalign=3"},
     {ASSAY_CI, "n=1 ci=1 co=2 s=1x1x2 k=1 g=1 dtype=f32,f64 eps=1 seed=3"},
     {ASSAY_CI, "n=2 ci=3 co=16 s=6x8x10 k=3 g=8 dtype=f32 math=strict,tf32"},

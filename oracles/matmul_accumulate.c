@@ -449,8 +449,10 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "m=45 n=61 k=77 iters=5 ta=0,1 tb=0,1 dtype=f32,f64,bf16 pad=1 fill=uniform seed=2"},
     {ASSAY_CI, "m=64 n=96 k=128 dtype=f32 math=strict,tf32 fill=positive,exact seed=3"},
     {ASSAY_CI, "m=64 n=96 k=128 dtype=f64,bf16 fill=positive,exact seed=3"},
+    {ASSAY_CI, "m=75 n=105 k=131 dtype=f32,f64"}, /* all warps of a tile, and a sum settled */
     {ASSAY_CI, "m=3 n=5 k=7 iters=1000 dtype=f32,f64,bf16"},
-    {ASSAY_CI, "m=1030 n=130 k=3 dtype=f32"}, /* 9 x 2 tiles of 128 */
+    {ASSAY_CI, "m=3 n=5 k=7 iters=2049 dtype=f32 fill=exact"}, /* no TF32 number */
+    {ASSAY_CI, "m=1030 n=130 k=3 dtype=f32"},                  /* 9 x 2 tiles of 128 */
     {ASSAY_CI, "m=21 n=19 k=34 iters=2 dtype=f32,f64,bf16 fill=cancel,wide,denormal,huge,zeros"},
     {ASSAY_CI, "m=21 n=19 k=34 ta=1 dtype=f32,f64,bf16 fill=mixed"},
     {ASSAY_CI, "m=21 n=19 k=34 dtype=f32 math=tf32 fill=wide,huge,zeros"},

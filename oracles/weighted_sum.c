@@ -224,13 +224,17 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "n=40 d=513 dtype=f32,f64,bf16 pad=1 misalign=5 fill=uniform sched=warp seed=2"},
     {ASSAY_CI, "n=256 d=512 dtype=f32,f64 fill=normal,exact"},
     {ASSAY_CI, "n=3 d=4300 dtype=f32,f64,bf16 seed=4"}, /* more than a warp takes of one row */
+    {ASSAY_CI, "n=7 d=2060 dtype=f32 sched=reverse"},   /* the same, and a block has two rows */
     {ASSAY_CI, "n=none,1x1 d=2,300 dtype=f64"},
+    {ASSAY_CI, "n=3 d=14 dtype=bf16"},    /* rows of 28 bytes */
+    {ASSAY_CI, "n=1 d=540673 dtype=f64"}, /* one strip more than v3 wants blocks */
     {ASSAY_CI, "n=7x3 d=40 dtype=f32,f64,bf16 fill=cancel,wide,denormal,huge,zeros,mixed"},
     {ASSAY_NIGHTLY, "n=1024 d=2048 dtype=f32,f64,bf16 fill=normal,positive"},
     {ASSAY_NIGHTLY, "n=3 d=100000 dtype=f32,f64 seed=3"},
     {ASSAY_NIGHTLY, "n=100000 d=3 dtype=f32,f64 seed=3"},
     {ASSAY_EDGE, "n=0,3x0 d=5 dtype=f32,f64,bf16"},
     {ASSAY_EDGE, "n=4,none d=0 dtype=f32,bf16"},
+    {ASSAY_EDGE, "n=1300 d=0 dtype=f32"}, /* more zeros than the simulated grid has threads */
     {ASSAY_EDGE, "n=0 d=0 dtype=f64"},
     {ASSAY_BENCH, "n=64 d=128 dtype=f32"},
     {ASSAY_BENCH, "n=256 d=512 dtype=f32"},

@@ -73,13 +73,12 @@ static void close_convolution(const convolution &conv) {
         (void)cudnnDestroyConvolutionDescriptor(conv.definition);
 }
 
-/* To be closed also when this fails. */
+/* Into an empty `conv`, which is to be closed also when this fails. */
 static assay_status open_convolution(const assay_call *call, const shape &s, convolution *conv) {
     const cudnnDataType_t type =
         call->params->dtype == ASSAY_F64 ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
     const cudnnMathType_t math =
         call->params->math == ASSAY_TF32 ? CUDNN_TENSOR_OP_MATH : CUDNN_FMA_MATH;
-    *conv = {};
     assay_status status = assay_dnn_handle(call->stream, &conv->dnn);
     if (status != ASSAY_OK)
         return status;

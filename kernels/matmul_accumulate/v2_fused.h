@@ -115,8 +115,8 @@ static inline assay_status search(cublasLtHandle_t blas, description *d,
     return assay_blas_check(status, "cublasLtMatmulAlgoGetHeuristic");
 }
 
-/* With all of the call's workspace. *done is false, and D as it was, where there is no algorithm
- * for the layout. */
+/* With all of the call's workspace. Sets *done, or leaves it and D as they were where there is no
+ * algorithm for the layout. */
 template <typename T>
 static assay_status add_fused(const assay_call *call, const fused<T> &f, bool *done) {
     const T one = 1;
@@ -124,7 +124,6 @@ static assay_status add_fused(const assay_call *call, const fused<T> &f, bool *d
     cublasLtHandle_t blas;
     cublasLtMatmulHeuristicResult_t best = {};
     int count = 0;
-    *done = false;
     assay_status status = assay_blas_lt_handle(&blas);
     if (status == ASSAY_OK)
         status = assay_blas_check(describe(f, call->params->math, &d), "cublasLt descriptions");

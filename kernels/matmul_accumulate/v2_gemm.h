@@ -11,9 +11,9 @@ struct shape {
     int m, n, k, lda, ldb, ld_result;
 };
 
-/* Rows that are empty may have a stride of 0, which cuBLAS refuses. */
+/* cuBLAS refuses a leading dimension of 0, which only empty rows have: they do not come here. */
 template <typename T> static int leading(const matrix<T> &x) {
-    return (int)(x.stride > 1 ? x.stride : 1);
+    return (int)x.stride;
 }
 
 /* `p` has its result's rows in memory as rows; `sums` is where cuBLAS leaves them. */

@@ -233,6 +233,8 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
     const alignments &least = prefers.least;
     if (std::max({least.a, least.b, least.c, least.d}) == element)
         return CUBLAS_STATUS_NOT_SUPPORTED;
+    for (int i = 0; i < requested; ++i) /* there must be room for that many */
+        results[i] = {};
     write(&results[0].algo, found);
     results[0].workspaceSize = found.workspace;
     results[0].state = CUBLAS_STATUS_SUCCESS;

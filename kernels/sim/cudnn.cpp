@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include <algorithm>
+#include <atomic>
 #include <new>
 #include <vector>
 
@@ -12,6 +13,7 @@ enum { SPATIAL = 3, RANK = 2 + SPATIAL, ALIGNMENT = 16 };
 
 struct cudnnContext {
     bool initialised;
+    std::atomic<unsigned> unordered[2]; /* calls of algorithms that add in no fixed order */
 };
 struct cudnnTensorStruct {
     cudnnDataType_t type;
@@ -60,31 +62,44 @@ bool is_within(int place, int extent) {
     return place >= 0 && place < extent;
 }
 
+/* How the lines are walked: with the filter turned round, and from the last to the first. */
+struct walk {
+    bool flipped, backwards;
+};
+
+int64_t place_of(int64_t i, int64_t count, const walk &way) {
+    return way.backwards ? count - 1 - i : i;
+}
+
 /* Calls visit(first of x, element of w, first of y, how many) for all lines along the last axis, of
  * one sample and pair of channels. What lies in the padding is left out. */
 template <typename Visit>
-void visit_lines(const shape &s, bool flipped, int n, int co, int ci, Visit visit) {
+void visit_lines(const shape &s, const walk &way, int n, int co, int ci, Visit visit) {
     const int64_t weights = volume(s.w), first = ((int64_t)co * s.ci + ci) * weights;
     const int64_t from = (int64_t)n * s.ci + ci, to = (int64_t)n * s.co + co;
-    for (int64_t k = 0; k < weights; ++k) {
+    for (int64_t i = 0; i < weights; ++i) {
+        const int64_t k = place_of(i, weights, way);
         const int kz = (int)(k / s.w[2] / s.w[1]) - s.padding[0];
         const int ky = (int)(k / s.w[2] % s.w[1]) - s.padding[1];
         const int kx = (int)(k % s.w[2]) - s.padding[2];
         const int begin = std::max(0, -kx), end = std::min(s.y[2], s.x[2] - kx);
-        const int64_t weight = first + (flipped ? weights - 1 - k : k);
-        for (int z = 0; z < s.y[0]; ++z)
-            for (int y = 0; y < s.y[1]; ++y)
-                if (is_within(z + kz, s.x[0]) && is_within(y + ky, s.x[1]) && begin < end)
-                    visit(line_offset(s.x, from, z + kz, y + ky) + kx + begin, weight,
-                          line_offset(s.y, to, z, y) + begin, end - begin);
+        const int64_t weight = first + (way.flipped ? weights - 1 - k : k);
+        const int lines = s.y[0] * s.y[1];
+        for (int line = 0; line < lines; ++line) {
+            const int zy = (int)place_of(line, lines, way), z = zy / s.y[1], y = zy % s.y[1];
+            if (is_within(z + kz, s.x[0]) && is_within(y + ky, s.x[1]) && begin < end)
+                visit(line_offset(s.x, from, z + kz, y + ky) + kx + begin, weight,
+                      line_offset(s.y, to, z, y) + begin, end - begin);
+        }
     }
 }
 
-template <typename Visit> void visit_lines(const shape &s, bool flipped, Visit visit) {
+template <typename Visit> void visit_lines(const shape &s, const walk &way, Visit visit) {
     for (int n = 0; n < s.n; ++n)
         for (int co = 0; co < s.co; ++co)
             for (int ci = 0; ci < s.ci; ++ci)
-                visit_lines(s, flipped, n, co, ci, visit);
+                visit_lines(s, way, (int)place_of(n, s.n, way), (int)place_of(co, s.co, way), ci,
+                            visit);
 }
 
 /* Drops the 13 bits that TF32 lacks, toward zero, as tensor cores take their operands. */
@@ -212,10 +227,13 @@ cudnnStatus_t check(const problem &p, shape *s) {
     return is_supported(p) ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_NOT_SUPPORTED;
 }
 
-/* What an algorithm asks for: indices of a filter, or one channel's gradient in fp64. */
+/* What an algorithm asks for: indices of a filter, or in fp64 one sample's gradient of x or the
+ * gradient of w. */
 size_t workspace_of(const problem &p, const shape &s) {
-    if (p.pass != FORWARD)
+    if (p.pass == BACKWARD_DATA)
         return p.algorithm == 1 ? sizeof(double) * (size_t)(s.ci * volume(s.x)) : 0;
+    if (p.pass == BACKWARD_FILTER)
+        return p.algorithm == 1 ? sizeof(double) * (size_t)w_count(s) : 0;
     return p.algorithm == CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM
                ? sizeof(int) * (size_t)(s.ci * volume(s.w))
                : 0;
@@ -249,9 +267,16 @@ cudnnStatus_t check_arrays(const problem &p, const shape &s, const arrays &a) {
                                       : CUDNN_STATUS_SUCCESS;
 }
 
+/* ALGO_0 of the backward convolutions adds in no fixed order: here, every other time backwards. */
+bool is_backwards(const problem &p) {
+    if (p.pass == FORWARD || p.algorithm != 0)
+        return false;
+    return p.handle->unordered[p.pass == BACKWARD_DATA]++ % 2 == 1;
+}
+
 template <typename T> void convolve(const problem &p, const shape &s, const arrays &a) {
     const T alpha = *static_cast<const T *>(a.alpha), beta = *static_cast<const T *>(a.beta);
-    const bool flipped = p.convolution->mode == CUDNN_CONVOLUTION;
+    const walk way = {p.convolution->mode == CUDNN_CONVOLUTION, is_backwards(p)};
     const cudnnMathType_t math = p.convolution->math;
     const cudnnTensorStruct filter = dense_tensor(*p.w);
     std::vector<T> x((size_t)x_count(s)), w((size_t)w_count(s)), y((size_t)y_count(s));
@@ -261,7 +286,7 @@ template <typename T> void convolve(const problem &p, const shape &s, const arra
         w = gathered<T>(filter, a.w, math);
     if (p.pass != FORWARD)
         y = gathered<T>(*p.y, a.y, math);
-    visit_lines(s, flipped, [&](int64_t at_x, int64_t at_w, int64_t at_y, int length) {
+    visit_lines(s, way, [&](int64_t at_x, int64_t at_w, int64_t at_y, int length) {
         T *in = &x[(size_t)at_x], *weight = &w[(size_t)at_w], *out = &y[(size_t)at_y];
         for (int i = 0; i < length; ++i)
             if (p.pass == FORWARD)
@@ -499,7 +524,7 @@ assay_status assay_dnn_check(cudnnStatus_t status, const char *call) {
 }
 
 assay_status assay_dnn_handle(void *, cudnnHandle_t *handle) {
-    static cudnnContext context = {true};
+    static cudnnContext context = {true, {}};
     *handle = &context;
     return ASSAY_OK;
 }

@@ -6,7 +6,9 @@
  *
  * It has three spatial dimensions, FLOAT and DOUBLE, and filters that are neither strided
  * nor dilated; anything else is CUDNN_STATUS_NOT_SUPPORTED. Sums are made in an order of its own,
- * not the GPU's. Every math but CUDNN_FMA_MATH cuts FLOAT operands to TF32, as sm_80 and later may.
+ * not the GPU's; those of ALGO_0 of the backward convolutions, which a GPU makes by atomics, every
+ * other time in another order. Every math but CUDNN_FMA_MATH cuts FLOAT operands to TF32, as sm_80
+ * and later may.
  *
  * Everything is in a namespace, so that no symbol meets the real library's.
  */

@@ -13,46 +13,11 @@
  * Every sum has one order, given by the shape alone: an address that does not allow 16-byte
  * accesses changes how elements are fetched, not which lane adds them.
  */
+#include "kernels/device/pack.h"
 #include "kernels/device/partials.h"
 #include "kernels/weighted_sum/rows.h"
 
-enum { THREADS = 256, WARP = 32, PACK_BYTES = 16 };
-
-template <typename T> struct alignas(PACK_BYTES) pack {
-    static constexpr int size = PACK_BYTES / (int)sizeof(T);
-    T v[size];
-};
-
-/* The pack at `from`, of which `left` elements exist; the others are 0. */
-template <typename T>
-static __device__ __forceinline__ pack<T> load(const T *from, int64_t left, bool aligned) {
-    if (aligned && left >= pack<T>::size)
-        return *reinterpret_cast<const pack<T> *>(from);
-    pack<T> p;
-    for (int v = 0; v < pack<T>::size; ++v)
-        p.v[v] = v < left ? from[v] : narrow<T>(0);
-    return p;
-}
-
-template <typename T>
-static __device__ __forceinline__ void store(T *to, const pack<T> &p, int64_t left, bool aligned) {
-    if (aligned && left >= pack<T>::size) {
-        /* A plain assignment would be merged with the loop below into stores of one element. */
-        float4 bits;
-        memcpy(&bits, &p, sizeof bits);
-        __stcs(reinterpret_cast<float4 *>(to), bits);
-        return;
-    }
-    for (int v = 0; v < pack<T>::size; ++v)
-        if (v < left)
-            to[v] = p.v[v];
-}
-
-/* Whether every row of `t` starts where a pack may. */
-static bool takes_packs(const assay_tensor *t) {
-    const size_t row_bytes = (size_t)assay_tensor_row_stride(t) * assay_dtype_size(t->dtype);
-    return (uintptr_t)t->data % PACK_BYTES == 0 && row_bytes % PACK_BYTES == 0;
-}
+enum { THREADS = 256, WARP = 32 };
 
 /* Lane `lane`'s part of the sum over a row. */
 template <typename T>
@@ -62,7 +27,7 @@ static __device__ __forceinline__ acc_t<T> partial_sum(const T *x, const T *w, i
     acc_t<T> sum[V] = {};
 #pragma unroll 4
     for (int64_t j = (int64_t)lane * V; j < d; j += (int64_t)lanes * V) {
-        const pack<T> a = load(x + j, d - j, x_packs), b = load(w + j, d - j, w_packs);
+        const pack<T> a = load_pack(x + j, d - j, x_packs), b = load_pack(w + j, d - j, w_packs);
         for (int v = 0; v < V; ++v)
             sum[v] = fma_(widen(a.v[v]), widen(b.v[v]), sum[v]);
     }
@@ -172,17 +137,17 @@ static __global__ void grad_rows(const T *x, int64_t x_stride, const T *w, const
     const int64_t end = begin + c.rows_per_chunk < rows ? begin + c.rows_per_chunk : rows;
     acc_t<T> sum[V] = {};
     if (left > 0) {
-        const pack<T> weight = load(w + j, left, false);
+        const pack<T> weight = load_pack(w + j, left, false);
 #pragma unroll 4
         for (int64_t row = begin + threadIdx.x / c.columns; row < end; row += THREADS / c.columns) {
             const acc_t<T> g = widen(dy[place(places, row)]);
-            const pack<T> a = load(x + row * x_stride + j, left, x_packs);
+            const pack<T> a = load_pack(x + row * x_stride + j, left, x_packs);
             pack<T> b;
             for (int v = 0; v < V; ++v) {
                 sum[v] = fma_(g, widen(a.v[v]), sum[v]);
                 b.v[v] = narrow<T>(g * widen(weight.v[v]));
             }
-            store(dx + row * dx_stride + j, b, left, dx_packs);
+            store_pack(dx + row * dx_stride + j, b, left, dx_packs);
         }
     }
     write_partial<T>(sum, c.columns, left, partial + chunk * d + j);

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* All buffers of one problem: forward and backward calls take what they need from here. */
 typedef struct run {
@@ -13,7 +14,8 @@ typedef struct run {
     const assay_problem *p;
     int32_t n_in, n_out;
     buffer *in, *out, *cot, *grad; /* n_in, n_out, n_out, n_in */
-    assay_tensor *args;            /* room for the arguments of one call */
+    assay_tensor *args;            /* the arguments of one call, at the end of that room */
+    size_t room;
 } run;
 
 static void run_clear(run *r) {
@@ -41,7 +43,8 @@ static assay_status run_init(run *r, const assay_variant *variant, const assay_d
     r->grad = calloc(n_in, sizeof *r->grad);
     r->out = calloc(n_out, sizeof *r->out);
     r->cot = calloc(n_out, sizeof *r->cot);
-    r->args = calloc(2 * n_in + 3 * n_out, sizeof *r->args);
+    r->room = 2 * n_in + 3 * n_out;
+    r->args = calloc(r->room, sizeof *r->args);
     if (!r->in || !r->grad || !r->out || !r->cot || !r->args) {
         run_clear(r);
         return assay_fail(ASSAY_ERR_MEMORY, "out of memory for the tensors of %s", p->c.op->name);
@@ -55,7 +58,8 @@ static assay_tensor view(const buffer *b, const assay_tensor_spec *spec, const a
     return b->memory ? b->tensor : buffer_layout(spec, c);
 }
 
-/* The call with shapes and strides; with data where buffers exist already. */
+/* The call with shapes and strides; with data where buffers exist already. Its tensors are moved to
+ * the end of the room, where AddressSanitizer sees who reads one more. */
 static assay_call make_call(const run *r, assay_stage stage) {
     const assay_signature *sig = &r->p->sig;
     const assay_case *c = &r->p->c;
@@ -76,6 +80,10 @@ static assay_call make_call(const run *r, assay_stage stage) {
         if (sig->in[i].differentiable)
             *next++ = view(&r->grad[i], &sig->in[i], c);
     call.n_out = (int32_t)(next - call.out);
+    const size_t used = (size_t)(next - r->args), moved = r->room - used;
+    memmove(r->args + moved, r->args, used * sizeof *r->args);
+    call.in += moved;
+    call.out += moved;
     return call;
 }
 

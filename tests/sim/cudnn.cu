@@ -4,6 +4,7 @@
 #include "tests/shim/assay_test.h"
 
 #include <math.h>
+#include <string.h>
 
 #include <vector>
 
@@ -233,6 +234,38 @@ ASSAY_TEST(cudnn, the_workspace_is_demanded_and_overwritten, "unit sim") {
     CHECK(isnan(workspace.v[0]) && isnan(workspace.v[bytes / sizeof(float) - 1]));
     CHECK(!isnan(workspace.v[bytes / sizeof(float)]));
     close_convolution(c);
+}
+
+/* Whether the gradients of two calls are the same bits. */
+static bool are_same_twice(cudnnConvolutionBwdDataAlgo_t for_dx,
+                           cudnnConvolutionBwdFilterAlgo_t for_dw) {
+    const convolution c =
+        open_convolution(CUDNN_DATA_FLOAT, CUDNN_CROSS_CORRELATION, CUDNN_FMA_MATH, 0);
+    const float one = 1, zero = 0;
+    data<float> x, w, dy, dx[2], dw[2], workspace;
+    fill(&x, 1);
+    fill(&w, 2);
+    fill(&dy, 3);
+    for (int i = 0; i < CELLS; ++i)
+        dy.v[i] /= (float)(i % 5 + 3); /* sums round */
+    for (int i = 0; i < 2; ++i) {
+        fill(&dx[i], 4);
+        fill(&dw[i], 5);
+        ok(cudnnConvolutionBackwardData(dnn(), &one, c.w, w.v, c.y, dy.v, c.c, for_dx, workspace.v,
+                                        sizeof workspace, &zero, c.x, dx[i].v));
+        ok(cudnnConvolutionBackwardFilter(dnn(), &one, c.x, x.v, c.y, dy.v, c.c, for_dw,
+                                          workspace.v, sizeof workspace, &zero, c.w, dw[i].v));
+    }
+    close_convolution(c);
+    const bool same_dx = memcmp(dx[0].v, dx[1].v, sizeof dx[0].v) == 0;
+    const bool same_dw = memcmp(dw[0].v, dw[1].v, sizeof dw[0].v) == 0;
+    CHECK(same_dx == same_dw);
+    return same_dx;
+}
+
+ASSAY_TEST(cudnn, algorithm_0_of_the_gradients_has_no_fixed_order, "unit sim") {
+    CHECK(!are_same_twice(CUDNN_CONVOLUTION_BWD_DATA_ALGO_0, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_0));
+    CHECK(are_same_twice(CUDNN_CONVOLUTION_BWD_DATA_ALGO_1, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1));
 }
 
 ASSAY_TEST(cudnn, not_every_algorithm_has_every_type_and_layout, "unit sim") {
