@@ -13,6 +13,10 @@ static const double run_seconds = 60, run_gib = 8, default_seconds = 60;
 /* Multiply-adds of a case, about: some milliseconds on either device. */
 static const double sim_budget = 65536, cuda_budget = 4194304;
 
+/* Cases of one operator in a row. A guest takes some milliseconds to start, and seconds where it
+ * makes a GPU's context. */
+enum { SIM_STRETCH = 16, CUDA_STRETCH = 512 };
+
 /* ---- devices ---- */
 
 /* Asked in a process of its own: a GPU's context does not outlive fork(), and judges are forked. */
@@ -193,6 +197,7 @@ static assay_status look(fuzz_campaign *f, listener *l) {
         .seed = args->seed,
         .shard = f->shard,
         .shards = f->shards,
+        .stretch = strcmp(f->device, "sim") == 0 ? SIM_STRETCH : CUDA_STRETCH,
         /* Of N cases, those whose number is this share's. */
         .cases = args->cases > 0 ? (args->cases - f->shard + f->shards - 1) / f->shards : 0,
         .seconds = args->seconds > 0 ? args->seconds : otherwise,

@@ -6,7 +6,6 @@
 
 enum {
     AHEAD = 2 * FUZZ_GENERATION, /* cases that may be out beyond the settled ones */
-    STRETCH = 16,                /* cases of one operator in a row */
     RELATION_EVERY = 4,          /* cases for each one that is also held against a relation */
     TICK = 200,                  /* ms */
 };
@@ -74,10 +73,6 @@ void fuzz_state_count(fuzz_state *state, const fuzz_result *result) {
     ++state->settled;
 }
 
-int32_t fuzz_target_of(int64_t index, int32_t n_targets) {
-    return (int32_t)(index / STRETCH % n_targets);
-}
-
 /* ---- cases ---- */
 
 /* Members of the pool that case `index` of this campaign may have for a parent. */
@@ -91,7 +86,7 @@ static assay_status make_case(const run *r, int64_t index, int32_t *target, assa
     const int64_t whole = h->shard + index * h->shards;
     assay_rng rng = {
         .seed = h->seed, .stream = assay_rng_stream("fuzz guide"), .next = (uint64_t)whole * 16};
-    *target = fuzz_target_of(whole, h->crew->n_targets);
+    *target = (int32_t)(whole / h->stretch % h->crew->n_targets);
     const fuzz_source *source = &h->source[*target];
     const fuzz_member *parent = NULL;
     if (h->guided && assay_rng_between(&rng, 0, 1) == 0)

@@ -38,8 +38,9 @@ typedef struct fuzz_hunt {
     const fuzz_source *source; /* one for each of the crew's targets */
     uint64_t seed;
     int64_t shard, shards; /* this campaign's case i is case shard + i shards of the whole */
-    int64_t cases;         /* 0: no limit */
-    double seconds;        /* 0: no limit */
+    int32_t stretch; /* cases of one operator in a row: its guests start when its turn comes */
+    int64_t cases;   /* 0: no limit */
+    double seconds;  /* 0: no limit */
     bool guided;
     bool first; /* no further cases once one has failed */
 
@@ -53,8 +54,5 @@ typedef struct fuzz_hunt {
 
 /* Goes on from `state`. */
 assay_status fuzz_hunt_run(const fuzz_hunt *hunt, fuzz_state *state) ASSAY_MUST_CHECK;
-
-/* The operator of a case: in stretches, since its guests start when its turn comes. */
-int32_t fuzz_target_of(int64_t index, int32_t n_targets);
 
 #endif

@@ -150,8 +150,6 @@ static void holds(void *context) {
     }
 }
 
-#ifndef ASSAY_INSTRUMENTED /* where numbers are the same, and take longer */
-
 __attribute__((constructor)) static void register_tightness(void) {
     for (int32_t i = 0; i < assay_op_count(); ++i) {
         const assay_op *op = assay_op_at(i);
@@ -160,5 +158,3 @@ __attribute__((constructor)) static void register_tightness(void) {
         assay_test_register("tightness", op->name, labels, holds, (void *)op);
     }
 }
-
-#endif

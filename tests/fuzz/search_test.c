@@ -51,6 +51,7 @@ static void hunt(const planted *p, bool guided, fuzz_state *state) {
     fuzz_crew crew = {
         .device = "sim", .how = &how, .target = &target, .n_targets = 1, .jobs = p->jobs};
     const fuzz_hunt campaign = {.crew = &crew,
+                                .stretch = 16,
                                 .source = &source,
                                 .seed = p->seed,
                                 .shards = 1,

@@ -50,6 +50,8 @@ static void run_fault(stage *s, int64_t call) {
         return;
     if (strncmp(failed, "dl", 2) == 0 && s->outcome.code == 0)
         return; /* a device that cannot be opened is one that is not there, and `list` says so */
+    if (strncmp(failed, "cuda", 4) == 0 && s->outcome.code == 77 && is_one_line(s->outcome.err))
+        return; /* a GPU that does not answer is none */
     const char *fault = fault_of(s, text);
     if (fault == NULL)
         fault = stage_fault(s, strcmp(failed, "unlink") == 0, text);
