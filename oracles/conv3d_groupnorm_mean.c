@@ -433,7 +433,7 @@ static const assay_case_group cases[] = {
     /* boxes that fill all slots, or a warp's and one more */
     {ASSAY_SMOKE, "n=1 ci=1 co=2 s=2x4x128,5x7x11,5x8x9 k=1 g=1 dtype=f32"},
     /* halos too large for shared memory, in boxes that do not divide the volume */
-    {ASSAY_SMOKE, "n=1 ci=1 co=2 s=5x17x89 k=5 g=1 dtype=f64"},
+    {ASSAY_SMOKE, "n=6 ci=1 co=2 s=5x17x89 k=5 g=1 dtype=f64"},
     {ASSAY_SMOKE, "n=1 ci=1 co=2 s=29x5x42 k=5 g=1 dtype=f64"},
     {ASSAY_CI, "n=2 ci=3 co=8 s=3x3x33,3x3x34,3x3x35 k=3 g=2 dtype=f32"},
     {ASSAY_CI, "n=1 ci=2 co=4 s=5x5x9,10x4x3,5x6x6 k=2 g=2 dtype=f32,f64"},
