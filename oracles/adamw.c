@@ -330,6 +330,16 @@ static const assay_relation relations[] = {
      .predict = unnegate},
 };
 
+/* ---- work ---- */
+
+/* Two products and a sum for m, three for v, the two corrections, the root, the division, decay. */
+static void count_work(const assay_params *params, const assay_signature *sig, assay_stage stage,
+                       assay_work *work) {
+    (void)params;
+    (void)stage;
+    work->flops = work->least = 14 * (double)assay_spec_count(&sig->in[P]);
+}
+
 static const assay_case_group cases[] = {
     {ASSAY_SMOKE, "n=1000 dtype=f32,f64"},
     {ASSAY_SMOKE, "n=257 step=3 lr=0.125 wd=0.5 dtype=f32,f64 misalign=1 sched=reverse"},
@@ -370,6 +380,7 @@ const assay_op assay_op_adamw = {
     .forward = forward,
     .forward_plain = forward_plain,
     .forward_bound = forward_bound,
+    .work = count_work,
     .draw = draw,
     .relations = relations,
     .n_relations = sizeof relations / sizeof *relations,

@@ -159,6 +159,20 @@ static void draw(assay_rng *rng, double budget, assay_params *params) {
     }
 }
 
+/* ---- work ---- */
+
+/* Products of visible pairs: S and P v; backward S again, dP, dv, dq and dk. */
+static void count_work(const assay_params *params, const assay_signature *sig, assay_stage stage,
+                       assay_work *work) {
+    (void)sig;
+    const attention_sizes s = attention_sizes_of(params);
+    double pairs = 0;
+    for (int64_t query = 0; query < s.sq; ++query)
+        pairs += (double)attention_visible(&s, query);
+    const double product = 2 * (double)s.heads * pairs * (double)s.d;
+    work->flops = work->least = (stage == ASSAY_FORWARD ? 2 : 5) * product;
+}
+
 static const assay_case_group cases[] = {
     {ASSAY_SMOKE, "b=2 h=3 sq=33 d=32 causal=0,1 dtype=f32,bf16,f16"},
     {ASSAY_SMOKE, "b=1 h=2 sq=48 sk=80 d=64 causal=0,1 dtype=f32 math=tf32"},
@@ -228,6 +242,7 @@ const assay_op assay_op_attention = {
     .forward_bound = attention_forward_bound,
     .backward_bound = attention_backward_bound,
     .dress = dress,
+    .work = count_work,
     .draw = draw,
     .relations = attention_relations,
     .n_relations = ATTENTION_RELATIONS,

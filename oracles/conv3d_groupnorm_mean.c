@@ -416,6 +416,19 @@ static const assay_relation relations[] = {
 
 /* ---- cases ---- */
 
+/* ---- work ---- */
+
+/* The convolution alone, and in backward the two products that give dx and dw. Sums of products of
+ * the patches do as well, and convolutions can be had by transforms: no least number is known. */
+static void count_work(const assay_params *params, const assay_signature *sig, assay_stage stage,
+                       assay_work *work) {
+    (void)sig;
+    const conv_sizes s = conv_sizes_of(params);
+    const double product = 2 * (double)s.n * (double)s.co * (double)s.terms * (double)s.positions;
+    work->flops = stage == ASSAY_FORWARD ? product : 2 * product;
+    work->least = 0;
+}
+
 static const assay_case_group cases[] = {
     {ASSAY_SMOKE, "n=2 ci=3 co=8 s=6x7x8 k=3 g=2 dtype=f32,f64"},
     {ASSAY_SMOKE, "n=2 ci=3 co=8 s=6x7x8 k=3 g=2 dtype=f32 math=tf32 pad=1 misalign=1 seed=1"},
@@ -496,6 +509,7 @@ const assay_op assay_op_conv3d_groupnorm_mean = {
     .backward_bound = conv_backward_bound,
     .dress = dress,
     .mistrust = mistrust,
+    .work = count_work,
     .draw = draw,
     .relations = relations,
     .n_relations = sizeof relations / sizeof *relations,

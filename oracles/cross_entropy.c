@@ -529,6 +529,18 @@ static const assay_relation relations[] = {
      .predict = exchange},
 };
 
+/* ---- work ---- */
+
+/* The maximum, a difference, exp, the sum; a gradient takes exp again, a difference, a product. */
+static void count_work(const assay_params *params, const assay_signature *sig, assay_stage stage,
+                       assay_work *work) {
+    (void)sig;
+    const sizes s = sizes_of(params);
+    const double gradient = stage == ASSAY_BACKWARD || s.gradient ? 3 : 0;
+    work->flops = (4 + gradient) * (double)s.t * (double)s.v;
+    work->least = work->flops;
+}
+
 static const assay_case_group cases[] = {
     {ASSAY_SMOKE, "t=8 v=100 dtype=f32,f64,bf16"},
     {ASSAY_SMOKE, "t=5 v=257 dtype=f32,f64,bf16 pad=3 misalign=1 sched=reverse"},
@@ -582,6 +594,7 @@ const assay_op assay_op_cross_entropy = {
     .forward_bound = forward_bound,
     .backward_bound = backward_bound,
     .dress = dress,
+    .work = count_work,
     .draw = draw,
     .relations = relations,
     .n_relations = sizeof relations / sizeof *relations,

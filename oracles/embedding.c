@@ -9,6 +9,7 @@
 #include "oracles/draw.h"
 #include "oracles/fill.h"
 #include "oracles/relate.h"
+#include "oracles/work.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -287,6 +288,20 @@ static const assay_relation relations[] = {
      .predict = relate_crop},
 };
 
+/* ---- work ---- */
+
+/* Of the table, the rows that so many tokens name when they are drawn uniformly, on average. */
+static void count_work(const assay_params *params, const assay_signature *sig, assay_stage stage,
+                       assay_work *work) {
+    const sizes s = sizes_of(params);
+    const double table = work_bytes(&sig->in[TABLE]), rows = fmax(1, (double)s.v);
+    work->read -= table;
+    if (stage == ASSAY_FORWARD)
+        work->read += table * -expm1((double)s.t * log1p(-1 / rows));
+    else
+        work->flops = work->least = (double)s.t * (double)s.d; /* additions */
+}
+
 static const assay_case_group cases[] = {
     {ASSAY_SMOKE, "t=40 v=100 d=64 dtype=f32,f64,bf16"},
     {ASSAY_SMOKE, "t=70 v=3 d=33 dtype=f32,f64,bf16 pad=3 misalign=1 sched=reverse"},
@@ -328,6 +343,7 @@ const assay_op assay_op_embedding = {
     .backward_plain = backward_plain,
     .forward_bound = forward_bound,
     .backward_bound = backward_bound,
+    .work = count_work,
     .draw = draw,
     .relations = relations,
     .n_relations = sizeof relations / sizeof *relations,

@@ -569,6 +569,36 @@ static const assay_relation relations[] = {
      .predict = relate_crop},
 };
 
+/* ---- work ---- */
+
+/* Of one layer's stages: flops in the order of the definition. No order of the stages has a state
+ * smaller than one whose other extents are each the smaller of its two. */
+static void count_stages(const assay_params *params, assay_work *work) {
+    const assay_param *p = &params->item[F], *q = &params->item[Q];
+    double state = (double)params->item[B].value[0], smallest = state;
+    for (int32_t a = 0; a < p->count; ++a) {
+        state *= (double)p->value[a];
+        smallest *= fmin((double)p->value[a], (double)q->value[a]);
+    }
+    for (int32_t a = p->count - 1; a >= 0; --a) {
+        const double in = (double)p->value[a], out = (double)q->value[a];
+        work->flops += 2 * state * out;
+        state *= out / in;
+        work->least += 2 * smallest * fmax(in, out);
+    }
+}
+
+/* Backward: as much for dx and for the factors' gradients each. */
+static void count_work(const assay_params *params, const assay_signature *sig,
+                       assay_stage direction, assay_work *work) {
+    (void)sig;
+    const double times =
+        (direction == ASSAY_FORWARD ? 1 : 2) * (double)params->item[LAYERS].value[0];
+    count_stages(params, work);
+    work->flops *= times;
+    work->least *= times;
+}
+
 static const assay_case_group cases[] = {
     {ASSAY_SMOKE, "b=16 f=32x32 layers=2 dtype=f64"},
     {ASSAY_SMOKE, "b=5 f=4x3x5 q=2x7x3 dtype=f32,f64 pad=3 misalign=1"},
@@ -633,6 +663,7 @@ const assay_op assay_op_kronecker = {
     .backward_plain = backward_plain,
     .forward_bound = forward_bound,
     .backward_bound = backward_bound,
+    .work = count_work,
     .draw = draw,
     .relations = relations,
     .n_relations = sizeof relations / sizeof *relations,

@@ -258,6 +258,16 @@ static const assay_relation relations[] = {
      .predict = relate_crop},
 };
 
+/* ---- work ---- */
+
+static void count_work(const assay_params *params, const assay_signature *sig, assay_stage stage,
+                       assay_work *work) {
+    (void)sig;
+    const sizes s = sizes_of(params);
+    const double product = 2 * (double)s.m * (double)s.n * (double)s.k;
+    work->flops = work->least = stage == ASSAY_FORWARD ? product : 2 * product;
+}
+
 static const assay_case_group cases[] = {
     {ASSAY_SMOKE, "m=48 n=64 k=64 dtype=f32,f64,bf16"},
     {ASSAY_SMOKE, "m=40 n=48 k=48 dtype=f32 math=tf32"},
@@ -307,6 +317,7 @@ const assay_op assay_op_linear = {
     .backward_plain = backward_plain,
     .forward_bound = forward_bound,
     .backward_bound = backward_bound,
+    .work = count_work,
     .draw = draw,
     .relations = relations,
     .n_relations = sizeof relations / sizeof *relations,

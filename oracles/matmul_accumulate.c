@@ -11,6 +11,7 @@
 #include "oracles/draw.h"
 #include "oracles/fill.h"
 #include "oracles/relate.h"
+#include "oracles/work.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -427,6 +428,20 @@ static const assay_relation relations[] = {
      .predict = relate_crop},
 };
 
+/* ---- work ---- */
+
+/* The published programs multiply `iters` times; once is enough, and backward does no other. */
+static void count_work(const assay_params *params, const assay_signature *sig, assay_stage stage,
+                       assay_work *work) {
+    const sizes s = sizes_of(params);
+    const double product = 2 * (double)s.m * (double)s.n * (double)s.k;
+    work->least = stage == ASSAY_FORWARD ? product : 2 * product;
+    work->flops =
+        stage == ASSAY_FORWARD ? product * (double)params->item[KEY_ITERS].value[0] : 2 * product;
+    if (stage == ASSAY_BACKWARD)
+        work->read -= work_bytes(&sig->in[C]);
+}
+
 static const assay_case_group cases[] = {
     {ASSAY_SMOKE, "m=64 n=64 k=64 dtype=f32,f64,bf16"},
     {ASSAY_SMOKE, "m=64 n=48 k=48 dtype=f32 math=tf32 iters=1,3"},
@@ -495,6 +510,7 @@ const assay_op assay_op_matmul_accumulate = {
     .backward_plain = backward_plain,
     .forward_bound = forward_bound,
     .backward_bound = backward_bound,
+    .work = count_work,
     .draw = draw,
     .relations = relations,
     .n_relations = sizeof relations / sizeof *relations,

@@ -21,6 +21,7 @@
 #include "oracles/fill.h"
 #include "oracles/relate.h"
 #include "oracles/rows.h"
+#include "oracles/work.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -239,6 +240,22 @@ static assay_status backward_plain(const assay_oracle_args *args, assay_arrays *
     return ASSAY_OK;
 }
 
+/* ---- work ---- */
+
+/* Forward: a square and its sum, two products. Backward: the row's sum of dy w h and dw, and dx of
+ * three products and a difference; h = x + r is read instead of both. */
+static void count_work(const assay_params *params, const assay_signature *sig, assay_stage stage,
+                       assay_work *work) {
+    const rmsnorm_sizes s = rmsnorm_sizes_of(params);
+    const double elements = (double)s.rows * (double)s.d;
+    work->flops = (stage == ASSAY_FORWARD ? 4 : 9) * elements;
+    if (s.residual)
+        work->flops += elements;
+    if (s.residual && stage == ASSAY_BACKWARD)
+        work->read -= work_bytes(&sig->in[RMSNORM_R]);
+    work->least = work->flops;
+}
+
 static const assay_case_group cases[] = {
     {ASSAY_SMOKE, "n=16 d=128 residual=0,1 dtype=f32,f64,bf16"},
     {ASSAY_SMOKE, "n=5x7 d=33 residual=0,1 dtype=f32,bf16 pad=3 misalign=1"},
@@ -290,6 +307,7 @@ const assay_op assay_op_rmsnorm = {
     .backward_bound = rmsnorm_backward_bound,
     .dress = dress,
     .mistrust = mistrust,
+    .work = count_work,
     .draw = draw,
     .relations = rmsnorm_relations,
     .n_relations = RMSNORM_RELATIONS,

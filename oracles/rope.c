@@ -15,6 +15,7 @@
 #include "oracles/draw.h"
 #include "oracles/fill.h"
 #include "oracles/relate.h"
+#include "oracles/work.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -444,6 +445,17 @@ static const assay_relation relations[] = {
      .predict = drop_first},
 };
 
+/* ---- work ---- */
+
+/* Four products and two sums a pair; backward rotates dy and needs no x. */
+static void count_work(const assay_params *params, const assay_signature *sig, assay_stage stage,
+                       assay_work *work) {
+    (void)params;
+    work->flops = work->least = 3 * (double)assay_spec_count(&sig->in[X]);
+    if (stage == ASSAY_BACKWARD)
+        work->read -= work_bytes(&sig->in[X]);
+}
+
 static const assay_case_group cases[] = {
     {ASSAY_SMOKE, "b=2 h=3 s=7 d=16 dtype=f32,f64,bf16"},
     {ASSAY_SMOKE, "b=1 h=2 s=5 d=34 start=1 dtype=f32,f64,bf16 pad=3 misalign=1"},
@@ -491,6 +503,7 @@ const assay_op assay_op_rope = {
     .backward_plain = backward_plain,
     .forward_bound = forward_bound,
     .backward_bound = backward_bound,
+    .work = count_work,
     .draw = draw,
     .relations = relations,
     .n_relations = sizeof relations / sizeof *relations,

@@ -312,6 +312,16 @@ static const assay_relation relations[] = {
      .predict = pass_through},
 };
 
+/* ---- work ---- */
+
+/* exp, a sum, a division, two products; backward some more of the kind. */
+static void count_work(const assay_params *params, const assay_signature *sig, assay_stage stage,
+                       assay_work *work) {
+    (void)params;
+    work->flops = (stage == ASSAY_FORWARD ? 5 : 10) * (double)assay_spec_count(&sig->in[A]);
+    work->least = work->flops;
+}
+
 static const assay_case_group cases[] = {
     {ASSAY_SMOKE, "n=16 d=96 dtype=f32,f64,bf16"},
     {ASSAY_SMOKE, "n=5x7 d=33 dtype=f32,f64,bf16 pad=3 misalign=1"},
@@ -353,6 +363,7 @@ const assay_op assay_op_swiglu = {
     .forward_bound = forward_bound,
     .backward_bound = backward_bound,
     .dress = dress,
+    .work = count_work,
     .draw = draw,
     .relations = relations,
     .n_relations = sizeof relations / sizeof *relations,

@@ -306,6 +306,26 @@ static void draw(assay_rng *rng, double budget, assay_params *params) {
 }
 
 /* Small models, so that the simulated device, whose threads are slow, takes little time. */
+/* ---- work ---- */
+
+/* Products alone, which are nearly all of it: two operations for each parameter of a matrix and
+ * each token, and attention's. Backward, which computes its forward too, and a training step take
+ * three times as many. */
+static void count_work(const assay_params *params, const assay_signature *sig, assay_stage stage,
+                       assay_work *work) {
+    (void)sig;
+    const transformer_sizes s = transformer_sizes_of(params);
+    const double matrices =
+        (double)s.layers * (4 * (double)s.d * (double)s.d + 3 * (double)s.d * (double)s.ff) +
+        (double)s.vocab * (double)s.d;
+    const double pairs = (double)s.b * (double)s.t * (double)(s.t + 1) / 2;
+    const double forward =
+        2 * matrices * (double)s.tokens + 4 * (double)s.layers * pairs * (double)s.d;
+    const bool whole = stage == ASSAY_BACKWARD || s.steps > 0;
+    work->flops = (whole ? 3 : 1) * forward * (double)(s.steps > 0 ? s.steps : 1);
+    work->least = work->flops;
+}
+
 static const assay_case_group cases[] = {
     {ASSAY_SMOKE, "size=tiny b=2 t=6 vocab=40 d=16 ff=24 layers=1 heads=2 dtype=f32,bf16"},
     {ASSAY_SMOKE, "size=tiny b=1 t=7 vocab=19 d=12 ff=7 heads=3 dtype=f32,bf16 pad=3 misalign=1 "
@@ -366,6 +386,7 @@ const assay_op assay_op_transformer = {
     .backward_plain = transformer_backward_plain,
     .forward_bound = transformer_forward_bound,
     .backward_bound = transformer_backward_bound,
+    .work = count_work,
     .draw = draw,
     .relations = transformer_relations,
     .n_relations = TRANSFORMER_RELATIONS,

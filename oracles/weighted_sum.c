@@ -212,6 +212,16 @@ static const assay_relation relations[] = {
      .predict = relate_crop},
 };
 
+/* ---- work ---- */
+
+/* Backward: a product for dx, a multiply-add for dw. */
+static void count_work(const assay_params *params, const assay_signature *sig, assay_stage stage,
+                       assay_work *work) {
+    (void)params;
+    const double elements = (double)assay_spec_count(&sig->in[X]);
+    work->flops = work->least = (stage == ASSAY_FORWARD ? 2 : 3) * elements;
+}
+
 static const assay_case_group cases[] = {
     {ASSAY_SMOKE, "n=64 d=128 dtype=f32,f64,bf16"},
     {ASSAY_SMOKE, "n=5x7 d=33 dtype=f32,f64,bf16 pad=3 misalign=1"},
@@ -261,6 +271,7 @@ const assay_op assay_op_weighted_sum = {
     .backward_plain = backward_plain,
     .forward_bound = forward_bound,
     .backward_bound = backward_bound,
+    .work = count_work,
     .draw = draw,
     .relations = relations,
     .n_relations = sizeof relations / sizeof *relations,

@@ -102,6 +102,15 @@ typedef struct assay_bounds {
 typedef assay_status (*assay_bounder)(const assay_oracle_args *args, const assay_rounding *rounding,
                                       const assay_arrays *want, assay_bounds *bounds);
 
+/* What one call cannot do without, for rooflines: whoever is faster than the device could be has
+ * not done it. */
+typedef struct assay_work {
+    double read,
+        written;  /* bytes: each element of an operand that must be looked at, of a result */
+    double flops; /* as the field counts the definition; a multiply-add is two */
+    double least; /* of the cheapest way known to the same answers; at most `flops` */
+} assay_work;
+
 struct assay_relation; /* relation.h */
 struct assay_problem;  /* problem.h */
 
@@ -155,6 +164,11 @@ typedef struct assay_op {
      * that are too large to find that out (tests/engine/trivial.h). NULL: never. */
     const char *(*mistrust)(const struct assay_problem *p);
 
+    /* Counts flops and least, and corrects read and written, which come as the bytes of all inputs
+     * (backward: and cotangents) and of all results. */
+    void (*work)(const assay_params *params, const assay_signature *sig, assay_stage stage,
+                 assay_work *work);
+
     /* Draws random legal parameters whose work is at most about `budget` multiply-adds. dtype is
      * already chosen; math is strict and may be changed to another of `maths`. */
     void (*draw)(assay_rng *rng, double budget, assay_params *params);
@@ -164,6 +178,10 @@ typedef struct assay_op {
     const assay_case_group *cases;
     int32_t n_cases;
 } assay_op;
+
+/* The work of one call of that stage. */
+assay_status assay_op_work(const assay_op *op, const assay_params *params, assay_stage stage,
+                           assay_work *work) ASSAY_MUST_CHECK;
 
 /* The registry, in the order of oracles/ops.def. */
 int32_t assay_op_count(void);
