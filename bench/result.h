@@ -15,9 +15,9 @@
 enum { BENCH_NAME = 64, BENCH_REASON = 320, BENCH_VERSIONS = 512, BENCH_DEVICE = 256 };
 
 typedef enum bench_status {
-    BENCH_OK,          /* verified and timed */
-    BENCH_REFUSED,     /* not proven, or its answers were wrong: never timed, or its times dropped */
-    BENCH_OOM,         /* does not fit into the device's memory */
+    BENCH_OK,      /* verified and timed */
+    BENCH_REFUSED, /* not proven, or its answers were wrong: never timed, or its times dropped */
+    BENCH_OOM,     /* does not fit into the device's memory */
     BENCH_UNAVAILABLE, /* cannot run here: no PyTorch, the variant does not do this case, ... */
     BENCH_ERROR,       /* broke, or a time that cannot be */
 } bench_status;
@@ -44,15 +44,17 @@ typedef struct bench_row {
     bench_stage stage;
     bench_cache cache;
     bench_status status;
-    char reason[BENCH_REASON];     /* why it is not ok; "" when it is */
+    char reason[BENCH_REASON];     /* why it is not ok; when it is, what was not compared, or "" */
     char repro[2 * BENCH_REASON];  /* a command that makes this row again */
     char versions[BENCH_VERSIONS]; /* of what the arm is made of, and its switches (TF32, ...) */
 
-    double *sample; /* microseconds of one call each, in the order in which they were taken; owned */
+    double
+        *sample; /* microseconds of one call each, in the order in which they were taken; owned */
     int64_t n_samples;
     double wall; /* microseconds of a warm call by the parent's clock; NaN: not taken */
 
-    /* Of the verified outputs of timed calls: the worst error / bound, and of which tensor. */
+    /* Of the verified outputs, those of timed calls among them: the worst error / bound, and of
+     * which tensor; NaN: none was compared. */
     double ratio;
     char worst_tensor[ASSAY_TENSOR_NAME + 1];
     int32_t verified; /* tensors compared in full, all input sets together */

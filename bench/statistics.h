@@ -17,6 +17,9 @@ typedef struct bench_summary {
 assay_status bench_summarise(const double *sample, int64_t count,
                              bench_summary *summary) ASSAY_MUST_CHECK;
 
+/* The median alone; NaN when there are no samples or no memory to sort them. */
+double bench_median(const double *sample, int64_t count);
+
 /*
  * The ratio median(b) / median(a): how many times as fast a is, with the 95 % percentile interval
  * of a bootstrap (Efron). Samples that were taken in turn are drawn in pairs, so that what both

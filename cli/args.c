@@ -1,3 +1,4 @@
+#include "bench/result.h"
 #include "cli/cli.h"
 #include "cli/nearest.h"
 #include "cli/variants.h"
@@ -73,6 +74,9 @@ static assay_status parse_limit(cli_flag flag, const char *value, double *limit)
 static assay_status parse_set(const char *value, assay_cli_args *args) {
     const char *nearest = NULL;
     args->set_given = true;
+    args->seeds = strcmp(value, "seeds") == 0;
+    if (args->seeds)
+        return ASSAY_OK;
     for (int s = 0; s < ASSAY_SETS; ++s) {
         args->set = (assay_set)s;
         if (strcmp(value, assay_set_name(args->set)) == 0)
@@ -80,6 +84,14 @@ static assay_status parse_set(const char *value, assay_cli_args *args) {
         nearest_offer(value, assay_set_name(args->set), &nearest);
     }
     return unknown("set", value, nearest);
+}
+
+static assay_status parse_stage(const char *value, assay_cli_args *args) {
+    args->stage = value;
+    for (bench_stage s = BENCH_FORWARD; s <= BENCH_BOTH; ++s)
+        if (strcmp(value, bench_stage_name(s)) == 0)
+            return ASSAY_OK;
+    return bad_value(FLAG_STAGE, value, cli_flags[FLAG_STAGE].value);
 }
 
 static assay_status set_flag(cli_flag flag, const char *value, assay_cli_args *args) {
@@ -163,6 +175,19 @@ static assay_status set_flag(cli_flag flag, const char *value, assay_cli_args *a
         return ASSAY_OK;
     case FLAG_AT_LEAST:
         return parse_limit(flag, value, &args->at_least);
+    case FLAG_PEERS:
+        args->peers = value;
+        return ASSAY_OK;
+    case FLAG_STAGE:
+        return parse_stage(value, args);
+    case FLAG_SAMPLES:
+        return parse_count(flag, value, &args->samples);
+    case FLAG_REPORT:
+        args->report = value;
+        return ASSAY_OK;
+    case FLAG_COMPARE:
+        args->compare = value;
+        return ASSAY_OK;
     case FLAG_NO_RUN:
         args->no_run = true;
         return ASSAY_OK;
@@ -314,6 +339,8 @@ static assay_status check_flags(const parser *p) {
         if ((p->seen & ~p->verb->flags) >> i & 1u)
             return assay_fail(ASSAY_ERR_USAGE, "%s takes no %s; see assay help %s", p->verb->name,
                               cli_flags[i].name, p->verb->name);
+    if (args->seeds && p->verb != NULL && strcmp(p->verb->name, "bench") != 0)
+        return assay_fail(ASSAY_ERR_USAGE, "--set seeds are experiments, which only bench has");
     if (args->set_given && args->n_words > 0)
         return assay_fail(ASSAY_ERR_USAGE, "--set and %s both name cases; give one of them",
                           args->word[0]);
@@ -345,6 +372,22 @@ static assay_status check_flags(const parser *p) {
     return ASSAY_OK;
 }
 
+/* The words as they came, the program by its name alone. */
+static char *join(int argc, char *const *argv) {
+    size_t room = sizeof "assay";
+    for (int i = 1; i < argc; ++i)
+        room += strlen(argv[i]) + 1;
+    char *line = malloc(room), *end = line;
+    if (line == NULL)
+        return NULL;
+    end = stpcpy(end, "assay");
+    for (int i = 1; i < argc; ++i) {
+        *end++ = ' ';
+        end = stpcpy(end, argv[i]);
+    }
+    return line;
+}
+
 static bool is_stdout(const char *path) {
     return path != NULL && strcmp(path, "-") == 0;
 }
@@ -362,8 +405,9 @@ static void choose_output(assay_cli_args *args) {
 assay_status assay_cli_args_parse(int argc, char *const *argv, assay_cli_args *args) {
     const size_t room = argc > 0 ? (size_t)argc : 1;
     *args = (assay_cli_args){.target = calloc(room, sizeof *args->target),
-                             .word = calloc(room, sizeof *args->word)};
-    if (args->target == NULL || args->word == NULL)
+                             .word = calloc(room, sizeof *args->word),
+                             .line = join(argc, argv)};
+    if (args->target == NULL || args->word == NULL || args->line == NULL)
         return assay_fail(ASSAY_ERR_MEMORY, "no memory for the command line");
 
     parser p = {.argv = argv, .argc = argc, .at = 1, .args = args};
@@ -394,5 +438,6 @@ assay_status assay_cli_args_parse(int argc, char *const *argv, assay_cli_args *a
 void assay_cli_args_clear(assay_cli_args *args) {
     free(args->target);
     free(args->word);
+    free(args->line);
     *args = (assay_cli_args){0};
 }

@@ -51,10 +51,10 @@ static assay_status open_reports(run *r) {
     const struct {
         const char *path;
         report_writer writer;
-    } reports[REPORTS] = {{r->args->json, report_json},
-                          {r->args->csv, report_csv},
-                          {r->args->junit, report_junit},
-                          {r->args->markdown, report_markdown}};
+    } reports[REPORTS] = {{r->args->json, cli_report_json},
+                          {r->args->csv, cli_report_csv},
+                          {r->args->junit, cli_report_junit},
+                          {r->args->markdown, cli_report_markdown}};
     for (int i = 0; i < REPORTS; ++i) {
         if (reports[i].path == NULL)
             continue;

@@ -45,6 +45,7 @@ typedef struct assay_cli_args {
     int32_t n_targets; /* 0: no operator was named */
     const char **word; /* key=value, unchecked, as assay_case_expand takes them */
     int32_t n_words;
+    char *line; /* the whole command, as it would be typed */
     assay_cli_out out;
 
     /* Flags; NULL or false where they are not given. */
@@ -66,8 +67,11 @@ typedef struct assay_cli_args {
     double seconds; /* --time; 0: not given */
     int64_t cases;  /* --cases; 0: not given */
     const char *findings, *corpus;
-    bool oracles, golden; /* what mutants are made of */
-    double at_least;      /* percent */
+    const char *report, *compare, *peers, *stage; /* of bench */
+    int64_t samples;                              /* 0: not given */
+    bool seeds;                                   /* --set seeds: the published experiments */
+    bool oracles, golden;                         /* what mutants are made of */
+    double at_least;                              /* percent */
     bool no_guide, first, no_run, in_process, certify, quiet, verbose, no_color, help, version;
 } assay_cli_args;
 
@@ -106,6 +110,7 @@ assay_exit assay_cli_certificate(const assay_cli_args *args);
 assay_exit assay_cli_run(const assay_cli_args *args);
 assay_exit assay_cli_mutants(const assay_cli_args *args);
 assay_exit assay_cli_fuzz(const assay_cli_args *args);
+assay_exit assay_cli_bench(const assay_cli_args *args);
 
 /* The whole command: what main() calls and tests call too. */
 assay_exit assay_cli_main(int argc, char *const *argv);

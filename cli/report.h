@@ -53,10 +53,10 @@ static inline double unsigned_nan(double value) {
 }
 
 typedef void (*report_writer)(FILE *to, const cli_results *results);
-void report_json(FILE *to, const cli_results *results);
-void report_csv(FILE *to, const cli_results *results);
-void report_junit(FILE *to, const cli_results *results);
-void report_markdown(FILE *to, const cli_results *results);
+void cli_report_json(FILE *to, const cli_results *results);
+void cli_report_csv(FILE *to, const cli_results *results);
+void cli_report_junit(FILE *to, const cli_results *results);
+void cli_report_markdown(FILE *to, const cli_results *results);
 
 /* For people. Full: norms, agreement, ratios. Brief: a line for each variant. Both: all of what is
  * not a pass. */

@@ -55,7 +55,7 @@ static void put_row(FILE *to, const assay_report *report, const assay_row *row) 
     fputs("\r\n", to);
 }
 
-void report_csv(FILE *to, const cli_results *results) {
+void cli_report_csv(FILE *to, const cli_results *results) {
     fputs("op,variant,device,case,stage,tensor,verdict,ratio,max_abs,rel_l2,norm,worst,want,got,"
           "bound,count,wrong,why,reason,repro\r\n",
           to);

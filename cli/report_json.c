@@ -71,7 +71,7 @@ static void put_row(FILE *to, const assay_report *report, const assay_row *row) 
     putc('}', to);
 }
 
-void report_json(FILE *to, const cli_results *results) {
+void cli_report_json(FILE *to, const cli_results *results) {
     const char *separator = "\n";
     fputs("{\"assay\": ", to);
     json_string(to, ASSAY_VERSION);

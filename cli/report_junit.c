@@ -102,7 +102,7 @@ static void put_suite(FILE *to, const cli_results *suite) {
     fputs("  </testsuite>\n", to);
 }
 
-void report_junit(FILE *to, const cli_results *results) {
+void cli_report_junit(FILE *to, const cli_results *results) {
     const cli_tally tally = results_tally(results);
     fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"assay\" ", to);
     put_counts(to, &tally);

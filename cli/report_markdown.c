@@ -66,7 +66,7 @@ static void put_commands(FILE *to, const cli_results *results) {
     }
 }
 
-void report_markdown(FILE *to, const cli_results *results) {
+void cli_report_markdown(FILE *to, const cli_results *results) {
     const cli_tally tally = results_tally(results);
     cli_environment_item item;
     fputs("# assay check\n\n", to);

@@ -40,8 +40,14 @@ const cli_flag_entry cli_flags[CLI_FLAGS] = {
     [FLAG_NO_GUIDE] = {"--no-guide", NULL, "draw every case afresh, breed none"},
     [FLAG_FIRST] = {"--first", NULL, "end with the first failure, when it is shrunk"},
     [FLAG_AT_LEAST] = {"--at-least", "PERCENT", "of the mutants must be killed, or it fails"},
+    [FLAG_PEERS] = {"--peers", "all|none|NAME,...",
+                    "what to time beside ours (default: all on cuda, none on sim)"},
+    [FLAG_STAGE] = {"--stage", "forward|backward|forward+backward", "only this"},
+    [FLAG_SAMPLES] = {"--samples", "N", "timed calls of each row (default: half a second's)"},
+    [FLAG_REPORT] = {"--report", "DIR", "write JSON, CSV, Markdown, plots and a page there"},
+    [FLAG_COMPARE] = {"--compare", "FILE", "an earlier run's JSON: fails when ours are slower now"},
     [FLAG_QUIET] = {"--quiet", NULL, "only verdicts and problems"},
-    [FLAG_VERBOSE] = {"--verbose", NULL, "every tensor"},
+    [FLAG_VERBOSE] = {"--verbose", NULL, "every tensor; of bench, every step"},
     [FLAG_NO_COLOR] = {"--no-color", NULL, "no colour; NO_COLOR in the environment does the same"},
     [FLAG_HELP] = {"--help", NULL, "this text"},
     [FLAG_VERSION] = {"--version", NULL, "the version"},
@@ -55,7 +61,7 @@ static assay_exit help(const assay_cli_args *args) {
 static const char *const golden_subverbs[] = {"generate", "verify", "list", NULL};
 static const char *const certificate_subverbs[] = {"list", "verify", "show", NULL};
 static const char *const verb_names[] = {"list",    "check", "certificate", "golden", "run",
-                                         "mutants", "fuzz",  "help",        NULL};
+                                         "mutants", "fuzz",  "bench",       "help",   NULL};
 
 const cli_verb cli_verbs[CLI_VERBS] = {
     {.name = "list",
@@ -142,6 +148,24 @@ const cli_verb cli_verbs[CLI_VERBS] = {
          "--resume keeps the campaign in FILE and goes on from it. Under mpirun each rank takes\n"
          "its share, and --findings, in a folder that all ranks see, gets what all found.\n",
      .run = assay_cli_fuzz},
+    {.name = "bench",
+     .synopsis = "[OP[/VARIANT]...] [key=value...]",
+     .summary = "times what is proven, beside peers",
+     .flags = GENERAL | BIT(FLAG_DEVICE) | BIT(FLAG_SEED) | BIT(FLAG_SET) | BIT(FLAG_PEERS) |
+              BIT(FLAG_STAGE) | BIT(FLAG_SAMPLES) | BIT(FLAG_REPORT) | BIT(FLAG_COMPARE) |
+              BIT(FLAG_RESUME) | BIT(FLAG_JSON) | BIT(FLAG_CSV) | BIT(FLAG_MARKDOWN) |
+              BIT(FLAG_KERNEL) | BIT(FLAG_TIME_LIMIT) | BIT(FLAG_MEMORY_LIMIT) | BIT(FLAG_QUIET) |
+              BIT(FLAG_VERBOSE),
+     .details =
+         "An operator alone stands for the published experiment with it, --set seeds for all of\n"
+         "those.\n\n"
+         "A variant is timed when a certificate says that it is right, or when it passes its\n"
+         "smoke set now, and when its answers at the very shape are right, before and after.\n"
+         "Otherwise its row says REFUSED, and the exit code is 4. Peers are held to the same\n"
+         "oracle; without Python, PyTorch or Triton their rows say so.\n\n"
+         "--resume FILE keeps the rows in FILE, and leaves out cases whose rows it has already.\n"
+         "--compare exits with 1 when a row of ours is slower beyond noise.\n",
+     .run = assay_cli_bench},
     {.name = "help",
      .synopsis = "[VERB]",
      .summary = "what a verb does",

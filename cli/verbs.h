@@ -36,6 +36,11 @@ typedef enum cli_flag {
     FLAG_NO_GUIDE,
     FLAG_FIRST,
     FLAG_AT_LEAST,
+    FLAG_PEERS,
+    FLAG_STAGE,
+    FLAG_SAMPLES,
+    FLAG_REPORT,
+    FLAG_COMPARE,
     FLAG_QUIET,
     FLAG_VERBOSE,
     FLAG_NO_COLOR,
@@ -61,7 +66,7 @@ typedef struct cli_verb {
     assay_exit (*run)(const assay_cli_args *args);
 } cli_verb;
 
-enum { CLI_VERBS = 8 };
+enum { CLI_VERBS = 9 };
 extern const cli_verb cli_verbs[CLI_VERBS];
 
 /* NULL when there is none of that name. */

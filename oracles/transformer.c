@@ -309,21 +309,17 @@ static void draw(assay_rng *rng, double budget, assay_params *params) {
 /* ---- work ---- */
 
 /* Products alone, which are nearly all of it: two operations for each parameter of a matrix and
- * each token, and attention's. Backward, which computes its forward too, and a training step take
- * three times as many. */
+ * each token, and attention's; twice as many in backward. A training step has both. */
 static void count_work(const assay_params *params, const assay_signature *sig, assay_stage stage,
                        assay_work *work) {
     (void)sig;
     const transformer_sizes s = transformer_sizes_of(params);
-    const double matrices =
-        (double)s.layers * (4 * (double)s.d * (double)s.d + 3 * (double)s.d * (double)s.ff) +
-        (double)s.vocab * (double)s.d;
+    const double d = (double)s.d, layers = (double)s.layers;
+    const double matrices = layers * (4 * d * d + 3 * d * (double)s.ff) + (double)s.vocab * d;
     const double pairs = (double)s.b * (double)s.t * (double)(s.t + 1) / 2;
-    const double forward =
-        2 * matrices * (double)s.tokens + 4 * (double)s.layers * pairs * (double)s.d;
-    const bool whole = stage == ASSAY_BACKWARD || s.steps > 0;
-    work->flops = (whole ? 3 : 1) * forward * (double)(s.steps > 0 ? s.steps : 1);
-    work->least = work->flops;
+    const double forward = 2 * matrices * (double)s.tokens + 4 * layers * pairs * d;
+    const double times = s.steps > 0 ? 3 * (double)s.steps : stage == ASSAY_FORWARD ? 1 : 2;
+    work->flops = work->least = times * forward;
 }
 
 static const assay_case_group cases[] = {

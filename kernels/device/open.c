@@ -1,6 +1,7 @@
 /* Finds a device by its name. The GPU's is a module, loaded here so that a program needs no CUDA
  * library to start. */
 #include "assay/device.h"
+#include "assay/module.h"
 #include "kernels/sim/sim.h"
 
 #include <dlfcn.h>
@@ -39,7 +40,7 @@ static bool find_module(const char *name, char path[PATH_MAX]) {
 }
 
 /* Modules and the driver stay loaded: variants and their kernels live in them. */
-static assay_status load_module(const char *name, const char *entry, void **symbol) {
+assay_status assay_module_load(const char *name, const char *entry, void **symbol) {
     char path[PATH_MAX];
     if (!find_module(name, path))
         return assay_fail(ASSAY_ERR_UNSUPPORTED,
@@ -61,7 +62,7 @@ static assay_status load_cuda(assay_device *device) {
         return assay_fail(ASSAY_ERR_UNSUPPORTED,
                           "cuda: no NVIDIA driver on this machine (" CUDA_DRIVER
                           " not found); use --device sim");
-    const assay_status status = load_module(CUDA_MODULE, ASSAY_DEVICE_ENTRY, &symbol);
+    const assay_status status = assay_module_load(CUDA_MODULE, ASSAY_DEVICE_ENTRY, &symbol);
     if (status != ASSAY_OK)
         return status;
     assay_device_entry entry;
@@ -72,7 +73,7 @@ static assay_status load_cuda(assay_device *device) {
 
 static assay_status load_aid(assay_device *device) {
     void *symbol;
-    const assay_status status = load_module(CUDA_AID, ASSAY_DEVICE_AID_ENTRY, &symbol);
+    const assay_status status = assay_module_load(CUDA_AID, ASSAY_DEVICE_AID_ENTRY, &symbol);
     if (status != ASSAY_OK)
         return status;
     assay_device_aid_entry entry;

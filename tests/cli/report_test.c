@@ -151,7 +151,7 @@ ASSAY_TEST(cli_report, json_has_a_result_for_each_row, "unit") {
     fixture_init(&f);
     capture c;
     capture_open(&c);
-    report_json(c.stream, &f.results);
+    cli_report_json(c.stream, &f.results);
     const char *text = capture_end(&c);
     CHECK(occurrences(text, "{\"op\": ") == 7);
     has(text, "\"tensor\": \"dx\", \"verdict\": \"fail\", \"ratio\": \"inf\"");
@@ -168,7 +168,7 @@ ASSAY_TEST(cli_report, csv_quotes_as_rfc_4180_says, "unit") {
     fixture_init(&f);
     capture c;
     capture_open(&c);
-    report_csv(c.stream, &f.results);
+    cli_report_csv(c.stream, &f.results);
     const char *text = capture_end(&c);
     CHECK(occurrences(text, "\r\n") == 8);
     has(text, ",\"a\"\"b\\c<d>&e,f|g\n\x01");
@@ -184,7 +184,7 @@ ASSAY_TEST(cli_report, junit_counts_and_escapes, "unit") {
     fixture_init(&f);
     capture c;
     capture_open(&c);
-    report_junit(c.stream, &f.results);
+    cli_report_junit(c.stream, &f.results);
     const char *text = capture_end(&c);
     has(text, "<testsuites name=\"assay\" tests=\"6\" failures=\"2\" errors=\"1\" skipped=\"1\"");
     CHECK(occurrences(text, "<testsuite name") == 1);
@@ -204,7 +204,7 @@ ASSAY_TEST(cli_report, markdown_cells_stay_in_their_row, "unit") {
     fixture_init(&f);
     capture c;
     capture_open(&c);
-    report_markdown(c.stream, &f.results);
+    cli_report_markdown(c.stream, &f.results);
     const char *text = capture_end(&c);
     CHECK(occurrences(text, "\n| ") == 7);
     has(text, "a\"b\\\\c&lt;d>&amp;e,f\\|g    \xef\xbf\xbd\xc3\xa9\\]\\]> |\n");

@@ -1,19 +1,17 @@
 #include "tests/engine/guest.h"
+#include "tests/engine/process.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-extern char **environ;
 
 enum { TICK = 20 }; /* ms between looks at its memory */
 
@@ -65,10 +63,7 @@ static const char *said(guest *g, char line[256]) {
 
 void guest_end(guest *g) {
     if (g->pid > 0) {
-        (void)kill(-g->pid, SIGKILL);
-        (void)kill(g->pid, SIGKILL); /* should it have left its group */
-        while (waitpid(g->pid, NULL, 0) < 0 && errno == EINTR)
-            continue;
+        process_end(g->pid);
         (void)close(g->door);
         (void)close(g->output);
     }
@@ -126,36 +121,6 @@ static assay_status no_process(const char *program, int error) {
                       program, strerror(error));
 }
 
-static int spawn(guest *g, const char *program, char *const argv[], int door, int output) {
-    posix_spawn_file_actions_t files;
-    posix_spawnattr_t attributes;
-    sigset_t signals;
-    if (posix_spawn_file_actions_init(&files) != 0)
-        return ENOMEM;
-    if (posix_spawnattr_init(&attributes) != 0) {
-        posix_spawn_file_actions_destroy(&files);
-        return ENOMEM;
-    }
-    sigfillset(&signals);
-    posix_spawnattr_setsigdefault(&attributes, &signals);
-    sigemptyset(&signals);
-    posix_spawnattr_setsigmask(&attributes, &signals);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF |
-                                              POSIX_SPAWN_SETSIGMASK);
-    int error = posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
-    if (error == 0)
-        error = posix_spawn_file_actions_adddup2(&files, output, 1);
-    if (error == 0)
-        error = posix_spawn_file_actions_adddup2(&files, output, 2);
-    if (error == 0)
-        error = posix_spawn_file_actions_adddup2(&files, door, GUEST_DOOR);
-    if (error == 0)
-        error = posix_spawn(&g->pid, program, &files, &attributes, argv, environ);
-    posix_spawn_file_actions_destroy(&files);
-    posix_spawnattr_destroy(&attributes);
-    return error;
-}
-
 /* ---- waiting for a word ---- */
 
 /* One message from it, into `text`. Anything else is its end. */
@@ -202,7 +167,9 @@ assay_status guest_start(guest *g, const char *program, const char *device, cons
         goto done;
     }
     char *argv[] = {(char *)program, (char *)device, (char *)kernel, NULL};
-    const int error = spawn(g, program, argv, door[1], output[1]);
+    const int error =
+        process_start(&g->pid, argv,
+                      (const int[PROCESS_FILES]){-1, output[1], output[1], [GUEST_DOOR] = door[1]});
     if (error != 0) {
         *g = (guest){0};
         status = no_process(program, error);

@@ -8,16 +8,18 @@ export LC_ALL=C
 here=$(dirname "$(realpath "${BASH_SOURCE[0]}")")
 
 # Arithmetic and text in memory that is there.
-certain='cos exp exp2 expm1 fabs fmax fmaxf fmin fmod frexp ilogb ldexp ldexpf log log1p log2 pow sin sincos sqrt
+certain='asin hypot log10 cos exp exp2 expm1 fabs fmax fmaxf fmin fmod frexp ilogb ldexp ldexpf log log1p log2 pow sin sincos sqrt
     sqrtf __umodti3 cblas_dgemm cblas_dgemv cblas_dscal cblas_sgemm cblas_sgemv
     alphasort memchr memcmp memcpy memmove memset qsort strchr strcmp strcpy strcspn strlen strncat strncmp
-    strncpy strrchr strspn strstr strtok_r strtod strtod_l strtoll strtoull snprintf sprintf vsnprintf
-    sscanf __ctype_b_loc dirname strerror strsignal strftime dlerror'
+    strncpy stpcpy strrchr strspn strstr strtok_r strtod strtod_l strtoll strtoull snprintf sprintf vsnprintf
+    sscanf __ctype_b_loc __ctype_tolower_loc dirname strerror strsignal strftime dlerror'
 # Streams: these fail where the buffer reaches the file, which does fail on demand.
 certain+=' fprintf fputc fputs fwrite printf putc ferror fileno'
 # The system, asked for what it always grants.
 certain+=' clock_gettime nanosleep time umask isatty getenv difftime dl_iterate_phdr sigemptyset sigfillset
     uselocale free freelocale _ZdlPvm pthread_join'
+# Wishes, granted or not: memory back, no core file, an end with the parent's.
+certain+=' fallocate setrlimit prctl'
 # Folders of assay mutants' own.
 certain+=' mkdtemp rmdir'
 # To and of a child of our own: their failures are not ours to see.

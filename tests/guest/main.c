@@ -7,41 +7,20 @@
 #include "kernels/sim/sim.h"
 #include "tests/engine/frame.h"
 #include "tests/engine/guest.h"
+#include "tests/engine/inside.h"
 #include "tests/engine/runner.h"
 #include "tests/guest/recycle.h"
 
-#include <dlfcn.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 /* Devices' tables name their oracles; here there are none. */
 const assay_device_oracle *const assay_sim_oracles[] = {NULL};
 const int32_t assay_sim_n_oracles = 0;
 
-/* ---- this process ---- */
-
-static void write_text(const char *path, const char *text) {
-    const int file = open(path, O_WRONLY | O_CLOEXEC);
-    if (file >= 0) {
-        const ssize_t n = write(file, text, strlen(text));
-        (void)n; /* as good a wish as the system grants */
-        close(file);
-    }
-}
-
-/* Ends with its parent, leaves no core, and is the first to go when memory is short. */
-static void settle_in(void) {
-    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    (void)setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
-    write_text("/proc/self/oom_score_adj", "1000");
-}
+/* ---- words and frames ---- */
 
 static bool say(const char *word) {
     return send(GUEST_DOOR, word, strlen(word), MSG_NOSIGNAL) == (ssize_t)strlen(word);
@@ -66,37 +45,6 @@ static int take(void) {
     if (header && header->cmsg_type == SCM_RIGHTS)
         memcpy(&file, CMSG_DATA(header), sizeof file);
     return file;
-}
-
-/* ---- the variant ---- */
-
-static assay_status load(const char *kernel, const char *symbol, const assay_variant **variant) {
-    void *object = dlopen(kernel, RTLD_NOW | RTLD_LOCAL);
-    if (!object)
-        return assay_fail(ASSAY_ERR_KERNEL, "cannot be loaded: %s", dlerror());
-    *variant = dlsym(object, symbol);
-    if (!*variant)
-        return assay_fail(ASSAY_ERR_USAGE, "%s has no %s: ASSAY_VARIANT names another", kernel,
-                          symbol);
-    return ASSAY_OK;
-}
-
-/* Of the kernel file where there is one, otherwise the device's own. */
-static assay_status find(const assay_device *device, const char *kernel, const frame_head *h,
-                         const assay_variant **variant) {
-    *variant = NULL;
-    if (kernel) {
-        char symbol[3 * FRAME_NAME];
-        snprintf(symbol, sizeof symbol, "assay_variant_%s_%s_%s", h->op, h->variant, device->name);
-        return load(kernel, symbol, variant);
-    }
-    for (int32_t v = 0; v < device->n_variants; ++v)
-        if (strcmp(device->variants[v]->op, h->op) == 0 &&
-            strcmp(device->variants[v]->name, h->variant) == 0)
-            *variant = device->variants[v];
-    return *variant ? ASSAY_OK
-                    : assay_fail(ASSAY_ERR_USAGE, "%s has no variant %s on %s", h->op, h->variant,
-                                 device->name);
 }
 
 /* ---- one frame ---- */
@@ -183,7 +131,7 @@ static void answer(frame *f, const assay_device *device, const char *kernel) {
     frame_head *h = f->head;
     const assay_variant *variant;
     const assay_device *same = recycle_begin(device);
-    assay_status status = find(device, kernel, h, &variant);
+    assay_status status = inside_find_variant(device, kernel, h->op, h->variant, &variant);
     if (status == ASSAY_OK && h->rehearsals > 0)
         status = rehearse(f, same, variant);
     if (status == ASSAY_OK)
@@ -203,7 +151,7 @@ int main(int argc, char **argv) {
         fprintf(stderr, "assay_guest is started by assay: see assay help check\n");
         return 2;
     }
-    settle_in();
+    inside_settle();
     if (assay_device_open_bare(argv[1], &device) != ASSAY_OK)
         return say(assay_error()) ? 3 : 2;
     if (!say("ready"))

@@ -25,6 +25,10 @@ static bool tells_of_error(const char *out) {
     return strstr(out, "\n  error ") != NULL && strstr(out, " 0 errors,") == NULL;
 }
 
+static bool is_benchmark(const stage *s) {
+    return strncmp(s->command->words, "bench ", 6) == 0;
+}
+
 /* A command that succeeds all the same must have done all that was asked of it. */
 static const char *fault_of(const stage *s, char text[STAGE_FAULT]) {
     const outcome *o = &s->outcome;
@@ -34,6 +38,8 @@ static const char *fault_of(const stage *s, char text[STAGE_FAULT]) {
     }
     if ((o->code == 0 || o->code == 4) && o->err[0] == '\0' && strstr(o->out, "refused  ") != NULL)
         return NULL; /* a certificate that could not be read counts as none */
+    if ((o->code == 4 || o->code == 77) && is_benchmark(s) && is_one_line(o->err))
+        return NULL; /* what could not be proven, or started, is not timed */
     if (o->code == 0 && o->err[0] == '\0')
         return stage_lack(s, text);
     if (o->code == 3 && (is_one_line(o->err) || (o->err[0] == '\0' && tells_of_error(o->out))))

@@ -1,0 +1,49 @@
+/*
+ * A process that runs arms, as docs/bench.md has it: asked one line at a time, ended by force when
+ * it does not answer.
+ */
+#ifndef ASSAY_BENCH_ARM_H
+#define ASSAY_BENCH_ARM_H
+
+#include "assay/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+enum { ARM_TAIL = 2048 };
+
+typedef struct arm {
+    /* The caller's: asked while an answer is waited for; false ends the process. NULL: nobody. */
+    bool (*go_on)(void *context);
+    void *context;
+
+    pid_t pid; /* 0: none */
+    int to, from, errors;
+    char *heard; /* bytes that came and are not yet a line */
+    size_t heard_bytes, heard_room;
+    char *answer;        /* what the last answer said behind "ok "; "" for nothing */
+    char tail[ARM_TAIL]; /* the end of what it wrote to standard error */
+    size_t tail_bytes;
+} arm;
+
+/* argv as for execvp, NULL at its end; `memory` becomes its descriptor 3. */
+/* The other members need not be set. */
+assay_status arm_start(arm *a, char *const argv[], int memory) ASSAY_MUST_CHECK;
+
+/*
+ * Sends one line and waits for the answer, which is then in a->answer.
+ *   ASSAY_ERR_UNSUPPORTED, ASSAY_ERR_MEMORY, ASSAY_ERR_KERNEL   it said no: unavailable, memory,
+ * error ASSAY_ERR_DEVICE   it broke, or did not answer within `seconds`; it has been ended
+ */
+assay_status arm_ask(arm *a, double seconds, const char *format, ...)
+    ASSAY_PRINTF(3, 4) ASSAY_MUST_CHECK;
+
+/* The same in two parts, so that several arms can be at work. */
+assay_status arm_send(arm *a, const char *format, ...) ASSAY_PRINTF(2, 3) ASSAY_MUST_CHECK;
+assay_status arm_receive(arm *a, double seconds) ASSAY_MUST_CHECK;
+
+/* Ends it with all that it started. */
+void arm_end(arm *a);
+
+#endif

@@ -1,0 +1,70 @@
+/*
+ * An arm of our own: what it has been told, and the commands that it obeys (docs/bench.md, "How an
+ * arm talks").
+ */
+#ifndef ASSAY_BENCH_ARMS_ARM_H
+#define ASSAY_BENCH_ARMS_ARM_H
+
+#include "bench/arms/set.h"
+#include "bench/arms/shared.h"
+#include "bench/arms/words.h"
+#include "bench/arms/work.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum { ARM_MOST_SETS = 64, ARM_MOST_COUNT = 1000000 };
+
+typedef struct arm {
+    const char *op, *name; /* "kronecker", "v3"; of the arm that times the timer: NULL, "clock" */
+    const char *kernel;    /* the file that the variant is in; NULL: built in */
+    work_place place;      /* device NULL: no hello yet */
+    shared memory;
+    form form;
+    bool has_case;
+    set sets[ARM_MOST_SETS];
+    int64_t n_sets, set; /* the one that is being described */
+    work work;
+    bool ready;
+} arm;
+
+/* Cuts the word up, OP/VARIANT or "clock"; any other is refused at hello. */
+void arm_init(arm *a, char *word, const char *kernel);
+void arm_clear(arm *a);
+
+/* One line; what follows `ok` in the answer is written to `answer`. */
+assay_status arm_obey(arm *a, char *line, FILE *answer) ASSAY_MUST_CHECK;
+
+/* For when the answer is out: what may take time now. */
+void arm_rest(arm *a);
+
+/* "unavailable", "memory" or "error": the class of an answer that is not ok. */
+const char *arm_class(assay_status status);
+
+/* ---- the commands, for arm.c ---- */
+
+typedef assay_status (*arm_action)(arm *a, words *w, FILE *answer);
+
+/* What must have happened before a command. */
+typedef enum arm_phase {
+    ARM_STARTED,
+    ARM_HAS_DEVICE,
+    ARM_HAS_CASE,
+    ARM_HAS_SET,
+    ARM_READY
+} arm_phase;
+
+typedef struct arm_command {
+    const char *name;
+    arm_phase phase;
+    bool last_phase; /* not any more once it is ready */
+    arm_action act;
+} arm_command;
+
+/* Ends with one without a name. */
+extern const arm_command arm_variant_commands[], arm_clock_commands[];
+
+assay_status arm_hello(arm *a, words *w, FILE *answer) ASSAY_MUST_CHECK;
+
+#endif

@@ -1,0 +1,10 @@
+/* The GPU's clock and power while others use it, through the driver's own library (NVML). */
+#ifndef ASSAY_BENCH_ARMS_POWER_H
+#define ASSAY_BENCH_ARMS_POWER_H
+
+#include <stdbool.h>
+
+/* Of the machine's first GPU; false, with both 0, where there is none that tells. */
+bool power_read(double *sm_clock_mhz, double *watt);
+
+#endif

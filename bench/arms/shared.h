@@ -1,0 +1,21 @@
+/* The memory that an arm shares with whoever asks it: inputs come in it, results go into it. */
+#ifndef ASSAY_BENCH_ARMS_SHARED_H
+#define ASSAY_BENCH_ARMS_SHARED_H
+
+#include "assay/status.h"
+
+#include <stddef.h>
+
+/* Where an arm finds it open. */
+enum { SHARED_FILE = 3 };
+
+typedef struct shared {
+    unsigned char *data; /* NULL: nothing is mapped */
+    size_t bytes;
+} shared;
+
+/* Maps the whole file, in place of what was mapped before. */
+assay_status shared_map(shared *s) ASSAY_MUST_CHECK;
+void shared_clear(shared *s);
+
+#endif

@@ -1,0 +1,44 @@
+/* Which arms there are: an operator's variants on a device, and its peers (docs/peers.md). */
+#ifndef ASSAY_BENCH_CATALOGUE_H
+#define ASSAY_BENCH_CATALOGUE_H
+
+#include "assay/device.h"
+#include "bench/result.h"
+
+#include <stdbool.h>
+
+typedef enum bench_program {
+    BENCH_PROGRAM_OURS,
+    BENCH_PROGRAM_PYTHON,
+    BENCH_PROGRAM_LIBTORCH
+} bench_program;
+
+typedef struct bench_arm {
+    char name[BENCH_NAME];  /* "v3", "torch-compile" */
+    char label[BENCH_NAME]; /* for people */
+    bench_program program;
+    const char *kernel; /* the file that holds it; NULL: built in */
+} bench_arm;
+
+typedef struct bench_arms {
+    bench_arm *arm;
+    int32_t count;
+} bench_arms;
+
+/*
+ * The arms of `op`. `variants`: those of ours, `n_variants` of them; 0: all that the device has for
+ * it, --kernel's among them where it is an isolated one. `peers`: names joined by commas, "all" or
+ * "none". ASSAY_ERR_USAGE for a name that is none.
+ */
+assay_status bench_arms_init(bench_arms *arms, const assay_device *device, const char *op,
+                             const char *const *variants, int32_t n_variants,
+                             const char *peers) ASSAY_MUST_CHECK;
+void bench_arms_clear(bench_arms *arms);
+
+/* argv of its process; its texts are the arm's, or static. `op`: NULL for an arm that is of none.
+ * ASSAY_ERR_UNSUPPORTED when a program is not there. */
+enum { BENCH_ARGV = 6 };
+assay_status bench_arm_command(const bench_arm *arm, const char *op,
+                               char *argv[BENCH_ARGV]) ASSAY_MUST_CHECK;
+
+#endif

@@ -1,0 +1,80 @@
+/*
+ * One case's course through a benchmark: what session.c directs and the files beside it do. Each
+ * arm that takes part is a runner; what goes wrong with one is its status and reason, and it is
+ * then left out of the rest of the stage.
+ */
+#ifndef ASSAY_BENCH_COURSE_H
+#define ASSAY_BENCH_COURSE_H
+
+#include "bench/processes.h"
+
+/* Input sets: the first proves an arm before it is timed, and is never timed. */
+enum { COURSE_SETS = 3 };
+
+typedef struct runner {
+    const bench_arm *what;
+    bench_process *p;    /* NULL: not needed, all of its rows are there */
+    bool loaded;         /* it knows the case */
+    bench_status barred; /* BENCH_OK: it may run */
+    char bar[BENCH_REASON];
+    bench_status status; /* of the stage at hand */
+    char reason[BENCH_REASON];
+    char remark[BENCH_REASON]; /* what the row says although all is well */
+    bench_row row;             /* the cold one; the warm one is made of it */
+    double *warm;
+    int64_t n_warm;
+    double wall;
+} runner;
+
+typedef struct course {
+    bench_session *s;
+    const bench_plan *plan;
+    char text[ASSAY_CASE_TEXT];
+    int32_t sets;
+    bool backward; /* the operator has gradients here */
+    bool knowable; /* an oracle can say what is right, in reasonable time */
+    assay_problem problem[COURSE_SETS];
+    assay_reference reference[COURSE_SETS]; /* made when first asked for */
+    runner *runner;
+    int32_t n_runners;
+} course;
+
+/* ---- runner.c: what happens to one arm ---- */
+
+bool runner_goes(const runner *r);
+void runner_stop(runner *r, bench_status status, const char *reason);
+/* Whether what it was asked went well; otherwise it stops for that reason. */
+bool runner_is_fine(runner *r, assay_status status);
+void runner_drop_samples(runner *r);
+
+/* Tells it the case and where the sets lie; has it forget both, and free its memory. */
+void runner_tell(const course *k, runner *r);
+void runner_forget(const course *k, runner *r);
+
+/* ---- course_verify.c ---- */
+
+bool course_has_stage(bench_stage stage, assay_stage part);
+/* Has it run the first set once and compares the results. */
+assay_status course_prove(course *k, runner *r, bench_stage stage) ASSAY_MUST_CHECK;
+/* Compares what timed calls left: their last ones saw the data as they were given. */
+assay_status course_prove_timed(course *k, runner *r, bench_stage stage) ASSAY_MUST_CHECK;
+
+/* ---- course_time.c ---- */
+
+/* All runners in turn, with cold caches. */
+assay_status course_time_cold(course *k) ASSAY_MUST_CHECK;
+/* One with warm caches, by its own clock and by this process's. */
+assay_status course_time_warm(const course *k, runner *r) ASSAY_MUST_CHECK;
+/* Asks what it held. */
+void course_ask_memory(runner *r);
+
+/* ---- course_rows.c ---- */
+
+assay_status course_work(const assay_case *c, bench_stage stage, assay_work *work) ASSAY_MUST_CHECK;
+void course_start_row(const course *k, runner *r, bench_stage stage, const assay_work *work);
+/* Faster than the device can be: it has not done the work. */
+void course_hold_to_floor(runner *r);
+/* Adds the cold row, and the warm one beside it. */
+assay_status course_finish_rows(course *k, runner *r) ASSAY_MUST_CHECK;
+
+#endif

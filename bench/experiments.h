@@ -1,0 +1,32 @@
+/* The published experiments, each with its own cases, stages, table and CSV columns. */
+#ifndef ASSAY_BENCH_EXPERIMENTS_H
+#define ASSAY_BENCH_EXPERIMENTS_H
+
+#include "bench/result.h"
+
+#include <stdio.h>
+
+enum { EXPERIMENT_STAGES = 3 };
+
+typedef struct bench_experiment {
+    const char *name; /* its operator's */
+    const char *title;
+    const char *const *words; /* key=value words of groups of cases, then NULL */
+    bench_stage stage[EXPERIMENT_STAGES];
+    int32_t n_stages;
+
+    /* As the published document shows it: of the rows of this experiment. */
+    void (*table)(FILE *to, const bench_results *results);
+    assay_status (*csv)(FILE *to, const bench_results *results); /* NULL: it has none */
+} bench_experiment;
+
+extern const bench_experiment bench_experiments[];
+extern const int32_t bench_n_experiments;
+
+/* Whether any of the results are its. */
+bool bench_experiment_has_rows(const bench_experiment *e, const bench_results *results);
+
+/* NULL: there is none of that operator. */
+const bench_experiment *bench_experiment_find(const char *op);
+
+#endif

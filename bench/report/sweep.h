@@ -1,0 +1,38 @@
+/* Cases that differ in one size alone: what a curve is drawn through. */
+#ifndef ASSAY_BENCH_REPORT_SWEEP_H
+#define ASSAY_BENCH_REPORT_SWEEP_H
+
+#include "bench/report/view.h"
+
+enum { SWEEP_LEAST = 3 /* points */ };
+
+typedef struct sweep_point {
+    double size;
+    const view_group *group;
+} sweep_point;
+
+typedef struct sweep {
+    const view_section *section;
+    bench_stage stage;
+    sweep_point *point; /* ascending */
+    int32_t count;
+    bool by_bytes;
+    char axis[BENCH_NAME];       /* "sq", "m = n = k", or what else the sizes are */
+    char fixed[ASSAY_CASE_TEXT]; /* what of the label all points share */
+} sweep;
+
+typedef struct sweeps {
+    sweep *item;
+    int32_t count, room;
+} sweeps;
+
+/*
+ * Of each section and stage, in the view's cache state. Keys that vary together, as m=64 n=64 k=64,
+ * are one size. Of several that could be swept, those with the most points come first, and the rest
+ * only for cases that no curve goes through. Cases that differ in more than a size are ordered by
+ * the bytes that they move, where no size serves.
+ */
+assay_status sweeps_init(sweeps *s, const view *v) ASSAY_MUST_CHECK;
+void sweeps_clear(sweeps *s);
+
+#endif

@@ -1,0 +1,77 @@
+#include "bench/course.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bench_status status_of(assay_status status) {
+    switch (status) {
+    case ASSAY_OK:
+        return BENCH_OK;
+    case ASSAY_ERR_UNSUPPORTED:
+        return BENCH_UNAVAILABLE;
+    case ASSAY_ERR_MEMORY:
+        return BENCH_OOM;
+    default:
+        return BENCH_ERROR;
+    }
+}
+
+void runner_stop(runner *r, bench_status status, const char *reason) {
+    r->status = status;
+    snprintf(r->reason, sizeof r->reason, "%s", reason);
+}
+
+bool runner_goes(const runner *r) {
+    return r->loaded && r->status == BENCH_OK;
+}
+
+bool runner_is_fine(runner *r, assay_status status) {
+    if (status != ASSAY_OK)
+        runner_stop(r, status_of(status), assay_error());
+    return status == ASSAY_OK;
+}
+
+void runner_drop_samples(runner *r) {
+    free(r->row.sample);
+    free(r->warm);
+    r->row.sample = r->warm = NULL;
+    r->row.n_samples = r->n_warm = 0;
+}
+
+/* ---- the case ---- */
+
+static assay_status tell_tensor(const exchange *e, arm *a, int32_t set, exchange_group group,
+                                int32_t i) {
+    static const char *const words[] = {"in", "cot", "out", "grad"};
+    const assay_tensor_spec *spec = exchange_spec(e, group, i);
+    char dims[ASSAY_MAX_RANK * 21 + 1] = "";
+    for (int32_t d = 0, used = 0; d < spec->rank; ++d)
+        used +=
+            snprintf(dims + used, sizeof dims - (size_t)used, " %lld", (long long)spec->shape[d]);
+    return arm_ask(a, PROCESS_ANSWER, "%s %s %s %zu%s", words[group], spec->name,
+                   assay_dtype_name(spec->dtype), exchange_offset(e, set, group, i), dims);
+}
+
+static assay_status tell_set(const exchange *e, arm *a, int32_t set) {
+    assay_status status = arm_ask(a, PROCESS_ANSWER, "set %d", set);
+    for (exchange_group g = EXCHANGE_IN; g <= EXCHANGE_GRAD; ++g)
+        for (int32_t i = 0; status == ASSAY_OK && i < exchange_count(e, g); ++i)
+            if (exchange_has(e, g, i))
+                status = tell_tensor(e, a, set, g, i);
+    return status;
+}
+
+void runner_tell(const course *k, runner *r) {
+    arm *a = &r->p->process;
+    assay_status status = arm_ask(a, PROCESS_ANSWER, "case %s", k->text);
+    for (int32_t i = 0; status == ASSAY_OK && i < k->sets; ++i)
+        status = tell_set(&k->s->memory, a, i);
+    r->loaded = runner_is_fine(r, status);
+}
+
+void runner_forget(const course *k, runner *r) {
+    if (r->loaded && r->p && r->p->process.pid != 0)
+        (void)!arm_ask(&r->p->process, PROCESS_ANSWER, "case %s", k->text);
+    r->loaded = false;
+}

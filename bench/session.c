@@ -1,0 +1,251 @@
+#include "bench/session.h"
+
+#include "bench/course.h"
+#include "tests/engine/check.h"
+#include "tests/engine/memory.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SETS_OF_LARGE = 2 };
+static const size_t large = (size_t)1 << 26; /* bytes of one set's inputs */
+static const double most_flops = 2e11;       /* that an oracle on the host is asked for */
+
+/* ---- the data ---- */
+
+static assay_status load_data(course *k) {
+    assay_case c = *k->plan->c;
+    assay_status status = ASSAY_OK;
+    for (int32_t i = 0; status == ASSAY_OK && i < k->sets; ++i) {
+        status = assay_problem_load(&k->problem[i], &c);
+        ++c.seed;
+    }
+    return status;
+}
+
+/* An oracle on the device is quick, and so are products, which run there; others are the host's. */
+static assay_status find_out_what_is_knowable(course *k) {
+    const assay_case *c = k->plan->c;
+    const assay_device *device = k->s->device;
+    assay_work forward, backward = {0};
+    assay_status status = assay_op_work(c->op, &c->params, ASSAY_FORWARD, &forward);
+    if (status == ASSAY_OK && k->backward)
+        status = assay_op_work(c->op, &c->params, ASSAY_BACKWARD, &backward);
+    k->knowable = forward.flops + backward.flops <= most_flops ||
+                  (device->gemm && c->op->multilinear) || assay_device_oracle_find(device, c->op);
+    return status;
+}
+
+static assay_status prepare(course *k) {
+    const assay_case *c = k->plan->c;
+    assay_signature sig;
+    assay_status status = c->op->signature(&c->params, &sig);
+    if (status != ASSAY_OK)
+        return status;
+    status = find_out_what_is_knowable(k);
+    size_t bytes = 0;
+    for (int32_t i = 0; i < sig.n_in; ++i)
+        bytes += (size_t)assay_spec_count(&sig.in[i]) * assay_dtype_size(sig.in[i].dtype);
+    k->sets = !k->knowable ? 1 : bytes > large ? SETS_OF_LARGE : COURSE_SETS;
+    if (status == ASSAY_OK)
+        status = assay_memory_suffices(&sig, k->sets);
+    assay_signature_clear(&sig);
+    if (status == ASSAY_OK)
+        status = load_data(k);
+    if (status == ASSAY_OK)
+        status = exchange_layout(&k->s->memory, &k->problem[0].sig, k->backward, k->sets);
+    for (int32_t i = 0; status == ASSAY_OK && i < k->sets; ++i)
+        exchange_put(&k->s->memory, i, &k->problem[i]);
+    return status;
+}
+
+/* ---- a stage ---- */
+
+static bool go_on(const course *k, const char *what) {
+    char line[ASSAY_CASE_TEXT + 64];
+    snprintf(line, sizeof line, "%s: %s", k->text, what);
+    return k->s->progress(k->s->progress_context, line);
+}
+
+static assay_status time_stage(course *k, bench_stage stage) {
+    assay_status status = ASSAY_OK;
+    for (runner *r = k->runner; status == ASSAY_OK && r < k->runner + k->n_runners; ++r)
+        if (runner_goes(r) && go_on(k, r->what->label))
+            status = course_prove(k, r, stage);
+    k->s->timing = true;
+    if (status == ASSAY_OK && go_on(k, bench_stage_name(stage)))
+        status = course_time_cold(k);
+    k->s->timing = false;
+    for (runner *r = k->runner; status == ASSAY_OK && r < k->runner + k->n_runners; ++r) {
+        if (runner_goes(r))
+            status = course_prove_timed(k, r, stage);
+        if (runner_goes(r))
+            course_hold_to_floor(r);
+        if (status == ASSAY_OK && runner_goes(r))
+            status = course_time_warm(k, r);
+        if (runner_goes(r))
+            course_ask_memory(r);
+        if (r->loaded && r->p->process.pid != 0)
+            (void)!arm_ask(&r->p->process, PROCESS_ANSWER, "done");
+    }
+    return status;
+}
+
+/* Those that did not fit beside the others, each alone. */
+static assay_status time_lonely(course *k, bench_stage stage) {
+    assay_status status = ASSAY_OK;
+    course alone = *k;
+    int32_t fitted = 0;
+    for (int32_t i = 0; i < k->n_runners; ++i)
+        fitted += k->runner[i].status == BENCH_OK && k->runner[i].loaded;
+    for (int32_t i = 0; fitted > 0 && status == ASSAY_OK && i < k->n_runners; ++i) {
+        runner *r = &k->runner[i];
+        if (r->status != BENCH_OOM || !r->p || r->p->process.pid == 0)
+            continue;
+        for (int32_t other = 0; other < k->n_runners; ++other)
+            runner_forget(k, &k->runner[other]);
+        runner_stop(r, BENCH_OK, "");
+        runner_tell(k, r);
+        alone.runner = r;
+        alone.n_runners = 1;
+        status = time_stage(&alone, stage);
+        memcpy(k->reference, alone.reference, sizeof k->reference);
+    }
+    return status;
+}
+
+/* Those that may run and are not told yet learn of the case. */
+static void gather(course *k, bench_stage stage, const assay_work *work) {
+    for (runner *r = k->runner; r < k->runner + k->n_runners; ++r) {
+        course_start_row(k, r, stage, work);
+        runner_stop(r, r->barred, r->bar);
+        if (r->status == BENCH_OK && r->p->process.pid == 0)
+            runner_stop(r, BENCH_ERROR, "its process ended in an earlier stage");
+        if (r->status == BENCH_OK && !r->loaded)
+            runner_tell(k, r);
+    }
+}
+
+static assay_status run_stage(course *k, bench_stage stage) {
+    assay_work work;
+    assay_status status = course_work(k->plan->c, stage, &work);
+    if (status != ASSAY_OK)
+        return status;
+    gather(k, stage, &work);
+    status = time_stage(k, stage);
+    if (status == ASSAY_OK)
+        status = time_lonely(k, stage);
+    const bool whole = k->s->progress(k->s->progress_context, ""); /* what is interrupted is none */
+    for (runner *r = k->runner; r < k->runner + k->n_runners; ++r) {
+        if (status == ASSAY_OK && whole)
+            status = course_finish_rows(k, r);
+        else
+            runner_drop_samples(r);
+    }
+    return status;
+}
+
+/* ---- a case ---- */
+
+/* The stages that the operator has: without gradients there is no backward. */
+static bool is_possible(const course *k, bench_stage stage) {
+    return k->backward || stage == BENCH_FORWARD;
+}
+
+/* Whether all rows are there; those that broke are worth another try. Arms that were timed in
+ * different runs are not compared: one row missing, and all are made. */
+static bool is_done(const course *k) {
+    bench_row like = {.cache = BENCH_COLD};
+    snprintf(like.experiment, sizeof like.experiment, "%s", k->plan->experiment);
+    memcpy(like.case_text, k->text, sizeof like.case_text);
+    for (int32_t i = 0; i < k->plan->n_stages; ++i)
+        for (int32_t a = 0; a < k->plan->arms->count; ++a) {
+            like.stage = k->plan->stage[i];
+            memcpy(like.arm, k->plan->arms->arm[a].name, sizeof like.arm);
+            const bench_row *row = bench_results_find(k->s->results, &like);
+            if (is_possible(k, like.stage) && (!row || row->status == BENCH_ERROR))
+                return false;
+        }
+    return true;
+}
+
+/* Whether the arm may run. */
+static void admit(const course *k, runner *r, const bench_arm *what) {
+    bench_session *s = k->s;
+    r->what = what;
+    r->p = bench_processes_find(s, k->plan->c->op->name, what);
+    r->barred = BENCH_OK;
+    if (!runner_is_fine(r, r->p->status)) {
+        r->barred = r->status;
+        memcpy(r->bar, r->p->line, sizeof r->bar);
+    } else if (what->program == BENCH_PROGRAM_OURS &&
+               !s->gate(s->gate_context, k->plan->c->op, what->name, r->bar)) {
+        r->barred = BENCH_REFUSED;
+    }
+}
+
+static assay_status admit_all(course *k) {
+    const bench_arms *arms = k->plan->arms;
+    k->runner = calloc((size_t)arms->count + 1, sizeof *k->runner);
+    if (!k->runner)
+        return assay_fail(ASSAY_ERR_MEMORY, "out of memory for the arms of %s", k->text);
+    k->n_runners = arms->count;
+    const assay_status status = bench_processes_need(k->s, k->plan->c->op->name, arms);
+    for (int32_t a = 0; status == ASSAY_OK && a < arms->count; ++a)
+        admit(k, &k->runner[a], &arms->arm[a]);
+    return status;
+}
+
+static assay_status run_case(course *k) {
+    if (!go_on(k, "arms"))
+        return ASSAY_OK;
+    assay_status status = admit_all(k);
+    if (status == ASSAY_OK && go_on(k, "data"))
+        status = prepare(k);
+    for (int32_t i = 0; status == ASSAY_OK && i < k->plan->n_stages; ++i)
+        if (is_possible(k, k->plan->stage[i]) && go_on(k, bench_stage_name(k->plan->stage[i])))
+            status = run_stage(k, k->plan->stage[i]);
+    return status;
+}
+
+static void clear(course *k) {
+    for (int32_t i = 0; i < k->n_runners; ++i)
+        runner_forget(k, &k->runner[i]);
+    for (int32_t i = 0; i < COURSE_SETS; ++i) {
+        assay_reference_clear(&k->reference[i]);
+        assay_problem_clear(&k->problem[i]);
+    }
+    free(k->runner);
+}
+
+assay_status bench_session_run(bench_session *s, const bench_plan *plan) {
+    course k = {.s = s, .plan = plan};
+    assay_signature sig;
+    assay_case_format(plan->c, k.text);
+    assay_status status = plan->c->op->signature(&plan->c->params, &sig);
+    if (status != ASSAY_OK)
+        return status;
+    k.backward = plan->c->op->backward && assay_signature_has_gradients(&sig);
+    assay_signature_clear(&sig);
+    if (s->again || !is_done(&k))
+        status = run_case(&k);
+    clear(&k);
+    return status;
+}
+
+/* ---- the session ---- */
+
+assay_status bench_session_init(bench_session *s) {
+    char text[ASSAY_DEVICE_TEXT] = "";
+    s->process = NULL;
+    s->n_processes = 0;
+    const assay_status status = s->device->probe(text);
+    s->ceilings = bench_ceilings_of(text);
+    return status == ASSAY_OK ? exchange_init(&s->memory) : status;
+}
+
+void bench_session_clear(bench_session *s) {
+    bench_processes_end(s);
+    exchange_clear(&s->memory);
+}

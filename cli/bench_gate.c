@@ -1,0 +1,121 @@
+#include "cli/bench_gate.h"
+
+#include "cli/state.h"
+#include "tests/engine/check.h"
+#include "tests/engine/turn.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- by certificate ---- */
+
+static assay_status is_certified(const bench_gate_state *g, const assay_variant *variant,
+                                 bool *holds) {
+    certificate_subject now;
+    assay_certificate c;
+    char directory[PATH_MAX], path[PATH_MAX], why[CERTIFICATE_WHY];
+    unsigned char key[HASH_KEY];
+    bool exists = false;
+    *holds = false;
+    assay_status status = certificate_subject_init(&now, g->isolated, variant);
+    if (status == ASSAY_OK)
+        status = state_directory(directory);
+    if (status == ASSAY_OK)
+        status = state_key(directory, key);
+    if (status == ASSAY_OK)
+        status = state_certificate_path(directory, &now, path);
+    if (status == ASSAY_OK)
+        status = state_read(path, key, &exists, &c);
+    if (status != ASSAY_OK || !exists)
+        return status;
+    status = certificate_holds(&c, &now, holds, why);
+    certificate_clear(&c);
+    return status;
+}
+
+/* ---- by its smoke set ---- */
+
+typedef struct proof {
+    const bench_gate_state *g;
+    const char *variant;
+    int32_t passed;
+} proof;
+
+static const char *reason_of(const assay_report *report) {
+    for (int32_t i = 0; i < report->n_rows; ++i)
+        if (report->rows[i].verdict == report->verdict)
+            return report->rows[i].reason;
+    return "";
+}
+
+static assay_status prove(const assay_case *c, void *context) {
+    proof *p = context;
+    assay_report report;
+    assay_status status = assay_check(c, p->g->isolated, &p->variant, 1, &report);
+    if (status != ASSAY_OK)
+        return status;
+    if (report.verdict == ASSAY_PASS)
+        ++p->passed;
+    else if (report.verdict != ASSAY_SKIP)
+        status = assay_fail(ASSAY_ERR_KERNEL, "%s: %s: %s", report.case_text,
+                            assay_verdict_name(report.verdict), reason_of(&report));
+    assay_report_clear(&report);
+    return status;
+}
+
+static assay_status pass_smoke_set(const bench_gate_state *g, const assay_op *op,
+                                   const char *variant) {
+    proof p = {.g = g, .variant = variant};
+    const assay_status status = assay_op_visit_set(op, ASSAY_SMOKE, prove, &p);
+    if (status != ASSAY_OK || p.passed > 0)
+        return status;
+    return assay_fail(ASSAY_ERR_KERNEL, "no smoke case of %s runs here, so that nothing proves it",
+                      op->name);
+}
+
+/* ---- the ruling ---- */
+
+static void rule(const bench_gate_state *g, const assay_op *op, bench_ruling *r) {
+    const assay_variant *variant = turn_find_variant(g->isolated, op->name, r->variant);
+    assay_status status = ASSAY_OK;
+    if (!variant)
+        status = assay_fail(ASSAY_ERR_UNSUPPORTED, "%s has no such variant", g->isolated->name);
+    if (status == ASSAY_OK && (is_certified(g, variant, &r->open) != ASSAY_OK || !r->open))
+        status = pass_smoke_set(g, op, r->variant); /* a certificate that is damaged is none */
+    r->open = status == ASSAY_OK;
+    if (!r->open)
+        snprintf(r->why, sizeof r->why, "not proven: %.300s", assay_error());
+}
+
+static bench_ruling *find(bench_gate_state *g, const char *op, const char *variant) {
+    for (int32_t i = 0; i < g->count; ++i)
+        if (strcmp(g->ruling[i].op, op) == 0 && strcmp(g->ruling[i].variant, variant) == 0)
+            return &g->ruling[i];
+    return NULL;
+}
+
+bool bench_gate_open(void *context, const assay_op *op, const char *variant,
+                     char why[BENCH_REASON]) {
+    bench_gate_state *g = context;
+    bench_ruling *r = find(g, op->name, variant);
+    if (!r) {
+        bench_ruling *more = realloc(g->ruling, ((size_t)g->count + 1) * sizeof *more);
+        if (!more) {
+            snprintf(why, BENCH_REASON, "out of memory to prove it");
+            return false;
+        }
+        g->ruling = more;
+        r = &g->ruling[g->count++];
+        *r = (bench_ruling){0};
+        snprintf(r->op, sizeof r->op, "%s", op->name);
+        snprintf(r->variant, sizeof r->variant, "%s", variant);
+        rule(g, op, r);
+    }
+    memcpy(why, r->why, sizeof r->why);
+    return r->open;
+}
+
+void bench_gate_clear(bench_gate_state *g) {
+    free(g->ruling);
+    *g = (bench_gate_state){0};
+}

@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# bench/peers on the CPU (peers_test.py); exit 77 where there is no PyTorch, after a look at how an
+# arm says so.
+#     peers_test.sh ASSAY [LIBTORCH_ARM]
+set -euo pipefail
+source_root=$(realpath "$(dirname "${BASH_SOURCE[0]}")/../..")
+python=${ASSAY_PYTHON:-python3}
+
+if ! command -v "$python" >/dev/null; then
+    echo "skipped: no $python"
+    exit 77
+fi
+if "$python" -c 'import importlib.util as u, sys; sys.exit(u.find_spec("torch") is not None)'; then
+    answer=$(echo hello sim | "$python" "$source_root/bench/peers/arm.py" torch)
+    if [ "$answer" != "no unavailable PyTorch is not installed: pip install torch" ]; then
+        echo "WRONG: without PyTorch the arm says: $answer"
+        exit 1
+    fi
+    echo "skipped: no PyTorch"
+    exit 77
+fi
+if ! "$python" -c 'import h5py'; then
+    echo "skipped: no h5py: pip install h5py"
+    exit 77
+fi
+if [ -n "${2:-}" ]; then
+    export ASSAY_LIBTORCH_ARM=$2
+fi
+exec "$python" "$source_root/tests/bench/peers_test.py" "$1" "$source_root"
