@@ -11,34 +11,36 @@ typedef struct peer {
     const char *op; /* "": every operator */
     const char *name, *label;
     bench_program program;
+    bool tunes;
 } peer;
 
 #define PYTHON   BENCH_PROGRAM_PYTHON
 #define LIBTORCH BENCH_PROGRAM_LIBTORCH
 
-/* Those of an operator stand in for the common one of the same name. */
+/* Those of an operator stand in for the common one of the same name. Triton tunes its kernels, and
+ * cuDNN its convolutions. */
 static const peer peers[] = {
-    {"", "torch", "PyTorch eager", PYTHON},
-    {"", "torch-compile", "torch.compile", PYTHON},
-    {"weighted_sum", "torch-matmul", "PyTorch native (matmul)", PYTHON},
-    {"weighted_sum", "torch-sum", "Manual PyTorch", PYTHON},
-    {"weighted_sum", "triton-forward", "Triton forward only", PYTHON},
-    {"weighted_sum", "triton-torch", "Triton w/ PyTorch backward", PYTHON},
-    {"weighted_sum", "triton", "Triton w/ Triton backward", PYTHON},
-    {"weighted_sum", "libtorch", "LibTorch (C++)", LIBTORCH},
-    {"kronecker", "torch-kron", "PyTorch, explicit product", PYTHON},
-    {"matmul_accumulate", "torch-addmm", "PyTorch addmm", PYTHON},
-    {"attention", "sdpa-cudnn", "SDPA, cuDNN", PYTHON},
-    {"attention", "sdpa-flash", "SDPA, flash", PYTHON},
-    {"attention", "sdpa-efficient", "SDPA, efficient", PYTHON},
-    {"attention", "sdpa-math", "SDPA, math", PYTHON},
-    {"attention", "triton", "Triton, flash forward", PYTHON},
-    {"conv3d_groupnorm_mean", "torch", "PyTorch Functional", PYTHON},
-    {"conv3d_groupnorm_mean", "torch-module", "PyTorch Module", PYTHON},
-    {"conv3d_groupnorm_mean", "triton-mean", "Triton (mean)", PYTHON},
-    {"conv3d_groupnorm_mean", "libtorch", "LibTorch (C++)", LIBTORCH},
-    {"conv3d_groupnorm_mean", "shortcut", "Custom Algorithm (mean of beta)", PYTHON},
-    {"linear", "libtorch", "LibTorch (C++)", LIBTORCH},
+    {"", "torch", "PyTorch eager", PYTHON, false},
+    {"", "torch-compile", "torch.compile", PYTHON, false},
+    {"weighted_sum", "torch-matmul", "PyTorch native (matmul)", PYTHON, false},
+    {"weighted_sum", "torch-sum", "Manual PyTorch", PYTHON, false},
+    {"weighted_sum", "triton-forward", "Triton forward only", PYTHON, true},
+    {"weighted_sum", "triton-torch", "Triton w/ PyTorch backward", PYTHON, true},
+    {"weighted_sum", "triton", "Triton w/ Triton backward", PYTHON, true},
+    {"weighted_sum", "libtorch", "LibTorch (C++)", LIBTORCH, false},
+    {"kronecker", "torch-kron", "PyTorch, explicit product", PYTHON, false},
+    {"matmul_accumulate", "torch-addmm", "PyTorch addmm", PYTHON, false},
+    {"attention", "sdpa-cudnn", "SDPA, cuDNN", PYTHON, false},
+    {"attention", "sdpa-flash", "SDPA, flash", PYTHON, false},
+    {"attention", "sdpa-efficient", "SDPA, efficient", PYTHON, false},
+    {"attention", "sdpa-math", "SDPA, math", PYTHON, false},
+    {"attention", "triton", "Triton, flash forward", PYTHON, true},
+    {"conv3d_groupnorm_mean", "torch", "PyTorch Functional", PYTHON, true},
+    {"conv3d_groupnorm_mean", "torch-module", "PyTorch Module", PYTHON, true},
+    {"conv3d_groupnorm_mean", "triton-mean", "Triton (mean)", PYTHON, true},
+    {"conv3d_groupnorm_mean", "libtorch", "LibTorch (C++)", LIBTORCH, true},
+    {"conv3d_groupnorm_mean", "shortcut", "Custom Algorithm (mean of beta)", PYTHON, true},
+    {"linear", "libtorch", "LibTorch (C++)", LIBTORCH, false},
 };
 enum { PEERS = sizeof peers / sizeof *peers };
 
@@ -84,9 +86,10 @@ static assay_status check_names(const char *list) {
     return ASSAY_OK;
 }
 
-static void add(bench_arms *arms, const char *name, const char *label, bench_program program) {
+static void add(bench_arms *arms, const char *name, const char *label, bench_program program,
+                bool tunes) {
     bench_arm *a = &arms->arm[arms->count++];
-    *a = (bench_arm){.program = program};
+    *a = (bench_arm){.program = program, .tunes = tunes};
     snprintf(a->name, sizeof a->name, "%s", name);
     snprintf(a->label, sizeof a->label, "%s", label);
 }
@@ -95,7 +98,7 @@ static void add_peers(bench_arms *arms, const char *op, const char *list) {
     const bool all = strcmp(list, "all") == 0;
     for (const peer *p = peers; p < peers + PEERS; ++p)
         if (is_peer_of(p, op) && (all || is_listed(list, p->name)))
-            add(arms, p->name, p->label, p->program);
+            add(arms, p->name, p->label, p->program, p->tunes);
 }
 
 /* ---- ours ---- */
@@ -115,7 +118,7 @@ static void add_ours(bench_arms *arms, const assay_device *device, const char *o
         if (strcmp(variant->op, op) != 0 || !is_wanted(variant->name, variants, n))
             continue;
         snprintf(label, sizeof label, "assay %s", variant->name);
-        add(arms, variant->name, label, BENCH_PROGRAM_OURS);
+        add(arms, variant->name, label, BENCH_PROGRAM_OURS, false);
     }
 }
 

@@ -17,6 +17,7 @@ typedef struct bench_arm {
     char name[BENCH_NAME];  /* "v3", "torch-compile" */
     char label[BENCH_NAME]; /* for people */
     bench_program program;
+    bool tunes;         /* chooses kernels by their times: nothing else may run beside that */
     const char *kernel; /* the file that holds it; NULL: built in */
 } bench_arm;
 

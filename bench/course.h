@@ -54,8 +54,8 @@ void runner_forget(const course *k, runner *r);
 /* ---- course_verify.c ---- */
 
 bool course_has_stage(bench_stage stage, assay_stage part);
-/* Has it run the first set once and compares the results. */
-assay_status course_prove(course *k, runner *r, bench_stage stage) ASSAY_MUST_CHECK;
+/* Has all runners get ready and run the first set once, and compares the results. */
+assay_status course_prove(course *k, bench_stage stage) ASSAY_MUST_CHECK;
 /* Compares what timed calls left: their last ones saw the data as they were given. */
 assay_status course_prove_timed(course *k, runner *r, bench_stage stage) ASSAY_MUST_CHECK;
 
@@ -65,8 +65,9 @@ assay_status course_prove_timed(course *k, runner *r, bench_stage stage) ASSAY_M
 assay_status course_time_cold(course *k) ASSAY_MUST_CHECK;
 /* One with warm caches, by its own clock and by this process's. */
 assay_status course_time_warm(const course *k, runner *r) ASSAY_MUST_CHECK;
-/* Asks what it held. */
+/* Asks what it held, and what a peer's customary timer says. */
 void course_ask_memory(runner *r);
+void course_ask_customary(runner *r);
 
 /* ---- course_rows.c ---- */
 

@@ -30,6 +30,7 @@ void course_start_row(const course *k, runner *r, bench_stage stage, const assay
                        .stage = stage,
                        .cache = BENCH_COLD,
                        .wall = NAN,
+                       .customary = NAN,
                        .ratio = NAN,
                        .bytes = work->read + work->written,
                        .flops = work->flops,
@@ -70,6 +71,7 @@ assay_status course_finish_rows(course *k, runner *r) {
     warm.sample = r->warm;
     warm.n_samples = r->n_warm;
     warm.wall = r->wall;
+    warm.customary = NAN;
     warm.floor = NAN; /* a cache may hold what would have to be read */
     assay_status status = bench_results_add(k->s->results, &r->row);
     if (status != ASSAY_OK) {

@@ -151,3 +151,9 @@ void course_ask_memory(runner *r) {
         r->row.before_backward_bytes = before;
     }
 }
+
+void course_ask_customary(runner *r) {
+    if (r->what->program != BENCH_PROGRAM_OURS &&
+        arm_ask(&r->p->process, PROCESS_ANSWER, "self %d", MOST) == ASSAY_OK)
+        r->row.customary = strtod(r->p->process.answer, NULL);
+}

@@ -51,7 +51,8 @@ typedef struct bench_row {
     double
         *sample; /* microseconds of one call each, in the order in which they were taken; owned */
     int64_t n_samples;
-    double wall; /* microseconds of a warm call by the parent's clock; NaN: not taken */
+    double wall;      /* microseconds of a warm call by the parent's clock; NaN: not taken */
+    double customary; /* of a cold one by the timer that a peer's users take; NaN: not taken */
 
     /* Of the verified outputs, those of timed calls among them: the worst error / bound, and of
      * which tensor; NaN: none was compared. */

@@ -74,6 +74,7 @@ static assay_status put_row(FILE *to, const bench_row *row) {
     put_number(to, "tflops", derived.tflops);
     put_number(to, "share_of_floor", derived.share);
     put_number(to, "wall_us", row->wall);
+    put_number(to, "customary_us", row->customary);
     put_number(to, "floor_us", row->floor);
     put_number(to, "bytes", row->bytes);
     put_number(to, "flops", row->flops);

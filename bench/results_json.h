@@ -17,8 +17,9 @@
 assay_status bench_results_write(FILE *to, const bench_results *results) ASSAY_MUST_CHECK;
 
 /* What was written reads back the same, but for text that is no UTF-8. Keys that are unknown, as a
- * newer version may write, are passed over. ASSAY_ERR_FILE names the file and the place in it.
- * `results` is replaced as a whole, or left alone where this fails. */
+ * newer version may write, are passed over; a number that is missing was not taken. ASSAY_ERR_FILE
+ * names the file and the place in it. `results` is replaced as a whole, or left alone where this
+ * fails. */
 assay_status bench_results_read(const char *path, bench_results *results) ASSAY_MUST_CHECK;
 
 #endif

@@ -74,19 +74,22 @@ static bool number_of(const cJSON *item, double *value) {
     return strcmp(item->valuestring, "inf") == 0 || strcmp(item->valuestring, "-inf") == 0;
 }
 
+/* A number that is not there, as an older version did not write it, was not taken. */
 static assay_status read_number(const place *at, const char *key, double *value) {
     const cJSON *item = member(at, key);
-    if (item == NULL)
-        return wrong(at, key, "is missing");
-    return number_of(item, value) ? ASSAY_OK : wrong(at, key, "is not a number");
+    *value = (double)NAN;
+    return item == NULL || number_of(item, value) ? ASSAY_OK : wrong(at, key, "is not a number");
 }
 
-/* Whole numbers up to 2^53, which doubles hold. */
+/* Whole numbers up to 2^53, which doubles hold; 0 where it is not there. */
 static assay_status read_count(const place *at, const char *key, double most, int64_t *value) {
     double number;
     const assay_status status = read_number(at, key, &number);
     if (status != ASSAY_OK)
         return status;
+    *value = 0;
+    if (member(at, key) == NULL)
+        return ASSAY_OK;
     if (!(number >= 0 && number <= most) || number != floor(number))
         return wrong(at, key, "is no count");
     *value = (int64_t)number;
@@ -197,6 +200,7 @@ static assay_status read_row(const place *at, bench_row *row) {
     READ(read_text(at, "versions", row->versions, sizeof row->versions));
     READ(read_text(at, "worst_tensor", row->worst_tensor, sizeof row->worst_tensor));
     READ(read_number(at, "wall_us", &row->wall));
+    READ(read_number(at, "customary_us", &row->customary));
     READ(read_number(at, "floor_us", &row->floor));
     READ(read_number(at, "bytes", &row->bytes));
     READ(read_number(at, "flops", &row->flops));

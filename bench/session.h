@@ -34,6 +34,7 @@ typedef struct bench_session {
 
     /* Its own. */
     _Atomic bool timing; /* while arms are timed */
+    bool first;          /* until a case is done: its peers time themselves, too */
     bench_ceilings ceilings;
     exchange memory;
     struct bench_process *process;

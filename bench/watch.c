@@ -44,18 +44,20 @@ static void summarise(float *reading, int64_t count, double least_median_most[3]
     least_median_most[2] = (double)reading[count - 1];
 }
 
-void bench_watch_stop(bench_watch *w, bench_environment *to) {
+void bench_watch_tell(bench_watch *w, bench_environment *to) {
+    const int64_t all = w->readings, count = all < WATCH_READINGS ? all : WATCH_READINGS;
+    if (count > 0) {
+        summarise(w->clock, count, to->sm_clock_mhz);
+        summarise(w->power, count, to->power_watt);
+    }
+}
+
+void bench_watch_stop(bench_watch *w) {
     if (w->runs) {
         w->end = true;
         (void)pthread_join(w->thread, NULL);
-        const int64_t all = w->readings, count = all < WATCH_READINGS ? all : WATCH_READINGS;
-        if (count > 0) {
-            summarise(w->clock, count, to->sm_clock_mhz);
-            summarise(w->power, count, to->power_watt);
-        }
     }
     free(w->clock);
     free(w->power);
-    w->clock = w->power = NULL;
-    w->runs = false;
+    *w = (bench_watch){0};
 }

@@ -21,7 +21,8 @@ typedef struct bench_watch {
 
 /* Nothing happens where the GPU cannot be asked. */
 void bench_watch_start(bench_watch *w, const _Atomic bool *timing);
-/* Ends the thread, and tells least, median and most; 0 where nothing was read. */
-void bench_watch_stop(bench_watch *w, bench_environment *to);
+/* Tells least, median and most so far; nothing where nothing was read. Not while arms are timed. */
+void bench_watch_tell(bench_watch *w, bench_environment *to);
+void bench_watch_stop(bench_watch *w);
 
 #endif

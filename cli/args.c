@@ -117,6 +117,9 @@ static assay_status set_flag(cli_flag flag, const char *value, assay_cli_args *a
     case FLAG_MARKDOWN:
         args->markdown = value;
         return ASSAY_OK;
+    case FLAG_TRACE:
+        args->trace = value;
+        return ASSAY_OK;
     case FLAG_FILE:
         args->file = value;
         return ASSAY_OK;
@@ -363,8 +366,8 @@ static assay_status check_flags(const parser *p) {
                           "--certify and --in-process: only a variant in a process of its own can "
                           "be certified");
 
-    const char *const files[] = {args->json, args->csv, args->junit, args->markdown};
-    for (int i = 0; i < 4; ++i)
+    const char *const files[] = {args->json, args->csv, args->junit, args->markdown, args->trace};
+    for (int i = 0; i < 5; ++i)
         for (int j = 0; j < i; ++j)
             if (files[i] != NULL && files[j] != NULL && strcmp(files[i], files[j]) == 0)
                 return assay_fail(ASSAY_ERR_USAGE, "two reports would go to %s; name two files",
@@ -394,7 +397,7 @@ static bool is_stdout(const char *path) {
 
 static void choose_output(assay_cli_args *args) {
     const bool taken = is_stdout(args->json) || is_stdout(args->csv) || is_stdout(args->junit) ||
-                       is_stdout(args->markdown);
+                       is_stdout(args->markdown) || is_stdout(args->trace);
     const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
     args->out.stream = taken ? stderr : stdout;
     args->out.color = !args->no_color && (no_color == NULL || *no_color == '\0') &&

@@ -7,8 +7,8 @@
 #include "cli/bench_gate.h"
 #include "cli/bench_jobs.h"
 #include "cli/environment.h"
-#include "cli/sink.h"
 #include "tests/engine/isolate.h"
+#include "tests/engine/sink.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -94,6 +94,7 @@ static assay_status run_all(bench *b) {
          ++b->done) {
         status = forgive(&b->jobs.job[b->done], run_job(b, &b->jobs.job[b->done]));
         b->results.seconds = before + now() - b->start;
+        bench_watch_tell(&b->watch, &b->results.environment);
         if (status == ASSAY_OK)
             status = write_file(b->args->resume, bench_results_write, &b->results);
     }
@@ -118,11 +119,13 @@ static bool show_progress(void *context, const char *line) {
 
 /* ---- before and after ---- */
 
-/* Of the tree that this program was built from; "" when it is not under git. */
+/* Of the tree that this program was built from, or as $ASSAY_COMMIT says; "" when it is not under
+ * git. */
 static void find_commit(char commit[BENCH_NAME]) {
+    const char *told = getenv("ASSAY_COMMIT");
     char path[1024], line[512] = "ref: HEAD";
-    commit[0] = '\0';
-    for (int hops = 0; hops < 3 && strncmp(line, "ref: ", 5) == 0; ++hops) {
+    snprintf(commit, BENCH_NAME, "%s", told ? told : "");
+    for (int hops = 0; !told && hops < 3 && strncmp(line, "ref: ", 5) == 0; ++hops) {
         snprintf(path, sizeof path, ASSAY_SOURCE_DIR "/.git/%s", line + 5);
         FILE *file = fopen(path, "r");
         if (!file)
@@ -132,7 +135,8 @@ static void find_commit(char commit[BENCH_NAME]) {
         fclose(file);
         line[strcspn(line, "\n")] = '\0';
     }
-    snprintf(commit, BENCH_NAME, "%.12s", line);
+    if (!told)
+        snprintf(commit, BENCH_NAME, "%.12s", line);
 }
 
 static void describe(bench *b) {
@@ -287,7 +291,7 @@ assay_exit assay_cli_bench(const assay_cli_args *args) {
     if (status == ASSAY_OK) {
         bench_watch_start(&b.watch, &b.session.timing);
         status = run_all(&b);
-        bench_watch_stop(&b.watch, &b.results.environment);
+        bench_watch_stop(&b.watch);
     }
     assay_cli_progress("%s", "");
     if (status == ASSAY_OK)

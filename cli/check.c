@@ -2,9 +2,9 @@
 #include "cli/cases.h"
 #include "cli/certify.h"
 #include "cli/report.h"
-#include "cli/sink.h"
 #include "cli/spread.h"
 #include "tests/engine/isolate.h"
+#include "tests/engine/sink.h"
 #include "tests/engine/turn.h"
 
 #include <errno.h>

@@ -51,6 +51,7 @@ typedef struct assay_cli_args {
     /* Flags; NULL or false where they are not given. */
     const char *device;
     const char *json, *csv, *junit, *markdown; /* "-": standard output */
+    const char *trace;
     const char *file;
     const char *input, *output; /* --in, --out */
     const char *kernel;
@@ -111,6 +112,7 @@ assay_exit assay_cli_run(const assay_cli_args *args);
 assay_exit assay_cli_mutants(const assay_cli_args *args);
 assay_exit assay_cli_fuzz(const assay_cli_args *args);
 assay_exit assay_cli_bench(const assay_cli_args *args);
+assay_exit assay_cli_profile(const assay_cli_args *args);
 
 /* The whole command: what main() calls and tests call too. */
 assay_exit assay_cli_main(int argc, char *const *argv);

@@ -1,9 +1,9 @@
 #include "assay/findings.h"
 #include "cli/fuzz.h"
-#include "cli/sink.h"
 #include "fuzz/search/corpus.h"
 #include "fuzz/search/journal.h"
 #include "tests/engine/runner.h"
+#include "tests/engine/sink.h"
 #include "tests/engine/turn.h"
 
 #include <errno.h>

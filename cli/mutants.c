@@ -1,8 +1,8 @@
 /* assay mutants: judges the judges, by kernels that are made wrong on purpose. */
 #include "cli/mutants.h"
-#include "cli/sink.h"
 #include "cli/variants.h"
 #include "tests/engine/random.h"
+#include "tests/engine/sink.h"
 #include "tests/mutants/campaign.h"
 #include "tests/mutants/equivalent.h"
 

@@ -1,5 +1,5 @@
-#include "cli/json.h"
 #include "cli/report.h"
+#include "tests/engine/json.h"
 
 #include <inttypes.h>
 

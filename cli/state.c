@@ -1,5 +1,5 @@
 #include "cli/state.h"
-#include "cli/sink.h"
+#include "tests/engine/sink.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -17,6 +17,7 @@ const cli_flag_entry cli_flags[CLI_FLAGS] = {
     [FLAG_CSV] = {"--csv", "FILE", "write results as CSV"},
     [FLAG_JUNIT] = {"--junit", "FILE", "write results as JUnit XML"},
     [FLAG_MARKDOWN] = {"--markdown", "FILE", "write results as a Markdown table"},
+    [FLAG_TRACE] = {"--trace", "FILE", "write a Chrome trace; Perfetto reads it, too"},
     [FLAG_FILE] = {"--file", "FILE", "this golden file instead of the operator's own"},
     [FLAG_IN] = {"--in", "FILE", "tensors to use in place of drawn ones, HDF5"},
     [FLAG_OUT] = {"--out", "FILE", "where the tensors go, HDF5"},
@@ -60,8 +61,8 @@ static assay_exit help(const assay_cli_args *args) {
 
 static const char *const golden_subverbs[] = {"generate", "verify", "list", NULL};
 static const char *const certificate_subverbs[] = {"list", "verify", "show", NULL};
-static const char *const verb_names[] = {"list",    "check", "certificate", "golden", "run",
-                                         "mutants", "fuzz",  "bench",       "help",   NULL};
+static const char *const verb_names[] = {"list", "check", "certificate", "golden", "run", "mutants",
+                                         "fuzz", "bench", "profile",     "help",   NULL};
 
 const cli_verb cli_verbs[CLI_VERBS] = {
     {.name = "list",
@@ -166,6 +167,18 @@ const cli_verb cli_verbs[CLI_VERBS] = {
          "--resume FILE keeps the rows in FILE, and leaves out cases whose rows it has already.\n"
          "--compare exits with 1 when a row of ours is slower beyond noise.\n",
      .run = assay_cli_bench},
+    {.name = "profile",
+     .synopsis = "OP/VARIANT key=value...",
+     .summary = "what a proven variant does on its device: kernels, memory, time",
+     .flags = GENERAL | BIT(FLAG_SEED) | BIT(FLAG_DEVICE) | BIT(FLAG_JSON) | BIT(FLAG_CSV) |
+              BIT(FLAG_TRACE) | BIT(FLAG_TIME_LIMIT) | BIT(FLAG_MEMORY_LIMIT),
+     .details =
+         "The variant is checked at that very case first; one that does not pass is refused.\n\n"
+         "On cuda: each kernel's time, occupancy and rates, as CUPTI records them in 4 calls\n"
+         "after 3 that wait and 1 that warms up. On sim: sectors of each request, bank\n"
+         "conflicts, barriers, which the simulation knows exactly; it needs the preset race,\n"
+         "and hands over to its program where that is built beside this one.\n",
+     .run = assay_cli_profile},
     {.name = "help",
      .synopsis = "[VERB]",
      .summary = "what a verb does",

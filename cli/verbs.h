@@ -13,6 +13,7 @@ typedef enum cli_flag {
     FLAG_CSV,
     FLAG_JUNIT,
     FLAG_MARKDOWN,
+    FLAG_TRACE,
     FLAG_FILE,
     FLAG_IN,
     FLAG_OUT,
@@ -66,7 +67,7 @@ typedef struct cli_verb {
     assay_exit (*run)(const assay_cli_args *args);
 } cli_verb;
 
-enum { CLI_VERBS = 9 };
+enum { CLI_VERBS = 10 };
 extern const cli_verb cli_verbs[CLI_VERBS];
 
 /* NULL when there is none of that name. */

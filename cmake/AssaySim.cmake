@@ -23,9 +23,10 @@ function(assay_sim_sources target name file)
   if(ASSAY_RACE)
     # The compiler reports every access to race_access.c; ThreadSanitizer's own runtime is not
     # linked. DWARF 4: addr2line 2.40 takes the wrong file for some lines of version 5.
-    # clang reports accesses after it has made vectors of them, and none of more than 16 bytes.
+    # clang reports accesses after it has made vectors of them, and none of more than 16 bytes; gcc
+    # before, but without -fno-tree-sra after it has split those of structures.
     list(APPEND options -fsanitize=thread -gdwarf-4
-         $<$<CXX_COMPILER_ID:GNU>:--param=tsan-instrument-func-entry-exit=0>
+         "$<$<CXX_COMPILER_ID:GNU>:--param=tsan-instrument-func-entry-exit=0;-fno-tree-sra>"
          "$<$<CXX_COMPILER_ID:Clang>:-fno-vectorize;-fno-slp-vectorize>"
          "$<$<CXX_COMPILER_ID:Clang>:-mllvm;-tsan-instrument-func-entry-exit=0>")
   endif()

@@ -108,7 +108,7 @@ class Arm:
         self.timer.burst(self.at_work().turn(), int(count))
 
     def memory(self):
-        return "%d %d" % self.at_work().memory()
+        return " ".join(map(str, self.at_work().memory()))
 
     def customary(self, count):
         from timer import customary

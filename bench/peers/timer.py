@@ -52,7 +52,7 @@ def customary(call, count):
 
 
 class HostTimer:
-    """On the CPU, by its clock. Its caches are left as they are: for trying arms, not for records."""
+    """On the CPU, by its clock, its caches left as they are: to try arms with, not for records."""
 
     def cold(self, calls, count):
         samples = []
@@ -189,7 +189,7 @@ class CudaTimer:
                 for call in in_turn(calls, self.number):
                     call.run()
         except RuntimeError as error:
-            print(f"not captured in a CUDA graph, so warm calls are a loop: {error}", file=sys.stderr)
+            print(f"not captured in a CUDA graph, warm calls are a loop: {error}", file=sys.stderr)
             self.synchronise()
             return
         self.graph = graph

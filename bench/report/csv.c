@@ -45,6 +45,7 @@ static void put_row(FILE *to, const view *v, const view_section *section, const 
     put_number(to, time->least);
     put_number(to, time->most);
     put_number(to, row->wall);
+    put_number(to, row->customary);
     put_number(to, it->versus.ratio);
     put_number(to, it->versus.low);
     put_number(to, it->versus.high);
@@ -70,11 +71,12 @@ static void put_row(FILE *to, const view *v, const view_section *section, const 
 
 void report_csv(FILE *to, const report *r) {
     const view *v = &r->v;
-    fputs("experiment,op,case,stage,cache,arm,label,ours,status,samples,median_us,p10_us,p90_us,"
-          "mean_us,std_us,least_us,most_us,wall_us,speedup,speedup_low,speedup_high,verdict,bytes,"
-          "flops,floor_us,gbps,tflops,share_of_floor,error_over_bound,worst_tensor,verified,"
-          "peak_bytes,before_backward_bytes,device,simulated,versions,reason,repro\r\n",
-          to);
+    fputs(
+        "experiment,op,case,stage,cache,arm,label,ours,status,samples,median_us,p10_us,p90_us,"
+        "mean_us,std_us,least_us,most_us,wall_us,customary_us,speedup,speedup_low,speedup_high,verdict,bytes,"
+        "flops,floor_us,gbps,tflops,share_of_floor,error_over_bound,worst_tensor,verified,"
+        "peak_bytes,before_backward_bytes,device,simulated,versions,reason,repro\r\n",
+        to);
     for (int64_t s = 0; s < v->n_sections; ++s) {
         const view_section *section = &v->section[s];
         for (int64_t g = 0; g < section->count; ++g)

@@ -27,13 +27,12 @@ const char *graph_role(const graph_arms *arms, const bench_row *row) {
     return arms->main != NULL && view_is_arm(row, arms->main) ? "our" : "our-other";
 }
 
+/* The disc is our main arm's; others of ours are hollow, and have shapes from the disc on. */
 static int shape_of(const graph_arms *arms, const bench_row *row) {
-    int peer = 0;
-    if (row->ours)
-        return 0;
+    int before = 0;
     for (int32_t i = 0; i < arms->count && !view_is_arm(row, arms->arm[i]); ++i)
-        peer += !arms->arm[i]->ours;
-    return 1 + peer % (SVG_MARKS - 1);
+        before += strcmp(graph_role(arms, arms->arm[i]), graph_role(arms, row)) == 0;
+    return row->ours ? before % SVG_MARKS : 1 + before % (SVG_MARKS - 1);
 }
 
 void graph_mark(const svg *s, const graph_arms *arms, const bench_row *row, double x, double y,

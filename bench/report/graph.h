@@ -16,7 +16,7 @@ typedef struct graph_arms {
 
 graph_arms graph_arms_of(const view *v, const view_section *section);
 
-/* Its mark: a disc for ours, filled for the main one; for each peer another shape. */
+/* Its mark: for each arm another shape; those of ours hollow but for the main one. */
 void graph_mark(const svg *s, const graph_arms *arms, const bench_row *row, double x, double y,
                 const char *tip);
 

@@ -127,6 +127,18 @@ static void put_verdict_fact(FILE *to, const view *v, bench_verdict verdict, con
     put_fact(to, "", name, value, note);
 }
 
+static void put_comparison_facts(FILE *to, const view *v) {
+    char note[64];
+    put_key_fact(to, v);
+    snprintf(note, sizeof note, "than the best peer, by over %.0f %%", 100 * BENCH_MARGIN);
+    put_verdict_fact(to, v, BENCH_FASTER, note);
+    snprintf(note, sizeof note, "within %.0f %%", 100 * BENCH_MARGIN);
+    put_verdict_fact(to, v, BENCH_SAME, note);
+    snprintf(note, sizeof note, "by over %.0f %%", 100 * BENCH_MARGIN);
+    put_verdict_fact(to, v, BENCH_SLOWER, note);
+    put_verdict_fact(to, v, BENCH_UNCLEAR, "the interval does not say");
+}
+
 static void put_worst_fact(FILE *to, const view *v) {
     char value[FORMAT_NUMBER], note[3 * BENCH_NAME];
     if (v->worst == NULL)
@@ -150,23 +162,16 @@ static void put_rows_fact(FILE *to, const view *v) {
 
 static void put_summary(FILE *to, const report *r) {
     const view *v = &r->v;
-    char note[64];
     fputs("<section aria-labelledby=\"summary\">\n<h2 id=\"summary\">Summary</h2>\n"
           "<dl class=\"facts\">\n",
           to);
-    put_key_fact(to, v);
-    snprintf(note, sizeof note, "than the best peer, by over %.0f %%", 100 * BENCH_MARGIN);
-    put_verdict_fact(to, v, BENCH_FASTER, note);
-    snprintf(note, sizeof note, "within %.0f %%", 100 * BENCH_MARGIN);
-    put_verdict_fact(to, v, BENCH_SAME, note);
-    snprintf(note, sizeof note, "by over %.0f %%", 100 * BENCH_MARGIN);
-    put_verdict_fact(to, v, BENCH_SLOWER, note);
-    put_verdict_fact(to, v, BENCH_UNCLEAR, "the interval does not say");
+    if (!isnan(v->mean))
+        put_comparison_facts(to, v);
     put_worst_fact(to, v);
     put_rows_fact(to, v);
     fputs("</dl>\n", to);
-    if (v->n_rows == 0)
-        fputs("<p>There are no rows.</p>\n", to);
+    if (isnan(v->mean))
+        fputs("<p>Nothing of ours was timed beside a peer.</p>\n", to);
     if (!isnan(v->mean)) {
         fputs("<div class=\"pair\">\n", to);
         put_figures(to, r, NULL, PLOT_SUMMARY, "means");
@@ -197,25 +202,42 @@ static void put_section(FILE *to, const report *r, int64_t number) {
     fputs("</section>\n", to);
 }
 
+static void put_uncompared(FILE *to, const report *r) {
+    char rows[FORMAT_NUMBER];
+    if (r->v.uncompared > 0)
+        fprintf(to, "<p>Of %s timed row%s nothing was compared.</p>\n",
+                format_fixed((double)r->v.uncompared, 0, rows), r->v.uncompared == 1 ? "" : "s");
+    if (r->uncompared.count > 0)
+        html_missing(to, &r->uncompared, "uncompared", "Timed, but not compared in full");
+}
+
 static void put_correctness(FILE *to, const report *r) {
     fputs(
         "<section aria-labelledby=\"correctness\">\n<h2 id=\"correctness\">Correctness</h2>\n"
-        "<p>What was timed was right: the outputs of timed calls were compared, every element, with "
-        "an fp64 reference. Each has a bound of its own, derived from the operation's rounding; "
-        "an error above it refuses the row.</p>\n",
+        "<p>The outputs of timed calls were compared, every element, with an fp64 reference. Each "
+        "element has a bound of its own, derived from the operation's rounding; an error above "
+        "it refuses the row.</p>\n",
         to);
+    put_uncompared(to, r);
     if (r->v.worst != NULL) {
         fputs("<div class=\"pair\">\n", to);
         put_figures(to, r, NULL, PLOT_BOUNDS, "worst");
         html_bounds(to, &r->v);
         fputs("</div>\n", to);
     }
-    fputs("</section>\n<section aria-labelledby=\"not-timed\">\n"
-          "<h2 id=\"not-timed\">Not timed</h2>\n"
-          "<p>Refused: not proven, or its answers were wrong. Out of memory, unavailable: the arm "
+    fputs("</section>\n", to);
+}
+
+static void put_missing(FILE *to, const report *r) {
+    fputs("<section aria-labelledby=\"not-timed\">\n<h2 id=\"not-timed\">Not timed</h2>\n", to);
+    if (r->missing.count == 0) {
+        fputs("<p>Every row was timed.</p>\n</section>\n", to);
+        return;
+    }
+    fputs("<p>Refused: not proven, or its answers were wrong. Out of memory, unavailable: the arm "
           "cannot do this here. Error: it broke, or told a time that cannot be.</p>\n",
           to);
-    html_missing(to, r);
+    html_missing(to, &r->missing, "missing", "Rows without a time, by arm and reason");
     fputs("</section>\n", to);
 }
 
@@ -260,6 +282,7 @@ void report_html(FILE *to, const report *r) {
     for (int64_t s = 0; s < r->v.n_sections; ++s)
         put_section(to, r, s);
     put_correctness(to, r);
+    put_missing(to, r);
     put_environment(to, &r->v);
     put_again(to, &r->v);
     fputs("</main>\n<footer><p>Raw samples: results.json. One line a row: results.csv.", to);

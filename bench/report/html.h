@@ -10,7 +10,8 @@ void html_element(FILE *to, const char *element, const char *class, const char *
 /* A table in a box of its own, which scrolls where the table is wider than the page. */
 void html_table_open(FILE *to, const char *id, const char *caption);
 void html_table_close(FILE *to);
-void html_columns(FILE *to, const char *const *name, int count, int first_number, int last_number);
+/* Heads of columns; those of numbers begin with `>`. */
+void html_columns(FILE *to, const char *const *name, int count);
 
 void html_verdict(FILE *to, const bench_ratio *ratio); /* three cells: ratio, interval, verdict */
 
@@ -25,7 +26,7 @@ void html_means(FILE *to, const view *v);
 void html_cases(FILE *to, const view *v);
 void html_rows(FILE *to, const view_section *section, int64_t number);
 void html_bounds(FILE *to, const view *v);
-void html_missing(FILE *to, const report *r);
+void html_missing(FILE *to, const missing_list *list, const char *id, const char *caption);
 void html_versions(FILE *to, const view *v);
 void html_commands(FILE *to, const view *v);
 

@@ -27,11 +27,12 @@ void html_table_close(FILE *to) {
     fputs("</table></div>\n", to);
 }
 
-void html_columns(FILE *to, const char *const *name, int count, int first_number, int last_number) {
+void html_columns(FILE *to, const char *const *name, int count) {
     fputs("<thead><tr>", to);
-    for (int i = 0; i < count; ++i)
-        fprintf(to, "<th scope=\"col\"%s>%s</th>",
-                i >= first_number && i <= last_number ? " class=\"n\"" : "", name[i]);
+    for (int i = 0; i < count; ++i) {
+        const bool number = name[i][0] == '>';
+        fprintf(to, "<th scope=\"col\"%s>%s</th>", number ? " class=\"n\"" : "", name[i] + number);
+    }
     fputs("</tr></thead>\n", to);
 }
 
@@ -50,7 +51,8 @@ void html_verdict(FILE *to, const bench_ratio *ratio) {
 }
 
 void html_status(FILE *to, bench_status status) {
-    fprintf(to, "<td class=\"%s\">%s</td>", status == BENCH_UNAVAILABLE ? "quiet" : "failed",
+    fprintf(to, "<td class=\"%s\">%s</td>",
+            status == BENCH_UNAVAILABLE || status == BENCH_OK ? "quiet" : "failed",
             bench_status_name(status));
 }
 

@@ -36,20 +36,21 @@ static void put_mean(FILE *to, const view *v, const view_section *section, bench
     }
     fputs("<tr><th scope=\"row\">", to);
     escape_markup(to, section->name);
-    fprintf(to, "</th><td>%s</td><td class=\"n\">%" PRId64 "</td>", bench_stage_name(stage), cases);
-    for (int verdict = BENCH_FASTER; verdict <= BENCH_UNCLEAR; ++verdict)
-        fprintf(to, "<td class=\"n\">%" PRId64 "</td>", tally[verdict]);
+    fprintf(to, "</th><td>%s</td>", bench_stage_name(stage));
     fprintf(to,
             "<td class=\"n\"><strong>%.2f\u00d7</strong></td><td class=\"n\">%.2f\u00d7</td>"
-            "<td class=\"n\">%.2f\u00d7</td></tr>\n",
-            mean, least, most);
+            "<td class=\"n\">%.2f\u00d7</td><td class=\"n\">%" PRId64 "</td>",
+            mean, least, most, cases);
+    for (int verdict = BENCH_FASTER; verdict <= BENCH_UNCLEAR; ++verdict)
+        fprintf(to, "<td class=\"n\">%" PRId64 "</td>", tally[verdict]);
+    fputs("</tr>\n", to);
 }
 
 void html_means(FILE *to, const view *v) {
-    static const char *const columns[] = {"experiment", "stage",   "cases", "faster", "same",
-                                          "slower",     "unclear", "mean",  "least",  "most"};
+    static const char *const columns[] = {"experiment", "stage",   ">mean", ">least",  ">most",
+                                          ">cases",     ">faster", ">same", ">slower", ">unclear"};
     html_table_open(to, "means", "Best peer's median / ours: geometric mean, least and most");
-    html_columns(to, columns, 10, 2, 9);
+    html_columns(to, columns, 10);
     fputs("<tbody>\n", to);
     for (int64_t s = 0; s < v->n_sections; ++s)
         for (int stage = BENCH_FORWARD; stage <= BENCH_BOTH; ++stage)
@@ -75,9 +76,9 @@ static void put_case(FILE *to, const view_section *section, const view_group *gr
     putc(' ', to);
     escape_markup(to, group->label);
     fprintf(to, "</th><td>%s</td>", bench_stage_name(group->stage));
+    html_verdict(to, &ratio);
     put_best(to, group->ours, format_decimals(least));
     put_best(to, group->peer, format_decimals(least));
-    html_verdict(to, &ratio);
     fputs("</tr>\n", to);
 }
 
@@ -89,16 +90,21 @@ static int64_t count_cases(const view *v) {
 }
 
 void html_cases(FILE *to, const view *v) {
-    static const char *const columns[] = {
-        "case",      "stage",           "our best",    "median, \u00b5s",
-        "best peer", "median, \u00b5s", "peer / ours", "95 % interval",
-        "ours is"};
+    static const char *const columns[] = {"case",
+                                          "stage",
+                                          ">peer / ours",
+                                          ">95 % interval",
+                                          "ours is",
+                                          "our best",
+                                          ">median, \u00b5s",
+                                          "best peer",
+                                          ">median, \u00b5s"};
     char caption[128];
     html_fold_open(to, count_cases(v), "Each case");
     snprintf(caption, sizeof caption, "Best peer's median / ours, %s, each case and stage",
              bench_cache_name(v->cache));
     html_table_open(to, "cases", caption);
-    html_columns(to, columns, 9, 3, 3);
+    html_columns(to, columns, 9);
     fputs("<tbody>\n", to);
     for (int64_t s = 0; s < v->n_sections; ++s)
         for (int64_t g = 0; g < v->section[s].count; ++g)
@@ -159,9 +165,9 @@ static void put_group(FILE *to, const view_group *group) {
 
 void html_rows(FILE *to, const view_section *section, int64_t number) {
     static const char *const columns[COLUMNS] = {
-        "arm",     "median, \u00b5s", "p10",           "p90",        "mean",
-        "std",     "speed-up",        "95 % interval", "ours is",    "GB/s",
-        "TFLOP/s", "of floor",        "error / bound", "peak memory"};
+        "arm",      ">median, \u00b5s", ">p10",           ">p90",        ">mean",
+        ">std",     ">speed-up",        ">95 % interval", "ours is",     ">GB/s",
+        ">TFLOP/s", ">of floor",        ">error / bound", ">peak memory"};
     char id[32], caption[BENCH_NAME + 64];
     int64_t rows = 0;
     for (int64_t g = 0; g < section->count; ++g)
@@ -171,7 +177,7 @@ void html_rows(FILE *to, const view_section *section, int64_t number) {
              section->name);
     html_fold_open(to, rows, "All rows");
     html_table_open(to, id, caption);
-    html_columns(to, columns, COLUMNS, 1, 7);
+    html_columns(to, columns, COLUMNS);
     for (int64_t g = 0; g < section->count; ++g)
         put_group(to, &section->group[g]);
     html_table_close(to);
@@ -191,7 +197,7 @@ static const bench_row *worst_row(const view_section *section, const bench_row *
             if (!view_timed(row) || !view_is_arm(row->row, arm))
                 continue;
             ++*rows;
-            if (worst == NULL || !(row->row->ratio <= worst->ratio))
+            if (worst == NULL || isnan(worst->ratio) || row->row->ratio > worst->ratio)
                 worst = row->row;
         }
     }
@@ -217,12 +223,12 @@ static void put_worst(FILE *to, const view_section *section, const bench_row *ar
 }
 
 void html_bounds(FILE *to, const view *v) {
-    static const char *const columns[] = {"experiment",          "arm",       "rows",
-                                          "worst error / bound", "of tensor", "in case"};
+    static const char *const columns[] = {"experiment",           "arm",       ">rows",
+                                          ">worst error / bound", "of tensor", "in case"};
     enum { MOST = 64 };
     const bench_row *arm[MOST];
     html_table_open(to, "worst", "Worst error / bound of each arm's timed outputs");
-    html_columns(to, columns, 6, 2, 3);
+    html_columns(to, columns, 6);
     fputs("<tbody>\n", to);
     for (int64_t s = 0; s < v->n_sections; ++s) {
         const int32_t arms = view_arms(&v->section[s], arm, MOST);
@@ -235,28 +241,26 @@ void html_bounds(FILE *to, const view *v) {
 
 /* ---- what was not timed, and how to do it all again ---- */
 
-void html_missing(FILE *to, const report *r) {
+static void put_missing(FILE *to, const missing *item) {
+    fputs("<tr>", to);
+    html_status(to, item->row->status);
+    fputs("<th scope=\"row\">", to);
+    escape_markup(to, view_name(item->row));
+    fputs("</th><td>", to);
+    escape_markup(to, item->section->name);
+    fputs("</td>", to);
+    html_element(to, "td", "wrap", item->cases);
+    html_element(to, "td", "wrap", item->row->reason);
+    fputs("</tr>\n", to);
+}
+
+void html_missing(FILE *to, const missing_list *list, const char *id, const char *caption) {
     static const char *const columns[] = {"status", "arm", "experiment", "cases", "reason"};
-    if (r->missing.count == 0) {
-        fputs("<p>Every row was timed.</p>\n", to);
-        return;
-    }
-    html_table_open(to, "missing", "Rows without a time, by arm and reason");
-    html_columns(to, columns, 5, 5, 5);
+    html_table_open(to, id, caption);
+    html_columns(to, columns, 5);
     fputs("<tbody>\n", to);
-    for (int64_t i = 0; i < r->missing.count; ++i) {
-        const missing *item = &r->missing.item[i];
-        fputs("<tr>", to);
-        html_status(to, item->row->status);
-        fputs("<th scope=\"row\">", to);
-        escape_markup(to, view_name(item->row));
-        fputs("</th><td>", to);
-        escape_markup(to, item->section->name);
-        fputs("</td>", to);
-        html_element(to, "td", "wrap", item->cases);
-        html_element(to, "td", "wrap", item->row->reason);
-        fputs("</tr>\n", to);
-    }
+    for (int64_t i = 0; i < list->count; ++i)
+        put_missing(to, &list->item[i]);
     fputs("</tbody>\n", to);
     html_table_close(to);
 }
@@ -273,7 +277,7 @@ static bool versions_known(const view *v, int64_t i) {
 void html_versions(FILE *to, const view *v) {
     static const char *const columns[] = {"arm", "made of"};
     html_table_open(to, "versions", "Arms, their versions and switches");
-    html_columns(to, columns, 2, 2, 2);
+    html_columns(to, columns, 2);
     fputs("<tbody>\n", to);
     for (int64_t i = 0; i < v->n_rows; ++i) {
         if (v->row[i].row->versions[0] == '\0' || versions_known(v, i))
@@ -306,7 +310,7 @@ void html_commands(FILE *to, const view *v) {
         return;
     html_fold_open(to, count, "A command for each row");
     html_table_open(to, "commands", "Commands that make a row again, cold and warm");
-    html_columns(to, columns, 4, 4, 4);
+    html_columns(to, columns, 4);
     fputs("<tbody>\n", to);
     for (int64_t i = 0; i < v->n_rows; ++i) {
         const bench_row *row = v->row[i].row;

@@ -113,11 +113,12 @@ static void put_pictures(FILE *to, const plots *p, const view_section *section) 
     }
 }
 
-static void put_missing(FILE *to, const missing_list *list) {
+static void put_missing(FILE *to, const missing_list *list, const char *title) {
     if (list->count > 0)
-        fputs("\n## Not timed\n\n| status | arm | experiment | cases | reason |\n"
-              "|---|---|---|---|---|\n",
-              to);
+        fprintf(to,
+                "\n## %s\n\n| status | arm | experiment | cases | reason |\n"
+                "|---|---|---|---|---|\n",
+                title);
     for (int64_t i = 0; i < list->count; ++i) {
         const missing *item = &list->item[i];
         fprintf(to, "| %s | ", bench_status_name(item->row->status));
@@ -144,5 +145,6 @@ void report_markdown(FILE *to, const report *r) {
         put_section(to, &v->section[s]);
         put_pictures(to, &r->plots, &v->section[s]);
     }
-    put_missing(to, &r->missing);
+    put_missing(to, &r->uncompared, "Timed, but not compared in full");
+    put_missing(to, &r->missing, "Not timed");
 }

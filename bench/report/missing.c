@@ -19,15 +19,20 @@ static missing *find(missing_list *list, const view_section *section, const benc
     return &list->item[list->count++];
 }
 
+static bool lacks(const view_row *row, missing_what what) {
+    return what == MISSING_TIME ? !view_timed(row) : view_timed(row) && row->row->reason[0] != '\0';
+}
+
 /* Whether the same row in the other cache state, shown before, is missing too. */
-static bool told(const view_group *group, const view_section *section, const bench_row *row) {
+static bool told(const view_group *group, const view_section *section, const bench_row *row,
+                 missing_what what) {
     if (group == section->group || group->cache == BENCH_COLD)
         return false;
     const view_group *cold = group - 1;
     if (cold->stage != group->stage || strcmp(cold->case_text, group->case_text) != 0)
         return false;
     for (int64_t r = 0; r < cold->count; ++r)
-        if (view_is_arm(cold->row[r].row, row) && !view_timed(&cold->row[r]))
+        if (view_is_arm(cold->row[r].row, row) && lacks(&cold->row[r], what))
             return true;
     return false;
 }
@@ -48,17 +53,17 @@ static int by_weight(const void *left, const void *right) {
     return of_a != of_b ? of_b - of_a : (a->row > b->row) - (a->row < b->row);
 }
 
-assay_status missing_init(missing_list *list, const view *v) {
+assay_status missing_init(missing_list *list, const view *v, missing_what what) {
     *list = (missing_list){0};
     list->item = malloc((size_t)(v->n_rows + 1) * sizeof *list->item);
     if (list->item == NULL)
-        return assay_fail(ASSAY_ERR_MEMORY, "no memory to list rows without times");
+        return assay_fail(ASSAY_ERR_MEMORY, "no memory to list what is missing");
     for (int64_t s = 0; s < v->n_sections; ++s) {
         const view_section *section = &v->section[s];
         for (int64_t g = 0; g < section->count; ++g) {
             const view_group *group = &section->group[g];
             for (int64_t r = 0; r < group->count; ++r)
-                if (!view_timed(&group->row[r]) && !told(group, section, group->row[r].row))
+                if (lacks(&group->row[r], what) && !told(group, section, group->row[r].row, what))
                     add_case(find(list, section, group->row[r].row), group);
         }
     }

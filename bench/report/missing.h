@@ -1,4 +1,4 @@
-/* Rows without times, those of one arm and one reason together. */
+/* Rows that lack something, those of one arm and one reason together. */
 #ifndef ASSAY_BENCH_REPORT_MISSING_H
 #define ASSAY_BENCH_REPORT_MISSING_H
 
@@ -16,7 +16,12 @@ typedef struct missing_list {
     int64_t count;
 } missing_list;
 
-assay_status missing_init(missing_list *list, const view *v) ASSAY_MUST_CHECK;
+typedef enum missing_what {
+    MISSING_TIME,       /* refused, does not fit, ... */
+    MISSING_COMPARISON, /* timed, but not compared in full; the reason says what was not */
+} missing_what;
+
+assay_status missing_init(missing_list *list, const view *v, missing_what what) ASSAY_MUST_CHECK;
 void missing_clear(missing_list *list);
 
 #endif

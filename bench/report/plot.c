@@ -49,10 +49,14 @@ static void name(plot *item, const char *kind) {
     item->id[length] = '\0';
 }
 
-static bool has_group(const view *v, const view_section *section, bench_stage stage) {
-    for (int64_t g = 0; g < section->count; ++g)
-        if (section->group[g].stage == stage && section->group[g].cache == v->cache)
-            return true;
+/* Whether a peer was meant to run beside ours. */
+static bool has_peer(const view *v, const view_section *section, bench_stage stage) {
+    for (int64_t g = 0; g < section->count; ++g) {
+        const view_group *group = &section->group[g];
+        for (int64_t r = 0; r < group->count; ++r)
+            if (group->stage == stage && group->cache == v->cache && !group->row[r].row->ours)
+                return true;
+    }
     return false;
 }
 
@@ -96,7 +100,7 @@ static assay_status add_speedups(plots *p, const view *v, const view_section *se
     for (int stage = BENCH_FORWARD; stage <= BENCH_BOTH; ++stage) {
         plot item = {
             .kind = PLOT_SPEEDUPS, .v = v, .section = section, .stage = (bench_stage)stage};
-        if (!has_group(v, section, item.stage))
+        if (!has_peer(v, section, item.stage))
             continue;
         name(&item, stage == BENCH_FORWARD    ? "speedup-forward"
                     : stage == BENCH_BACKWARD ? "speedup-backward"
@@ -189,7 +193,10 @@ double plot_height(const plot *p) {
 
 /* A picture of its own is seen without its page, so that it says itself what it is. */
 void plot_draw(const plot *p, const svg *s) {
-    svg_open(s, p->id, p->title, p->note, plot_height(p));
+    char title[BENCH_NAME + PLOT_TITLE + 2];
+    snprintf(title, sizeof title, "%s%s%s", p->section != NULL ? p->section->name : "",
+             p->section != NULL ? ": " : "", p->title);
+    svg_open(s, p->id, title, p->note, plot_height(p));
     kinds[p->kind].draw(p, s);
     if (p->v->results->environment.simulated)
         svg_text(s, 0, plot_height(p) - 6, SVG_START, "bad-name",

@@ -10,17 +10,16 @@ enum { LEFT = 108, RIGHT = 310, TOP = 30, ROW = 15, HEAD = 22 };
 
 static const double least = 1e-8; /* what is exact stands there */
 
-/* Worst of the arm's timed calls in the section; false: none. */
+/* Worst of the arm's timed calls in the section; false: none was compared. */
 static bool worst_of(const view_section *section, const bench_row *arm, double *worst) {
     bool any = false;
     *worst = 0;
     for (int64_t g = 0; g < section->count; ++g) {
         for (int64_t r = 0; r < section->group[g].count; ++r) {
             const view_row *row = &section->group[g].row[r];
-            if (!view_timed(row) || !view_is_arm(row->row, arm))
+            if (!view_timed(row) || !view_is_arm(row->row, arm) || isnan(row->row->ratio))
                 continue;
-            *worst = isnan(row->row->ratio) || isnan(*worst) ? (double)NAN
-                                                             : fmax(*worst, row->row->ratio);
+            *worst = fmax(*worst, row->row->ratio);
             any = true;
         }
     }

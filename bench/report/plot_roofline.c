@@ -29,7 +29,7 @@ bool plot_has_roofline(const view *v, const view_section *section) {
 
 double plot_roofline_height(const plot *p) {
     const graph_arms arms = graph_arms_of(p->v, p->section);
-    return GRAPH_TOP + GRAPH_HEIGHT + LEGEND_GAP + graph_legend_height(&arms) + 4;
+    return GRAPH_TOP + GRAPH_HEIGHT + LEGEND_GAP + graph_legend_height(&arms) + 2 * SVG_LINE + 4;
 }
 
 /* ---- ceilings ---- */
@@ -82,24 +82,37 @@ static double highest_peak(const roof *r) {
     return most;
 }
 
-/* y = bandwidth x, up to the highest peak, where that is on the picture. */
-static void put_slope(const svg *s, const axis *x, const axis *y, double bandwidth, double peak,
-                      const char *class, const char *name) {
-    const double from = fmax(x->low, y->low / bandwidth);
-    const double to = fmin(fmin(x->high, y->high / bandwidth), peak / bandwidth);
+/* The piece of y = bandwidth x, up to the highest peak, that is on the picture. */
+typedef struct slope {
+    double bandwidth, from, to;
+    bool shown;
+} slope;
+
+static slope slope_of(const axis *x, const axis *y, double bandwidth, double peak) {
+    slope it = {.bandwidth = bandwidth};
+    it.from = fmax(x->low, y->low / bandwidth);
+    it.to = fmin(fmin(x->high, y->high / bandwidth), peak / bandwidth);
+    it.shown = !isnan(bandwidth) && it.from < it.to;
+    return it;
+}
+
+static void put_slope(const svg *s, const axis *x, const axis *y, const slope *it,
+                      const char *class) {
+    if (it->shown)
+        svg_line(s, axis_at(x, it->from), axis_at(y, it->from * it->bandwidth), axis_at(x, it->to),
+                 axis_at(y, it->to * it->bandwidth), class);
+}
+
+/* What a slope is, beside a piece of its line; returns where the next one goes. */
+static double put_slope_name(const svg *s, double y, const slope *it, const char *class,
+                             const char *name) {
     char label[96], number[FORMAT_NUMBER];
-    if (isnan(bandwidth) || !(from < to))
-        return;
-    const double x1 = axis_at(x, from), x2 = axis_at(x, to);
-    const double y1 = axis_at(y, from * bandwidth), y2 = axis_at(y, to * bandwidth);
-    svg_line(s, x1, y1, x2, y2, class);
-    snprintf(label, sizeof label, "%s %s TB/s", name, format_fixed(bandwidth, 2, number));
-    const double length = hypot(x2 - x1, y2 - y1), sine = (y1 - y2) / length,
-                 cosine = (x2 - x1) / length;
-    const double above = strcmp(class, "sheet") == 0 ? 5 : -12; /* or below */
-    if (length > svg_text_width(label) + 16)
-        svg_text_along(s, x1 + 8 * cosine - above * sine, y1 - 8 * sine - above * cosine,
-                       -asin(sine) * 57.29577951308232, "quiet-value", label);
+    if (!it->shown)
+        return y;
+    svg_line(s, 0, y + 0.5 * SVG_LINE, 16, y + 0.5 * SVG_LINE, class);
+    snprintf(label, sizeof label, "%s: %s TB/s", name, format_fixed(it->bandwidth, 2, number));
+    svg_text(s, 22, y + 0.5 * SVG_LINE + 4, SVG_START, "quiet", label);
+    return y + SVG_LINE;
 }
 
 static void put_peak(const svg *s, const axis *x, const axis *y, const roof *r,
@@ -116,12 +129,16 @@ static void put_peak(const svg *s, const axis *x, const axis *y, const roof *r,
     svg_text(s, x->to, axis_at(y, peak->tflops) - 4, SVG_END, "quiet", label);
 }
 
-static void put_roof(const svg *s, const axis *x, const axis *y, const roof *r) {
+/* `below`: where the names of slopes go. */
+static void put_roof(const svg *s, const axis *x, const axis *y, const roof *r, double below) {
     const double peak = highest_peak(r);
-    put_slope(s, x, y, r->sheet, peak, "sheet", "data sheet");
-    put_slope(s, x, y, r->copy, peak, "ceiling", "copy, measured");
+    const slope copy = slope_of(x, y, r->copy, peak), sheet = slope_of(x, y, r->sheet, peak);
+    put_slope(s, x, y, &sheet, "sheet");
+    put_slope(s, x, y, &copy, "ceiling");
     for (int i = 0; i < r->n_peaks; ++i)
         put_peak(s, x, y, r, &r->peak[i]);
+    below = put_slope_name(s, below, &copy, "ceiling", "slope of the copy that was measured");
+    put_slope_name(s, below, &sheet, "sheet", "slope of the data sheet");
 }
 
 /* ---- points ---- */
@@ -174,13 +191,14 @@ static void put_points(const plot *p, const svg *s, const graph_arms *arms, cons
 void plot_roofline(const plot *p, const svg *s) {
     const graph_arms arms = graph_arms_of(p->v, p->section);
     const roof r = roof_of(p);
+    const double legend = GRAPH_TOP + GRAPH_HEIGHT + LEGEND_GAP;
     range of_x, of_y;
     ranges_of(p, &r, &of_x, &of_y);
     const axis x = axis_logarithmic(of_x.low, of_x.high, GRAPH_LEFT, SVG_WIDTH - 6);
     const axis y = axis_logarithmic(of_y.low, of_y.high, GRAPH_TOP + GRAPH_HEIGHT, GRAPH_TOP);
     graph_frame(s, &x, &y, "operations a byte", "TFLOP/s");
-    put_roof(s, &x, &y, &r);
+    put_roof(s, &x, &y, &r, legend + graph_legend_height(&arms));
     put_points(p, s, &arms, &x, &y, false);
     put_points(p, s, &arms, &x, &y, true);
-    graph_legend(s, &arms, GRAPH_TOP + GRAPH_HEIGHT + LEGEND_GAP);
+    graph_legend(s, &arms, legend);
 }

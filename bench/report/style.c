@@ -70,7 +70,7 @@ const char style_page[] =
     "figcaption{font-weight:650;line-height:1.35;margin-bottom:6px}"
     "figcaption small{display:block;font-weight:400;color:var(--quiet);font-size:.8125rem}"
     ".pair{display:grid;gap:16px 40px;align-items:start}"
-    ".pair>*{min-width:0}"
+    ".pair>*{min-width:0}.pair th,.pair td{padding:4px 6px}"
     "@media(min-width:960px){.pair{grid-template-columns:minmax(0,360px) minmax(0,1fr)}}"
     ".plot{display:block;width:100%;max-width:460px;height:auto;overflow:visible}"
     ".facts{display:grid;grid-template-columns:repeat(auto-fit,minmax(118px,1fr));gap:20px;"
@@ -104,6 +104,6 @@ const char style_page[] =
     ".list dt{color:var(--quiet)}"
     ".list dd{margin:0}"
     "footer{margin-top:56px;padding-bottom:40px;color:var(--quiet);font-size:.875rem}"
-    "@media(max-width:560px){.list{grid-template-columns:1fr}.list dd{margin-bottom:8px}"
+    "@media(max-width:560px){tbody th{white-space:normal;min-width:9em}.list{grid-template-columns:1fr}.list dd{margin-bottom:8px}"
     ".facts{grid-template-columns:1fr 1fr}.facts .key{grid-column:1/-1}}"
     "@media print{.box{overflow:visible}}\n";

@@ -128,14 +128,6 @@ void svg_hatched(const svg *s, const char *id, double x, double y, double width,
             x, y, width, height, id);
 }
 
-void svg_text_along(const svg *s, double x, double y, double degrees, const char *class,
-                    const char *text) {
-    fprintf(s->to, "<text transform=\"translate(%.1f %.1f) rotate(%.1f)\" class=\"%s\">", x, y,
-            degrees, class);
-    escape_markup(s->to, text);
-    fputs("</text>\n", s->to);
-}
-
 double svg_text_width(const char *text) {
     size_t letters = 0;
     for (; *text != '\0'; ++text)

@@ -37,9 +37,6 @@ void svg_mark(const svg *s, int shape, double x, double y, const char *class, co
 /* What has no time. `id`: that of svg_open. */
 void svg_hatched(const svg *s, const char *id, double x, double y, double width, double height);
 
-void svg_text_along(const svg *s, double x, double y, double degrees, const char *class,
-                    const char *text);
-
 /* How wide a text is, about, and the part of it that fits, with an ellipsis where that is not all.
  */
 #define SVG_LETTER 6.5

@@ -22,7 +22,7 @@ static int by_size(const void *a, const void *b) {
 
 /* ---- templates ---- */
 
-/* A case's text with the value of one key, wherever it stands, replaced by `*`. */
+/* A case's text with the value of one key replaced by `*`; together: wherever that value stands. */
 typedef struct template {
     char text[ASSAY_CASE_TEXT], axis[BENCH_NAME];
     double size;
@@ -45,19 +45,16 @@ static void append(char *text, size_t room, const char *more, int length) {
     snprintf(text + used, room - used, "%.*s", length, more);
 }
 
-/* False where the key has no value that is a size, or where an earlier key has the same value and
- * makes the same template. */
-static bool make_template(const char *text, const words_pair *key, template *t) {
+/* False where the key has no value that is a size. */
+static bool make_template(const char *text, const words_pair *key, bool together, template *t) {
     words_pair swept, pair;
     *t = (template){.text = ""};
     if (!find_key(text, key, &swept) || !words_integer(&swept, &t->size))
         return false;
     while (words_next(&text, &pair)) {
-        const bool is_size =
-            !same_text(pair.key, pair.key_length, "seed", 4) &&
-            same_text(pair.value, pair.value_length, swept.value, swept.value_length);
-        if (is_size && t->axis[0] == '\0' && pair.key != swept.key)
-            return false;
+        const bool same = !same_text(pair.key, pair.key_length, "seed", 4) &&
+                          same_text(pair.value, pair.value_length, swept.value, swept.value_length);
+        const bool is_size = pair.key == swept.key || (together && same);
         append(t->text, sizeof t->text, pair.key, pair.key_length);
         append(t->text, sizeof t->text, is_size ? "=* " : "=", is_size ? 3 : 1);
         if (!is_size)
@@ -89,19 +86,27 @@ static bool belongs(const search *s, const view_group *group) {
     return false;
 }
 
-/* Groups of the same template as the one at `first`, unless an earlier one begins that curve. */
-static int32_t collect(const search *s, const words_pair *key, int64_t first, sweep_point *point) {
+/* A curve that could be drawn: over `key`, of the template of the group at `first`. */
+typedef struct candidate {
+    words_pair key;
+    bool together;
+    int64_t first;
+    int32_t count, order;
+} candidate;
+
+/* Groups of the same template as the first one, unless an earlier one begins that curve. */
+static int32_t collect(const search *s, const candidate *c, sweep_point *point) {
     template of_first, t;
     int32_t count = 0;
-    if (!belongs(s, &s->section->group[first]) ||
-        !make_template(s->section->group[first].case_text, key, &of_first))
+    if (!belongs(s, &s->section->group[c->first]) ||
+        !make_template(s->section->group[c->first].case_text, &c->key, c->together, &of_first))
         return 0;
     for (int64_t g = 0; g < s->section->count; ++g) {
         const view_group *group = &s->section->group[g];
-        if (!belongs(s, group) || !make_template(group->case_text, key, &t) ||
+        if (!belongs(s, group) || !make_template(group->case_text, &c->key, c->together, &t) ||
             strcmp(t.text, of_first.text) != 0)
             continue;
-        if (g < first)
+        if (g < c->first)
             return 0;
         point[count++] = (sweep_point){t.size, group};
     }
@@ -143,35 +148,32 @@ static assay_status keep(const search *s, const sweep_point *point, int32_t coun
     return ASSAY_OK;
 }
 
-/* A curve that could be drawn: over `key`, of the template of the group at `first`. */
-typedef struct candidate {
-    words_pair key;
-    int64_t first;
-    int32_t count;
-    int32_t order;
-} candidate;
-
 static int by_length(const void *left, const void *right) {
     const candidate *a = left, *b = right;
     return a->count != b->count ? (a->count < b->count) - (a->count > b->count)
                                 : a->order - b->order;
 }
 
+/* Over one key: a candidate for each template. Returns how many there are then. */
+static int32_t find_over(const search *s, const words_pair *key, bool together, candidate *found,
+                         int32_t n, sweep_point *point) {
+    for (int64_t g = 0; g < s->section->count; ++g) {
+        candidate it = {.key = *key, .together = together, .first = g, .order = n};
+        it.count = collect(s, &it, point);
+        if (it.count >= SWEEP_LEAST)
+            found[n++] = it;
+    }
+    return n;
+}
+
 static int32_t find_candidates(const search *s, candidate *found, sweep_point *point) {
     const char *words = s->section->group->case_text;
     words_pair key;
     int32_t n = 0;
-    for (int keys = 0; keys < SWEEP_KEYS && words_next(&words, &key); ++keys) {
-        if (same_text(key.key, key.key_length, "seed", 4))
-            continue;
-        for (int64_t g = 0; g < s->section->count; ++g) {
-            const int32_t count = collect(s, &key, g, point);
-            if (count >= SWEEP_LEAST) {
-                found[n] = (candidate){key, g, count, n};
-                ++n;
-            }
-        }
-    }
+    for (int keys = 0; keys < SWEEP_KEYS && words_next(&words, &key); ++keys)
+        for (int together = 0; together < 2; ++together)
+            if (!same_text(key.key, key.key_length, "seed", 4))
+                n = find_over(s, &key, together, found, n, point);
     qsort(found, (size_t)n, sizeof *found, by_length);
     return n;
 }
@@ -180,9 +182,9 @@ static assay_status add_curves(const search *s, const candidate *found, int32_t 
                                sweep_point *point) {
     template t;
     for (int32_t i = 0; i < n; ++i) {
-        const int32_t count = collect(s, &found[i].key, found[i].first, point);
+        const int32_t count = collect(s, &found[i], point);
         if (!goes_somewhere_new(s, point, count) ||
-            !make_template(point[0].group->case_text, &found[i].key, &t))
+            !make_template(point[0].group->case_text, &found[i].key, found[i].together, &t))
             continue;
         const assay_status status = keep(s, point, count, t.axis);
         if (status != ASSAY_OK)
@@ -212,7 +214,7 @@ static assay_status add_by_bytes(const search *s, sweep_point *point) {
 }
 
 static assay_status search_section(search *s, sweep_point *point) {
-    const size_t room = (size_t)s->section->count * SWEEP_KEYS;
+    const size_t room = (size_t)s->section->count * SWEEP_KEYS * 2;
     candidate *found = malloc(room * sizeof *found);
     if (found == NULL)
         return assay_fail(ASSAY_ERR_MEMORY, "no memory to look for curves");

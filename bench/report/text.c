@@ -36,8 +36,8 @@ static void put_verdict(const terminal *t, bench_verdict verdict, int width) {
 }
 
 static void put_status(const terminal *t, bench_status status) {
-    put_colored(t, status == BENCH_UNAVAILABLE ? "\033[36m" : "\033[31m", bench_status_name(status),
-                11);
+    put_colored(t, status == BENCH_UNAVAILABLE || status == BENCH_OK ? "\033[36m" : "\033[31m",
+                bench_status_name(status), 11);
 }
 
 /* Text that breaks at blanks, each line after the first indented. Takes the first to stand there
@@ -115,7 +115,8 @@ static void put_time(const terminal *t, const view_row *row, int decimals) {
     put_share(t->stream, format_ratio(row->row->ratio, ratio), row->derived.share);
 }
 
-static void put_failure(const terminal *t, const view_row *row) {
+/* Why there is no time, or what was not compared. */
+static void put_reason(const terminal *t, const view_row *row) {
     put_name(t, row);
     putc(' ', t->stream);
     put_status(t, row->row->status);
@@ -137,8 +138,8 @@ static void put_group(const terminal *t, const view_group *group) {
         if (view_timed(&group->row[r]))
             put_time(t, &group->row[r], decimals);
     for (int64_t r = 0; r < group->count; ++r)
-        if (!view_timed(&group->row[r]))
-            put_failure(t, &group->row[r]);
+        if (!view_timed(&group->row[r]) || group->row[r].row->reason[0] != '\0')
+            put_reason(t, &group->row[r]);
 }
 
 /* ---- the whole ---- */

@@ -248,16 +248,14 @@ double view_mean(const view *v, const view_section *section, bench_stage stage, 
     return geometric_mean(logarithms, *count);
 }
 
-/* NaN outweighs every number: nothing can be said of those answers. */
-static bool is_worse(double ratio, double than) {
-    return isnan(ratio) ? !isnan(than) : ratio > than;
-}
-
 static void tally_rows(view *v) {
     for (int64_t i = 0; i < v->n_rows; ++i) {
         const bench_row *row = v->row[i].row;
         ++v->statuses[row->status];
-        if (row->status == BENCH_OK && (v->worst == NULL || is_worse(row->ratio, v->worst->ratio)))
+        if (row->status != BENCH_OK)
+            continue;
+        v->uncompared += isnan(row->ratio);
+        if (!isnan(row->ratio) && (v->worst == NULL || row->ratio > v->worst->ratio))
             v->worst = row;
     }
 }

@@ -48,7 +48,8 @@ typedef struct view {
     int64_t verdicts[BENCH_UNCLEAR + 1]; /* of the summary's groups with both sides */
     int64_t alone;                       /* of the summary's groups that lack a side */
     double mean;                         /* geometric, of best peer / our best; NaN: none */
-    const bench_row *worst;              /* of all timed rows, by error / bound; NULL: none */
+    const bench_row *worst; /* of all timed rows, by error / bound; NULL: none was compared */
+    int64_t uncompared;     /* timed rows of which nothing was compared */
 } view;
 
 assay_status view_init(view *v, const bench_results *results) ASSAY_MUST_CHECK;

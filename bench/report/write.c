@@ -15,12 +15,14 @@ assay_status report_init(report *r, const bench_results *results) {
     if ((status = view_init(&r->v, results)) != ASSAY_OK)
         return status;
     if ((status = plots_init(&r->plots, &r->v)) != ASSAY_OK ||
-        (status = missing_init(&r->missing, &r->v)) != ASSAY_OK)
+        (status = missing_init(&r->missing, &r->v, MISSING_TIME)) != ASSAY_OK ||
+        (status = missing_init(&r->uncompared, &r->v, MISSING_COMPARISON)) != ASSAY_OK)
         report_clear(r);
     return status;
 }
 
 void report_clear(report *r) {
+    missing_clear(&r->uncompared);
     missing_clear(&r->missing);
     plots_clear(&r->plots);
     view_clear(&r->v);

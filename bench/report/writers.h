@@ -13,7 +13,7 @@
 typedef struct report {
     view v;
     plots plots;
-    missing_list missing;
+    missing_list missing, uncompared;
 } report;
 
 assay_status report_init(report *r, const bench_results *results) ASSAY_MUST_CHECK;

@@ -40,6 +40,10 @@ static inline assay_status assay_cuda_check(cudaError_t error, const char *what)
                       cudaGetErrorName(error));
 }
 
+template <class T> static __device__ __forceinline__ T load_whole(const T *from) {
+    return *from;
+}
+
 template <class... P, class... A>
 static inline assay_status assay_cuda_launch(const char *name, void *stream, dim3 grid, dim3 block,
                                              size_t shared_bytes, void (*kernel)(P...),

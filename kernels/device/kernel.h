@@ -44,6 +44,9 @@
  *     axis is not launched and is ASSAY_OK.
  * ASSAY_DYNAMIC_SHARED(type, name);
  *     In a kernel: declares `type *name`, the launch's dynamic shared memory, 16-byte aligned.
+ * T load_whole(const T *from);
+ *     *from, which the host's compiler may not split: one instruction on the GPU, and one access to
+ *     the simulated device that records them.
  * ASSAY_MAX_GRID
  *     The most blocks that linear_grid() (grid.h) asks for.
  * ASSAY_MAX_SHARED

@@ -20,7 +20,7 @@ template <typename T>
 static __device__ __forceinline__ pack<T> load_pack(const T *from, int64_t left, bool aligned,
                                                     T rest) {
     if (aligned && left >= pack<T>::size)
-        return *reinterpret_cast<const pack<T> *>(from);
+        return load_whole(reinterpret_cast<const pack<T> *>(from));
     pack<T> p;
     for (int v = 0; v < pack<T>::size; ++v)
         p.v[v] = v < left ? from[v] : rest;

@@ -99,6 +99,7 @@ void sim_cp_async(void *shared, const void *global, int32_t bytes, int32_t valid
     if (valid < 0 || valid > bytes)
         report("wrong size", &c, "with more valid bytes than it has");
     push(q, &c);
+    trace_copy(shared, global, bytes, valid, file, line);
     trace_read(global, (size_t)valid, file, line);
     store(&c, undefined);
 }

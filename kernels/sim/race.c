@@ -4,6 +4,7 @@
  * one block, no barrier and no chain of __syncwarps; across the blocks of a launch, nothing ever.
  * What is found thus does not depend on the schedule, only on what each thread accesses.
  */
+#include "kernels/sim/count_access.h"
 #include "kernels/sim/race_access.h"
 #include "kernels/sim/race_report.h"
 
@@ -169,6 +170,10 @@ static void visit_word(access *a, sim_region *region, size_t word, size_t first,
 void sim_race_access(const volatile void *address, size_t bytes, sim_access kind, uint64_t place) {
     if (sim_now.thread < 0)
         return;
+    if (sim_count_on()) {
+        sim_count_access(address, bytes, kind, place, true);
+        return;
+    }
     sim_region *region = sim_shadow_find(address);
     if (!region)
         return;
@@ -187,6 +192,13 @@ void sim_race_access(const volatile void *address, size_t bytes, sim_access kind
     }
 }
 
+void sim_race_copied(const volatile void *address, size_t bytes, sim_access kind, uint64_t place) {
+    if (!sim_count_on())
+        sim_race_access(address, bytes, kind, place);
+    else if (sim_now.thread >= 0)
+        sim_count_access(address, bytes, kind, place, false);
+}
+
 void trace_alloc(void *memory, size_t bytes) {
     sim_shadow_alloc((sim_range){memory, (char *)memory + bytes});
 }
@@ -201,13 +213,16 @@ static uint64_t next_epoch(void) {
 }
 
 void trace_launch_begin(const char *kernel) {
-    (void)kernel;
+    if (sim_count_on())
+        sim_count_launch(kernel);
     t.launch_epoch = next_epoch();
     t.n_starts = 0;
     sim_race_begin();
 }
 
 void trace_launch_end(void) {
+    if (sim_count_on())
+        sim_count_launch_end();
     sim_race_end();
 }
 
@@ -233,6 +248,8 @@ static void forget_stamps(void) {
 
 void trace_block_begin(uint64_t block, int32_t n_threads, const sim_range shared[2]) {
     (void)n_threads;
+    if (sim_count_on())
+        sim_count_block(shared);
     t.block_epoch = next_epoch();
     note_start(block);
     forget_stamps();
@@ -241,6 +258,8 @@ void trace_block_begin(uint64_t block, int32_t n_threads, const sim_range shared
 }
 
 void trace_block_end(void) {
+    if (sim_count_on())
+        sim_count_block_end();
 }
 
 void trace_thread(int32_t thread) {
@@ -251,6 +270,8 @@ void trace_thread(int32_t thread) {
 }
 
 void trace_barrier(void) {
+    if (sim_count_on())
+        sim_count_barrier();
     next_epoch();
     trace_thread(sim_now.thread);
 }
@@ -275,9 +296,27 @@ void trace_atomic(const volatile void *address, size_t bytes, const char *file, 
 }
 
 void trace_read(const volatile void *address, size_t bytes, const char *file, int line) {
-    sim_race_access(address, bytes, SIM_READ, sim_race_place(file, line));
+    if (!sim_count_on())
+        sim_race_access(address, bytes, SIM_READ, sim_race_place(file, line));
 }
 
 void trace_write(const volatile void *address, size_t bytes, const char *file, int line) {
-    sim_race_access(address, bytes, SIM_WRITE, sim_race_place(file, line));
+    if (!sim_count_on())
+        sim_race_access(address, bytes, SIM_WRITE, sim_race_place(file, line));
+}
+
+void trace_met(sim_collective kind, int32_t warp, uint32_t lanes) {
+    if (sim_count_on())
+        sim_count_met(kind, warp, lanes);
+}
+
+void trace_copy(const void *shared, const void *global, int32_t bytes, int32_t valid,
+                const char *file, int line) {
+    if (sim_count_on())
+        sim_count_copy(shared, global, bytes, valid, sim_race_place(file, line));
+}
+
+void trace_row(const void *row, size_t bytes, const char *file, int line) {
+    if (sim_count_on())
+        sim_count_access(row, bytes, SIM_READ, sim_race_place(file, line), true);
 }

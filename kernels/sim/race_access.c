@@ -4,6 +4,7 @@
  * program is compiled so, and ThreadSanitizer's runtime is not linked.
  */
 #include "kernels/sim/race_access.h"
+#include "kernels/sim/runtime.h"
 
 #include <stdint.h>
 
@@ -53,6 +54,23 @@ ENTRIES_BOTH(16)
 ENTRY_RANGE(__tsan_read_range, SIM_READ)
 ENTRY_RANGE(__tsan_write_range, SIM_WRITE)
 
+/* Words, since a call of memcpy would be recorded as well. */
+static void copy_whole(void *to, const void *from) {
+    typedef uint64_t __attribute__((may_alias, aligned(1))) any64;
+    for (size_t i = 0; i < SIM_WHOLE / sizeof(any64); ++i)
+        ((volatile any64 *)to)[i] = ((const volatile any64 *)from)[i];
+}
+
+void sim_load_whole(void *to, const void *from) {
+    sim_race_access(from, SIM_WHOLE, SIM_READ, HERE);
+    copy_whole(to, from);
+}
+
+void sim_store_whole(void *to, const void *from) {
+    sim_race_access(to, SIM_WHOLE, SIM_WRITE, HERE);
+    copy_whole(to, from);
+}
+
 /* A virtual table's pointer. */
 ENTRY(__tsan_vptr_read, sizeof(void *), SIM_READ)
 void __tsan_vptr_update(void **address, void *value);
@@ -89,8 +107,8 @@ extern void *__real_memmove(void *to, const void *from, size_t bytes);
 extern void *__real_memset(void *to, int value, size_t bytes);
 
 static void copied(void *to, const void *from, size_t bytes, uint64_t place) {
-    sim_race_access(from, bytes, SIM_READ, place);
-    sim_race_access(to, bytes, SIM_WRITE, place);
+    sim_race_copied(from, bytes, SIM_READ, place);
+    sim_race_copied(to, bytes, SIM_WRITE, place);
 }
 
 #define COPY(name, real)                                                                           \
@@ -107,7 +125,7 @@ COPY(__tsan_memmove, __real_memmove)
 #define FILL(name)                                                                                 \
     void *name(void *to, int value, size_t bytes);                                                 \
     void *name(void *to, int value, size_t bytes) {                                                \
-        sim_race_access(to, bytes, SIM_WRITE, HERE);                                               \
+        sim_race_copied(to, bytes, SIM_WRITE, HERE);                                               \
         return __real_memset(to, value, bytes);                                                    \
     }
 FILL(__wrap_memset)

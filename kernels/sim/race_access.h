@@ -8,4 +8,7 @@
  * a return address, or what sim_race_place made. */
 void sim_race_access(const volatile void *address, size_t bytes, sim_access kind, uint64_t place);
 
+/* The same by a call of memcpy and the like, which may be the runtime's own. */
+void sim_race_copied(const volatile void *address, size_t bytes, sim_access kind, uint64_t place);
+
 #endif

@@ -110,6 +110,14 @@ void sim_cp_async(void *shared, const void *global, int32_t bytes, int32_t valid
 void sim_cp_async_commit(void);
 void sim_cp_async_wait(int32_t groups);
 
+#if defined(ASSAY_RACE)
+/* A copy of SIM_WHOLE bytes from or to the device's memory, recorded as one access of its caller.
+ */
+enum { SIM_WHOLE = 16 };
+void sim_load_whole(void *to, const void *from);
+void sim_store_whole(void *to, const void *from);
+#endif
+
 /* The calling lane's bit alone: lanes run one at a time here, and CUDA promises no more. */
 uint32_t sim_activemask(void);
 

@@ -176,14 +176,36 @@ SIM_INLINE unsigned __funnelshift_r(unsigned low, unsigned high, unsigned shift)
     return (unsigned)(((unsigned long long)high << 32 | low) >> (shift & 31));
 }
 
+/* Where accesses are recorded, those of 16 bytes are one each, whatever the host's compiler would
+ * make of them. */
+template <class T> SIM_INLINE T load_whole(const T *from) {
+#if defined(ASSAY_RACE)
+    if constexpr (sizeof(T) == SIM_WHOLE) {
+        T value;
+        sim_load_whole(&value, from);
+        return value;
+    }
+#endif
+    return *from;
+}
+template <class T> SIM_INLINE void sim_store(T *to, const T &value) {
+#if defined(ASSAY_RACE)
+    if constexpr (sizeof(T) == SIM_WHOLE) {
+        sim_store_whole(to, &value);
+        return;
+    }
+#endif
+    *to = value;
+}
+
 /* Cache hints change no value. */
 #define SIM_LOAD(name)                                                                             \
     template <class T> SIM_INLINE T name(const T *address) {                                       \
-        return *address;                                                                           \
+        return load_whole(address);                                                                \
     }
 #define SIM_STORE(name)                                                                            \
     template <class T> SIM_INLINE void name(T *address, std::type_identity_t<T> value) {           \
-        *address = value;                                                                          \
+        sim_store(address, value);                                                                 \
     }
 SIM_LOAD(__ldg)
 SIM_LOAD(__ldca)

@@ -76,9 +76,12 @@ void sim_ldmatrix(uint32_t *r, int32_t matrices, bool transposed, const void *ro
                   int line) {
     const int32_t warp = sim_now.thread / SIM_WARP, lane = sim_now.thread % SIM_WARP;
     const int32_t group = lane / 4, place = lane % 4;
-    if (lane < matrices * ROWS)
+    const bool has_row = lane < matrices * ROWS;
+    if (has_row)
         sim_require_aligned("ldmatrix", row, ROW_BYTES, file, line);
     sim_meet(SIM_LDMATRIX, UINT32_MAX, (uintptr_t)row, 0, SIM_WARP, file, line);
+    if (has_row)
+        trace_row(row, ROW_BYTES, file, line);
     for (int32_t i = 0; i < matrices; ++i) {
         const uintptr_t *matrix = &rows[warp][i * ROWS];
         if (transposed)

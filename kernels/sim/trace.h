@@ -6,7 +6,7 @@
 #ifndef ASSAY_SIM_TRACE_H
 #define ASSAY_SIM_TRACE_H
 
-#include "assay/status.h"
+#include "kernels/sim/runtime.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -77,12 +77,21 @@ void trace_barrier(void);
  * votes and reductions do not. */
 void trace_syncwarp(int32_t warp, uint32_t mask);
 
+/* The lanes in `lanes` of `warp` met in a collective, __syncwarp or another: for the counters. */
+void trace_met(sim_collective kind, int32_t warp, uint32_t lanes);
+
 /* The current thread reads and writes `bytes` at `address` atomically. */
 void trace_atomic(const volatile void *address, size_t bytes, const char *file, int line);
 
 /* The current thread reads or writes memory by an instruction that the runtime carries out. */
 void trace_read(const volatile void *address, size_t bytes, const char *file, int line);
 void trace_write(const volatile void *address, size_t bytes, const char *file, int line);
+
+/* It issues a cp.async; it gives a row to ldmatrix. For the counters, which leave out the reads and
+ * writes that those instructions consist of. */
+void trace_copy(const void *shared, const void *global, int32_t bytes, int32_t valid,
+                const char *file, int line);
+void trace_row(const void *row, size_t bytes, const char *file, int line);
 
 #else
 
@@ -114,6 +123,11 @@ static inline void trace_syncwarp(int32_t warp, uint32_t mask) {
     (void)warp;
     (void)mask;
 }
+static inline void trace_met(sim_collective kind, int32_t warp, uint32_t lanes) {
+    (void)kind;
+    (void)warp;
+    (void)lanes;
+}
 static inline void trace_atomic(const volatile void *address, size_t bytes, const char *file,
                                 int line) {
     (void)address;
@@ -131,6 +145,21 @@ static inline void trace_read(const volatile void *address, size_t bytes, const 
 static inline void trace_write(const volatile void *address, size_t bytes, const char *file,
                                int line) {
     (void)address;
+    (void)bytes;
+    (void)file;
+    (void)line;
+}
+static inline void trace_copy(const void *shared, const void *global, int32_t bytes, int32_t valid,
+                              const char *file, int line) {
+    (void)shared;
+    (void)global;
+    (void)bytes;
+    (void)valid;
+    (void)file;
+    (void)line;
+}
+static inline void trace_row(const void *row, size_t bytes, const char *file, int line) {
+    (void)row;
     (void)bytes;
     (void)file;
     (void)line;

@@ -273,6 +273,7 @@ static bool settle(sim_warp *w, int32_t warp, meeting *m) {
         return false;
     const uint32_t lanes = m->arrived;
     compute(w, warp, m);
+    trace_met(m->kind, warp, lanes);
     *m = w->open[--w->n_open];
     sim_progress();
     sim_wake(warp, lanes);

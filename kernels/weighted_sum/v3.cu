@@ -8,7 +8,7 @@
  * partial sums of dw in the workspace, which a second kernel sums in a fixed order.
  *
  * Against v2: dx and dw share one pass. Bytes: x once forward; x and dx once backward, plus the
- * partial sums, one row of them for at least 16 of x. Flops: as v1.
+ * partial sums, one row of them for at least 16 of x (2 where x is small). Flops: as v1.
  *
  * Every sum has one order, given by the shape alone: an address that does not allow 16-byte
  * accesses changes how elements are fetched, not which lane adds them.
@@ -17,19 +17,26 @@
 #include "kernels/device/partials.h"
 #include "kernels/weighted_sum/rows.h"
 
-enum { THREADS = 256, WARP = 32 };
+enum { THREADS = 256, WARP = 32, FETCHED = 4 };
 
-/* Lane `lane`'s part of the sum over a row. */
+/* Lane `lane`'s part of the sum over a row. Packs are fetched four at a time, so that their
+ * latencies overlap; what lies behind the row's end is 0. */
 template <typename T>
 static __device__ __forceinline__ acc_t<T> partial_sum(const T *x, const T *w, int64_t d, int lane,
                                                        int lanes, bool x_packs, bool w_packs) {
     constexpr int V = pack<T>::size;
+    const int64_t step = (int64_t)lanes * V;
     acc_t<T> sum[V] = {};
-#pragma unroll 4
-    for (int64_t j = (int64_t)lane * V; j < d; j += (int64_t)lanes * V) {
-        const pack<T> a = load_pack(x + j, d - j, x_packs), b = load_pack(w + j, d - j, w_packs);
-        for (int v = 0; v < V; ++v)
-            sum[v] = fma_(widen(a.v[v]), widen(b.v[v]), sum[v]);
+    for (int64_t j = (int64_t)lane * V; j < d; j += FETCHED * step) {
+        pack<T> a[FETCHED], b[FETCHED];
+        for (int f = 0; f < FETCHED; ++f) {
+            const int64_t at = j + f * step;
+            a[f] = load_pack(x + at, d - at, x_packs);
+            b[f] = load_pack(w + at, d - at, w_packs);
+        }
+        for (int f = 0; f < FETCHED; ++f)
+            for (int v = 0; v < V; ++v)
+                sum[v] = fma_(widen(a[f].v[v]), widen(b[f].v[v]), sum[v]);
     }
     for (int half = V / 2; half > 0; half /= 2)
         for (int v = 0; v < half; ++v)
@@ -72,10 +79,10 @@ static __global__ void sum_rows(const T *x, int64_t x_stride, const T *w, T *y, 
 }
 
 /* Lanes for one row of d elements: one pack each if a warp suffices, and the whole block when a
- * warp would have more than 16 packs a lane. */
+ * warp would fetch more than once. */
 template <typename T> static int lanes_for(int64_t d) {
     const int64_t packs = ceil_div(d, pack<T>::size);
-    if (packs > 16 * WARP)
+    if (packs > FETCHED * WARP)
         return THREADS;
     int lanes = 1;
     while (lanes < WARP && lanes < packs)
@@ -91,7 +98,9 @@ struct cut {
     int64_t rows_per_chunk;
 };
 
-enum { BLOCKS_WANTED = 1056, ROWS_PER_THREAD = 16 };
+/* A thread takes 16 rows, so that partial sums are few; fewer, but at least 2, where blocks would
+ * not fill the device. */
+enum { BLOCKS_WANTED = 1056, BLOCKS_NEEDED = 264, MOST_ROWS = 16, FEWEST_ROWS = 2 };
 
 template <typename T> static cut cut_for(int64_t rows, int64_t d) {
     cut c = {1, 0, 0, 0};
@@ -99,7 +108,8 @@ template <typename T> static cut cut_for(int64_t rows, int64_t d) {
         c.columns *= 2;
     c.strips = ceil_div(d, (int64_t)c.columns * pack<T>::size);
     const int64_t lanes = THREADS / c.columns;
-    const int64_t most = clamp(ceil_div(rows, lanes * ROWS_PER_THREAD), 1, BLOCKS_WANTED);
+    const int64_t each = clamp(rows * c.strips / (lanes * BLOCKS_NEEDED), FEWEST_ROWS, MOST_ROWS);
+    const int64_t most = clamp(ceil_div(rows, lanes * each), 1, BLOCKS_WANTED);
     c.rows_per_chunk =
         ceil_div(rows, clamp(BLOCKS_WANTED / (c.strips > 0 ? c.strips : 1), 1, most));
     c.chunks = c.rows_per_chunk > 0 ? ceil_div(rows, c.rows_per_chunk) : 1;

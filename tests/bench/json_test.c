@@ -57,7 +57,8 @@ static void check_row(const bench_row *a, const bench_row *b) {
     CHECK_STREQ(b->worst_tensor, a->worst_tensor);
     CHECK(a->ours == b->ours && a->stage == b->stage && a->cache == b->cache);
     CHECK(a->status == b->status && a->verified == b->verified);
-    CHECK(same(a->wall, b->wall) && same(a->ratio, b->ratio) && same(a->bytes, b->bytes));
+    CHECK(same(a->wall, b->wall) && same(a->customary, b->customary));
+    CHECK(same(a->ratio, b->ratio) && same(a->bytes, b->bytes));
     CHECK(same(a->flops, b->flops) && same(a->floor, b->floor));
     CHECK(a->peak_bytes == b->peak_bytes && a->before_backward_bytes == b->before_backward_bytes);
     REQUIRE(a->n_samples == b->n_samples);
@@ -157,6 +158,14 @@ ASSAY_TEST(bench_json, holds_what_follows_from_samples, "unit") {
     CHECK(strstr(text, "\"mean_us\": 10, \"std_us\": 1.58113883008418") != NULL);
     CHECK(strstr(text, "\"gbps\": 2000, \"tflops\": 40, \"share_of_floor\": 0.5") != NULL);
     free(text);
+    results.row[0].bytes = INFINITY;
+    results.row[0].flops = 0;
+    results.row[0].floor = INFINITY;
+    REQUIRE((to = open_memstream(&text, &size)) != NULL);
+    REQUIRE_OK(bench_results_write(to, &results));
+    fclose(to);
+    CHECK(strstr(text, "\"gbps\": null, \"tflops\": null, \"share_of_floor\": null") != NULL);
+    free(text);
     bench_results_clear(&results);
 }
 
@@ -244,6 +253,23 @@ ASSAY_TEST(bench_json, files_that_cannot_be_read, "unit") {
     CHECK_FAILS(bench_results_read("/nonexistent/results.json", &results), ASSAY_ERR_FILE,
                 "/nonexistent/results.json: cannot be read: No such file");
     CHECK_FAILS(bench_results_read("/tmp", &results), ASSAY_ERR_FILE, "is not a regular file");
+}
+
+ASSAY_TEST(bench_json, numbers_that_an_older_version_did_not_write, "unit") {
+    char *good = small_document();
+    bench_results results = {0};
+    scratch s;
+    static const char *const names[] = {"\"customary_us\"", "\"peak_bytes\""};
+    for (int i = 0; i < 2; ++i)
+        strstr(good, names[i])[1] = '_';
+    FILE *to = scratch_open(&s);
+    fputs(good, to);
+    REQUIRE(fclose(to) == 0);
+    REQUIRE_OK(bench_results_read(s.path, &results));
+    CHECK(isnan(results.row[0].customary) && results.row[0].peak_bytes == 0);
+    bench_results_clear(&results);
+    unlink(s.path);
+    free(good);
 }
 
 ASSAY_TEST(bench_json, unknown_keys_are_passed_over, "unit") {

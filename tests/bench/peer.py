@@ -29,15 +29,21 @@ class Refused(Exception):
 
 
 class Peer:
-    def __init__(self, *command, size=1 << 26):
+    def __init__(self, *command, size=1 << 26, errors=None):
         self.descriptor = os.memfd_create("peer")
         os.ftruncate(self.descriptor, size)
         self.memory = mmap.mmap(self.descriptor, size)
         self.free = 0
         self.places = {}  # (set, kind, name) -> (offset, dtype, shape)
-        os.dup2(self.descriptor, 3, inheritable=True)
+        # Descriptor 3 of the peer, and not of this process, where it may be another file.
+        script = f'exec 3<&{self.descriptor}; exec "$@"'
         self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, pass_fds=(3,)
+            ["bash", "-c", script, "bash", *command],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            pass_fds=(self.descriptor,),
         )
 
     def say(self, line):
@@ -58,6 +64,8 @@ class Peer:
     def end(self):
         self.process.stdin.close()
         self.process.stdout.close()
+        self.memory.close()
+        os.close(self.descriptor)
         return self.process.wait()
 
     # ---- tensors ----

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Every arm of bench/peers, on the CPU, beside `assay run` on the simulated device.
 
-    peers_test.py ASSAY SOURCE [ARM...]
+    peers_test.py ASSAY SOURCE ARM...
 
-ASSAY is the program, SOURCE the tree that it was built from; ASSAY_LIBTORCH_ARM names LibTorch's
-program, without which it is left out. Each case has two input sets; each
+ASSAY is the program, SOURCE the tree that it was built from; ARM `all` is every one in
+Python, and for `libtorch` ASSAY_LIBTORCH_ARM names the program. Each case has two input sets; each
 stage's outputs and gradients are compared, those of timed calls too. Triton's kernels run in its
 interpreter.
 """
@@ -44,8 +44,8 @@ CASES = {
     "swiglu": ["n=2x3 d=17 dtype=f64", "n=9 d=130 dtype=bf16"],
     "cross_entropy": ["t=13 v=37 dtype=f64", "t=9 v=65 gradient=1 dtype=f64",
                       "t=9 v=65 gradient=1 dtype=bf16"],
-    "adamw": ["n=1000 dtype=f64", "n=77 step=10 lr=0.01 beta1=0.8 beta2=0.99 eps=1e-6 wd=0.1 "
-              "dtype=f64"],
+    "adamw": ["n=1000 dtype=f64",
+              "n=77 step=10 lr=0.01 beta1=0.8 beta2=0.99 eps=1e-6 wd=0.1 dtype=f64"],
     "transformer": ["size=tiny dtype=f32", "size=tiny b=2 t=17 d=24 ff=40 heads=3 dtype=bf16",
                     "size=tiny b=1 t=8 steps=3 batches=2 dtype=f32"],
 }  # fmt: skip
@@ -252,6 +252,24 @@ def check_manners(source, arm):
     return peer.end() == 0 and right
 
 
+def check_memory(source):
+    """What does not fit is said so, and the next case is none the worse."""
+    peer = Peer(*command(source, "torch"))
+    peer.ask("hello sim")
+    right = True
+    for words, answer in (("sq=2000000", "no memory"), ("sq=10", "ok")):
+        peer.case(f"attention b=1 h=1 {words} d=1 dtype=f32 seed=0")
+        peer.begin_set()
+        for name in "qkv":
+            peer.give("in", name, "f32", (1, 1, int(words[3:]), 1))
+        peer.say("ready forward")
+        got = peer.hear()
+        if not got.startswith(answer):
+            print(f"WRONG: attention {words}: {got!r}, not {answer!r}")
+            right = False
+    return peer.end() == 0 and right
+
+
 def all_cases(assay, folder):
     for operator, texts in CASES.items():
         for words in texts:
@@ -259,21 +277,23 @@ def all_cases(assay, folder):
             yield operator, words, sets
 
 
-def arms_of(source):
+def expanded(source, arms):
+    if "all" not in arms:
+        return arms
     sys.path.insert(0, os.path.join(source, "bench/peers"))
     import operators
 
-    libtorch = ["libtorch"] if "ASSAY_LIBTORCH_ARM" in os.environ else []
-    return operators.all_arms() + libtorch
+    return operators.all_arms() + [arm for arm in arms if arm != "all"]
 
 
 def main():
     assay, source, *arms = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
         cases = list(all_cases(assay, folder))
-    arms = arms or arms_of(source)
-    right = all([check_manners(source, arm) for arm in arms if arm in ("torch", "libtorch")])
-    for arm in arms:
+    right = check_memory(source)
+    for arm in expanded(source, arms):
+        if arm in ("torch", "libtorch"):
+            right = check_manners(source, arm) and right
         right = check_arm(source, arm, cases) and right
     print("all arms are right" if right else "SOME ARMS ARE WRONG")
     return 0 if right else 1

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # bench/peers on the CPU (peers_test.py); exit 77 where there is no PyTorch, after a look at how an
 # arm says so.
-#     peers_test.sh ASSAY [LIBTORCH_ARM]
+#     peers_test.sh ASSAY [LIBTORCH_ARM [ARM...]]
+# LIBTORCH_ARM is a program, or empty; ARM `all` is every one, which takes minutes.
 set -euo pipefail
 source_root=$(realpath "$(dirname "${BASH_SOURCE[0]}")/../..")
 python=${ASSAY_PYTHON:-python3}
@@ -23,7 +24,13 @@ if ! "$python" -c 'import h5py'; then
     echo "skipped: no h5py: pip install h5py"
     exit 77
 fi
-if [ -n "${2:-}" ]; then
-    export ASSAY_LIBTORCH_ARM=$2
+assay=$1
+arms=("${@:3}")
+if [ ${#arms[@]} -eq 0 ]; then
+    arms=(torch shortcut)
 fi
-exec "$python" "$source_root/tests/bench/peers_test.py" "$1" "$source_root"
+if [ -x "${2:-}" ]; then
+    export ASSAY_LIBTORCH_ARM=$2
+    arms+=(libtorch)
+fi
+exec "$python" "$source_root/tests/bench/peers_test.py" "$assay" "$source_root" "${arms[@]}"

@@ -87,7 +87,7 @@ static int check_csv(const report *r) {
     char *text = written(report_csv, r), *next = text, *field[64];
     const int columns = markup_csv_record(&next, field, 64);
     int records = 0;
-    CHECK(columns == 38);
+    CHECK(columns == 39);
     while (*next != '\0') {
         REQUIRE(markup_csv_record(&next, field, 64) == columns);
         ++records;
@@ -277,8 +277,9 @@ ASSAY_TEST(bench_report, summary_is_of_the_best_peer, "unit") {
 ASSAY_TEST(bench_report, warm_times_are_not_in_the_summary, "unit") {
     bench_results results = {0};
     report r;
+    int64_t cases;
     add_pair(&results, "rmsnorm n=1 dtype=f32 seed=0", 10, 20);
-    for (int i = 0; i < 3; ++i) {
+    for (int i = 0; i < 2; ++i) {
         bench_row warm = fixture_row("x", "rmsnorm n=1 dtype=f32 seed=0", i == 0 ? "v3" : "torch",
                                      i == 0 ? 10 : 90);
         warm.ours = i == 0;
@@ -287,6 +288,7 @@ ASSAY_TEST(bench_report, warm_times_are_not_in_the_summary, "unit") {
     }
     REQUIRE_OK(report_init(&r, &results));
     CHECK(r.v.n_groups == 2 && r.v.cache == BENCH_COLD && fabs(r.v.mean - 2) < 0.02);
+    CHECK(view_mean(&r.v, r.v.section, BENCH_FORWARD, &cases) == r.v.mean && cases == 1);
     report_clear(&r);
     bench_results_clear(&results);
 }
@@ -302,6 +304,7 @@ ASSAY_TEST(bench_report, reasons_are_told_once, "unit") {
     CHECK(holds(page, "sq=256 d=128 forward; sq=256 d=128 backward; sq=1024 d=128 forward; and 7 "
                       "more"));
     CHECK(count_of(page, "no Triton kernel of kronecker was published") == 3); /* and two rows */
+    CHECK(count_of(page, "<code>") == results.count / 2 + 1); /* cold and warm have one command */
     free(page);
     report_clear(&r);
     bench_results_clear(&results);
@@ -320,6 +323,10 @@ ASSAY_TEST(bench_report, simulated_times_say_so_everywhere, "unit") {
             CHECK(holds(text, format_simulated) == simulated);
             free(text);
         }
+        char *page = written(report_html, &r);
+        CHECK(holds(page, "<p class=\"note\">Simulated") == simulated);
+        CHECK(holds(page, "<title>assay bench, simulated") == simulated);
+        free(page);
         for (int32_t i = 0; i < r.plots.count; ++i) {
             char *text = drawn(&r.plots.item[i], true);
             CHECK(holds(text, "Simulated on the host: no measurement.") == simulated);
@@ -327,6 +334,33 @@ ASSAY_TEST(bench_report, simulated_times_say_so_everywhere, "unit") {
         }
         report_clear(&r);
     }
+    bench_results_clear(&results);
+}
+
+/* Large cases are timed without a comparison, which is no answer "0 of its bound". */
+ASSAY_TEST(bench_report, what_was_not_compared_is_told, "unit") {
+    bench_results results = {0};
+    report r;
+    bench_row row = fixture_row("x", "rmsnorm n=1 dtype=f32 seed=0", "v3", 10);
+    fixture_add(&results, &row);
+    row = fixture_row("x", "rmsnorm n=2 dtype=f32 seed=0", "v3", 10);
+    row.ratio = NAN;
+    row.verified = 0;
+    strcpy(row.reason, "not compared at this size");
+    fixture_add(&results, &row);
+    REQUIRE_OK(report_init(&r, &results));
+    CHECK(r.v.uncompared == 1 && r.v.worst == r.v.row[0].row);
+    CHECK(r.missing.count == 0 && r.uncompared.count == 1);
+    char *page = written(report_html, &r), *markdown = written(report_markdown, &r);
+    char *text = written(write_text, &r);
+    CHECK(holds(page, "Of 1 timed row nothing was compared."));
+    CHECK(count_of(page, "not compared at this size") == 1);
+    CHECK(holds(markdown, "not compared at this size"));
+    CHECK(holds(text, "ok          not compared at this size"));
+    free(text);
+    free(markdown);
+    free(page);
+    report_clear(&r);
     bench_results_clear(&results);
 }
 
@@ -359,6 +393,7 @@ ASSAY_TEST(bench_report, bars_that_are_much_longer_are_cut, "unit") {
     REQUIRE(r.plots.count > 2 && r.plots.item[2].kind == PLOT_SPEEDUPS);
     char *text = drawn(&r.plots.item[2], false);
     CHECK(count_of(text, "class=\"break\"") == 4); /* two strokes through each of two */
+    CHECK(count_of(text, "width=\"160.0\"") == 2); /* as far as the axis goes */
     CHECK(holds(text, ">1,19") || holds(text, ">1,20"));
     free(text);
     report_clear(&r);
@@ -385,6 +420,48 @@ ASSAY_TEST(bench_report, curves_are_found, "unit") {
     CHECK(count_sweeps(&r, "m = n = k", 5) == 1);
     CHECK(count_sweeps(&r, "bytes read and written", 4) == 2);
     CHECK_STREQ(r.plots.sweeps.item[0].fixed, "d=64");
+    report_clear(&r);
+    bench_results_clear(&results);
+}
+
+/* Of two sizes that vary, the one with more values; the other only where that leaves cases out. */
+ASSAY_TEST(bench_report, curves_go_through_each_case_once, "unit") {
+    bench_results results = {0};
+    report r;
+    for (int n = 1; n <= 3; ++n) {
+        for (int d = 1; d <= 4; ++d) {
+            char text[ASSAY_CASE_TEXT];
+            snprintf(text, sizeof text, "rmsnorm n=%d d=%d dtype=f32 seed=7", 10 * n, 100 * d);
+            const bench_row row = fixture_row("x", text, "v3", n * d);
+            fixture_add(&results, &row);
+        }
+    }
+    for (int k = 2; k <= 4; ++k) {
+        char text[ASSAY_CASE_TEXT];
+        snprintf(text, sizeof text, "rmsnorm n=%d d=5 dtype=f32 seed=7", k);
+        const bench_row row = fixture_row("x", text, "v3", k);
+        fixture_add(&results, &row);
+    }
+    REQUIRE_OK(report_init(&r, &results));
+    CHECK(r.plots.sweeps.count == 4);
+    CHECK(count_sweeps(&r, "d", 4) == 3 && count_sweeps(&r, "n", 3) == 1);
+    CHECK_STREQ(r.plots.sweeps.item[3].fixed, "d=5");
+    report_clear(&r);
+    bench_results_clear(&results);
+}
+
+/* One of the sizes is the width that does not vary. */
+ASSAY_TEST(bench_report, curves_pass_a_value_that_two_keys_share, "unit") {
+    bench_results results = {0};
+    report r;
+    for (int n = 16; n <= 64; n *= 2) {
+        char text[ASSAY_CASE_TEXT];
+        snprintf(text, sizeof text, "weighted_sum n=%d d=64 dtype=f32 seed=64", n);
+        const bench_row row = fixture_row("x", text, "v3", n);
+        fixture_add(&results, &row);
+    }
+    REQUIRE_OK(report_init(&r, &results));
+    CHECK(r.plots.sweeps.count == 1 && count_sweeps(&r, "n", 3) == 1);
     report_clear(&r);
     bench_results_clear(&results);
 }
@@ -435,5 +512,6 @@ ASSAY_TEST(bench_report, where_nothing_can_be_written, "unit") {
     const bench_results none = {0};
     CHECK_FAILS(bench_report_write(&none, "/nonexistent/report"), ASSAY_ERR_FILE,
                 "/nonexistent/report: no report can be written there: No such file");
-    CHECK_FAILS(bench_report_write(&none, "/dev/null"), ASSAY_ERR_FILE, "/dev/null");
+    CHECK_FAILS(bench_report_write(&none, "/dev/null"), ASSAY_ERR_FILE,
+                "/dev/null: no report can be written there");
 }

@@ -101,6 +101,26 @@ ASSAY_TEST(bench_statistics, ratio_is_that_of_the_medians, "unit") {
     CHECK(r.ratio == 2.5 && r.low == 2.5 && r.high == 2.5 && r.verdict == BENCH_UNCLEAR);
 }
 
+/* Medians of 101 draws from 1..101: the binomial distribution has their quantiles. */
+ASSAY_TEST(bench_statistics, interval_is_that_of_the_median, "unit") {
+    double a[101], b[5] = {51, 51, 51, 51, 51};
+    bench_ratio r;
+    for (int i = 0; i < 101; ++i)
+        a[i] = i + 1;
+    REQUIRE_OK(bench_compare(a, 101, b, 5, 0.03, &r));
+    CHECK_MSG(r.low >= 51.0 / 62 && r.low <= 51.0 / 60, "%g", 51 / r.low);
+    CHECK_MSG(r.high >= 51.0 / 42 && r.high <= 51.0 / 40, "%g", 51 / r.high);
+}
+
+/* Of six values five are 9 and one is 81: four of six draws are 81 in 0.9 % of all, three in 5 %,
+ * when the two in the middle are 9 and 81. */
+ASSAY_TEST(bench_statistics, even_draws_have_two_in_the_middle, "unit") {
+    const double a[] = {9, 9, 9, 9, 9, 81}, b[] = {45, 45, 45, 45, 45};
+    bench_ratio r;
+    REQUIRE_OK(bench_compare(a, 6, b, 5, 0.03, &r));
+    CHECK(r.ratio == 5 && r.high == 5 && r.low == 1);
+}
+
 ASSAY_TEST(bench_statistics, same_samples_same_interval, "unit") {
     const bench_ratio x = compare_drawn(1.1, 0.02, 3, 60, 60);
     const bench_ratio y = compare_drawn(1.1, 0.02, 3, 60, 60);

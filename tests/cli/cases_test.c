@@ -1,6 +1,6 @@
 #include "assay/problem.h"
 #include "cli/cases.h"
-#include "cli/sink.h"
+#include "tests/engine/sink.h"
 #include "tests/shim/assay_test.h"
 
 #include <errno.h>

@@ -135,7 +135,7 @@ static bool captured(at::cuda::CUDAGraph *graph, const Step &calls) {
     try {
         calls();
     } catch (const c10::Error &error) {
-        std::fprintf(stderr, "not captured in a CUDA graph, so warm calls are a loop: %s\n",
+        std::fprintf(stderr, "not captured in a CUDA graph, warm calls are a loop: %s\n",
                      error.what_without_backtrace());
         try {
             graph->capture_end();

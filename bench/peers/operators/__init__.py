@@ -3,7 +3,7 @@
 import importlib
 import pkgutil
 
-import torch  # noqa: F401: its absence is told before that of anything else
+import torch  # noqa: F401  (its absence is told before that of anything else)
 
 from computation import Unavailable
 

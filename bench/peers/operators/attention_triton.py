@@ -24,8 +24,8 @@ def _keys(
         key = first + tl.arange(0, KEYS)
         at = key[:, None].to(tl.int64) * D + column[None, :]
         inside = (column < D)[None, :] & (key < sk)[:, None]
-        scores = tl.dot(q, tl.trans(tl.load(k + at, mask=inside, other=0)), input_precision=PRECISION)
-        scores *= scale
+        keys = tl.load(k + at, mask=inside, other=0)
+        scores = tl.dot(q, tl.trans(keys), input_precision=PRECISION) * scale
         if MASKED:
             visible = (key < sk)[None, :]
             if CAUSAL:

@@ -33,9 +33,7 @@ def mean(z):
     n, count = z.shape[0], z[0].numel()
     partial, y = z.new_empty(n, PARTS), z.new_empty(n)
     kind = tl.float64 if z.dtype == torch.float64 else tl.float32
-    _add_parts[(PARTS, n)](
-        z, partial, count, triton.cdiv(count, PARTS), SUM=kind, BLOCK=BLOCK
-    )
+    _add_parts[(PARTS, n)](z, partial, count, triton.cdiv(count, PARTS), SUM=kind, BLOCK=BLOCK)
     _mean_of_parts[(n,)](partial, y, count, PARTS=PARTS)
     return y
 

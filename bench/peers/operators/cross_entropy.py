@@ -1,13 +1,12 @@
 import torch
 from torch.nn import functional as F
 
-from computation import AUTOTUNE, compile_function, compile_mode, functional
+from computation import AUTOTUNE, compile_function, compile_mode, functional, wide
 
 
 def loss_of(logits, target):
     """In fp32 where the logits are bf16; it has no need of lse."""
-    wide = torch.float64 if logits.dtype == torch.float64 else torch.float32
-    return F.cross_entropy(logits.to(wide), target)
+    return F.cross_entropy(wide(logits), target)
 
 
 def with_gradient(case, loss_function):

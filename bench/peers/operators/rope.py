@@ -1,6 +1,6 @@
 import torch
 
-from computation import compiled, functional
+from computation import compiled, functional, wide
 
 
 def table(case, s, d):
@@ -14,7 +14,7 @@ def table(case, s, d):
 
 
 def rotated(x, cos, sin):
-    even, odd = x[..., ::2], x[..., 1::2]
+    even, odd = wide(x)[..., ::2], wide(x)[..., 1::2]
     pairs = torch.stack((even * cos - odd * sin, even * sin + odd * cos), -1)
     return pairs.flatten(-2).to(x.dtype)
 

@@ -1,8 +1,8 @@
-from computation import compiled, forward_only, functional, triton_arm
+from computation import compiled, forward_only, functional, triton_arm, wide
 
 
 def summed(case):
-    return lambda x, w: {"y": (w * x).sum(-1)}
+    return lambda x, w: {"y": (wide(w) * wide(x)).sum(-1).to(x.dtype)}
 
 
 def product(case):

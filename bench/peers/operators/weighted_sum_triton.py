@@ -69,7 +69,10 @@ def _add_up(partial, dw, parts, d, SUM: tl.constexpr, ROWS: tl.constexpr, COLUMN
 
 
 def _sum_type(tensor):
-    return (tl.float64, torch.float64) if tensor.dtype == torch.float64 else (tl.float32, torch.float32)
+    """As Triton has it, and as PyTorch has it."""
+    if tensor.dtype == torch.float64:
+        return tl.float64, torch.float64
+    return tl.float32, torch.float32
 
 
 def forward(x, w):

@@ -1,0 +1,98 @@
+/* Counters for people: a table for each kernel, then what the stage moved. */
+#include "cli/profile_counts.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { SECTOR = 32 };
+
+static const char *shape(uint3 s, char text[40]) {
+    if (s.y == 1 && s.z == 1)
+        snprintf(text, 40, "%u", s.x);
+    else if (s.z == 1)
+        snprintf(text, 40, "%ux%u", s.x, s.y);
+    else
+        snprintf(text, 40, "%ux%ux%u", s.x, s.y, s.z);
+    return text;
+}
+
+static double each(uint64_t sum, uint64_t count) {
+    return count > 0 ? (double)sum / (double)count : 0;
+}
+
+static void put_requests(FILE *to, const char *name, const sim_requests *r) {
+    if (r->requests == 0)
+        return;
+    fprintf(to, "    %-15s %10" PRIu64 " %6.1f %12" PRIu64 " %10" PRIu64 " %8.2f %8.2f %7.2f\n",
+            name, r->requests, each(r->lanes, r->requests), r->bytes, r->steps,
+            each(r->steps, r->requests), each(r->ideal, r->requests), each(r->steps, r->ideal));
+}
+
+static bool any(const sim_requests r[SIM_ACCESSES]) {
+    return r[SIM_READ].requests + r[SIM_WRITE].requests + r[SIM_ATOMIC].requests > 0;
+}
+
+static void put_memory(FILE *to, const char *memory, const char *step,
+                       const sim_requests r[SIM_ACCESSES]) {
+    static const char *const access[SIM_ACCESSES] = {
+        [SIM_READ] = "loads", [SIM_WRITE] = "stores", [SIM_ATOMIC] = "atomics"};
+    char name[32];
+    if (!any(r))
+        return;
+    fprintf(to, "    %-15s %10s %6s %12s %10s %8s %8s %7s\n", memory, "requests", "lanes", "bytes",
+            step, "each", "fewest", "ratio");
+    for (int a = 0; a < SIM_ACCESSES; ++a) {
+        snprintf(name, sizeof name, "  %s", access[a]);
+        put_requests(to, name, &r[a]);
+    }
+    if (r[SIM_ATOMIC].repeats > 0)
+        fprintf(to, "      %" PRIu64 " atomics waited for another one of their request\n",
+                r[SIM_ATOMIC].repeats);
+}
+
+/* The counters after those of memory. */
+static void put_meeting(const char *name, uint64_t value, void *context) {
+    FILE *to = context;
+    if (value > 0 && strncmp(name, "global_", 7) != 0 && strncmp(name, "shared_", 7) != 0)
+        fprintf(to, "    %-15s %10" PRIu64 "\n", name, value);
+}
+
+static void put_sum(FILE *to, const profile_sum *s) {
+    char grid[40], block[40];
+    fprintf(to, "  %s: %d launch%s, grid %s, block %s", s->kernel, s->launches,
+            s->launches == 1 ? "" : "es", shape(s->count.grid, grid), shape(s->count.block, block));
+    if (s->count.dynamic_shared > 0)
+        fprintf(to, ", dynamic shared memory %" PRIu64, s->count.dynamic_shared);
+    fputs("\n", to);
+    put_memory(to, "global memory", "sectors", s->count.global);
+    put_memory(to, "shared memory", "passes", s->count.shared);
+    counters_visit(&s->count, put_meeting, to);
+}
+
+static void put_moved(FILE *to, const profile *p, const profile_counts *counts, assay_stage stage) {
+    assay_work work;
+    uint64_t moved = 0;
+    for (int32_t s = 0; s < counts->n_sums; ++s)
+        for (int a = 0; counts->sum[s].stage == stage && a < SIM_ACCESSES; ++a)
+            moved += SECTOR * counts->sum[s].count.global[a].steps;
+    fprintf(to, "  sectors of global memory: %" PRIu64 " bytes", moved);
+    if (assay_op_work(p->c.op, &p->c.params, stage, &work) == ASSAY_OK &&
+        work.read + work.written > 0) {
+        const double ratio = (double)moved / (work.read + work.written);
+        fprintf(to, ", %.2f times what the operator cannot do without%s", ratio,
+                ratio < 1 ? "; the rest is a library's, whose stand-in launches nothing" : "");
+    }
+    fputs("\n", to);
+}
+
+void counts_text(FILE *to, const profile *p, const profile_counts *counts, assay_stage stage) {
+    int32_t launches = 0;
+    for (int32_t l = 0; l < counts->n_launches; ++l)
+        launches += counts->launch[l].stage == stage;
+    fprintf(to, "\n%s: %d launch%s\n", assay_stage_name(stage), launches,
+            launches == 1 ? "" : "es");
+    for (int32_t s = 0; s < counts->n_sums; ++s)
+        if (counts->sum[s].stage == stage)
+            put_sum(to, &counts->sum[s]);
+    put_moved(to, p, counts, stage);
+}

@@ -1,0 +1,200 @@
+/* A profile on the GPU: calls that wait, one that warms up, then those that CUPTI records. */
+#include "bench/profile/around.h"
+#include "bench/profile/record_trace.h"
+#include "bench/profile/table_text.h"
+#include "cli/profile.h"
+#include "tests/engine/json.h"
+
+#include <dlfcn.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MODULE "libassay_profile.so"
+
+enum { WAIT = 3, WARM_UP = 1, ACTIVE = 4, FUNCTIONS = 1024 };
+
+/* ---- the module ---- */
+
+static const char *program_folder(char path[PATH_MAX]) {
+    const ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);
+    if (n < 0)
+        return NULL;
+    path[n] = '\0';
+    return dirname(path);
+}
+
+/* Where kernels/device/open.c looks for the GPU's other modules. */
+static bool find_module(char path[PATH_MAX]) {
+    char program[PATH_MAX];
+    const char *const folders[] = {getenv("ASSAY_MODULE_DIR"), program_folder(program),
+                                   ASSAY_BUILD_DIR "/kernels"};
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; ++i)
+        if (folders[i] != NULL && snprintf(path, PATH_MAX, "%s/" MODULE, folders[i]) < PATH_MAX &&
+            access(path, R_OK) == 0)
+            return true;
+    return false;
+}
+
+static const profile_recorder *recorder;
+
+assay_status profile_cuda_before(void) {
+    char path[PATH_MAX];
+    if (!find_module(path))
+        return assay_fail(ASSAY_ERR_UNSUPPORTED,
+                          "profile on cuda needs CUPTI: " MODULE " is not built; install the CUDA "
+                          "toolkit's cuda-cupti-dev and configure again");
+    void *module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (module == NULL)
+        return assay_fail(ASSAY_ERR_UNSUPPORTED, "profile on cuda: cannot load CUPTI: %s",
+                          dlerror());
+    void *symbol = dlsym(module, PROFILE_RECORDER_ENTRY);
+    if (symbol == NULL)
+        return assay_fail(ASSAY_ERR_DEVICE, "%s has no " PROFILE_RECORDER_ENTRY "; rebuild it",
+                          path);
+    profile_recorder_entry entry;
+    memcpy(&entry, &symbol, sizeof entry); /* ISO C has no cast from an object to a function */
+    recorder = entry();
+    return ASSAY_OK;
+}
+
+/* ---- the calls ---- */
+
+typedef struct recording {
+    const assay_device *device;
+    profile_records records;
+    assay_stage stage; /* that runs */
+} recording;
+
+static assay_status take_record(const profile_record *record, void *context) {
+    recording *to = context;
+    profile_record mine = *record;
+    mine.stage = to->stage;
+    return records_add(&to->records, &mine);
+}
+
+static assay_status call_and_wait(profile_stage stage, const assay_call *call, int32_t times,
+                                  const assay_device *device) {
+    assay_status status = ASSAY_OK;
+    for (int32_t i = 0; status == ASSAY_OK && i < times; ++i)
+        status = stage(call);
+    const assay_status finished = device->finish();
+    return status == ASSAY_OK ? finished : status;
+}
+
+/* The calls that count, each with a record of its own, and what CUPTI saw of them. */
+static assay_status call_active(recording *to, profile_stage stage, const assay_call *call) {
+    assay_status status = ASSAY_OK;
+    for (int32_t i = 0; status == ASSAY_OK && i < ACTIVE; ++i) {
+        profile_record own = {.kind = PROFILE_CALL, .stage = to->stage, .start = recorder->now()};
+        status = stage(call);
+        own.end = recorder->now();
+        snprintf(own.name, sizeof own.name, "%s %d", assay_stage_name(to->stage), i + 1);
+        if (status == ASSAY_OK)
+            status = records_add(&to->records, &own);
+    }
+    const assay_status finished = to->device->finish();
+    if (status == ASSAY_OK)
+        status = finished;
+    return status == ASSAY_OK ? recorder->take(take_record, to) : status;
+}
+
+static assay_status record_stage(assay_stage which, profile_stage stage, const assay_call *call,
+                                 void *context) {
+    recording *to = context;
+    to->stage = which;
+    assay_status status = call_and_wait(stage, call, WAIT, to->device);
+    if (status != ASSAY_OK)
+        return status;
+    status = recorder->start();
+    if (status == ASSAY_OK)
+        status = call_and_wait(stage, call, WARM_UP, to->device);
+    if (status == ASSAY_OK)
+        status = recorder->take(NULL, NULL);
+    if (status == ASSAY_OK)
+        status = call_active(to, stage, call);
+    recorder->stop();
+    return status;
+}
+
+/* ---- after ---- */
+
+typedef struct outcome {
+    profile_table table[ASSAY_STAGES];
+    assay_work work[ASSAY_STAGES];
+    profile_limits limits;
+    int32_t stages; /* of them */
+} outcome;
+
+static assay_status sum_up(const profile *p, const recording *r, outcome *o) {
+    assay_status status = recorder->limits(&o->limits);
+    o->stages = p->c.op->backward != NULL ? ASSAY_STAGES : 1;
+    for (int s = 0; status == ASSAY_OK && s < o->stages; ++s) {
+        status = table_make(&r->records, (assay_stage)s, &o->table[s]);
+        if (status == ASSAY_OK)
+            status = assay_op_work(p->c.op, &p->c.params, (assay_stage)s, &o->work[s]);
+    }
+    return status;
+}
+
+static void print(const profile *p, const outcome *o) {
+    FILE *to = p->args->out.stream;
+    char title[PROFILE_TITLE], about[ASSAY_DEVICE_TEXT], functions[FUNCTIONS] = "";
+    fprintf(to, "%s\n", profile_title(p, title));
+    if (p->device->probe(about) == ASSAY_OK)
+        fprintf(to, "%s; %d calls of each stage, after %d that wait and %d that warms up\n", about,
+                ACTIVE, WAIT, WARM_UP);
+    for (int s = 0; s < o->stages; ++s) {
+        table_text(to, &o->table[s], (assay_stage)s, ACTIVE, &o->work[s], &o->limits);
+        table_functions(&o->table[s], functions, sizeof functions);
+    }
+    fprintf(to,
+            "\nWithin a kernel: ncu --set full --kernel-name 'regex:^(%s)$' -o profile assay run "
+            "%s/%s%s --device cuda --out profile.h5\n",
+            functions, p->c.op->name, p->variant->name, p->text + strcspn(p->text, " "));
+}
+
+static void write_json(FILE *to, const profile *p, const outcome *o) {
+    fputs("{\n  \"case\": ", to);
+    json_string(to, p->text);
+    fputs(",\n  \"variant\": ", to);
+    json_string(to, p->variant->name);
+    fprintf(to, ",\n  \"device\": \"%s\",\n  \"stages\": [\n", p->device->name);
+    for (int s = 0; s < o->stages; ++s) {
+        fputs(s > 0 ? ",\n" : "", to);
+        table_json(to, &o->table[s], (assay_stage)s, ACTIVE, &o->work[s], &o->limits);
+    }
+    fputs("\n  ]\n}\n", to);
+}
+
+static assay_status write_files(const profile *p, const recording *r, const outcome *o) {
+    char title[PROFILE_TITLE];
+    if (p->json.stream != NULL)
+        write_json(p->json.stream, p, o);
+    if (p->csv.stream != NULL)
+        table_csv_head(p->csv.stream);
+    for (int s = 0; p->csv.stream != NULL && s < o->stages; ++s)
+        table_csv(p->csv.stream, &o->table[s], (assay_stage)s, &o->limits);
+    if (p->trace.stream == NULL)
+        return ASSAY_OK;
+    return records_trace(p->trace.stream, profile_title(p, title), &r->records);
+}
+
+assay_status profile_cuda(const profile *p) {
+    recording r = {.device = p->device};
+    outcome o = {.stages = 0};
+    const assay_variant recorded = profile_wrap(p->variant, record_stage, &r);
+    assay_status status = profile_run(p, &recorded);
+    if (status == ASSAY_OK)
+        status = sum_up(p, &r, &o);
+    if (status == ASSAY_OK) {
+        print(p, &o);
+        status = write_files(p, &r, &o);
+    }
+    for (int s = 0; s < ASSAY_STAGES; ++s)
+        table_clear(&o.table[s]);
+    records_clear(&r.records);
+    return status;
+}

@@ -1,0 +1,108 @@
+/* Which program counts on the simulated device: this one, or that of the preset `race` beside it.
+ */
+#include "cli/profile.h"
+
+#if defined(ASSAY_RACE)
+
+assay_status profile_counting(const assay_cli_args *args) {
+    (void)args;
+    return ASSAY_OK;
+}
+
+#else
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PATH_SIZE = 512, MORE_WORDS = 24, NUMBER = 96 };
+
+static bool runs(const char *program, char path[PATH_SIZE]) {
+    snprintf(path, PATH_SIZE, "%.500s", program);
+    return access(path, X_OK) == 0;
+}
+
+/* $ASSAY_RACE_PROGRAM, or where the preset builds it. */
+static bool find_program(char path[PATH_SIZE]) {
+    const char *named = getenv("ASSAY_RACE_PROGRAM");
+    if (named != NULL)
+        return runs(named, path);
+    return runs(ASSAY_BUILD_DIR "/../race/cli/assay", path) ||
+           runs(ASSAY_BUILD_DIR "/../race-clang/cli/assay", path);
+}
+
+/* The words of a command. */
+typedef struct words {
+    char **word; /* ends with a NULL */
+    int32_t n, room;
+    bool failed;
+} words;
+
+static void push(words *w, const char *word) {
+    if (!w->failed && w->n + 1 < w->room)
+        w->word[w->n] = strdup(word);
+    w->failed = w->failed || w->n + 1 >= w->room || w->word[w->n] == NULL;
+    w->n += !w->failed;
+}
+
+static void push_flag(words *w, const char *flag, const char *value) {
+    if (value == NULL)
+        return;
+    push(w, flag);
+    push(w, value);
+}
+
+static void push_number(words *w, const char *flag, double value) {
+    char text[NUMBER];
+    snprintf(text, sizeof text, "%.9g", value);
+    push_flag(w, flag, value > 0 ? text : NULL);
+}
+
+static void push_all(words *w, const assay_cli_args *args) {
+    char text[NUMBER];
+    push(w, "assay");
+    push(w, "profile");
+    snprintf(text, sizeof text, "%.60s/%.30s", args->target->op->name, args->target->variant);
+    push(w, text);
+    for (int32_t i = 0; i < args->n_words; ++i)
+        push(w, args->word[i]);
+    push_flag(w, "--device", "sim");
+    push_flag(w, "--json", args->json);
+    push_flag(w, "--csv", args->csv);
+    push_flag(w, "--trace", args->trace);
+    snprintf(text, sizeof text, "%" PRIu64, args->seed);
+    push_flag(w, "--seed", args->seed_given ? text : NULL);
+    push_number(w, "--time-limit", args->time_limit);
+    push_number(w, "--memory-limit", args->memory_limit);
+    if (args->no_color)
+        push(w, "--no-color");
+}
+
+/* Becomes that program; returns if it cannot. */
+static assay_status hand_over(const char *program, const assay_cli_args *args) {
+    words w = {.room = args->n_words + MORE_WORDS};
+    w.word = calloc((size_t)w.room, sizeof *w.word);
+    w.failed = w.word == NULL;
+    push_all(&w, args);
+    if (!w.failed)
+        execv(program, w.word);
+    for (int32_t i = 0; i < w.n; ++i)
+        free(w.word[i]);
+    free(w.word);
+    return w.failed ? assay_fail(ASSAY_ERR_MEMORY, "no memory for the command line")
+                    : assay_fail(ASSAY_ERR_FILE, "%s cannot be started; build the preset race anew",
+                                 program);
+}
+
+assay_status profile_counting(const assay_cli_args *args) {
+    char path[PATH_SIZE];
+    if (!find_program(path))
+        return assay_fail(
+            ASSAY_ERR_UNSUPPORTED,
+            "profile on sim needs the build that records accesses: cmake --preset race "
+            "&& cmake --build --preset race, or set ASSAY_RACE_PROGRAM to its assay");
+    return hand_over(path, args);
+}
+
+#endif

@@ -1,0 +1,58 @@
+/* A profile on the simulated device: one counted call of each stage. */
+#include "bench/profile/around.h"
+#include "cli/profile_counts.h"
+
+#if defined(ASSAY_RACE)
+
+/* Counts the launches of one call. */
+static assay_status count_stage(assay_stage which, profile_stage stage, const assay_call *call,
+                                void *context) {
+    profile_counts *counts = context;
+    sim_count_begin();
+    assay_status status = stage(call);
+    sim_count_end();
+    for (int32_t l = 0; status == ASSAY_OK && l < sim_count_launches(); ++l)
+        status = counts_add(counts, which, sim_count_at(l));
+    return status;
+}
+
+static void print(const profile *p, const profile_counts *counts) {
+    FILE *to = p->args->out.stream;
+    char title[PROFILE_TITLE], about[ASSAY_DEVICE_TEXT];
+    fprintf(to, "%s\n", profile_title(p, title));
+    if (p->device->probe(about) == ASSAY_OK)
+        fprintf(to, "%s; counts of one call, no times: docs/profile.md\n", about);
+    counts_text(to, p, counts, ASSAY_FORWARD);
+    if (p->c.op->backward != NULL)
+        counts_text(to, p, counts, ASSAY_BACKWARD);
+}
+
+static void write_files(const profile *p, const profile_counts *counts) {
+    if (p->csv.stream != NULL)
+        counts_csv(p->csv.stream, counts);
+    if (p->json.stream != NULL)
+        counts_json(p->json.stream, p, counts);
+    if (p->trace.stream != NULL)
+        counts_trace(p->trace.stream, p, counts);
+}
+
+assay_status profile_sim(const profile *p) {
+    profile_counts counts = {0};
+    const assay_variant counted = profile_wrap(p->variant, count_stage, &counts);
+    const assay_status status = profile_run(p, &counted);
+    if (status == ASSAY_OK) {
+        print(p, &counts);
+        write_files(p, &counts);
+    }
+    counts_clear(&counts);
+    return status;
+}
+
+#else
+
+assay_status profile_sim(const profile *p) {
+    (void)p;
+    return assay_fail(ASSAY_ERR_UNSUPPORTED, "this build's simulated device does not count");
+}
+
+#endif
