@@ -19,9 +19,23 @@
 
 enum { THREADS = 256, WARP = 32, FETCHED = 4 };
 
+/* The pack at `from`, of which `left` elements exist; what does not is 0. WHOLE: either all of it
+ * exists, at an address where a pack may lie, or nothing. */
+template <typename T, bool WHOLE>
+static __device__ __forceinline__ pack<T> fetch(const T *from, int64_t left, bool aligned) {
+    if (!WHOLE)
+        return load_pack(from, left, aligned);
+    pack<T> p;
+    for (int v = 0; v < pack<T>::size; ++v)
+        p.v[v] = narrow<T>(0);
+    if (left > 0)
+        p = load_whole(reinterpret_cast<const pack<T> *>(from));
+    return p;
+}
+
 /* Lane `lane`'s part of the sum over a row. Packs are fetched four at a time, so that their
- * latencies overlap; what lies behind the row's end is 0. */
-template <typename T>
+ * latencies overlap. */
+template <typename T, bool WHOLE>
 static __device__ __forceinline__ acc_t<T> partial_sum(const T *x, const T *w, int64_t d, int lane,
                                                        int lanes, bool x_packs, bool w_packs) {
     constexpr int V = pack<T>::size;
@@ -29,11 +43,13 @@ static __device__ __forceinline__ acc_t<T> partial_sum(const T *x, const T *w, i
     acc_t<T> sum[V] = {};
     for (int64_t j = (int64_t)lane * V; j < d; j += FETCHED * step) {
         pack<T> a[FETCHED], b[FETCHED];
+#pragma unroll
         for (int f = 0; f < FETCHED; ++f) {
             const int64_t at = j + f * step;
-            a[f] = load_pack(x + at, d - at, x_packs);
-            b[f] = load_pack(w + at, d - at, w_packs);
+            a[f] = fetch<T, WHOLE>(x + at, d - at, x_packs);
+            b[f] = fetch<T, WHOLE>(w + at, d - at, w_packs);
         }
+#pragma unroll
         for (int f = 0; f < FETCHED; ++f)
             for (int v = 0; v < V; ++v)
                 sum[v] = fma_(widen(a[f].v[v]), widen(b[f].v[v]), sum[v]);
@@ -62,7 +78,7 @@ template <typename A> static __device__ __forceinline__ A sum_lanes(A sum, int l
     return sum;
 }
 
-template <typename T>
+template <typename T, bool WHOLE>
 static __global__ void sum_rows(const T *x, int64_t x_stride, const T *w, T *y, spread places,
                                 int64_t rows, int64_t d, int lanes, bool x_packs, bool w_packs) {
     const int groups = THREADS / lanes, lane = (int)threadIdx.x % lanes;
@@ -71,7 +87,7 @@ static __global__ void sum_rows(const T *x, int64_t x_stride, const T *w, T *y, 
         const int64_t row = first + threadIdx.x / lanes;
         acc_t<T> sum = 0;
         if (row < rows)
-            sum = partial_sum(x + row * x_stride, w, d, lane, lanes, x_packs, w_packs);
+            sum = partial_sum<T, WHOLE>(x + row * x_stride, w, d, lane, lanes, x_packs, w_packs);
         sum = sum_lanes(sum, lanes);
         if (row < rows && lane == 0)
             y[place(places, row)] = narrow<T>(sum);
@@ -163,13 +179,20 @@ static __global__ void grad_rows(const T *x, int64_t x_stride, const T *w, const
     write_partial<T>(sum, c.columns, left, partial + chunk * d + j);
 }
 
-template <typename T> static assay_status run_forward(const assay_call *call) {
+template <typename T, bool WHOLE> static assay_status launch_rows(const assay_call *call) {
     const tensors t = tensors_of(call, ASSAY_FORWARD);
     const int lanes = lanes_for<T>(t.d);
     return ASSAY_LAUNCH(call->stream, linear_grid(t.rows, THREADS / lanes), dim3(THREADS), 0,
-                        (sum_rows<T>), data_of<const T>(t.x), assay_tensor_row_stride(t.x),
+                        (sum_rows<T, WHOLE>), data_of<const T>(t.x), assay_tensor_row_stride(t.x),
                         data_of<const T>(t.w), data_of<T>(t.y), spread_of(t.y), t.rows, t.d, lanes,
                         takes_packs(t.x), (uintptr_t)t.w->data % PACK_BYTES == 0);
+}
+
+template <typename T> static assay_status run_forward(const assay_call *call) {
+    const tensors t = tensors_of(call, ASSAY_FORWARD);
+    const bool aligned = takes_packs(t.x) && (uintptr_t)t.w->data % PACK_BYTES == 0;
+    return aligned && t.d % pack<T>::size == 0 ? launch_rows<T, true>(call)
+                                               : launch_rows<T, false>(call);
 }
 
 template <typename T> static assay_status run_backward(const assay_call *call) {

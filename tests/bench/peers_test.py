@@ -21,7 +21,7 @@ from peer import Peer, Refused
 
 # Of the largest element. fp64 tells one formula from another, the others one order of sums.
 TOLERANCE = {"f64": 1e-11, "f32": 3e-5, "bf16": 3e-2, "f16": 4e-3}
-MOVED = 1e-3  # of a training's way; without the decay of weights they are off by ten times that
+MOVED = 1e-3  # of a training's way; without the decay of weights it is off by sixty times that
 
 CASES = {
     "weighted_sum": ["n=5x7 d=33 dtype=f64", "n=none d=1 dtype=f64", "n=64 d=128 dtype=bf16",

@@ -23,7 +23,9 @@ def _keys(
     for first in range(start, end, KEYS):
         key = first + tl.arange(0, KEYS)
         at = key[:, None].to(tl.int64) * D + column[None, :]
-        inside = (column < D)[None, :] & (key < sk)[:, None]
+        inside = (column < D)[None, :]
+        if MASKED:
+            inside = inside & (key < sk)[:, None]
         keys = tl.load(k + at, mask=inside, other=0)
         scores = tl.dot(q, tl.trans(keys), input_precision=PRECISION) * scale
         if MASKED:
