@@ -39,7 +39,7 @@ static const peer peers[] = {
     {"conv3d_groupnorm_mean", "torch-module", "PyTorch Module", PYTHON, true},
     {"conv3d_groupnorm_mean", "triton-mean", "Triton (mean)", PYTHON, true},
     {"conv3d_groupnorm_mean", "libtorch", "LibTorch (C++)", LIBTORCH, true},
-    {"conv3d_groupnorm_mean", "shortcut", "Custom Algorithm (mean of beta)", PYTHON, true},
+    {"conv3d_groupnorm_mean", "shortcut", "Custom (mean of beta)", PYTHON, true},
     {"linear", "libtorch", "LibTorch (C++)", LIBTORCH, false},
 };
 enum { PEERS = sizeof peers / sizeof *peers };

@@ -140,14 +140,14 @@ static __device__ __forceinline__ void write_partial(const acc_t<T> *part, int c
     constexpr int V = pack<T>::size;
     __shared__ acc_t<T> all[THREADS * V];
     for (int v = 0; v < V; ++v)
-        all[threadIdx.x * V + v] = part[v];
+        all[v * THREADS + threadIdx.x] = part[v]; /* each lane of a warp its own bank */
     __syncthreads();
     if ((int)threadIdx.x >= columns)
         return;
     for (int v = 0; v < V && v < left; ++v) {
         acc_t<T> sum = part[v];
         for (int t = (int)threadIdx.x + columns; t < THREADS; t += columns)
-            sum += all[t * V + v];
+            sum += all[v * THREADS + t];
         to[v] = sum;
     }
 }
