@@ -23,14 +23,16 @@ enum { THREADS = 256, WARP = 32, FETCHED = 4 };
  * exists, at an address where a pack may lie, or nothing. */
 template <typename T, bool WHOLE>
 static __device__ __forceinline__ pack<T> fetch(const T *from, int64_t left, bool aligned) {
-    if (!WHOLE)
+    if constexpr (WHOLE) {
+        pack<T> p;
+        for (int v = 0; v < pack<T>::size; ++v)
+            p.v[v] = narrow<T>(0);
+        if (left > 0)
+            p = load_whole(reinterpret_cast<const pack<T> *>(from));
+        return p;
+    } else {
         return load_pack(from, left, aligned);
-    pack<T> p;
-    for (int v = 0; v < pack<T>::size; ++v)
-        p.v[v] = narrow<T>(0);
-    if (left > 0)
-        p = load_whole(reinterpret_cast<const pack<T> *>(from));
-    return p;
+    }
 }
 
 /* Lane `lane`'s part of the sum over a row. Packs are fetched four at a time, so that their
