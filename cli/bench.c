@@ -170,7 +170,14 @@ static assay_status resume(bench *b) {
     return status;
 }
 
+/* Without a case to time: what an earlier run found, shown again, on any machine. */
+static bool only_shows(const assay_cli_args *args) {
+    return args->resume && args->n_targets == 0 && !args->seeds;
+}
+
 static assay_status prepare(bench *b) {
+    if (only_shows(b->args))
+        return bench_results_read(b->args->resume, &b->results);
     assay_status status = assay_cli_open_device(b->args, &b->device);
     if (status == ASSAY_OK)
         status = assay_cli_isolate(b->args, b->device, &b->isolated);
@@ -267,6 +274,8 @@ static assay_exit conclude(const bench *b, bool regressed) {
             ++count[b->results.row[i].status];
     if (assay_cli_interrupted())
         return ASSAY_EXIT_INTERRUPTED;
+    if (only_shows(b->args))
+        return regressed ? ASSAY_EXIT_FAILED : ASSAY_EXIT_PASSED;
     if (count[BENCH_REFUSED] > 0) {
         fprintf(stderr, "assay: %lld rows of ours refused, since they are not proven\n",
                 count[BENCH_REFUSED]);
@@ -288,7 +297,7 @@ assay_exit assay_cli_bench(const assay_cli_args *args) {
     bench b = {.args = args};
     bool regressed = false;
     assay_status status = prepare(&b);
-    if (status == ASSAY_OK) {
+    if (status == ASSAY_OK && !only_shows(args)) {
         bench_watch_start(&b.watch, &b.session.timing);
         status = run_all(&b);
         bench_watch_stop(&b.watch);

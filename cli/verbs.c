@@ -165,6 +165,7 @@ const cli_verb cli_verbs[CLI_VERBS] = {
          "Otherwise its row says REFUSED, and the exit code is 4. Peers are held to the same\n"
          "oracle; without Python, PyTorch or Triton their rows say so.\n\n"
          "--resume FILE keeps the rows in FILE, and leaves out cases whose rows it has already.\n"
+         "Without an operator it times nothing and shows, or writes, what FILE has.\n"
          "--compare exits with 1 when a row of ours is slower beyond noise.\n",
      .run = assay_cli_bench},
     {.name = "profile",

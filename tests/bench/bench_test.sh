@@ -56,6 +56,13 @@ grep samples_us kept.json >before
 run 0 "${case[@]}" --resume kept.json
 grep samples_us kept.json | cmp -s before - || fault "--resume timed again what was there"
 
+# ---- shown again, and nothing timed ----
+run 0 --resume kept.json --report again
+grep samples_us rows.json | cmp -s before - || fault "--resume alone has other samples"
+[ -s again/index.html ] || fault "no again/index.html"
+run 3 --resume missing.json
+says err 'missing.json'
+
 # ---- regressions ----
 run 0 "${case[@]}" --resume kept.json --compare kept.json
 sed -E 's/("samples_us": *\[)[^]]*/\10.01, 0.01, 0.01, 0.01, 0.01, 0.01, 0.01, 0.01, 0.01/' kept.json >fast.json
