@@ -111,12 +111,11 @@ static int64_t choose_burst(runner *r) {
 /* Microseconds of one call by this process's clock: what twice as many calls take longer. */
 static void measure_wall(runner *r) {
     const int64_t count = choose_burst(r);
-    double one, two;
-    r->wall = INFINITY;
-    for (int32_t i = 0; i < BURSTS && burst(r, count, &one) && burst(r, 2 * count, &two); ++i)
-        r->wall = fmin(r->wall, 1e6 * (two - one) / (double)count);
-    if (!isfinite(r->wall))
-        r->wall = NAN;
+    double one, two, slope[BURSTS];
+    int32_t n = 0;
+    for (; n < BURSTS && burst(r, count, &one) && burst(r, 2 * count, &two); ++n)
+        slope[n] = 1e6 * (two - one) / (double)count;
+    r->wall = bench_median(slope, n);
 }
 
 /* No other process can make this one's clock slow. */

@@ -8,9 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SETS_OF_LARGE = 1 };
-static const size_t large = (size_t)1 << 26; /* bytes of one set's inputs */
-static const double most_flops = 2e11;       /* that an oracle on the host is asked for */
+static const size_t large = (size_t)1 << 26;             /* bytes of one set's inputs */
+static const double slow_flops = 1e9, most_flops = 2e11; /* of an oracle on the host */
 
 /* ---- the data ---- */
 
@@ -24,17 +23,24 @@ static assay_status load_data(course *k) {
     return status;
 }
 
-/* An oracle on the device is quick, and so are products, which run there; others are the host's. */
-static assay_status find_out_what_is_knowable(course *k) {
+/* An oracle on the device is quick, and so are products, which run there; others are the host's:
+ * where they take seconds there is one input set, and where they take minutes nothing is compared.
+ */
+static assay_status weigh_oracle(course *k, bool *slow) {
     const assay_case *c = k->plan->c;
     const assay_device *device = k->s->device;
     assay_work forward, backward = {0};
     assay_status status = assay_op_work(c->op, &c->params, ASSAY_FORWARD, &forward);
     if (status == ASSAY_OK && k->backward)
         status = assay_op_work(c->op, &c->params, ASSAY_BACKWARD, &backward);
-    k->knowable = forward.flops + backward.flops <= most_flops ||
-                  (device->gemm && c->op->multilinear) || assay_device_oracle_find(device, c->op);
-    return status;
+    if (status != ASSAY_OK)
+        return status;
+    const double flops = forward.flops + backward.flops;
+    const bool helped =
+        (device->gemm && c->op->multilinear) || assay_device_oracle_find(device, c->op);
+    *slow = !helped && flops > slow_flops;
+    k->knowable = helped || flops <= most_flops;
+    return ASSAY_OK;
 }
 
 static assay_status prepare(course *k) {
@@ -43,11 +49,12 @@ static assay_status prepare(course *k) {
     assay_status status = c->op->signature(&c->params, &sig);
     if (status != ASSAY_OK)
         return status;
-    status = find_out_what_is_knowable(k);
+    bool slow = false;
+    status = weigh_oracle(k, &slow);
     size_t bytes = 0;
     for (int32_t i = 0; i < sig.n_in; ++i)
         bytes += (size_t)assay_spec_count(&sig.in[i]) * assay_dtype_size(sig.in[i].dtype);
-    k->sets = !k->knowable ? 1 : bytes > large ? SETS_OF_LARGE : COURSE_SETS;
+    k->sets = slow || bytes > large ? 1 : COURSE_SETS;
     if (status == ASSAY_OK)
         status = assay_memory_suffices(&sig, k->sets);
     assay_signature_clear(&sig);
