@@ -46,7 +46,7 @@ static bool make_pipes(int theirs[3], int ours[3]) {
 
 assay_status arm_start(arm *a, char *const argv[], int memory) {
     int theirs[] = {-1, -1, -1}, ours[] = {-1, -1, -1};
-    *a = (arm){.go_on = a->go_on, .context = a->context};
+    *a = (arm){0};
     int error = make_pipes(theirs, ours) ? 0 : errno;
     if (error == 0)
         error = process_start(&a->pid, argv,

@@ -14,7 +14,8 @@
 enum { ARM_TAIL = 2048 };
 
 typedef struct arm {
-    /* The caller's: asked while an answer is waited for; false ends the process. NULL: nobody. */
+    /* The caller's, to be set once it is started: asked while an answer is waited for; false ends
+     * the process. NULL: nobody. */
     bool (*go_on)(void *context);
     void *context;
 
@@ -28,7 +29,6 @@ typedef struct arm {
 } arm;
 
 /* argv as for execvp, NULL at its end; `memory` becomes its descriptor 3. */
-/* The other members need not be set. */
 assay_status arm_start(arm *a, char *const argv[], int memory) ASSAY_MUST_CHECK;
 
 /*

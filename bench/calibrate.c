@@ -49,7 +49,7 @@ static assay_status copy(arm *a, bench_environment *e) {
 assay_status bench_session_calibrate(bench_session *s) {
     const bench_arm clock = {.name = "clock", .program = BENCH_PROGRAM_OURS};
     char *argv[BENCH_ARGV];
-    arm a = {.go_on = NULL};
+    arm a;
     assay_status status = bench_arm_command(&clock, NULL, argv);
     if (status == ASSAY_OK)
         status = arm_start(&a, argv, s->memory.file);

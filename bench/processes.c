@@ -36,10 +36,11 @@ static bool is_wanted(void *context) {
 /* Frameworks take long to load: all of them say hello at once. */
 static void start(bench_session *s, bench_process *p, const char *op) {
     char *argv[BENCH_ARGV];
-    p->process = (arm){.go_on = is_wanted, .context = s};
     assay_status status = bench_arm_command(&p->what, op, argv);
     if (status == ASSAY_OK)
         status = arm_start(&p->process, argv, s->memory.file);
+    p->process.go_on = is_wanted;
+    p->process.context = s;
     if (status == ASSAY_OK)
         status = arm_send(&p->process, "hello %s", s->device->name);
     keep_line(p, status);

@@ -39,3 +39,13 @@ endif()
 if(ASSAY_HOST_HAS_FMA)
   target_compile_options(assay_options INTERFACE $<${host}:-mfma>)
 endif()
+
+# assay_unhurried(<target>...): where everything is instrumented, what no test waits for is compiled
+# with little optimisation, in half of the time.
+function(assay_unhurried)
+  if(ASSAY_SANITIZE OR ASSAY_RACE)
+    foreach(target IN LISTS ARGN)
+      target_compile_options(${target} PRIVATE -O1 -g1)
+    endforeach()
+  endif()
+endfunction()
