@@ -1,5 +1,6 @@
 #include "bench/arm.h"
 
+#include "tests/engine/clock.h"
 #include "tests/engine/process.h"
 
 #include <errno.h>
@@ -15,12 +16,6 @@
 #include <unistd.h>
 
 enum { LINE = 2048, TICK = 20 /* ms */, MOMENTS = 50 };
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static void close_all(int *file, int count) {
     for (int i = 0; i < count; ++i)

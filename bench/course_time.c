@@ -1,11 +1,11 @@
 #include "bench/course.h"
 
 #include "bench/statistics.h"
+#include "tests/engine/clock.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 enum {
     ROUNDS = 5,
@@ -21,12 +21,6 @@ static const double row_seconds = 0.5, burst_seconds = 0.02;
 /* A process whose clock says that it is faster than ours does by more than this is not believed. A
  * simulation shares its processors with whatever else runs. */
 static const double clock_margin = 1.25, simulated_margin = 20, clock_slack = 5 /* us */;
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* Adds the answer's numbers to an array. */
 static assay_status add_samples(const char *answer, double **sample, int64_t *count) {

@@ -247,7 +247,7 @@ assay_status bench_session_run(bench_session *s, const bench_plan *plan) {
         return status;
     k.backward = plan->c->op->backward && assay_signature_has_gradients(&sig);
     assay_signature_clear(&sig);
-    if (s->again || !is_done(&k))
+    if (!is_done(&k))
         status = run_case(&k);
     clear(&k);
     return status;

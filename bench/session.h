@@ -30,7 +30,6 @@ typedef struct bench_session {
     void *progress_context;
     bench_results *results; /* where the rows go */
     int32_t samples;        /* cold ones of each row; 0: as many as take about half a second */
-    bool again;             /* rows that `results` has already are made again */
 
     /* Its own. */
     _Atomic bool timing; /* while arms are timed */

@@ -7,12 +7,12 @@
 #include "cli/bench_gate.h"
 #include "cli/bench_jobs.h"
 #include "cli/environment.h"
+#include "tests/engine/clock.h"
 #include "tests/engine/isolate.h"
 #include "tests/engine/sink.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 typedef struct bench {
@@ -27,12 +27,6 @@ typedef struct bench {
     bench_session session;
     double start;
 } bench;
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ---- one case ---- */
 

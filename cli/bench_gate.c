@@ -1,7 +1,7 @@
 #include "cli/bench_gate.h"
 
+#include "bench/proof.h"
 #include "cli/state.h"
-#include "tests/engine/check.h"
 #include "tests/engine/turn.h"
 
 #include <stdlib.h>
@@ -35,41 +35,13 @@ static assay_status is_certified(const bench_gate_state *g, const assay_variant 
 
 /* ---- by a set of cases ---- */
 
-typedef struct proof {
-    const bench_gate_state *g;
-    const char *variant;
-    int32_t passed;
-} proof;
-
-static const char *reason_of(const assay_report *report) {
-    for (int32_t i = 0; i < report->n_rows; ++i)
-        if (report->rows[i].verdict == report->verdict)
-            return report->rows[i].reason;
-    return "";
-}
-
-static assay_status prove(const assay_case *c, void *context) {
-    proof *p = context;
-    assay_report report;
-    assay_status status = assay_check(c, p->g->isolated, &p->variant, 1, &report);
-    if (status != ASSAY_OK)
-        return status;
-    if (report.verdict == ASSAY_PASS)
-        ++p->passed;
-    else if (report.verdict != ASSAY_SKIP)
-        status = assay_fail(ASSAY_ERR_KERNEL, "%s: %s: %s", report.case_text,
-                            assay_verdict_name(report.verdict), reason_of(&report));
-    assay_report_clear(&report);
-    return status;
-}
-
 /* The ci set stands in where a variant does none of the smoke set's shapes. */
 static assay_status pass_a_set(const bench_gate_state *g, const assay_op *op, const char *variant) {
-    proof p = {.g = g, .variant = variant};
+    int32_t passed = 0;
     assay_status status = ASSAY_OK;
-    for (assay_set set = ASSAY_SMOKE; status == ASSAY_OK && p.passed == 0 && set <= ASSAY_CI; ++set)
-        status = assay_op_visit_set(op, set, prove, &p);
-    if (status != ASSAY_OK || p.passed > 0)
+    for (assay_set set = ASSAY_SMOKE; status == ASSAY_OK && passed == 0 && set <= ASSAY_CI; ++set)
+        status = bench_prove(op, set, NULL, g->isolated, variant, &passed);
+    if (status != ASSAY_OK || passed > 0)
         return status;
     return assay_fail(ASSAY_ERR_KERNEL, "no case of %s runs here, so that nothing proves it",
                       op->name);

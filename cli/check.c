@@ -3,6 +3,7 @@
 #include "cli/certify.h"
 #include "cli/report.h"
 #include "cli/spread.h"
+#include "tests/engine/clock.h"
 #include "tests/engine/isolate.h"
 #include "tests/engine/sink.h"
 #include "tests/engine/turn.h"
@@ -10,7 +11,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
-#include <time.h>
 
 enum { FULL_CASES = 4, REPORTS = 4 };
 
@@ -26,12 +26,6 @@ typedef struct run {
     certificate_subject subject; /* for --certify */
     bool usage;                  /* a case turned out to be none of the variants' */
 } run;
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ---- before ---- */
 

@@ -1,6 +1,7 @@
 /* assay mutants: judges the judges, by kernels that are made wrong on purpose. */
 #include "cli/mutants.h"
 #include "cli/variants.h"
+#include "tests/engine/clock.h"
 #include "tests/engine/random.h"
 #include "tests/engine/sink.h"
 #include "tests/mutants/campaign.h"
@@ -11,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { RANDOM_CASES = 60, PATH_SIZE = 512, SINKS = 2 };
@@ -32,12 +32,6 @@ typedef struct run {
     cli_sink json, markdown;
     char left_out[96];
 } run;
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static assay_status no_memory(void) {
     return assay_fail(ASSAY_ERR_MEMORY, "no memory for the mutants; name fewer operators");

@@ -1,59 +1,26 @@
 /* A profile on the GPU: calls that wait, one that warms up, then those that CUPTI records. */
+#include "assay/module.h"
 #include "bench/profile/around.h"
 #include "bench/profile/record_trace.h"
 #include "bench/profile/table_text.h"
 #include "cli/profile.h"
 #include "tests/engine/json.h"
 
-#include <dlfcn.h>
-#include <libgen.h>
-#include <limits.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-#define MODULE "libassay_profile.so"
 
 enum { WAIT = 3, WARM_UP = 1, ACTIVE = 4, FUNCTIONS = 1024 };
-
-/* ---- the module ---- */
-
-static const char *program_folder(char path[PATH_MAX]) {
-    const ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);
-    if (n < 0)
-        return NULL;
-    path[n] = '\0';
-    return dirname(path);
-}
-
-/* Where kernels/device/open.c looks for the GPU's other modules. */
-static bool find_module(char path[PATH_MAX]) {
-    char program[PATH_MAX];
-    const char *const folders[] = {getenv("ASSAY_MODULE_DIR"), program_folder(program),
-                                   ASSAY_BUILD_DIR "/kernels"};
-    for (size_t i = 0; i < sizeof folders / sizeof *folders; ++i)
-        if (folders[i] != NULL && snprintf(path, PATH_MAX, "%s/" MODULE, folders[i]) < PATH_MAX &&
-            access(path, R_OK) == 0)
-            return true;
-    return false;
-}
 
 static const profile_recorder *recorder;
 
 assay_status profile_cuda_before(void) {
-    char path[PATH_MAX];
-    if (!find_module(path))
-        return assay_fail(ASSAY_ERR_UNSUPPORTED,
-                          "profile on cuda needs CUPTI: " MODULE " is not built; install the CUDA "
-                          "toolkit's cuda-cupti-dev and configure again");
-    void *module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (module == NULL)
-        return assay_fail(ASSAY_ERR_UNSUPPORTED, "profile on cuda: cannot load CUPTI: %s",
-                          dlerror());
-    void *symbol = dlsym(module, PROFILE_RECORDER_ENTRY);
-    if (symbol == NULL)
-        return assay_fail(ASSAY_ERR_DEVICE, "%s has no " PROFILE_RECORDER_ENTRY "; rebuild it",
-                          path);
+    void *symbol;
+    const assay_status status =
+        assay_module_load("libassay_profile.so", PROFILE_RECORDER_ENTRY, &symbol);
+    if (status == ASSAY_ERR_UNSUPPORTED)
+        return assay_fail(status, "profile on cuda needs CUPTI: libassay_profile.so is not built; "
+                                  "install the CUDA toolkit's cuda-cupti-dev and configure again");
+    if (status != ASSAY_OK)
+        return status;
     profile_recorder_entry entry;
     memcpy(&entry, &symbol, sizeof entry); /* ISO C has no cast from an object to a function */
     recorder = entry();

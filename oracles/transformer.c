@@ -369,6 +369,7 @@ const assay_op assay_op_transformer = {
     .keys = keys,
     .n_keys = TRANSFORMER_KEYS,
     .names = names,
+    .own_forward = true,
     .baseline = true,
     .dtypes = ASSAY_DTYPE_BIT(ASSAY_F32) | ASSAY_DTYPE_BIT(ASSAY_BF16),
     .maths = ASSAY_MATH_BIT(ASSAY_STRICT) | ASSAY_MATH_BIT(ASSAY_TF32),

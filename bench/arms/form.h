@@ -22,8 +22,8 @@ typedef struct form {
     assay_params params;
     int64_t pad, misalign;
     assay_schedule schedule;
-    uint64_t seed; /* of the schedule */
-    bool gradients;
+    uint64_t seed;               /* of the schedule */
+    bool gradients, own_forward; /* as assay_op has it */
     assay_signature sig;
 } form;
 

@@ -12,6 +12,7 @@ static void fill(form *f, const assay_case *c, const assay_signature *sig) {
     f->schedule = c->schedule;
     f->seed = c->seed;
     f->gradients = c->op->backward && assay_signature_has_gradients(sig);
+    f->own_forward = c->op->own_forward;
     f->sig = *sig;
     snprintf(f->op, sizeof f->op, "%s", c->op->name);
     for (int32_t i = 0; i < c->params.count; ++i)

@@ -7,11 +7,6 @@
 #include <sys/random.h>
 #include <time.h>
 
-/* Operators whose backward computes its forward anew: they keep nothing in between. */
-static bool computes_own_forward(const char *op) {
-    return strcmp(op, "transformer") == 0;
-}
-
 /* Nobody shall know beforehand which elements change places. */
 static uint64_t unforeseen(void) {
     uint64_t seed;
@@ -72,7 +67,7 @@ assay_status work_init(work *w, const work_place *place, const form *f, bench_st
                 .stream = place->stream,
                 .form = f,
                 .stage = stage,
-                .own_forward = computes_own_forward(f->op),
+                .own_forward = f->own_forward,
                 .sets = sets,
                 .n_sets = n_sets,
                 .rng = {.seed = unforeseen(), .stream = assay_rng_stream("disturbance")}};

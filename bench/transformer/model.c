@@ -1,10 +1,10 @@
 #include "bench/transformer/model.h"
+#include "tests/engine/clock.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { TOKENS, TARGET, PARAMETERS };
 enum { BLOCK = 1 << 22 }; /* random numbers that every tensor is made of, in turn */
@@ -258,12 +258,6 @@ void workload_clear(workload *w) {
     assay_signature_clear(&w->sig);
     w->owned = NULL;
     w->tensor = NULL;
-}
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 assay_status workload_run(workload *w, double *seconds) {

@@ -1,8 +1,8 @@
 #include "fuzz/search/hunt.h"
+#include "tests/engine/clock.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum {
     AHEAD = 2 * FUZZ_GENERATION, /* cases that may be out beyond the settled ones */
@@ -47,12 +47,6 @@ typedef struct run {
     double start, before; /* of this run; seconds of the runs before it */
     double kept, shown;   /* when the state was */
 } run;
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static double age(const run *r) {
     return r->before + now() - r->start;

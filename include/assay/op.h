@@ -136,6 +136,7 @@ typedef struct assay_op {
     /* Legal values of its key of kind ASSAY_KEY_NAME, then NULL. */
     const char *const *names;
 
+    bool own_forward; /* backward computes its forward anew: a call of both is backward's alone */
     bool multilinear; /* affine in each input separately: gradient checks rely on it */
     bool baseline;    /* bf16 and f16 are also held against v1 (tests/engine/baseline.h) */
     unsigned dtypes;  /* ASSAY_DTYPE_BIT mask */

@@ -1,5 +1,6 @@
 #include "tests/engine/check.h"
 #include "tests/engine/baseline.h"
+#include "tests/engine/clock.h"
 #include "tests/engine/isolate.h"
 #include "tests/engine/memory.h"
 #include "tests/engine/trivial.h"
@@ -9,13 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ---- rows ---- */
 

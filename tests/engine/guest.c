@@ -1,4 +1,5 @@
 #include "tests/engine/guest.h"
+#include "tests/engine/clock.h"
 #include "tests/engine/process.h"
 
 #include <errno.h>
@@ -17,12 +18,6 @@ enum { TICK = 20 }; /* ms between looks at its memory */
 
 /* A GPU's context, a driver that starts: longer than any kernel may take to load. */
 static const double start_seconds = 120;
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ---- what it prints ---- */
 

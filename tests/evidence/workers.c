@@ -1,20 +1,14 @@
 #include "tests/evidence/workers.h"
+#include "tests/engine/clock.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { MOST_JOBS = 256 };
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* Every jobs-th case of one mode, until `deadline`. */
 static assay_status examine_mode(const work *w, const assay_device *device, const mode *m,

@@ -1,4 +1,5 @@
 #include "tests/mutants/command.h"
+#include "tests/engine/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -97,12 +98,6 @@ assay_status command_find(command *c, const char *json, const char *file) {
 }
 
 /* ---- running ---- */
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static int spawn(const command *c, const char *log, pid_t *pid) {
     posix_spawn_file_actions_t files;

@@ -1,4 +1,5 @@
 #include "tests/mutants/judge.h"
+#include "tests/engine/clock.h"
 #include "tests/mutants/hearing.h"
 #include "tests/mutants/oracle_judge.h"
 #include "tests/mutants/original.h"
@@ -8,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { PATH_SIZE = BUILD_FOLDER + 256 };
@@ -27,12 +27,6 @@ mutant_outcome mutant_outcome_find(const char *name) {
     while (outcome < MUTANT_OUTCOMES && strcmp(outcome_names[outcome], name) != 0)
         ++outcome;
     return (mutant_outcome)outcome;
-}
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 /* ---- its files ---- */

@@ -1,19 +1,13 @@
 /* What the simulated device costs: a program, not a test. */
 #include "kernels/sim/context.h"
 #include "kernels/sim/sim.h"
+#include "tests/engine/clock.h"
 #include "tests/sim/kernels.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 enum { SWITCHES = 10000000, BARRIERS = 10000, SHUFFLES = 100000, BLOCK = 256, SIDE = 256 };
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static sim_context host, other;
 

@@ -1,0 +1,44 @@
+#include "bench/proof.h"
+
+#include "tests/engine/check.h"
+
+#include <stddef.h>
+
+typedef struct proof {
+    const assay_device *device;
+    const char *variant;
+    const assay_dtype *dtype;
+    int32_t passed;
+} proof;
+
+static const char *reason_of(const assay_report *report) {
+    for (int32_t i = 0; i < report->n_rows; ++i)
+        if (report->rows[i].verdict == report->verdict)
+            return report->rows[i].reason;
+    return "";
+}
+
+static assay_status prove(const assay_case *c, void *context) {
+    proof *p = context;
+    if (p->dtype && c->params.dtype != *p->dtype)
+        return ASSAY_OK;
+    assay_report report;
+    assay_status status = assay_check(c, p->device, &p->variant, 1, &report);
+    if (status != ASSAY_OK)
+        return status;
+    if (report.verdict == ASSAY_PASS)
+        ++p->passed;
+    else if (report.verdict != ASSAY_SKIP)
+        status = assay_fail(ASSAY_ERR_KERNEL, "%s: %s: %s", report.case_text,
+                            assay_verdict_name(report.verdict), reason_of(&report));
+    assay_report_clear(&report);
+    return status;
+}
+
+assay_status bench_prove(const assay_op *op, assay_set set, const assay_dtype *dtype,
+                         const assay_device *device, const char *variant, int32_t *passed) {
+    proof p = {.device = device, .variant = variant, .dtype = dtype};
+    const assay_status status = assay_op_visit_set(op, set, prove, &p);
+    *passed = p.passed;
+    return status;
+}
