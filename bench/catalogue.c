@@ -138,6 +138,14 @@ assay_status bench_arms_init(bench_arms *arms, const assay_device *device, const
     return ASSAY_OK;
 }
 
+void bench_arms_drop(bench_arms *arms, const char *name) {
+    int32_t kept = 0;
+    for (int32_t i = 0; i < arms->count; ++i)
+        if (strcmp(arms->arm[i].name, name) != 0)
+            arms->arm[kept++] = arms->arm[i];
+    arms->count = kept;
+}
+
 void bench_arms_clear(bench_arms *arms) {
     free(arms->arm);
     *arms = (bench_arms){0};

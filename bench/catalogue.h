@@ -34,6 +34,8 @@ typedef struct bench_arms {
 assay_status bench_arms_init(bench_arms *arms, const assay_device *device, const char *op,
                              const char *const *variants, int32_t n_variants,
                              const char *peers) ASSAY_MUST_CHECK;
+/* Leaves that one out, if it is there. */
+void bench_arms_drop(bench_arms *arms, const char *name);
 void bench_arms_clear(bench_arms *arms);
 
 /* argv of its process; its texts are the arm's, or static. `op`: NULL for an arm that is of none.

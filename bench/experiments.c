@@ -4,51 +4,53 @@
 
 #include <string.h>
 
-static const char *const kronecker[] = {
-    "b=16 f=32x32 dtype=f32",
-    "b=32 f=128x128 dtype=f32",
-    "b=1024 f=8x8x8x8x8,16x16x16x16,32x32x32,64x64,128x128 dtype=f32",
-    "b=1024 f=8x8x8x8x8x8,64x64x64 dtype=f32",
-    NULL,
+static const bench_group kronecker[] = {
+    {.words = "b=16 f=32x32 dtype=f32"},
+    {.words = "b=32 f=128x128 dtype=f32"},
+    {.words = "b=1024 f=8x8x8x8x8,16x16x16x16,32x32x32,64x64,128x128 dtype=f32"},
+    {.words = "b=1024 f=8x8x8x8x8x8,64x64x64 dtype=f32"},
+    {.words = NULL},
 };
 
-static const char *const weighted_sum[] = {
-    "n=64 d=128 dtype=f32",
-    "n=256 d=512 dtype=f32",
-    "n=1024 d=2048 dtype=f32",
-    "n=65536 d=8192 dtype=f32",
-    NULL,
+static const bench_group weighted_sum[] = {
+    {.words = "n=64 d=128 dtype=f32"},
+    {.words = "n=256 d=512 dtype=f32"},
+    {.words = "n=1024 d=2048 dtype=f32"},
+    {.words = "n=65536 d=8192 dtype=f32"},
+    {.words = NULL},
 };
 
-static const char *const matmul_accumulate[] = {
-    "m=64 n=64 k=64 iters=50 dtype=f32",
-    "m=128 n=128 k=128 iters=50 dtype=f32",
-    "m=256 n=256 k=256 iters=10,25,50,100,200 dtype=f32",
-    "m=512 n=512 k=512 iters=50 dtype=f32",
-    "m=1024 n=1024 k=1024 iters=50 dtype=f32",
-    "m=4096 n=4096 k=4096 dtype=f32 math=strict,tf32",
-    "m=4096 n=4096 k=4096 dtype=f64",
-    "m=8192 n=8192 k=8192 dtype=f32 math=strict,tf32",
-    "m=8192 n=8192 k=8192 dtype=bf16",
-    NULL,
+static const bench_group matmul_accumulate[] = {
+    {.words = "m=64 n=64 k=64 iters=50 dtype=f32"},
+    {.words = "m=128 n=128 k=128 iters=50 dtype=f32"},
+    {.words = "m=256 n=256 k=256 iters=10,25,50,100,200 dtype=f32"},
+    {.words = "m=512 n=512 k=512 iters=50 dtype=f32"},
+    {.words = "m=1024 n=1024 k=1024 iters=50 dtype=f32"},
+    {.words = "m=4096 n=4096 k=4096 dtype=f32 math=strict,tf32", .without_v1 = true},
+    {.words = "m=4096 n=4096 k=4096 dtype=f64", .without_v1 = true},
+    {.words = "m=8192 n=8192 k=8192 dtype=f32 math=strict,tf32", .without_v1 = true},
+    {.words = "m=8192 n=8192 k=8192 dtype=bf16", .without_v1 = true},
+    {.words = NULL},
 };
 
-static const char *const attention[] = {
-    "b=8 h=1 sq=256,1024,4096,8192,16384 d=16,32,64,128 dtype=f32",
-    "b=8 h=1 sq=16384 d=64,128 causal=1 dtype=bf16",
-    "b=8 h=1 sq=4096 d=64 causal=1 dtype=f32",
-    NULL,
+static const bench_group attention[] = {
+    {.words = "b=8 h=1 sq=256,1024,4096 d=16,32,64,128 dtype=f32"},
+    {.words = "b=8 h=1 sq=8192,16384 d=16,32,64,128 dtype=f32", .without_v1 = true},
+    {.words = "b=8 h=1 sq=16384 d=64,128 causal=1 dtype=bf16", .without_v1 = true},
+    {.words = "b=8 h=1 sq=4096 d=64 causal=1 dtype=f32", .without_v1 = true},
+    {.words = NULL},
 };
 
-static const char *const transformer[] = {
-    "size=small,medium,large,xl,2.7b b=4 t=128,256,512,1024 steps=0,1 dtype=bf16",
-    NULL,
+static const bench_group transformer[] = {
+    {.words = "size=small,medium,large,xl,2.7b b=4 t=128,256,512,1024 steps=0,1 dtype=bf16",
+     .without_v1 = true},
+    {.words = NULL},
 };
 
-static const char *const conv3d[] = {
-    "n=128 ci=3 co=16 s=16x32x32 k=3 g=8 dtype=f32 math=strict,tf32",
-    "n=128 ci=3 co=24 s=24x32x32 k=3 g=8 dtype=f32 math=strict,tf32",
-    NULL,
+static const bench_group conv3d[] = {
+    {.words = "n=128 ci=3 co=16 s=16x32x32 k=3 g=8 dtype=f32 math=strict,tf32"},
+    {.words = "n=128 ci=3 co=24 s=24x32x32 k=3 g=8 dtype=f32 math=strict,tf32"},
+    {.words = NULL},
 };
 
 const bench_experiment bench_experiments[] = {

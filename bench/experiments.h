@@ -8,10 +8,15 @@
 
 enum { EXPERIMENT_STAGES = 3 };
 
+typedef struct bench_group {
+    const char *words; /* key=value words of some cases; NULL: the last group was before */
+    bool without_v1;   /* which is naive, and would take up to minutes a call */
+} bench_group;
+
 typedef struct bench_experiment {
     const char *name; /* its operator's */
     const char *title;
-    const char *const *words; /* key=value words of groups of cases, then NULL */
+    const bench_group *group;
     bench_stage stage[EXPERIMENT_STAGES];
     int32_t n_stages;
 

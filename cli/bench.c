@@ -40,6 +40,8 @@ static assay_status run_job(bench *b, const bench_job *j) {
                                  j->selection->n_variants, b->peers);
     if (status != ASSAY_OK)
         return status;
+    if (j->without_v1)
+        bench_arms_drop(&arms, "v1");
     for (int32_t i = 0; b->args->kernel && i < arms.count; ++i)
         if (arms.arm[i].program == BENCH_PROGRAM_OURS)
             arms.arm[i].kernel = b->args->kernel;

@@ -8,6 +8,7 @@ typedef struct collector {
     const assay_cli_args *args;
     const bench_experiment *experiment;
     const cli_selection *selection;
+    bool without_v1;
 } collector;
 
 static assay_status collect(const assay_case *c, void *context) {
@@ -25,7 +26,9 @@ static assay_status collect(const assay_case *c, void *context) {
         jobs->room = room;
     }
     bench_job *job = &jobs->job[jobs->count++];
-    *job = (bench_job){.experiment = by->experiment, .selection = by->selection};
+    *job = (bench_job){.experiment = by->experiment,
+                       .selection = by->selection,
+                       .without_v1 = by->without_v1 && by->selection->n_variants == 0};
     assay_case_format(&seeded, job->text);
     return ASSAY_OK;
 }
@@ -44,8 +47,10 @@ static assay_status collect_group(collector *by, const char *words) {
 
 static assay_status collect_experiment(collector *by) {
     assay_status status = ASSAY_OK;
-    for (const char *const *words = by->experiment->words; status == ASSAY_OK && *words; ++words)
-        status = collect_group(by, *words);
+    for (const bench_group *g = by->experiment->group; status == ASSAY_OK && g->words; ++g) {
+        by->without_v1 = g->without_v1;
+        status = collect_group(by, g->words);
+    }
     return status;
 }
 

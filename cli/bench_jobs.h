@@ -9,6 +9,7 @@
 typedef struct bench_job {
     const bench_experiment *experiment; /* NULL: of none */
     const cli_selection *selection;
+    bool without_v1; /* unless it was asked for by name */
     char text[ASSAY_CASE_TEXT];
 } bench_job;
 

@@ -37,6 +37,22 @@ static sizes sizes_of(const assay_tensor_spec *specs, int32_t count) {
     return s;
 }
 
+static assay_status demand(double bytes) {
+    const double there = available();
+    if (bytes <= there)
+        return ASSAY_OK;
+    return assay_fail(ASSAY_ERR_MEMORY,
+                      "needs %.1f GiB of host memory and %.1f GiB are available; choose a smaller "
+                      "case or fewer variants, or correct the figure with ASSAY_HOST_MEMORY_GIB",
+                      bytes / gib, there / gib);
+}
+
+assay_status assay_memory_holds(const assay_signature *sig, int32_t sets, int32_t images) {
+    const sizes in = sizes_of(sig->in, sig->n_in), out = sizes_of(sig->out, sig->n_out);
+    return demand(sets * (in.elements + out.elements) * sizeof(double) +
+                  images * (in.bytes + out.bytes));
+}
+
 assay_status assay_memory_suffices(const assay_signature *sig, int32_t n_variants) {
     const sizes in = sizes_of(sig->in, sig->n_in), out = sizes_of(sig->out, sig->n_out);
     /* Inputs and cotangents, and as many results: one fp64 array of each is a set. */
@@ -47,11 +63,5 @@ assay_status assay_memory_suffices(const assay_signature *sig, int32_t n_variant
     const double running = 2 * 2 * (in.bytes + out.bytes);
     /* While the oracle runs: want, bounds, the twin's inputs and its results. */
     const double judging = 4 * set;
-    const double need = kept + fmax(running, judging), there = available();
-    if (need <= there)
-        return ASSAY_OK;
-    return assay_fail(ASSAY_ERR_MEMORY,
-                      "needs %.1f GiB of host memory and %.1f GiB are available; choose a smaller "
-                      "case or fewer variants, or correct the figure with ASSAY_HOST_MEMORY_GIB",
-                      need / gib, there / gib);
+    return demand(kept + fmax(running, judging));
 }

@@ -13,4 +13,9 @@
  */
 assay_status assay_memory_suffices(const assay_signature *sig, int32_t n_variants) ASSAY_MUST_CHECK;
 
+/* The same for so many fp64 arrays of all tensors (an input set, or results), and so many images of
+ * them in their own dtypes. */
+assay_status assay_memory_holds(const assay_signature *sig, int32_t sets,
+                                int32_t images) ASSAY_MUST_CHECK;
+
 #endif
