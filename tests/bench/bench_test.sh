@@ -26,6 +26,32 @@ run() { # CODE WORDS...
     [ $got -eq "$want" ] || fault "assay bench $*: exit $got, not $want"
 }
 says() { grep -qE -- "$2" "$1" || fault "$1 does not say: $2"; }
+row_says() { # ARM PATTERN
+    grep -- "\"arm\": *\"$1\"" rows.json | grep -qE -- "$2" || fault "no row of $1 says: $2"
+}
+# Makes `tampered`, an arm of ours but for the cases on standard input: each answers some of what an
+# arm is told, written as "ARM LINE", itself, or by what it may `ask` the arm. What is told goes to
+# `told`. (Who answers bursts itself is quick: no time outside of it can be longer than its own.)
+tamper() {
+    cat >tampered <<END
+#!/usr/bin/env bash
+declare -A first
+name=\${!#}
+coproc arm { "$arm" "\$@" 2>/dev/null; }
+ask() { echo "\$*" >&\${arm[1]}; read -r answer <&\${arm[0]}; }
+while read -r line; do
+    echo "\${name#*/} \$line" >>"$folder/told"
+    set -- \$line
+    case "\${name#*/} \$line" in
+    $(cat)
+    *) ask "\$line" ;;
+    esac
+    echo "\$answer"
+done
+END
+    chmod +x tampered
+    rm -f told
+}
 case=(weighted_sum/v1 n=5 d=7 --device sim --peers none --samples 5)
 
 # ---- words ----
@@ -40,7 +66,7 @@ run 2 weighted_sum --set seeds n=5 d=7
 says err 'which only bench has'
 
 # ---- proven, then timed: by a certificate, and without one ----
-"$assay" check weighted_sum/v1 --set smoke --certify --device sim --quiet >out 2>err || fault "certify"
+"$assay" check weighted_sum --set smoke --certify --device sim --quiet >out 2>err || fault "certify"
 run 0 "${case[@]}" --report report
 says out 'assay v1'
 says out 'Simulated'
@@ -76,32 +102,60 @@ says rows.json '"status": *"refused"'
 run 4 weighted_sum/once_in_ten n=5 d=7 --device sim --peers none --kernel "$kernels/state.so"
 says rows.json '"status": *"refused"'
 
+# ---- every answer is compared, and each by itself: v1's, which are right, are no other arm's ----
+words=("${case[@]:1}" --stage forward)
+# v2's first answer is none; of timed calls, v3 leaves those of other sets than it is asked for.
+tamper <<'END'
+"v2 take 0") answer=ok ;;
+"v3 take "[12]) ask "take 0" ;;
+*" burst "*) answer=ok ;;
+END
+ASSAY_ARM=$folder/tampered run 4 weighted_sum/v{1,2,3} "${words[@]}"
+row_says v1 '"status": *"ok"'
+row_says v2 '"status": *"refused".* y of input set 0: 5 of 5 elements'
+row_says v3 '"status": *"refused".* y of input set 1: 5 of 5 elements'
+[ "$(grep -c samples_us rows.json)" = 4 ] || fault "not two rows of v1, one of v2, one of v3"
+grep -q '^v1 time' told || fault "v1 was not timed"
+grep -q '^v2 time' told && fault "v2 was timed, whose first answer is wrong"
+# One that computes the same for every set, as who remembers answers does.
+tamper <<'END'
+*" in "*) : "${first[$2]:=$4}"; ask in "$2" "$3" "${first[$2]}" "${@:5}" ;;
+END
+ASSAY_ARM=$folder/tampered run 4 "${case[@]}"
+[ "$(grep -cE '"refused".* of input set 1: .* elements' rows.json)" = 2 ] ||
+    fault "answers of set 0 are taken for those of set 1"
+
+# ---- what does not fit beside the others is timed alone ----
+tamper <<'END'
+"v2 ready "*) answer='no memory 80 GiB are full'; [ $((tries++)) = 0 ] || ask "$line" ;;
+*" burst "*) answer=ok ;;
+END
+ASSAY_ARM=$folder/tampered run 0 weighted_sum/v{1,2} "${words[@]}"
+[ "$(grep -c '"status": *"ok"' rows.json)" = 4 ] || fault "v1 and v2, cold and warm: 4 rows"
+awk '/^v2 ready/ { ++ready } /^v1 case/ { forgot += ready == 1 } /^v2 time/ { timed += ready == 2 }
+     END { exit !(ready == 2 && forgot == 1 && timed > 0) }' told ||
+    fault "v2 did not get ready again, or v1 held its memory: $(grep -E 'case|ready' told)"
+
 # ---- arms that break, lie about time, or are not there: a row each ----
 ASSAY_ARM=/bin/false run 3 "${case[@]}"
 says rows.json 'its process ended with exit code 1'
 ASSAY_ARM=$folder/nothing run 77 "${case[@]}"
 says rows.json 'build the target assay_arm'
 # A clock that says less than was taken: the arm itself, its answers to `time` made up.
-cat >fast_clock <<END
-#!/usr/bin/env bash
-coproc arm { "$arm" "\$@" 2>/dev/null; }
-while read -r line; do
-    echo "\$line" >&\${arm[1]}
-    read -r answer <&\${arm[0]}
-    case \$line in
-    time*) set -- \$line; answer="ok\$(for ((i = 0; i < \$3; ++i)); do printf ' 0.001'; done)" ;;
-    esac
-    echo "\$answer"
-done
+tamper <<'END'
+*" time "*) ask "$line"; answer=ok$(for ((i = 0; i < $3; ++i)); do printf ' 0.001'; done) ;;
 END
-chmod +x fast_clock
-ASSAY_ARM=$folder/fast_clock run 3 "${case[@]/n=5/n=3000}" --stage forward
+ASSAY_ARM=$folder/tampered run 3 "${case[@]/n=5/n=3000}" --stage forward
 says rows.json 'the clock outside of it at least'
-# One that dies when it is timed.
-sed 's/^    time\*).*/    time*) exit 9 ;;/' fast_clock >dies
-chmod +x dies
-ASSAY_ARM=$folder/dies run 3 "${case[@]}" --stage forward
-says rows.json 'its process ended with exit code 9'
+# One that dies when it is timed, and is alive again in the next case.
+tamper <<'END'
+*" case "*) number=${line#* n=} && ask "$line" ;;
+*" time "*) [ "${number%% *}" != 5 ] || exit 9; ask "$line" ;;
+*" burst "*) answer=ok ;;
+END
+ASSAY_ARM=$folder/tampered run 3 "${case[@]/n=5/n=5,6}" --stage forward
+says rows.json 'n=5 .*"status": *"error".*its process ended with exit code 9'
+says rows.json 'n=6 .*"status": *"ok"'
 ASSAY_PYTHON=$folder/no-python run 0 "${case[@]}" --peers torch
 says rows.json 'no-python cannot be started'
 
