@@ -75,7 +75,7 @@ assay_status course_work(const assay_case *c, bench_stage stage, assay_work *wor
 void course_start_row(const course *k, runner *r, bench_stage stage, const assay_work *work);
 /* Faster than the device can be: it has not done the work. */
 void course_hold_to_floor(runner *r);
-/* Adds the cold row, and the warm one beside it. */
+/* Adds the cold row, and where all is well the warm one beside it. */
 assay_status course_finish_rows(course *k, runner *r) ASSAY_MUST_CHECK;
 
 #endif

@@ -81,6 +81,8 @@ assay_status course_finish_rows(course *k, runner *r) {
     r->row.sample = NULL;
     if (r->status == BENCH_OK)
         status = bench_results_add(k->s->results, &warm);
+    else
+        bench_results_remove(k->s->results, &warm); /* an earlier run's */
     if (r->status != BENCH_OK || status != ASSAY_OK)
         free(r->warm);
     r->warm = NULL;

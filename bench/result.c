@@ -65,6 +65,17 @@ assay_status bench_results_add(bench_results *results, const bench_row *row) {
     return status;
 }
 
+void bench_results_remove(bench_results *results, const bench_row *like) {
+    const bench_row *known = bench_results_find(results, like);
+    if (known == NULL)
+        return;
+    bench_row *place = &results->row[known - results->row];
+    const int64_t after = results->row + results->count - (place + 1);
+    free(place->sample);
+    memmove(place, place + 1, (size_t)after * sizeof *place);
+    --results->count;
+}
+
 void bench_results_clear(bench_results *results) {
     for (int64_t i = 0; i < results->count; ++i)
         free(results->row[i].sample);

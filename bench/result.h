@@ -91,6 +91,8 @@ typedef struct bench_results {
 /* Takes over what `row` owns, unless it fails. A row of the same experiment, case, arm, stage and
  * cache is replaced. */
 assay_status bench_results_add(bench_results *results, const bench_row *row) ASSAY_MUST_CHECK;
+/* Takes the row of the same place out; there may be none. */
+void bench_results_remove(bench_results *results, const bench_row *like);
 /* NULL: there is none. */
 const bench_row *bench_results_find(const bench_results *results, const bench_row *like);
 void bench_results_clear(bench_results *results);

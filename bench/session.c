@@ -112,19 +112,22 @@ static assay_status time_stage(course *k, bench_stage stage) {
     return status;
 }
 
-/* Those that did not fit beside the others, each alone. */
-static assay_status time_lonely(course *k, bench_stage stage) {
+/* Those that did not fit beside the others, each alone. Whoever was told of the case may have held
+ * memory, whatever became of it. */
+static assay_status time_lonely(course *k, bench_stage stage, const assay_work *work) {
     assay_status status = ASSAY_OK;
     course alone = *k;
-    int32_t fitted = 0;
+    int32_t together = 0;
     for (int32_t i = 0; i < k->n_runners; ++i)
-        fitted += k->runner[i].status == BENCH_OK && k->runner[i].loaded;
-    for (int32_t i = 0; fitted > 0 && status == ASSAY_OK && i < k->n_runners; ++i) {
+        together += k->runner[i].loaded || k->runner[i].status == BENCH_OOM;
+    for (int32_t i = 0; together > 1 && status == ASSAY_OK && i < k->n_runners; ++i) {
         runner *r = &k->runner[i];
         if (r->status != BENCH_OOM || !r->p || r->p->process.pid == 0)
             continue;
         for (int32_t other = 0; other < k->n_runners; ++other)
             runner_forget(k, &k->runner[other]);
+        runner_drop_samples(r);
+        course_start_row(k, r, stage, work);
         runner_stop(r, BENCH_OK, "");
         runner_tell(k, r);
         alone.runner = r;
@@ -155,7 +158,7 @@ static assay_status run_stage(course *k, bench_stage stage) {
     gather(k, stage, &work);
     status = time_stage(k, stage);
     if (status == ASSAY_OK)
-        status = time_lonely(k, stage);
+        status = time_lonely(k, stage, &work);
     const bool whole = k->s->progress(k->s->progress_context, ""); /* what is interrupted is none */
     for (runner *r = k->runner; r < k->runner + k->n_runners; ++r) {
         if (status == ASSAY_OK && whole)

@@ -29,9 +29,9 @@ says() { grep -qE -- "$2" "$1" || fault "$1 does not say: $2"; }
 row_says() { # ARM PATTERN
     grep -- "\"arm\": *\"$1\"" rows.json | grep -qE -- "$2" || fault "no row of $1 says: $2"
 }
-# Makes `tampered`, an arm of ours but for the cases on standard input: each answers some of what an
-# arm is told, written as "ARM LINE", itself, or by what it may `ask` the arm. What is told goes to
-# `told`. (Who answers bursts itself is quick: no time outside of it can be longer than its own.)
+# Makes `tampered`, a program between assay and an arm of ours. The cases on standard input, of
+# "ARM LINE", set the answer themselves, or by what they `ask` of the arm; other lines pass. All that
+# arms are told goes to `told`. (Bursts answered at once: the clock outside is not what is tried.)
 tamper() {
     cat >tampered <<END
 #!/usr/bin/env bash
@@ -135,6 +135,18 @@ ASSAY_ARM=$folder/tampered run 0 weighted_sum/v{1,2} "${words[@]}"
 awk '/^v2 ready/ { ++ready } /^v1 case/ { forgot += ready == 1 } /^v2 time/ { timed += ready == 2 }
      END { exit !(ready == 2 && forgot == 1 && timed > 0) }' told ||
     fault "v2 did not get ready again, or v1 held its memory: $(grep -E 'case|ready' told)"
+
+# So is each of two that leave no room for each other, one of them not before it is timed; what that
+# one took beside the other does not count.
+tamper <<'END'
+"v1 ready "*) answer='no memory 80 GiB are full'; [ $((tries++)) = 0 ] || ask "$line" ;;
+"v2 time "*) answer='no memory 80 GiB are full'; [ $((tries++)) = 2 ] || ask "$line" ;;
+*" burst "*) answer=ok ;;
+END
+ASSAY_ARM=$folder/tampered run 0 weighted_sum/v{1,2} "${words[@]}"
+[ "$(grep -cE '"status": *"ok".*"verified": *3,' rows.json)" = 4 ] || fault "v1 and v2, each alone"
+[ "$(grep -cE '"cold".*"samples_us": *\[([^,]+,){9}[^,]+\]' rows.json)" = 2 ] ||
+    fault "not ten samples of each"
 
 # ---- arms that break, lie about time, or are not there: a row each ----
 ASSAY_ARM=/bin/false run 3 "${case[@]}"

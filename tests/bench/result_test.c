@@ -59,6 +59,24 @@ ASSAY_TEST(bench_result, each_of_five_tells_rows_apart, "unit") {
     bench_results_clear(&results);
 }
 
+ASSAY_TEST(bench_result, what_is_removed_leaves_the_others, "unit") {
+    static const char *const arm[] = {"v1", "v2", "v3"};
+    bench_results results = {0};
+    bench_row row[3];
+    for (int i = 0; i < 3; ++i) {
+        row[i] = fixture_row("kronecker", text, arm[i], 10 + i);
+        fixture_add(&results, &row[i]);
+    }
+    bench_results_remove(&results, &row[1]);
+    bench_results_remove(&results, &row[1]); /* which is not there any more */
+    REQUIRE(results.count == 2);
+    CHECK(bench_results_find(&results, &row[0]) == &results.row[0]);
+    CHECK(bench_results_find(&results, &row[1]) == NULL);
+    CHECK(bench_results_find(&results, &row[2]) == &results.row[1]);
+    CHECK(results.row[1].sample == row[2].sample);
+    bench_results_clear(&results);
+}
+
 ASSAY_TEST(bench_result, more_rows_than_room, "unit") {
     bench_results results = {0};
     for (int i = 0; i < 100; ++i) {
