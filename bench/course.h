@@ -39,6 +39,9 @@ typedef struct course {
     int32_t n_runners;
 } course;
 
+/* Tells the caller what comes, of the case ("") or of a stage; false: the user wants it to end. */
+bool course_go_on(const course *k, const char *stage, const char *what);
+
 /* ---- runner.c: what happens to one arm ---- */
 
 bool runner_goes(const runner *r);

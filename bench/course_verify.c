@@ -11,8 +11,10 @@
 static assay_status know(course *k) {
     assay_status status = ASSAY_OK;
     for (int32_t i = 0; status == ASSAY_OK && i < k->sets; ++i)
-        if (!k->reference[i].want.out.data)
+        if (!k->reference[i].want.out.data) {
+            (void)course_go_on(k, "", "what is right");
             status = assay_reference_init_with(&k->reference[i], &k->problem[i], k->s->device);
+        }
     return status;
 }
 

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const size_t large = (size_t)1 << 26;               /* bytes of one set's inputs */
-static const double slow_flops = 1e9, most_flops = 1.5e12; /* of an oracle on the host */
+static const size_t large = (size_t)1 << 26;             /* bytes of one set's inputs */
+static const double slow_flops = 1e9, most_flops = 5e11; /* of an oracle on the host */
 
 /* ---- the data ---- */
 
@@ -71,7 +71,7 @@ static assay_status prepare(course *k) {
 
 /* ---- a stage ---- */
 
-static bool go_on(const course *k, const char *stage, const char *what) {
+bool course_go_on(const course *k, const char *stage, const char *what) {
     char line[ASSAY_CASE_TEXT + 64];
     snprintf(line, sizeof line, "%s: %s%s%s", k->text, stage, stage[0] ? ": " : "", what);
     return k->s->progress(k->s->progress_context, line);
@@ -98,14 +98,14 @@ static assay_status finish_stage(course *k, runner *r, bench_stage stage) {
 static assay_status time_stage(course *k, bench_stage stage) {
     const char *name = bench_stage_name(stage);
     assay_status status = ASSAY_OK;
-    if (go_on(k, name, "first answers"))
+    if (course_go_on(k, name, "first answers"))
         status = course_prove(k, stage);
-    if (status == ASSAY_OK && go_on(k, name, "timed in turn")) {
+    if (status == ASSAY_OK && course_go_on(k, name, "timed in turn")) {
         k->s->timing = true;
         status = course_time_cold(k);
         k->s->timing = false;
     }
-    if (!go_on(k, name, "answers of timed calls, warm caches"))
+    if (!course_go_on(k, name, "answers of timed calls, warm caches"))
         return status;
     for (runner *r = k->runner; status == ASSAY_OK && r < k->runner + k->n_runners; ++r)
         status = finish_stage(k, r, stage);
@@ -221,10 +221,10 @@ static assay_status admit_all(course *k) {
 }
 
 static assay_status run_case(course *k) {
-    if (!go_on(k, "", "arms"))
+    if (!course_go_on(k, "", "arms"))
         return ASSAY_OK;
     assay_status status = admit_all(k);
-    if (status == ASSAY_OK && go_on(k, "", "data"))
+    if (status == ASSAY_OK && course_go_on(k, "", "data"))
         status = prepare(k);
     for (int32_t i = 0; status == ASSAY_OK && i < k->plan->n_stages; ++i)
         if (is_possible(k, k->plan->stage[i]) && k->s->progress(k->s->progress_context, ""))
