@@ -7,8 +7,9 @@
 static const bench_group kronecker[] = {
     {.words = "b=16 f=32x32 dtype=f32"},
     {.words = "b=32 f=128x128 dtype=f32"},
-    {.words = "b=1024 f=8x8x8x8x8,16x16x16x16,32x32x32,64x64,128x128 dtype=f32"},
-    {.words = "b=1024 f=8x8x8x8x8x8,64x64x64 dtype=f32"},
+    {.words = "b=1024 f=8x8x8x8x8,16x16x16x16,32x32x32,64x64,128x128 dtype=f32",
+     .without_v1 = true},
+    {.words = "b=1024 f=8x8x8x8x8x8,64x64x64 dtype=f32", .without_v1 = true},
     {.words = NULL},
 };
 
@@ -16,7 +17,7 @@ static const bench_group weighted_sum[] = {
     {.words = "n=64 d=128 dtype=f32"},
     {.words = "n=256 d=512 dtype=f32"},
     {.words = "n=1024 d=2048 dtype=f32"},
-    {.words = "n=65536 d=8192 dtype=f32"},
+    {.words = "n=65536 d=8192 dtype=f32", .without_v1 = true},
     {.words = NULL},
 };
 
@@ -34,8 +35,8 @@ static const bench_group matmul_accumulate[] = {
 };
 
 static const bench_group attention[] = {
-    {.words = "b=8 h=1 sq=256,1024,4096 d=16,32,64,128 dtype=f32"},
-    {.words = "b=8 h=1 sq=8192,16384 d=16,32,64,128 dtype=f32", .without_v1 = true},
+    {.words = "b=8 h=1 sq=256,1024 d=16,32,64,128 dtype=f32"},
+    {.words = "b=8 h=1 sq=4096,8192,16384 d=16,32,64,128 dtype=f32", .without_v1 = true},
     {.words = "b=8 h=1 sq=16384 d=64,128 causal=1 dtype=bf16", .without_v1 = true},
     {.words = "b=8 h=1 sq=4096 d=64 causal=1 dtype=f32", .without_v1 = true},
     {.words = NULL},
@@ -48,8 +49,8 @@ static const bench_group transformer[] = {
 };
 
 static const bench_group conv3d[] = {
-    {.words = "n=128 ci=3 co=16 s=16x32x32 k=3 g=8 dtype=f32 math=strict,tf32"},
-    {.words = "n=128 ci=3 co=24 s=24x32x32 k=3 g=8 dtype=f32 math=strict,tf32"},
+    {.words = "n=128 ci=3 co=16 s=16x32x32 k=3 g=8 dtype=f32 math=strict,tf32", .without_v1 = true},
+    {.words = "n=128 ci=3 co=24 s=24x32x32 k=3 g=8 dtype=f32 math=strict,tf32", .without_v1 = true},
     {.words = NULL},
 };
 
