@@ -76,6 +76,34 @@ void bench_results_remove(bench_results *results, const bench_row *like) {
     --results->count;
 }
 
+static bool same_case(const bench_row *a, const bench_row *b) {
+    return strcmp(a->case_text, b->case_text) == 0 && strcmp(a->experiment, b->experiment) == 0;
+}
+
+static void remove_case(bench_results *results, const bench_row *like) {
+    int64_t kept = 0;
+    for (int64_t i = 0; i < results->count; ++i)
+        if (same_case(&results->row[i], like))
+            free(results->row[i].sample);
+        else
+            results->row[kept++] = results->row[i];
+    results->count = kept;
+}
+
+assay_status bench_results_merge(bench_results *results, bench_results *other) {
+    for (int64_t i = 0; i < other->count; ++i)
+        remove_case(results, &other->row[i]);
+    assay_status status = ASSAY_OK;
+    for (int64_t i = 0; status == ASSAY_OK && i < other->count; ++i) {
+        status = bench_results_add(results, &other->row[i]);
+        if (status == ASSAY_OK)
+            other->row[i].sample = NULL;
+    }
+    results->seconds += other->seconds;
+    bench_results_clear(other);
+    return status;
+}
+
 void bench_results_clear(bench_results *results) {
     for (int64_t i = 0; i < results->count; ++i)
         free(results->row[i].sample);

@@ -93,6 +93,9 @@ typedef struct bench_results {
 assay_status bench_results_add(bench_results *results, const bench_row *row) ASSAY_MUST_CHECK;
 /* Takes the row of the same place out; there may be none. */
 void bench_results_remove(bench_results *results, const bench_row *like);
+/* Takes over the rows of another run on such a device, and leaves it empty. Of a case that both
+ * have, all rows are the other's: arms that were timed in different runs are not compared. */
+assay_status bench_results_merge(bench_results *results, bench_results *other) ASSAY_MUST_CHECK;
 /* NULL: there is none. */
 const bench_row *bench_results_find(const bench_results *results, const bench_row *like);
 void bench_results_clear(bench_results *results);

@@ -188,6 +188,9 @@ static assay_status set_flag(cli_flag flag, const char *value, assay_cli_args *a
     case FLAG_REPORT:
         args->report = value;
         return ASSAY_OK;
+    case FLAG_MERGE:
+        args->merge = value;
+        break;
     case FLAG_COMPARE:
         args->compare = value;
         return ASSAY_OK;

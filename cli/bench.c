@@ -151,18 +151,37 @@ static void describe(bench *b) {
     to->simulated = strcmp(b->device->name, "cuda") != 0;
 }
 
-/* Rows of an earlier run; those of another device are not mixed in. */
+/* Rows of different devices are not mixed. */
+static assay_status is_alike(const char *path, const char *device, const char *here) {
+    if (strcmp(device, here) == 0)
+        return ASSAY_OK;
+    return assay_fail(ASSAY_ERR_USAGE,
+                      "%s was measured on another device: %.120s, not %.120s: name another file",
+                      path, device, here);
+}
+
+/* Rows of an earlier run. */
 static assay_status resume(bench *b) {
     const char *path = b->args->resume;
     if (!path || access(path, F_OK) != 0)
         return ASSAY_OK;
-    bench_environment here = b->results.environment;
-    assay_status status = bench_results_read(path, &b->results);
-    if (status == ASSAY_OK && strcmp(b->results.environment.device, here.device) != 0)
-        status = assay_fail(ASSAY_ERR_USAGE,
-                            "%s was measured on another device: %.120s; this is "
-                            "%.120s: name another file",
-                            path, b->results.environment.device, here.device);
+    const bench_environment here = b->results.environment;
+    const assay_status status = bench_results_read(path, &b->results);
+    return status == ASSAY_OK ? is_alike(path, b->results.environment.device, here.device) : status;
+}
+
+/* Those of another run, which may have been elsewhere at the same time. */
+static assay_status merge(bench *b) {
+    const char *path = b->args->merge;
+    bench_results other = {0};
+    if (!path)
+        return ASSAY_OK;
+    assay_status status = bench_results_read(path, &other);
+    if (status == ASSAY_OK)
+        status = is_alike(path, other.environment.device, b->results.environment.device);
+    if (status == ASSAY_OK)
+        status = bench_results_merge(&b->results, &other);
+    bench_results_clear(&other);
     return status;
 }
 
@@ -172,9 +191,12 @@ static bool only_shows(const assay_cli_args *args) {
 }
 
 static assay_status prepare(bench *b) {
-    if (only_shows(b->args))
-        return bench_results_read(b->args->resume, &b->results);
-    assay_status status = assay_cli_open_device(b->args, &b->device);
+    assay_status status;
+    if (only_shows(b->args)) {
+        status = bench_results_read(b->args->resume, &b->results);
+        return status == ASSAY_OK ? merge(b) : status;
+    }
+    status = assay_cli_open_device(b->args, &b->device);
     if (status == ASSAY_OK)
         status = assay_cli_isolate(b->args, b->device, &b->isolated);
     if (status == ASSAY_OK)
@@ -185,6 +207,8 @@ static assay_status prepare(bench *b) {
     b->peers = b->args->peers ? b->args->peers : cuda ? "all" : "none";
     describe(b);
     status = resume(b);
+    if (status == ASSAY_OK)
+        status = merge(b);
     if (status != ASSAY_OK)
         return status;
     b->gate = (bench_gate_state){.args = b->args, .isolated = b->isolated};

@@ -68,11 +68,11 @@ typedef struct assay_cli_args {
     double seconds; /* --time; 0: not given */
     int64_t cases;  /* --cases; 0: not given */
     const char *findings, *corpus;
-    const char *report, *compare, *peers, *stage; /* of bench */
-    int64_t samples;                              /* 0: not given */
-    bool seeds;                                   /* --set seeds: the published experiments */
-    bool oracles, golden;                         /* what mutants are made of */
-    double at_least;                              /* percent */
+    const char *report, *compare, *merge, *peers, *stage; /* of bench */
+    int64_t samples;                                      /* 0: not given */
+    bool seeds;           /* --set seeds: the published experiments */
+    bool oracles, golden; /* what mutants are made of */
+    double at_least;      /* percent */
     bool no_guide, first, no_run, in_process, certify, quiet, verbose, no_color, help, version;
 } assay_cli_args;
 

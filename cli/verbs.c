@@ -46,6 +46,7 @@ const cli_flag_entry cli_flags[CLI_FLAGS] = {
     [FLAG_STAGE] = {"--stage", "forward|backward|forward+backward", "only this"},
     [FLAG_SAMPLES] = {"--samples", "N", "timed calls of each row (default: half a second's)"},
     [FLAG_REPORT] = {"--report", "DIR", "write JSON, CSV, Markdown, plots and a page there"},
+    [FLAG_MERGE] = {"--merge", "FILE", "add the rows of another run's JSON"},
     [FLAG_COMPARE] = {"--compare", "FILE", "an earlier run's JSON: fails when ours are slower now"},
     [FLAG_QUIET] = {"--quiet", NULL, "only verdicts and problems"},
     [FLAG_VERBOSE] = {"--verbose", NULL, "every tensor; of bench, every step"},
@@ -154,9 +155,9 @@ const cli_verb cli_verbs[CLI_VERBS] = {
      .summary = "times what is proven, beside peers",
      .flags = GENERAL | BIT(FLAG_DEVICE) | BIT(FLAG_SEED) | BIT(FLAG_SET) | BIT(FLAG_PEERS) |
               BIT(FLAG_STAGE) | BIT(FLAG_SAMPLES) | BIT(FLAG_REPORT) | BIT(FLAG_COMPARE) |
-              BIT(FLAG_RESUME) | BIT(FLAG_JSON) | BIT(FLAG_CSV) | BIT(FLAG_MARKDOWN) |
-              BIT(FLAG_KERNEL) | BIT(FLAG_TIME_LIMIT) | BIT(FLAG_MEMORY_LIMIT) | BIT(FLAG_QUIET) |
-              BIT(FLAG_VERBOSE),
+              BIT(FLAG_MERGE) | BIT(FLAG_RESUME) | BIT(FLAG_JSON) | BIT(FLAG_CSV) |
+              BIT(FLAG_MARKDOWN) | BIT(FLAG_KERNEL) | BIT(FLAG_TIME_LIMIT) |
+              BIT(FLAG_MEMORY_LIMIT) | BIT(FLAG_QUIET) | BIT(FLAG_VERBOSE),
      .details =
          "An operator alone stands for the published experiment with it, --set seeds for all of\n"
          "those.\n\n"
@@ -166,6 +167,7 @@ const cli_verb cli_verbs[CLI_VERBS] = {
          "oracle; without Python, PyTorch or Triton their rows say so.\n\n"
          "--resume FILE keeps the rows in FILE, and leaves out cases whose rows it has already.\n"
          "Without an operator it times nothing and shows, or writes, what FILE has.\n"
+         "--merge FILE adds what another run found, on a second GPU say; its cases replace ours.\n"
          "--compare exits with 1 when a row of ours is slower beyond noise.\n",
      .run = assay_cli_bench},
     {.name = "profile",

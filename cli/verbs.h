@@ -42,6 +42,7 @@ typedef enum cli_flag {
     FLAG_SAMPLES,
     FLAG_REPORT,
     FLAG_COMPARE,
+    FLAG_MERGE,
     FLAG_QUIET,
     FLAG_VERBOSE,
     FLAG_NO_COLOR,

@@ -89,6 +89,17 @@ grep samples_us rows.json | cmp -s before - || fault "--resume alone has other s
 run 3 --resume missing.json
 says err 'missing.json'
 
+# ---- what another run found, added ----
+run 0 "${case[@]/n=5/n=6}" --resume other.json
+run 0 --resume kept.json --merge other.json
+[ "$(grep -c samples_us rows.json)" = 8 ] || fault "--merge: not the rows of both"
+grep -h samples_us kept.json other.json | sed 's/,$//' | sort >both
+sed 's/,$//' rows.json | grep samples_us | sort | cmp -s both - || fault "--merge has other samples"
+sed 's/"device": "/&not /' other.json >foreign.json
+run 2 --resume kept.json --merge foreign.json
+says err 'foreign.json was measured on another device'
+run 3 --resume kept.json --merge missing.json
+
 # ---- regressions ----
 run 0 "${case[@]}" --resume kept.json --compare kept.json
 sed -E 's/("samples_us": *\[)[^]]*/\10.01, 0.01, 0.01, 0.01, 0.01, 0.01, 0.01, 0.01, 0.01/' kept.json >fast.json

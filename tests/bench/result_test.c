@@ -77,6 +77,29 @@ ASSAY_TEST(bench_result, what_is_removed_leaves_the_others, "unit") {
     bench_results_clear(&results);
 }
 
+/* A case that both have comes from one of them as a whole. */
+ASSAY_TEST(bench_result, merged_cases_do_not_mix, "unit") {
+    static const char *const elsewhere = "kronecker b=1 f=3x3 dtype=f32 seed=0";
+    bench_results results = {.seconds = 2}, other = {.seconds = 3};
+    bench_row kept = fixture_row("kronecker", elsewhere, "v1", 4);
+    bench_row old[2] = {fixture_row("kronecker", text, "v1", 10),
+                        fixture_row("kronecker", text, "torch", 11)};
+    bench_row fresh = fixture_row("kronecker", text, "v1", 20);
+    fixture_add(&results, &old[0]);
+    fixture_add(&results, &kept);
+    fixture_add(&results, &old[1]);
+    fixture_add(&other, &fresh);
+    REQUIRE_OK(bench_results_merge(&results, &other));
+    CHECK(other.count == 0);
+    REQUIRE(results.count == 2);
+    CHECK(bench_results_find(&results, &old[1]) == NULL);
+    CHECK(bench_results_find(&results, &kept)->sample == kept.sample);
+    CHECK(bench_results_find(&results, &fresh)->sample == fresh.sample);
+    CHECK(results.seconds == 5);
+    bench_results_clear(&results);
+    bench_results_clear(&other);
+}
+
 ASSAY_TEST(bench_result, more_rows_than_room, "unit") {
     bench_results results = {0};
     for (int i = 0; i < 100; ++i) {
