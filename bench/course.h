@@ -54,6 +54,12 @@ void runner_drop_samples(runner *r);
 void runner_tell(const course *k, runner *r);
 void runner_forget(const course *k, runner *r);
 
+/* ---- course_data.c ---- */
+
+/* Draws the input sets into the memory that arms share; what their number and the comparison depend
+ * on. ASSAY_ERR_MEMORY: the host has less than that takes. */
+assay_status course_prepare(course *k) ASSAY_MUST_CHECK;
+
 /* ---- course_verify.c ---- */
 
 bool course_has_stage(bench_stage stage, assay_stage part);

@@ -1,73 +1,10 @@
 #include "bench/session.h"
 
 #include "bench/course.h"
-#include "tests/engine/check.h"
-#include "tests/engine/memory.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const size_t large = (size_t)1 << 26;             /* bytes of one set's inputs */
-static const double slow_flops = 1e9, most_flops = 5e11; /* of an oracle on the host */
-
-/* ---- the data ---- */
-
-static assay_status load_data(course *k) {
-    assay_case c = *k->plan->c;
-    assay_status status = ASSAY_OK;
-    for (int32_t i = 0; status == ASSAY_OK && i < k->sets; ++i) {
-        status = assay_problem_load(&k->problem[i], &c);
-        ++c.seed;
-    }
-    return status;
-}
-
-/* An oracle on the device is quick, and so are products, which run there; others are the host's:
- * where they take seconds there is one input set, and where they take minutes nothing is compared.
- */
-static assay_status weigh_oracle(course *k, bool *slow) {
-    const assay_case *c = k->plan->c;
-    const assay_device *device = k->s->device;
-    assay_work forward, backward = {0};
-    assay_status status = assay_op_work(c->op, &c->params, ASSAY_FORWARD, &forward);
-    if (status == ASSAY_OK && k->backward)
-        status = assay_op_work(c->op, &c->params, ASSAY_BACKWARD, &backward);
-    if (status != ASSAY_OK)
-        return status;
-    const double flops = forward.flops + backward.flops;
-    const bool helped =
-        (device->gemm && c->op->multilinear) || assay_device_oracle_find(device, c->op);
-    *slow = !helped && flops > slow_flops;
-    k->knowable = helped || flops <= most_flops;
-    return ASSAY_OK;
-}
-
-static assay_status prepare(course *k) {
-    const assay_case *c = k->plan->c;
-    assay_signature sig;
-    assay_status status = c->op->signature(&c->params, &sig);
-    if (status != ASSAY_OK)
-        return status;
-    bool slow = false;
-    status = weigh_oracle(k, &slow);
-    size_t bytes = 0;
-    for (int32_t i = 0; i < sig.n_in; ++i)
-        bytes += (size_t)assay_spec_count(&sig.in[i]) * assay_dtype_size(sig.in[i].dtype);
-    k->sets = slow || bytes > large ? 1 : COURSE_SETS;
-    /* Data; where they are compared, want and bounds, and the oracle's twin of one set. Shared:
-     * data and results; an arm's own image. */
-    if (status == ASSAY_OK)
-        status = assay_memory_holds(&sig, k->knowable ? 3 * k->sets + 2 : k->sets, 2 * k->sets + 1);
-    assay_signature_clear(&sig);
-    if (status == ASSAY_OK)
-        status = load_data(k);
-    if (status == ASSAY_OK)
-        status = exchange_layout(&k->s->memory, &k->problem[0].sig, k->backward, k->sets);
-    for (int32_t i = 0; status == ASSAY_OK && i < k->sets; ++i)
-        exchange_put(&k->s->memory, i, &k->problem[i]);
-    return status;
-}
 
 /* ---- a stage ---- */
 
@@ -225,7 +162,7 @@ static assay_status run_case(course *k) {
         return ASSAY_OK;
     assay_status status = admit_all(k);
     if (status == ASSAY_OK && course_go_on(k, "", "data"))
-        status = prepare(k);
+        status = course_prepare(k);
     for (int32_t i = 0; status == ASSAY_OK && i < k->plan->n_stages; ++i)
         if (is_possible(k, k->plan->stage[i]) && k->s->progress(k->s->progress_context, ""))
             status = run_stage(k, k->plan->stage[i]);

@@ -22,13 +22,8 @@ static double available(void) {
     return kib * 1024;
 }
 
-/* Elements of all tensors of one kind, and their bytes in their own dtypes. */
-typedef struct sizes {
-    double elements, bytes;
-} sizes;
-
-static sizes sizes_of(const assay_tensor_spec *specs, int32_t count) {
-    sizes s = {0};
+assay_amount assay_amount_of(const assay_tensor_spec *specs, int32_t count) {
+    assay_amount s = {0};
     for (int32_t i = 0; i < count; ++i) {
         const double elements = (double)assay_spec_count(&specs[i]);
         s.elements += elements;
@@ -37,7 +32,7 @@ static sizes sizes_of(const assay_tensor_spec *specs, int32_t count) {
     return s;
 }
 
-static assay_status demand(double bytes) {
+assay_status assay_memory_holds(double bytes) {
     const double there = available();
     if (bytes <= there)
         return ASSAY_OK;
@@ -47,14 +42,9 @@ static assay_status demand(double bytes) {
                       bytes / gib, there / gib);
 }
 
-assay_status assay_memory_holds(const assay_signature *sig, int32_t sets, int32_t images) {
-    const sizes in = sizes_of(sig->in, sig->n_in), out = sizes_of(sig->out, sig->n_out);
-    return demand(sets * (in.elements + out.elements) * sizeof(double) +
-                  images * (in.bytes + out.bytes));
-}
-
 assay_status assay_memory_suffices(const assay_signature *sig, int32_t n_variants) {
-    const sizes in = sizes_of(sig->in, sig->n_in), out = sizes_of(sig->out, sig->n_out);
+    const assay_amount in = assay_amount_of(sig->in, sig->n_in);
+    const assay_amount out = assay_amount_of(sig->out, sig->n_out);
     /* Inputs and cotangents, and as many results: one fp64 array of each is a set. */
     const double set = (in.elements + out.elements) * sizeof(double);
     const double kept = (1 + n_variants) * set;
@@ -63,5 +53,5 @@ assay_status assay_memory_suffices(const assay_signature *sig, int32_t n_variant
     const double running = 2 * 2 * (in.bytes + out.bytes);
     /* While the oracle runs: want, bounds, the twin's inputs and its results. */
     const double judging = 4 * set;
-    return demand(kept + fmax(running, judging));
+    return assay_memory_holds(kept + fmax(running, judging));
 }

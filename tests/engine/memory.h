@@ -13,9 +13,13 @@
  */
 assay_status assay_memory_suffices(const assay_signature *sig, int32_t n_variants) ASSAY_MUST_CHECK;
 
-/* The same for so many fp64 arrays of all tensors (an input set, or results), and so many images of
- * them in their own dtypes. */
-assay_status assay_memory_holds(const assay_signature *sig, int32_t sets,
-                                int32_t images) ASSAY_MUST_CHECK;
+/* Elements of all tensors of one kind, and their bytes in their own dtypes. */
+typedef struct assay_amount {
+    double elements, bytes;
+} assay_amount;
+assay_amount assay_amount_of(const assay_tensor_spec *specs, int32_t count);
+
+/* The same for so many bytes. */
+assay_status assay_memory_holds(double bytes) ASSAY_MUST_CHECK;
 
 #endif
