@@ -9,6 +9,7 @@
 #define ASSAY_ORACLES_CONV3D_DEFINITION_H
 
 #include "assay/op.h"
+#include "assay/relation.h"
 #include "oracles/bound.h"
 
 enum { CONV_X, CONV_W, CONV_B, CONV_GAMMA, CONV_BETA };
@@ -61,5 +62,14 @@ assay_status conv_forward_bound(const assay_oracle_args *args, const assay_round
                                 const assay_arrays *want, assay_bounds *bounds);
 assay_status conv_backward_bound(const assay_oracle_args *args, const assay_rounding *r,
                                  const assay_arrays *want, assay_bounds *bounds);
+
+/* The relation of translation. */
+bool conv_can_move(const assay_case *c);
+assay_status conv_frame(assay_problem *base);
+assay_status conv_move(const assay_problem *base, int32_t i, assay_problem *derived);
+assay_status conv_drop_frame(const assay_problem *base, const assay_problem *derived,
+                             assay_results *results);
+assay_status conv_move_back(const assay_problem *base, const assay_problem *derived,
+                            const assay_results *results, assay_results *want);
 
 #endif

@@ -260,17 +260,10 @@ static assay_status reflect(const assay_problem *base, int32_t i, assay_problem 
     return ASSAY_OK;
 }
 
-/* The results of the only derived problem, as they are. */
-static void same(const assay_results *results, assay_results *want) {
-    relate_copy(want->out.data[CONV_Y], results->out.data[CONV_Y], want->out.size[CONV_Y]);
-    for (int32_t t = 0; t < want->grad.count; ++t)
-        relate_copy(want->grad.data[t], results->grad.data[t], want->grad.size[t]);
-}
-
 static assay_status unreflect(const assay_problem *base, const assay_problem *derived,
                               const assay_results *results, assay_results *want) {
     (void)derived;
-    same(results, want);
+    relate_copy_results(results, want);
     mirror_both(base, &results->grad, &want->grad);
     return ASSAY_OK;
 }
@@ -304,7 +297,7 @@ static assay_status unscale_all(const assay_problem *base, const assay_problem *
                                 const assay_results *results, assay_results *want) {
     (void)base;
     (void)derived;
-    same(results, want);
+    relate_copy_results(results, want);
     scale(&results->grad, CONV_X, X_POWER - DY_POWER, &want->grad);
     scale(&results->grad, CONV_W, W_POWER - DY_POWER, &want->grad);
     scale(&results->grad, CONV_B, C_POWER - DY_POWER, &want->grad);
@@ -329,7 +322,7 @@ static assay_status sum_up(const assay_problem *base, const assay_problem *deriv
                            const assay_results *results, assay_results *want) {
     (void)base;
     (void)derived;
-    same(results, want);
+    relate_copy_results(results, want);
     add(&results[0].out, &results[1].out, CONV_Y, &want->out);
     for (int32_t t = CONV_X; t <= CONV_B; ++t)
         add(&results[0].grad, &results[1].grad, t, &want->grad);
@@ -356,7 +349,7 @@ static assay_status stay(const assay_problem *base, const assay_problem *derived
                          const assay_results *results, assay_results *want) {
     (void)base;
     (void)derived;
-    same(results, want);
+    relate_copy_results(results, want);
     return ASSAY_OK;
 }
 
@@ -395,6 +388,15 @@ static const assay_relation relations[] = {
      .n_derived = 1,
      .derive = reflect,
      .predict = unreflect},
+    {.name = "translation",
+     .why = "what lies in x within a frame of zeros, moved: the statistics stay, and so do y and "
+            "all gradients but dx, which moves",
+     .applies = conv_can_move,
+     .prepare = conv_frame,
+     .n_derived = 1,
+     .derive = conv_move,
+     .reduce = conv_drop_frame,
+     .predict = conv_move_back},
     {.name = "linearity",
      .why = "gamma = ga + gb and beta = ba + bb: y, dx, dw and db are sums, dgamma and dbeta stay",
      .n_derived = 2,

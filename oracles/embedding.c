@@ -264,6 +264,15 @@ static assay_status widen_case(const assay_case *base, int32_t i, assay_case *de
     return ASSAY_OK;
 }
 
+/* Column by column. Most rows may be of no token: one that is of the first token is kept. */
+static relate_link link_of(const assay_problem *base, int32_t i) {
+    (void)i;
+    const int64_t first = (int64_t)base->in.data[IDS][0];
+    return (relate_link){
+        .in = TABLE, .in_axis = 1, .out_axis = 1, .kept = first * sizes_of(&base->c.params).d};
+}
+RELATE_LINKS(link_of, 1);
+
 static const assay_relation relations[] = {
     {.name = "row_permutation",
      .why = "reversing the tokens reverses y; dtable stays",
@@ -286,6 +295,7 @@ static const assay_relation relations[] = {
      .derive_case = widen_case,
      .derive = relate_embed,
      .predict = relate_crop},
+    RELATE_ADJOINT,
 };
 
 /* ---- work ---- */

@@ -552,9 +552,19 @@ static assay_status widen_case(const assay_case *base, int32_t i, assay_case *de
     return ASSAY_OK;
 }
 
+/* x, and one of the factors. */
+static relate_link link_of(const assay_problem *base, int32_t i) {
+    const uint64_t factors = (uint64_t)(base->sig.n_in - FIRST_W);
+    const int32_t w = FIRST_W + (int32_t)(base->c.seed % factors);
+    return i == X ? (relate_link){.in = X, .in_axis = 0, .out_axis = 0}
+                  : (relate_link){.in = w, .in_axis = RELATE_WHOLE, .out_axis = RELATE_WHOLE};
+}
+RELATE_LINKS(link_of, 2);
+
 static const assay_relation relations[] = {
     RELATE_PRODUCT,
     RELATE_BATCH_SPLIT,
+    RELATE_ADJOINT,
     {.name = "identity",
      .why = "identity factors: y is x and dx is dy, bit for bit",
      .exact = true,

@@ -241,9 +241,16 @@ static assay_status widen_case(const assay_case *base, int32_t i, assay_case *de
     return ASSAY_OK;
 }
 
+static relate_link link_of(const assay_problem *base, int32_t i) {
+    (void)base;
+    return (relate_link){.in = i, .in_axis = 0, .out_axis = i == X ? 0 : 1};
+}
+RELATE_LINKS(link_of, 2);
+
 static const assay_relation relations[] = {
     RELATE_PRODUCT,
     RELATE_BATCH_SPLIT,
+    RELATE_ADJOINT,
     {.name = "identity",
      .why = "w = I and small integers: y = x and dx = dy, bit for bit",
      .exact = true,
@@ -291,6 +298,9 @@ static const assay_case_group cases[] = {
     {ASSAY_EDGE, "m=0 n=5,0 k=3,0 dtype=f32,f64,bf16"},
     {ASSAY_EDGE, "m=5,33 n=7 k=0 dtype=f32,f64,bf16"},
     {ASSAY_EDGE, "m=5 n=0 k=3 dtype=f32 math=strict,tf32"},
+    /* the largest extents, of tensors without elements: the library's 32 bits hold them */
+    {ASSAY_EDGE, "m=2147483647 n=0 k=0 dtype=f32"},
+    {ASSAY_EDGE, "m=0 n=0 k=2147483647 dtype=f32"},
     {ASSAY_BENCH, "m=4096 n=768,3072 k=768 dtype=bf16"},
     {ASSAY_BENCH, "m=4096 n=1600,6400 k=1600 dtype=bf16"},
     {ASSAY_BENCH, "m=4096 n=2560,10240 k=2560 dtype=bf16"},

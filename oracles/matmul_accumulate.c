@@ -395,8 +395,18 @@ static assay_status widen_case(const assay_case *base, int32_t i, assay_case *de
     return ASSAY_OK;
 }
 
+/* A has the rows of y, B its columns. dc is a copy of dy, which the bounds hold to the last bit. */
+static relate_link link_of(const assay_problem *base, int32_t i) {
+    const sizes s = sizes_of(&base->c.params);
+    const bool transposed = i == A ? s.ta : s.tb;
+    return (relate_link){
+        .in = i, .in_axis = transposed ? 1 - i : i, .out_axis = i, .added = 1u << C};
+}
+RELATE_LINKS(link_of, 2);
+
 static const assay_relation relations[] = {
     RELATE_BATCH_SPLIT,
+    RELATE_ADJOINT,
     {.name = "linearity",
      .why = "a = aa + ab and c = ca + cb: y and db are the sums of theirs, da and dc stay",
      .n_derived = 2,

@@ -18,6 +18,11 @@ void relate_copy_data(const assay_problem *base, assay_problem *derived) {
     copy_arrays(&derived->cot, &base->cot);
 }
 
+void relate_copy_results(const assay_results *from, assay_results *to) {
+    copy_arrays(&to->out, &from->out);
+    copy_arrays(&to->grad, &from->grad);
+}
+
 /* ---- linearity: part i keeps the elements whose index is i modulo 2 ---- */
 
 void relate_keep_part(assay_arrays *arrays, int32_t t, int32_t i) {

@@ -48,9 +48,75 @@ assay_status relate_embed(const assay_problem *base, int32_t i, assay_problem *d
 assay_status relate_crop(const assay_problem *base, const assay_problem *derived,
                          const assay_results *results, assay_results *want);
 
+/*
+ * Adjoints (relate_adjoint.c). Where y is linear in an input x, y = J x + c, dx is Jᵀ dy, and so
+ * the sum of h·dx is that of (J h)·dy for every h: forward and backward judge each other. Derived
+ * problem i has h in place of an input and 0 in place of what is added; its y is J h.
+ */
+enum { RELATE_WHOLE = -1 }; /* no axis */
+
+typedef struct relate_link {
+    int32_t in;
+    /* The slices of the input along one axis have to do with those of y along the other, each with
+     * its own alone: each has a sum of its own. RELATE_WHOLE for both: there is one sum. */
+    int32_t in_axis, out_axis;
+    uint32_t added; /* mask of the inputs that are c */
+    int64_t kept;   /* an element of the input that is never left out of h */
+} relate_link;
+
+/* Not where a tensor is empty: there are no sums then. */
+bool relate_has_elements(const assay_case *c);
+void relate_probe(const assay_problem *base, const relate_link *link, assay_problem *derived);
+/* The sums over h·dx, in place of dx. */
+void relate_pair_input(const assay_problem *derived, const relate_link *link,
+                       assay_results *results);
+/* The sums over y·dy as those of h·dx. */
+void relate_pair_output(const assay_problem *base, const relate_link *link,
+                        const assay_results *derived, assay_results *want);
+/* Drops what has no link. */
+void relate_drop_unlinked(const relate_link *links, int32_t n, assay_results *want);
+
+/* Defines the functions of RELATE_ADJOINT for n inputs whose links `find` tells. */
+#define RELATE_LINKS(find, n)                                                                      \
+    static assay_status probe(const assay_problem *base, int32_t i, assay_problem *derived) {      \
+        const relate_link link = find(base, i);                                                    \
+        relate_probe(base, &link, derived);                                                        \
+        return ASSAY_OK;                                                                           \
+    }                                                                                              \
+    static assay_status pair_inputs(const assay_problem *base, const assay_problem *derived,       \
+                                    assay_results *results) {                                      \
+        for (int32_t i = 0; i < (n); ++i) {                                                        \
+            const relate_link link = find(base, i);                                                \
+            relate_pair_input(&derived[i], &link, results);                                        \
+        }                                                                                          \
+        return ASSAY_OK;                                                                           \
+    }                                                                                              \
+    static assay_status pair_outputs(const assay_problem *base, const assay_problem *derived,      \
+                                     const assay_results *results, assay_results *want) {          \
+        relate_link link[n];                                                                       \
+        (void)derived;                                                                             \
+        for (int32_t i = 0; i < (n); ++i) {                                                        \
+            link[i] = find(base, i);                                                               \
+            relate_pair_output(base, &link[i], &results[i], want);                                 \
+        }                                                                                          \
+        relate_drop_unlinked(link, n, want);                                                       \
+        return ASSAY_OK;                                                                           \
+    }                                                                                              \
+    enum { LINKS = (n) }
+
+#define RELATE_ADJOINT                                                                             \
+    {                                                                                              \
+        .name = "adjoint",                                                                         \
+        .why = "y(h) times dy is h times dx, summed, for an h in place of each factor: forward "   \
+               "and backward agree",                                                               \
+        .applies = relate_has_elements, .n_derived = LINKS, .derive = probe,                       \
+        .reduce = pair_inputs, .predict = pair_outputs                                             \
+    }
+
 /* Building blocks. */
 void relate_copy(double *to, const double *from, int64_t count);
 void relate_copy_data(const assay_problem *base, assay_problem *derived);
+void relate_copy_results(const assay_results *from, assay_results *to);
 
 /* Zeroes every element of array t whose index is not i modulo 2. */
 void relate_keep_part(assay_arrays *arrays, int32_t t, int32_t i);

@@ -24,7 +24,7 @@
 enum { KEY_B, KEY_H, KEY_S, KEY_D, KEY_THETA, KEY_START };
 enum { X };
 enum { Y };
-enum { AXIS_HEAD = 1 };
+enum { AXIS_HEAD = 1, AXIS_POSITION };
 
 /* Beyond it, fp64 angles are no longer better than fp32 results. */
 enum { LAST_POSITION = 1 << 24 };
@@ -413,6 +413,13 @@ static assay_status drop_first(const assay_problem *base, const assay_problem *d
     return ASSAY_OK;
 }
 
+static relate_link link_of(const assay_problem *base, int32_t i) {
+    (void)base;
+    (void)i;
+    return (relate_link){.in = X, .in_axis = AXIS_POSITION, .out_axis = AXIS_POSITION};
+}
+RELATE_LINKS(link_of, 1);
+
 static const assay_relation relations[] = {
     {.name = "linearity",
      .why = "x = xa + xb, dy = dya + dyb: y and dx are the sums of theirs",
@@ -443,6 +450,7 @@ static const assay_relation relations[] = {
      .derive_case = earlier_case,
      .derive = start_earlier,
      .predict = drop_first},
+    RELATE_ADJOINT,
 };
 
 /* ---- work ---- */

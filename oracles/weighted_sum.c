@@ -196,8 +196,15 @@ static assay_status widen_case(const assay_case *base, int32_t i, assay_case *de
     return ASSAY_OK;
 }
 
+static relate_link link_of(const assay_problem *base, int32_t i) {
+    const int32_t axis = base->sig.out[Y].rank > 0 && i == X ? 0 : RELATE_WHOLE;
+    return (relate_link){.in = i, .in_axis = axis, .out_axis = axis};
+}
+RELATE_LINKS(link_of, 2);
+
 static const assay_relation relations[] = {
     RELATE_PRODUCT,
+    RELATE_ADJOINT,
     {.name = "identity",
      .why = "w = e_j: y is column j of x, dx is dy in column j, bit for bit",
      .exact = true,

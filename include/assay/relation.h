@@ -3,9 +3,11 @@
  * oracle in between. Take a base problem, derive up to two others from it, run the kernel on all;
  * predict the base's results from the derived ones (and from the data) and compare.
  *
- * `predict` must be linear with non-negative coefficients in the derived results, because the
- * bounds go through it too: the difference may be bound(base) + predict(bounds of the derived).
- * An `exact` relation leaves no room: the prediction must hold to the last bit.
+ * `predict` must be linear in the derived results, its coefficients non-negative or data of the
+ * problems, because the bounds go through it too, with the magnitudes of those data: the difference
+ * may be bound(base) + predict(bounds of the derived). The same holds of `reduce`, through which
+ * the base's results and bounds go. An `exact` relation leaves no room: the prediction must hold to
+ * the last bit.
  */
 #ifndef ASSAY_RELATION_H
 #define ASSAY_RELATION_H
@@ -35,6 +37,13 @@ typedef struct assay_relation {
 
     /* Fills derived->in and derived->cot, which come allocated and zero. */
     assay_status (*derive)(const assay_problem *base, int32_t i, assay_problem *derived);
+
+    /* Reduces the base's results in place to what predict speaks of: sets others to 0, or puts sums
+     * in place of an array's first elements and makes its size their number; predict then does the
+     * same to `want`. Either rounds a sum to fp64 once, which is allowed for. NULL: predict speaks
+     * of each element. */
+    assay_status (*reduce)(const assay_problem *base, const assay_problem *derived,
+                           assay_results *results);
 
     /* Writes what the base's results must be, given those of each derived problem (arrays of
      * n_derived). `want` comes fully allocated; predict drops what it says nothing of with

@@ -57,6 +57,14 @@ static assay_status derive(const assay_relation *relation, const assay_problem *
     return status == ASSAY_OK ? relation->derive(base, i, derived) : status;
 }
 
+/* The place of an element; a reduced array has sums instead. */
+static const char *place(const assay_tensor_spec *spec, int64_t size, int64_t e, char at[128]) {
+    if (size == assay_spec_count(spec))
+        return assay_index_text(spec->rank, spec->shape, e, at);
+    snprintf(at, 128, ", sum %lld", (long long)e);
+    return at;
+}
+
 static void judge(const char *prefix, const assay_tensor_spec *specs, const assay_arrays *got,
                   const assay_arrays *want, const assay_arrays *bound,
                   assay_relation_report *report) {
@@ -69,8 +77,8 @@ static void judge(const char *prefix, const assay_tensor_spec *specs, const assa
         if (cmp.verdict == ASSAY_FAIL)
             snprintf(report->reason, sizeof report->reason,
                      "%s%s%s: %.9g where the relation says %.9g, allowed difference %.3g", prefix,
-                     specs[i].name, assay_index_text(specs[i].rank, specs[i].shape, cmp.worst, at),
-                     cmp.got, cmp.want, cmp.bound);
+                     specs[i].name, place(&specs[i], want->size[i], cmp.worst, at), cmp.got,
+                     cmp.want, cmp.bound);
         else if (cmp.verdict == ASSAY_MISTRUSTED && report->verdict == ASSAY_PASS)
             snprintf(report->reason, sizeof report->reason, "%s%s: %s", prefix, specs[i].name,
                      cmp.reason);
@@ -84,9 +92,43 @@ static void add_to(assay_arrays *sum, const assay_arrays *term) {
             sum->data[i][e] += term->data[i][e];
 }
 
-/* allowed = bound(base) + predict(bounds of the derived), or zero. */
+static void take_magnitudes(assay_arrays *arrays) {
+    for (int32_t i = 0; i < arrays->count; ++i)
+        for (int64_t e = 0; arrays->data[i] && e < arrays->size[i]; ++e)
+            arrays->data[i][e] = fabs(arrays->data[i][e]);
+}
+
+/* Nothing asks for the problems' data themselves after this. */
+static assay_status relate_bounds(const assay_relation *relation, side *base, side *derived,
+                                  const assay_problem *problems, const assay_results *bounds,
+                                  assay_results *allowed) {
+    assay_results own = bounds_of(base);
+    assay_status status = ASSAY_OK;
+    take_magnitudes(&base->p.in);
+    take_magnitudes(&base->p.cot);
+    for (int32_t i = 0; i < relation->n_derived; ++i) {
+        take_magnitudes(&derived[i].p.in);
+        take_magnitudes(&derived[i].p.cot);
+    }
+    if (relation->n_derived > 0)
+        status = relation->predict(&base->p, problems, bounds, allowed);
+    if (status == ASSAY_OK && relation->reduce)
+        status = relation->reduce(&base->p, problems, &own);
+    return status;
+}
+
+/* Sums of either side are rounded to fp64 once, however they were taken. */
+static void allow_sums(const assay_arrays *got, const assay_arrays *want, assay_arrays *allowed) {
+    const double u = 0x1p-53;
+    for (int32_t i = 0; i < want->count; ++i)
+        for (int64_t e = 0; want->data[i] && e < want->size[i]; ++e)
+            allowed->data[i][e] += u * (fabs(got->data[i][e]) + fabs(want->data[i][e]));
+}
+
+/* allowed = reduce(bound(base)) + predict(bounds of the derived), or zero. */
 static assay_status allow(const assay_relation *relation, side *base, side *derived,
-                          const assay_problem *problems, assay_results *allowed) {
+                          const assay_problem *problems, const assay_results *want,
+                          assay_results *allowed) {
     if (is_exact(relation, &base->p.c))
         return ASSAY_OK; /* comes zeroed */
     assay_results bounds[ASSAY_MAX_DERIVED] = {0};
@@ -96,12 +138,16 @@ static assay_status allow(const assay_relation *relation, side *base, side *deri
             assay_reference_init_as(&derived[i].ref, &derived[i].p, derived[i].p.c.params.dtype);
         bounds[i] = bounds_of(&derived[i]);
     }
-    if (status == ASSAY_OK && relation->n_derived > 0)
-        status = relation->predict(&base->p, problems, bounds, allowed);
+    if (status == ASSAY_OK)
+        status = relate_bounds(relation, base, derived, problems, bounds, allowed);
     if (status != ASSAY_OK)
         return status;
     add_to(&allowed->out, &base->ref.out_bound.element);
     add_to(&allowed->grad, &base->ref.grad_bound.element);
+    if (relation->reduce) {
+        allow_sums(&base->got.out, &want->out, &allowed->out);
+        allow_sums(&base->got.grad, &want->grad, &allowed->grad);
+    }
     return ASSAY_OK;
 }
 
@@ -142,8 +188,10 @@ assay_status assay_check_relation(const assay_relation *relation, const assay_ca
         status = assay_results_init(&allowed, &base.p.sig);
     if (status == ASSAY_OK)
         status = relation->predict(&base.p, problems, got, &want);
+    if (status == ASSAY_OK && relation->reduce)
+        status = relation->reduce(&base.p, problems, &base.got);
     if (status == ASSAY_OK)
-        status = allow(relation, &base, derived, problems, &allowed);
+        status = allow(relation, &base, derived, problems, &want, &allowed);
     if (status != ASSAY_OK)
         goto done;
     judge("", base.p.sig.out, &base.got.out, &want.out, &allowed.out, report);

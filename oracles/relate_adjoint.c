@@ -1,0 +1,133 @@
+/*
+ * The adjoint identity (relate.h): h·dx and (J h)·dy, summed.
+ *
+ * One sum over everything says little of one element: what the bounds leave open adds up too. So
+ * sums are taken slice by slice where the operator has slices, and h, whose elements are 1 and -1,
+ * keeps of a slice of n elements all, about √n, or about one. Which of these, and which elements,
+ * depends on the case's seed and on the tensor: the last is sharp, and the first sees every
+ * element. Values of ±1 bring in no rounding, and leave integers integers.
+ */
+#include "oracles/relate.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+bool relate_has_elements(const assay_case *c) {
+    assay_signature sig;
+    if (c->op->signature(&c->params, &sig) != ASSAY_OK)
+        return false;
+    bool has = true;
+    for (int32_t t = 0; t < sig.n_in; ++t)
+        has = has && assay_spec_count(&sig.in[t]) > 0;
+    for (int32_t t = 0; t < sig.n_out; ++t)
+        has = has && assay_spec_count(&sig.out[t]) > 0;
+    assay_signature_clear(&sig);
+    return has;
+}
+
+/* ---- h ---- */
+
+static int64_t slices_of(const assay_tensor_spec *spec, int32_t axis) {
+    return axis == RELATE_WHOLE ? 1 : spec->shape[axis];
+}
+
+static uint64_t stream_of(const assay_tensor_spec *spec) {
+    char name[ASSAY_TENSOR_NAME + 2];
+    snprintf(name, sizeof name, "h %s", spec->name);
+    return assay_rng_stream(name);
+}
+
+/* The probability with which an element of a slice of `length` is kept. */
+static double density(uint64_t bits, double length) {
+    enum { DENSITIES = 3 };
+    return pow(length, -0.5 * (double)(bits % DENSITIES));
+}
+
+static void draw_h(const assay_problem *base, const relate_link *link, double *h) {
+    const assay_tensor_spec *spec = &base->sig.in[link->in];
+    const int64_t count = assay_spec_count(spec), slices = slices_of(spec, link->in_axis);
+    const uint64_t stream = stream_of(spec), first = assay_rng_bits(base->c.seed, stream, 0);
+    const double keep = density(first, (double)(count / slices));
+    for (int64_t e = 0; e < count; ++e) {
+        const uint64_t bits = assay_rng_bits(base->c.seed, stream, (uint64_t)e + 1);
+        const bool kept = e == link->kept || (double)(bits >> 11) * 0x1p-53 < keep;
+        h[e] = kept ? (bits % 2 == 0 ? 1 : -1) : 0;
+    }
+}
+
+void relate_probe(const assay_problem *base, const relate_link *link, assay_problem *derived) {
+    relate_copy_data(base, derived);
+    draw_h(base, link, derived->in.data[link->in]);
+    for (int32_t t = 0; t < derived->in.count; ++t)
+        if ((link->added >> t & 1) != 0)
+            memset(derived->in.data[t], 0, (size_t)derived->in.size[t] * sizeof(double));
+}
+
+/* ---- sums ---- */
+
+/*
+ * The sum of a·b over one slice as if in twice the precision of fp64, then rounded (Dot2 of Ogita,
+ * Rump, Oishi, Accurate sum and dot product, SISC 26, 2005). So its own error is one rounding,
+ * which relation.h allows for, and two equal sums of integers come out equal.
+ */
+typedef struct dot {
+    double high, low;
+} dot;
+
+static void add_product(dot *sum, double a, double b) {
+    const double product = a * b, lost = fma(a, b, -product);
+    const double high = sum->high + product, part = high - sum->high;
+    sum->low += (sum->high - (high - part)) + (product - part) + lost;
+    sum->high = high;
+}
+
+static double sum_slice(const assay_tensor_spec *spec, int32_t axis, int64_t at, const double *a,
+                        const double *b) {
+    const int64_t slices = slices_of(spec, axis);
+    int64_t inner = 1;
+    for (int32_t i = axis + 1; i < spec->rank; ++i)
+        inner *= spec->shape[i];
+    const int64_t outer = assay_spec_count(spec) / (slices * inner);
+    dot sum = {0};
+    for (int64_t o = 0; o < outer; ++o)
+        for (int64_t e = (o * slices + at) * inner; e < (o * slices + at + 1) * inner; ++e)
+            add_product(&sum, a[e], b[e]);
+    return sum.high + sum.low;
+}
+
+/* In place: element i of an array lies in none of the slices behind i. */
+void relate_pair_input(const assay_problem *derived, const relate_link *link,
+                       assay_results *results) {
+    const assay_tensor_spec *spec = &derived->sig.in[link->in];
+    double *grad = results->grad.data[link->in];
+    const int64_t slices = slices_of(spec, link->in_axis);
+    for (int64_t i = 0; i < slices; ++i)
+        grad[i] = sum_slice(spec, link->in_axis, i, grad, derived->in.data[link->in]);
+    results->grad.size[link->in] = slices;
+}
+
+void relate_pair_output(const assay_problem *base, const relate_link *link,
+                        const assay_results *derived, assay_results *want) {
+    const assay_tensor_spec *spec = &base->sig.out[0];
+    const int64_t slices = slices_of(spec, link->out_axis);
+    for (int64_t i = 0; i < slices; ++i)
+        want->grad.data[link->in][i] =
+            sum_slice(spec, link->out_axis, i, derived->out.data[0], base->cot.data[0]);
+    want->grad.size[link->in] = slices;
+}
+
+static bool is_linked(const relate_link *links, int32_t n, int32_t t) {
+    for (int32_t i = 0; i < n; ++i)
+        if (links[i].in == t)
+            return true;
+    return false;
+}
+
+void relate_drop_unlinked(const relate_link *links, int32_t n, assay_results *want) {
+    for (int32_t t = 0; t < want->out.count; ++t)
+        assay_arrays_drop(&want->out, t);
+    for (int32_t t = 0; t < want->grad.count; ++t)
+        if (!is_linked(links, n, t))
+            assay_arrays_drop(&want->grad, t);
+}
