@@ -553,12 +553,17 @@ static const assay_case_group cases[] = {
     {ASSAY_SMOKE, "t=3 v=1031 gradient=1 dtype=f32,f64,bf16 pad=3 misalign=1 sched=reverse"},
     {ASSAY_SMOKE, "t=66 v=2,5 gradient=1 dtype=f32,bf16 pad=8 sched=warp seed=1"},
     {ASSAY_SMOKE, "t=4 v=70 gradient=1 dtype=f32,f64,bf16 fill=huge,negative,inf,nan"},
+    /* a whole block takes such a row, and keeps it in the 8 KB that instrumented kernels have */
+    {ASSAY_SMOKE, "t=2 v=515 gradient=1 dtype=f32"},
+    {ASSAY_SMOKE, "t=2 v=301 gradient=1 dtype=f64"},
     {ASSAY_SMOKE, "t=7 v=21 gradient=1 dtype=f32 fill=cancel,denormal,mixed"},
     {ASSAY_CI, "t=1,2,31,33 v=2,31,32,33,127,128,129 dtype=f32"},
     {ASSAY_CI, "t=3,65 v=63,64,65,255,257 dtype=f64,bf16 pad=1 misalign=5"},
     {ASSAY_CI, "t=2 v=511,512,513,2047,2049,4097 dtype=f32,bf16 sched=random seed=2"},
     {ASSAY_CI, "t=300 v=5 dtype=f32,f64,bf16 fill=positive sched=warp"},
     {ASSAY_CI, "t=9 v=300 dtype=f32,f64,bf16 fill=huge,negative,uniform sched=reverse"},
+    /* more tokens than the simulated device's grid has threads; each of two logits is a maximum */
+    {ASSAY_CI, "t=1300 v=2 gradient=0,1 dtype=f32 fill=huge"},
     {ASSAY_CI, "t=2 v=2100 dtype=f32,bf16 fill=huge,negative,inf,nan seed=3"},
     {ASSAY_CI, "t=1,33 v=3,32,33,129,513,1025 gradient=1 dtype=f32,f64,bf16"},
     {ASSAY_CI, "t=2 v=4099 gradient=1 dtype=f32,f64,bf16 pad=1 misalign=5 sched=random seed=2"},
