@@ -1,7 +1,10 @@
 /* assay fuzz */
 #include "cli/fuzz.h"
+#include "kernels/device/choose.h"
+#include "tests/engine/clock.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -31,13 +34,25 @@ static bool can_run(const char *name) {
     return pid > 0 && waitpid(pid, &how, 0) == pid && how == 0;
 }
 
+static void tell_gpu(const fuzz_campaign *f) {
+    const char *list = getenv(ASSAY_GPUS);
+    fprintf(f->args->out.stream, ASSAY_GPUS "%s%s\n", list != NULL ? "=" : " is not set: the first",
+            list != NULL ? list : "");
+}
+
+/* This process's GPU is chosen before any other is started, so that all of them have the same. */
 static assay_status choose_device(fuzz_campaign *f) {
     const assay_device *device;
+    const assay_status status = assay_gpu_take();
+    if (status != ASSAY_OK)
+        return status;
     f->device = f->args->device;
     if (f->device == NULL)
         f->device = can_run("cuda") ? "cuda" : "sim";
     const bool cuda = strcmp(f->device, "cuda") == 0;
     f->twin = cuda && f->args->kernel == NULL ? "sim" : NULL;
+    if (cuda && f->args->verbose)
+        tell_gpu(f);
     return cuda ? ASSAY_OK : assay_device_open(f->device, &device);
 }
 
@@ -47,8 +62,7 @@ static assay_status no_memory(void) {
     return assay_fail(ASSAY_ERR_MEMORY, "no memory for the campaign");
 }
 
-/* Words with seed= are cases themselves. */
-static bool names_cases(const assay_cli_args *args) {
+bool fuzz_names_cases(const assay_cli_args *args) {
     for (int32_t i = 0; i < args->n_words; ++i)
         if (strncmp(args->word[i], "seed=", 5) == 0)
             return true;
@@ -101,21 +115,39 @@ static void isolate_how(fuzz_campaign *f) {
     };
 }
 
-/* What makes two campaigns the same, whatever the time and the processes. */
-static void describe(fuzz_campaign *f) {
+void fuzz_describe(const fuzz_campaign *f, int64_t shard, char about[FUZZ_ABOUT]) {
     size_t used = (size_t)snprintf(
-        f->about, sizeof f->about, "seed %" PRIu64 " share %" PRId64 "/%" PRId64 " %s %s%s%s",
-        f->args->seed, f->shard + 1, f->shards, f->args->no_guide ? "unguided" : "guided",
-        f->device, f->args->kernel != NULL ? " " : "",
-        f->args->kernel != NULL ? f->args->kernel : "");
-    for (int32_t i = 0; i < f->cases.n_selections && used < sizeof f->about; ++i) {
+        about, FUZZ_ABOUT, "seed %" PRIu64 " share %" PRId64 "/%" PRId64 " %s %s%s%s",
+        f->args->seed, shard + 1, f->shards, f->args->no_guide ? "unguided" : "guided", f->device,
+        f->args->kernel != NULL ? " " : "", f->args->kernel != NULL ? f->args->kernel : "");
+    for (int32_t i = 0; i < f->cases.n_selections && used < FUZZ_ABOUT; ++i) {
         const cli_selection *s = &f->cases.selection[i];
-        used += (size_t)snprintf(f->about + used, sizeof f->about - used, " %s", s->op->name);
-        for (int32_t v = 0; v < s->n_variants && used < sizeof f->about; ++v)
-            used += (size_t)snprintf(f->about + used, sizeof f->about - used, "/%s", s->variant[v]);
+        used += (size_t)snprintf(about + used, FUZZ_ABOUT - used, " %s", s->op->name);
+        for (int32_t v = 0; v < s->n_variants && used < FUZZ_ABOUT; ++v)
+            used += (size_t)snprintf(about + used, FUZZ_ABOUT - used, "/%s", s->variant[v]);
     }
-    for (int32_t i = 0; i < f->args->n_words && used < sizeof f->about; ++i)
-        used += (size_t)snprintf(f->about + used, sizeof f->about - used, " %s", f->args->word[i]);
+    for (int32_t i = 0; i < f->args->n_words && used < FUZZ_ABOUT; ++i)
+        used += (size_t)snprintf(about + used, FUZZ_ABOUT - used, " %s", f->args->word[i]);
+}
+
+static assay_status name_state(fuzz_campaign *f, const fuzz_ranks *ranks) {
+    const char *resume = f->args->resume;
+    char end[24] = "";
+    if (resume == NULL)
+        return ASSAY_OK;
+    if (ranks->count > 1)
+        snprintf(end, sizeof end, ".%" PRId64, ranks->rank);
+    if (snprintf(f->resume, sizeof f->resume, "%s%s", resume, end) < PATH_MAX)
+        return ASSAY_OK;
+    return assay_fail(ASSAY_ERR_USAGE, "--resume: the path is too long");
+}
+
+static assay_status read_own_state(fuzz_campaign *f) {
+    char about[FUZZ_ABOUT];
+    if (f->resume[0] == '\0')
+        return ASSAY_OK;
+    fuzz_describe(f, f->shard, about);
+    return fuzz_state_read(f, f->resume, about, &f->state);
 }
 
 static assay_status prepare(fuzz_campaign *f, const fuzz_ranks *ranks) {
@@ -128,21 +160,20 @@ static assay_status prepare(fuzz_campaign *f, const fuzz_ranks *ranks) {
     if (ranks->count > 1 && args->findings == NULL)
         return assay_fail(ASSAY_ERR_USAGE, "fuzz on several ranks needs --findings FILE, in a "
                                            "folder that all of them see");
-    assay_status status =
-        names_cases(args) ? cli_cases_gather(args, &f->cases) : cli_cases_select(args, &f->cases);
+    assay_status status = fuzz_names_cases(args) ? cli_cases_gather(args, &f->cases)
+                                                 : cli_cases_select(args, &f->cases);
     if (status == ASSAY_OK)
         status = choose_device(f);
     if (status == ASSAY_OK)
         status = make_targets(f);
-    if (status == ASSAY_OK && !names_cases(args))
+    if (status == ASSAY_OK && !fuzz_names_cases(args))
         status = try_words(f);
     if (status == ASSAY_OK)
-        status = fuzz_files_try(args);
+        status = name_state(f, ranks);
+    if (status == ASSAY_OK)
+        status = fuzz_files_try(f);
     isolate_how(f);
-    describe(f);
-    if (status == ASSAY_OK && args->resume != NULL)
-        status = fuzz_state_read(f, args->resume, f->about, &f->state);
-    return status;
+    return status == ASSAY_OK ? read_own_state(f) : status;
 }
 
 static assay_status start_crew(fuzz_campaign *f) {
@@ -166,6 +197,7 @@ static assay_status start_crew(fuzz_campaign *f) {
 typedef struct listener {
     fuzz_campaign *f;
     const fuzz_ranks *ranks;
+    int64_t shard; /* whose cases they are: this process's own, or those of a rank that is lost */
 } listener;
 
 static void show_progress(const fuzz_state *state, void *context) {
@@ -183,35 +215,60 @@ static void show_finding(const fuzz_finding *finding, void *context) {
 static assay_status keep(const fuzz_state *state, void *context) {
     const listener *l = context;
     assay_status status = ASSAY_OK;
-    if (l->f->args->resume != NULL)
-        status = fuzz_state_write(l->f, l->f->args->resume, state);
-    return status == ASSAY_OK ? fuzz_ranks_keep(l->f, l->ranks, state, false) : status;
+    if (l->shard != l->f->shard)
+        return fuzz_ranks_keep(l->f, l->ranks, l->shard, FUZZ_TAKEN, state);
+    if (l->f->resume[0] != '\0')
+        status = fuzz_state_write(l->f, l->shard, l->f->resume, state);
+    return status == ASSAY_OK ? fuzz_ranks_keep(l->f, l->ranks, l->shard, FUZZ_STATE, state)
+                              : status;
 }
 
-static assay_status look(fuzz_campaign *f, listener *l) {
+/* Of N cases, those whose number is the share's. */
+static int64_t cases_of(const fuzz_campaign *f, int64_t shard) {
+    return (f->args->cases - shard + f->shards - 1) / f->shards;
+}
+
+bool fuzz_share_is_done(const fuzz_campaign *f, int64_t shard, const fuzz_state *state) {
+    if (f->args->first && state->findings.count > 0)
+        return true;
+    return f->args->cases > 0 && state->settled >= cases_of(f, shard);
+}
+
+/* 0: there is no limit. */
+static double time_limit(const fuzz_campaign *f) {
+    const double otherwise = f->args->cases > 0 ? 0 : default_seconds;
+    return f->args->seconds > 0 ? f->args->seconds : otherwise;
+}
+
+double fuzz_time_left(const fuzz_campaign *f) {
+    return time_limit(f) > 0 ? time_limit(f) - (now() - f->began) : INFINITY;
+}
+
+assay_status fuzz_look(fuzz_campaign *f, const fuzz_ranks *ranks, int64_t shard,
+                       fuzz_state *state) {
     const assay_cli_args *args = f->args;
-    const double otherwise = args->cases > 0 ? 0 : default_seconds;
+    listener l = {.f = f, .ranks = ranks, .shard = shard};
     const fuzz_hunt hunt = {
         .crew = &f->crew,
         .source = f->source,
         .seed = args->seed,
-        .shard = f->shard,
+        .shard = shard,
         .shards = f->shards,
         .stretch = strcmp(f->device, "sim") == 0 ? SIM_STRETCH : CUDA_STRETCH,
-        /* Of N cases, those whose number is this share's. */
-        .cases = args->cases > 0 ? (args->cases - f->shard + f->shards - 1) / f->shards : 0,
-        .seconds = args->seconds > 0 ? args->seconds : otherwise,
+        .cases = args->cases > 0 ? cases_of(f, shard) : 0,
+        /* At least a moment: 0 stands for no limit. */
+        .seconds = time_limit(f) > 0 ? state->seconds + fmax(fuzz_time_left(f), 1e-3) : 0,
         .guided = !args->no_guide,
         .first = args->first,
         .progress = show_progress,
         .found = show_finding,
         .keep = keep,
-        .context = l,
+        .context = &l,
         .interrupted = assay_cli_interrupted,
     };
     if (args->cases > 0 && hunt.cases <= 0)
         return ASSAY_OK; /* fewer cases than shares */
-    return fuzz_hunt_run(&hunt, &f->state);
+    return fuzz_hunt_run(&hunt, state);
 }
 
 /* ---- cases that are named ---- */
@@ -250,10 +307,11 @@ static assay_status judge_job(fuzz_campaign *f, listener *l, int64_t i) {
     return add_findings(f, l, desk);
 }
 
-static assay_status judge_named(fuzz_campaign *f, listener *l) {
+static assay_status judge_named(fuzz_campaign *f, const fuzz_ranks *ranks) {
+    listener l = {.f = f, .ranks = ranks, .shard = f->shard};
     assay_status status = ASSAY_OK;
     for (int64_t i = 0; status == ASSAY_OK && i < f->cases.n_jobs && !assay_cli_interrupted(); ++i)
-        status = judge_job(f, l, i);
+        status = judge_job(f, &l, i);
     return status;
 }
 
@@ -273,10 +331,10 @@ static assay_exit exit_code(const fuzz_campaign *f, int32_t lost) {
 static assay_status conclude(fuzz_campaign *f, const fuzz_ranks *ranks, int32_t *lost) {
     assay_status status = ASSAY_OK;
     fuzz_crew_end(&f->crew);
-    if (f->args->resume != NULL && !names_cases(f->args))
-        status = fuzz_state_write(f, f->args->resume, &f->state);
+    if (f->resume[0] != '\0' && !fuzz_names_cases(f->args))
+        status = fuzz_state_write(f, f->shard, f->resume, &f->state);
     if (status == ASSAY_OK)
-        status = fuzz_ranks_keep(f, ranks, &f->state, true);
+        status = fuzz_ranks_keep(f, ranks, f->shard, FUZZ_DONE, &f->state);
     if (status == ASSAY_OK && ranks->count > 1 && ranks->rank == 0)
         status = fuzz_ranks_gather(f, ranks, lost);
     if (status == ASSAY_OK && ranks->rank == 0)
@@ -297,15 +355,16 @@ static void clear(fuzz_campaign *f) {
 assay_exit assay_cli_fuzz(const assay_cli_args *args) {
     const fuzz_ranks ranks = fuzz_ranks_find();
     fuzz_campaign f = {.args = args};
-    listener l = {.f = &f, .ranks = &ranks};
     int32_t lost = 0;
     assay_status status = prepare(&f, &ranks);
     if (status == ASSAY_OK)
         status = fuzz_ranks_begin(&f, &ranks);
     if (status == ASSAY_OK)
         status = start_crew(&f);
+    f.began = now() - f.state.seconds;
     if (status == ASSAY_OK)
-        status = names_cases(args) ? judge_named(&f, &l) : look(&f, &l);
+        status = fuzz_names_cases(args) ? judge_named(&f, &ranks)
+                                        : fuzz_look(&f, &ranks, f.shard, &f.state);
     if (status == ASSAY_OK)
         status = conclude(&f, &ranks, &lost);
     if (status != ASSAY_OK)

@@ -24,7 +24,8 @@ static assay_status try_corpus(const char *folder) {
     return assay_fail(ASSAY_ERR_FILE, "%.300s: is no folder that can be written to", folder);
 }
 
-assay_status fuzz_files_try(const assay_cli_args *args) {
+assay_status fuzz_files_try(const fuzz_campaign *f) {
+    const assay_cli_args *args = f->args;
     assay_status status = ASSAY_OK;
     if (args->findings != NULL) {
         assay_findings_file *file;
@@ -34,9 +35,9 @@ assay_status fuzz_files_try(const assay_cli_args *args) {
     }
     if (status == ASSAY_OK && args->corpus != NULL)
         status = try_corpus(args->corpus);
-    if (status == ASSAY_OK && args->resume != NULL) {
+    if (status == ASSAY_OK && f->resume[0] != '\0') {
         cli_sink sink;
-        status = sink_open(&sink, args->resume);
+        status = sink_open(&sink, f->resume);
         if (status == ASSAY_OK)
             sink_discard(&sink);
     }
@@ -75,11 +76,13 @@ assay_status fuzz_state_read(fuzz_campaign *f, const char *path, const char *abo
     return status;
 }
 
-assay_status fuzz_state_write(const fuzz_campaign *f, const char *path, const fuzz_state *state) {
+assay_status fuzz_state_write(const fuzz_campaign *f, int64_t shard, const char *path,
+                              const fuzz_state *state) {
     cli_sink sink;
-    char *text;
+    char about[FUZZ_ABOUT], *text;
     size_t size;
-    assay_status status = fuzz_journal_format(state, f->about, &text, &size);
+    fuzz_describe(f, shard, about);
+    assay_status status = fuzz_journal_format(state, about, &text, &size);
     if (status != ASSAY_OK)
         return status;
     status = sink_open(&sink, path);

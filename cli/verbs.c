@@ -49,7 +49,7 @@ const cli_flag_entry cli_flags[CLI_FLAGS] = {
     [FLAG_MERGE] = {"--merge", "FILE", "add the rows of another run's JSON"},
     [FLAG_COMPARE] = {"--compare", "FILE", "an earlier run's JSON: fails when ours are slower now"},
     [FLAG_QUIET] = {"--quiet", NULL, "only verdicts and problems"},
-    [FLAG_VERBOSE] = {"--verbose", NULL, "every tensor; of bench, every step"},
+    [FLAG_VERBOSE] = {"--verbose", NULL, "every tensor; of bench, every step; of fuzz, its GPU"},
     [FLAG_NO_COLOR] = {"--no-color", NULL, "no colour; NO_COLOR in the environment does the same"},
     [FLAG_HELP] = {"--help", NULL, "this text"},
     [FLAG_VERSION] = {"--version", NULL, "the version"},
@@ -140,7 +140,7 @@ const cli_verb cli_verbs[CLI_VERBS] = {
      .flags = GENERAL | BIT(FLAG_DEVICE) | BIT(FLAG_SEED) | BIT(FLAG_TIME) | BIT(FLAG_CASES) |
               BIT(FLAG_JOBS) | BIT(FLAG_SHARD) | BIT(FLAG_FINDINGS) | BIT(FLAG_CORPUS) |
               BIT(FLAG_RESUME) | BIT(FLAG_NO_GUIDE) | BIT(FLAG_FIRST) | BIT(FLAG_KERNEL) |
-              BIT(FLAG_TIME_LIMIT) | BIT(FLAG_MEMORY_LIMIT) | BIT(FLAG_QUIET),
+              BIT(FLAG_TIME_LIMIT) | BIT(FLAG_MEMORY_LIMIT) | BIT(FLAG_QUIET) | BIT(FLAG_VERBOSE),
      .details =
          "Cases are drawn and, where they bring something new, bred; key=value words hold for\n"
          "all of them, and of key=a,b,c one value for each. Words with seed= name cases\n"

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define LIBRARY "libnvidia-ml.so.1"
@@ -26,6 +27,12 @@ static bool find(void *library, const char *name, void *function) {
     return symbol != NULL;
 }
 
+/* NVML counts all GPUs, whichever of them CUDA was given: the number of CUDA's first. */
+static unsigned first_gpu(void) {
+    const char *list = getenv("CUDA_VISIBLE_DEVICES");
+    return list ? (unsigned)strtoul(list, NULL, 10) : 0;
+}
+
 /* The library stays loaded. */
 static void open_once(void) {
     nvml.tried = true;
@@ -34,7 +41,7 @@ static void open_once(void) {
         find(library, "nvmlDeviceGetHandleByIndex_v2", &nvml.handle) &&
         find(library, "nvmlDeviceGetClockInfo", &nvml.clock) &&
         find(library, "nvmlDeviceGetPowerUsage", &nvml.power) && nvml.init() == 0 &&
-        nvml.handle(0, &nvml.gpu) != 0)
+        nvml.handle(first_gpu(), &nvml.gpu) != 0)
         nvml.gpu = NULL;
 }
 

@@ -118,14 +118,14 @@ static assay_status start(fuzz_crew *crew, fuzz_worker *w) {
                                        : assay_fail(w->desk->status, "%s", w->desk->line);
 }
 
-/* Returns what waitpid says of it. */
+/* Returns what waitpid says of it. One that lives hears that its door is shut, and ends. */
 static int end(fuzz_worker *w) {
     int how = 0;
     if (w->pid <= 0)
         return how;
+    (void)close(w->door);
     while (waitpid(w->pid, &how, 0) < 0 && errno == EINTR)
         continue;
-    (void)close(w->door);
     w->pid = 0;
     return how;
 }

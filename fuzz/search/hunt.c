@@ -278,6 +278,23 @@ static assay_status hand_out(run *r) {
     return status;
 }
 
+/* With the failures that are still being shrunk, as they were met: whoever goes on from this state
+ * does not meet them again. */
+static assay_status keep_state(const run *r) {
+    fuzz_state state = *r->state;
+    state.findings = (fuzz_findings){0};
+    assay_status status = ASSAY_OK;
+    for (int32_t i = 0; status == ASSAY_OK && i < r->state->findings.count; ++i)
+        status = fuzz_findings_add(&state.findings, &r->state->findings.finding[i]);
+    for (int32_t i = r->told; status == ASSAY_OK && i < r->n_wishes; ++i)
+        if (!only_slow(&r->wish[i]))
+            status = fuzz_findings_add(&state.findings, &r->wish[i].finding);
+    if (status == ASSAY_OK)
+        status = r->hunt->keep(&state, r->hunt->context);
+    fuzz_findings_clear(&state.findings);
+    return status;
+}
+
 static assay_status keep(run *r) {
     r->state->seconds = age(r);
     if (r->state->seconds >= r->shown + show_seconds) {
@@ -287,7 +304,7 @@ static assay_status keep(run *r) {
     if (r->state->seconds < r->kept + keep_seconds)
         return ASSAY_OK;
     r->kept = r->state->seconds;
-    return r->hunt->keep(r->state, r->hunt->context);
+    return keep_state(r);
 }
 
 static assay_status go_on(run *r) {

@@ -45,11 +45,12 @@ assay_status fuzz_journal_format(const fuzz_state *state, const char *about, cha
     FILE *to = open_memstream(text, size);
     if (to) {
         write_all(to, state, about);
-        if (fflush(to) == 0) {
+        bool broken = fflush(to) != 0;
+        if (!broken) {
             hash_seal(no_key, *text, *size, seal);
             fprintf(to, "seal %s\n", seal);
         }
-        const bool broken = ferror(to) != 0;
+        broken = broken || ferror(to) != 0;
         if (fclose(to) == 0 && !broken)
             return ASSAY_OK;
     }

@@ -68,23 +68,32 @@ static double volume(const assay_case *c) {
     return product;
 }
 
-/* Of all tensors; infinite where there is no saying. */
-static double elements(const assay_case *c) {
+/* Of all tensors. */
+static assay_status elements(const assay_case *c, double *count) {
     assay_signature sig;
-    double count = 0;
-    if (c->op->signature(&c->params, &sig) != ASSAY_OK)
-        return INFINITY;
+    const assay_status status = c->op->signature(&c->params, &sig);
+    *count = 0;
+    if (status != ASSAY_OK)
+        return status;
     for (int32_t i = 0; i < sig.n_in; ++i)
-        count += (double)assay_spec_count(&sig.in[i]);
+        *count += (double)assay_spec_count(&sig.in[i]);
     for (int32_t o = 0; o < sig.n_out; ++o)
-        count += (double)assay_spec_count(&sig.out[o]);
+        *count += (double)assay_spec_count(&sig.out[o]);
     assay_signature_clear(&sig);
-    return count;
+    return ASSAY_OK;
 }
 
-static bool affordable(const fuzz_source *s, const assay_case *from, const assay_case *c) {
-    return volume(c) <= fmax(s->budget, growth * volume(from)) &&
-           elements(c) <= growth * fmax(s->budget, elements(from));
+static assay_status afford(const fuzz_source *s, const assay_case *from, const assay_case *c) {
+    double before, after;
+    assay_status status = elements(from, &before);
+    if (status == ASSAY_OK)
+        status = elements(c, &after);
+    if (status != ASSAY_OK)
+        return status;
+    if (volume(c) <= fmax(s->budget, growth * volume(from)) &&
+        after <= growth * fmax(s->budget, before))
+        return ASSAY_OK;
+    return assay_fail(ASSAY_ERR_USAGE, "%s: a case of too much work", c->op->name);
 }
 
 /* ---- changes of one thing ---- */
@@ -256,11 +265,11 @@ static assay_status settle(const fuzz_source *s, assay_rng *rng, assay_case *c) 
     if (status != ASSAY_OK)
         return status;
     bool exact = true;
-    if (c->fill == ASSAY_FILL_EXACT)
-        return random_has_exact_data(c->op, &c->params, &exact) == ASSAY_OK && exact
-                   ? ASSAY_OK
-                   : assay_fail(ASSAY_ERR_USAGE, "%s: no exact data for %s", s->op->name, text);
-    return ASSAY_OK;
+    const assay_status answer =
+        c->fill == ASSAY_FILL_EXACT ? random_has_exact_data(c->op, &c->params, &exact) : ASSAY_OK;
+    if (answer != ASSAY_OK || exact)
+        return answer;
+    return assay_fail(ASSAY_ERR_USAGE, "%s: no exact data for %s", s->op->name, text);
 }
 
 static assay_rng rng_of(const fuzz_source *s, int64_t index) {
@@ -269,6 +278,12 @@ static assay_rng rng_of(const fuzz_source *s, int64_t index) {
     return (assay_rng){.seed = s->seed,
                        .stream = assay_rng_stream(name),
                        .next = (uint64_t)index * DRAWS_PER_CASE};
+}
+
+/* What a case is drawn in the place of: one that is none. Without memory there is no saying, and
+ * another one would be no function of the seed. */
+static bool is_answered(assay_status status) {
+    return status == ASSAY_OK || status == ASSAY_ERR_MEMORY;
 }
 
 /* Lets `change` work on copies of a case until one is legal; otherwise the case itself, if that is.
@@ -281,8 +296,11 @@ change_until_legal(const fuzz_source *s, assay_rng *rng, const assay_case *from,
         *c = *from;
         for (int64_t n = assay_rng_between(rng, 1, most); n > 0; --n)
             change(s, rng, c);
-        if (settle(s, rng, c) == ASSAY_OK && affordable(s, from, c))
-            return ASSAY_OK;
+        assay_status status = settle(s, rng, c);
+        if (status == ASSAY_OK)
+            status = afford(s, from, c);
+        if (is_answered(status))
+            return status;
     }
     *c = *from;
     return settle(s, rng, c);
@@ -335,8 +353,8 @@ assay_status fuzz_source_draw(const fuzz_source *s, int64_t index, assay_case *c
             status =
                 change_until_legal(s, &rng, &drawn, MOST_EDGES_OF_A_CASE, change_key_of_kind, c);
         }
-        if (status == ASSAY_OK)
-            return ASSAY_OK;
+        if (is_answered(status))
+            return status;
     }
     return status;
 }

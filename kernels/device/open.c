@@ -2,6 +2,7 @@
  * library to start. */
 #include "assay/device.h"
 #include "assay/module.h"
+#include "kernels/device/choose.h"
 #include "kernels/sim/sim.h"
 
 #include <dlfcn.h>
@@ -88,7 +89,9 @@ static assay_status load_aid(assay_device *device) {
 static assay_status open_cuda(bool bare, const assay_device **device) {
     static assay_device cuda;
     char text[ASSAY_DEVICE_TEXT];
-    assay_status status = cuda.name ? ASSAY_OK : load_cuda(&cuda);
+    assay_status status = cuda.name ? ASSAY_OK : assay_gpu_take();
+    if (status == ASSAY_OK && !cuda.name)
+        status = load_cuda(&cuda);
     if (status == ASSAY_OK)
         status = cuda.probe(text);
     if (status == ASSAY_OK && !bare && !cuda.gemm)

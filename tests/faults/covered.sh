@@ -11,12 +11,13 @@ here=$(dirname "$(realpath "${BASH_SOURCE[0]}")")
 certain='asin hypot log10 cos exp exp2 expm1 fabs fmax fmaxf fmin fmod frexp ilogb ldexp ldexpf log log1p log2 pow sin sincos sqrt
     sqrtf __umodti3 cblas_dgemm cblas_dgemv cblas_dscal cblas_sgemm cblas_sgemv
     alphasort memchr memcmp memcpy memmove memset qsort strchr strcmp strcpy strcspn strlen strncat strncmp
-    strncpy stpcpy strrchr strspn strstr strtok_r strtod strtod_l strtoll strtoull snprintf sprintf vsnprintf
+    strncpy stpcpy strcat strrchr strsep strspn strstr strtok_r strtod strtod_l strtol strtoll strtoul strtoull
+    snprintf sprintf vsnprintf
     sscanf __ctype_b_loc __ctype_tolower_loc dirname strerror strsignal strftime dlerror'
 # Streams: these fail where the buffer reaches the file, which does fail on demand.
 certain+=' fprintf fputc fputs fwrite printf putc ferror fileno'
 # The system, asked for what it always grants.
-certain+=' clock_gettime nanosleep time umask isatty getenv difftime dl_iterate_phdr sigemptyset sigfillset
+certain+=' clock_gettime nanosleep time umask isatty getenv getpid getppid signal difftime dl_iterate_phdr sigemptyset sigfillset
     uselocale free freelocale _ZdlPvm pthread_join'
 # Wishes, granted or not: memory back, no core file, an end with the parent's.
 certain+=' fallocate setrlimit prctl'
@@ -24,8 +25,6 @@ certain+=' fallocate setrlimit prctl'
 certain+=' mkdtemp rmdir'
 # To and of a child of our own: their failures are not ours to see.
 certain+=' kill waitpid'
-# Of assay fuzz, which forks its judges: tests/fuzz/ runs it, no fault does.
-certain+=' fork'
 # Of assay profile, which becomes another program: tests/bench/profile_test.sh sees it do so, and fail.
 certain+=' execv'
 # A kernel's name stays as it is where this cannot read it.

@@ -245,10 +245,13 @@ void write_ctest(const std::string &path, const std::string &program, const std:
         for (const Entry *entry : one.entries) {
             std::fprintf(file, " --run %s", bracket(entry->id()).c_str());
         }
+        /* ctest gives it a GPU of a --resource-spec-file; without one it has no effect. */
+        const char *resource = is_for_gpu(*one.entries[0]) ? " RESOURCE_GROUPS gpus:1" : "";
         std::fprintf(file,
                      ")\nset_tests_properties(%s PROPERTIES LABELS %s TIMEOUT %s "
-                     "SKIP_RETURN_CODE %d)\n",
-                     name.c_str(), bracket(labels).c_str(), timeout.c_str(), EXIT_ALL_SKIPPED);
+                     "SKIP_RETURN_CODE %d%s)\n",
+                     name.c_str(), bracket(labels).c_str(), timeout.c_str(), EXIT_ALL_SKIPPED,
+                     resource);
     }
     if (std::ferror(file) != 0 || std::fclose(file) != 0) {
         broken(path + ": cannot be written");

@@ -12,6 +12,7 @@
 #define REPORTS "--json r.json --csv r.csv --junit r.xml --markdown r.md"
 #define CERTIFY "check adamw/v1 --set smoke --certify --quiet --device sim"
 #define HERE    " --device sim --in-process"
+#define FUZZ    "fuzz weighted_sum/v1 --device sim --jobs 1 --findings findings.h5 --resume s.state"
 
 static const command writing[] = {
     {.name = "list_cases",
@@ -34,6 +35,11 @@ static const command writing[] = {
      .setup = {"run cross_entropy t=3 v=5 --no-run --out s.h5",
                "run weighted_sum n=1 d=1 --no-run --out t.h5"},
      .words = "run cross_entropy/v1 t=3 v=5 --device sim --in s.h5 --out t.h5"},
+    {.name = "fuzz",
+     .setup = {FUZZ " --cases 2"},
+     .words = FUZZ " --cases 4",
+     .each = 64,
+     .random = true},
 };
 
 static const command reading[] = {
@@ -209,6 +215,8 @@ void stage_run_again(stage *s) {
 /* ---- what it left ---- */
 
 static bool is_fresh(const command_file *file, const file_bytes *now) {
+    if (is_campaign(file->name))
+        return campaigns_equal(now, &file->fresh);
     if (!file->timed)
         return bytes_equal(now, &file->fresh);
     return now->data != NULL && !bytes_equal(now, &file->old) && report_is_whole(file->name, now);
