@@ -59,8 +59,9 @@ static void draw_h(const assay_problem *base, const relate_link *link, double *h
 void relate_probe(const assay_problem *base, const relate_link *link, assay_problem *derived) {
     relate_copy_data(base, derived);
     draw_h(base, link, derived->in.data[link->in]);
-    for (int32_t t = 0; t < derived->in.count; ++t)
-        if ((link->added >> t & 1) != 0)
+    uint32_t added = link->added;
+    for (int32_t t = 0; added != 0; added >>= 1, ++t)
+        if ((added & 1) != 0)
             memset(derived->in.data[t], 0, (size_t)derived->in.size[t] * sizeof(double));
 }
 
