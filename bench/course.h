@@ -56,8 +56,8 @@ void runner_forget(const course *k, runner *r);
 
 /* ---- course_data.c ---- */
 
-/* Draws the input sets into the memory that arms share; what their number and the comparison depend
- * on. ASSAY_ERR_MEMORY: the host has less than that takes. */
+/* Decides how many input sets there are and whether an oracle can judge them, draws them, and puts
+ * them into the memory that arms share. ASSAY_ERR_MEMORY: the host has less than that takes. */
 assay_status course_prepare(course *k) ASSAY_MUST_CHECK;
 
 /* ---- course_verify.c ---- */

@@ -2,12 +2,9 @@
 
 #include "tests/engine/check.h"
 
-#include <stddef.h>
-
 typedef struct proof {
     const assay_device *device;
     const char *variant;
-    const assay_dtype *dtype;
     int32_t passed;
 } proof;
 
@@ -20,8 +17,6 @@ static const char *reason_of(const assay_report *report) {
 
 static assay_status prove(const assay_case *c, void *context) {
     proof *p = context;
-    if (p->dtype && c->params.dtype != *p->dtype)
-        return ASSAY_OK;
     assay_report report;
     assay_status status = assay_check(c, p->device, &p->variant, 1, &report);
     if (status != ASSAY_OK)
@@ -35,9 +30,9 @@ static assay_status prove(const assay_case *c, void *context) {
     return status;
 }
 
-assay_status bench_prove(const assay_op *op, assay_set set, const assay_dtype *dtype,
-                         const assay_device *device, const char *variant, int32_t *passed) {
-    proof p = {.device = device, .variant = variant, .dtype = dtype};
+assay_status bench_prove(const assay_op *op, assay_set set, const assay_device *device,
+                         const char *variant, int32_t *passed) {
+    proof p = {.device = device, .variant = variant};
     const assay_status status = assay_op_visit_set(op, set, prove, &p);
     *passed = p.passed;
     return status;

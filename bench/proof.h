@@ -5,11 +5,9 @@
 #include "assay/device.h"
 #include "assay/op.h"
 
-/* Checks a variant on the cases of a set, those of `dtype` alone where that is not NULL. *passed is
- * how many passed; a case that the variant does not do is none. ASSAY_ERR_KERNEL with the case and
- * the reason as soon as one does not pass. */
-assay_status bench_prove(const assay_op *op, assay_set set, const assay_dtype *dtype,
-                         const assay_device *device, const char *variant,
-                         int32_t *passed) ASSAY_MUST_CHECK;
+/* Checks a variant on the cases of a set. *passed is how many passed; a case that the variant does
+ * not do is none. ASSAY_ERR_KERNEL with the case and the reason as soon as one does not pass. */
+assay_status bench_prove(const assay_op *op, assay_set set, const assay_device *device,
+                         const char *variant, int32_t *passed) ASSAY_MUST_CHECK;
 
 #endif

@@ -49,7 +49,7 @@ typedef struct bench_plan {
     const bench_arms *arms;
 } bench_plan;
 
-/* The first six members are the caller's. */
+/* The members before `timing` are the caller's. */
 assay_status bench_session_init(bench_session *s) ASSAY_MUST_CHECK;
 void bench_session_clear(bench_session *s);
 

@@ -40,7 +40,7 @@ static assay_status pass_a_set(const bench_gate_state *g, const assay_op *op, co
     int32_t passed = 0;
     assay_status status = ASSAY_OK;
     for (assay_set set = ASSAY_SMOKE; status == ASSAY_OK && passed == 0 && set <= ASSAY_CI; ++set)
-        status = bench_prove(op, set, NULL, g->isolated, variant, &passed);
+        status = bench_prove(op, set, g->isolated, variant, &passed);
     if (status != ASSAY_OK || passed > 0)
         return status;
     return assay_fail(ASSAY_ERR_KERNEL, "no case of %s runs here, so that nothing proves it",

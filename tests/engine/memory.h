@@ -19,7 +19,7 @@ typedef struct assay_amount {
 } assay_amount;
 assay_amount assay_amount_of(const assay_tensor_spec *specs, int32_t count);
 
-/* The same for so many bytes. */
+/* ASSAY_ERR_MEMORY when the host has fewer bytes available than these. */
 assay_status assay_memory_holds(double bytes) ASSAY_MUST_CHECK;
 
 #endif
