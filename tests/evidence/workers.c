@@ -30,9 +30,15 @@ static assay_status examine_all(const work *w, int32_t job, const ledger *l) {
     const double end = now() + w->seconds;
     const assay_device *device;
     assay_status status = assay_device_open(w->device, &device);
+    assay_device prompt = {
+        0}; /* no kernel here would cheat, and a pause would be most of the time */
+    if (status == ASSAY_OK) {
+        prompt = *device;
+        prompt.pause = NULL;
+    }
     for (int32_t i = 0; status == ASSAY_OK && i < l->modes->count; ++i) {
         const double start = now();
-        status = examine_mode(w, device, &l->modes->mode[i], job,
+        status = examine_mode(w, &prompt, &l->modes->mode[i], job,
                               start + (end - start) / (l->modes->count - i), ledger_at(l, i, 0));
     }
     return status;
