@@ -4,6 +4,7 @@
 #include "cli/variants.h"
 #include "cli/verbs.h"
 #include "oracles/case_parse.h"
+#include "tests/engine/sample.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -44,6 +45,13 @@ static assay_status parse_random(const char *value, assay_cli_args *args) {
 static assay_status parse_count(cli_flag flag, const char *value, int64_t *count) {
     if (!assay_parse_int(value, strlen(value), count) || *count < 1 || *count > 1000000)
         return bad_value(flag, value, "a number in 1..1000000");
+    return ASSAY_OK;
+}
+
+static assay_status parse_rows(const char *value, assay_cli_args *args) {
+    if (!assay_parse_int(value, strlen(value), &args->rows) || args->rows < 1 ||
+        args->rows > SAMPLE_MOST_ROWS)
+        return bad_value(FLAG_ROWS, value, "a number in 1..4096");
     return ASSAY_OK;
 }
 
@@ -105,6 +113,11 @@ static assay_status set_flag(cli_flag flag, const char *value, assay_cli_args *a
         return parse_set(value, args);
     case FLAG_RANDOM:
         return parse_random(value, args);
+    case FLAG_ROWS:
+        return parse_rows(value, args);
+    case FLAG_BIG:
+        args->big = true;
+        return ASSAY_OK;
     case FLAG_JSON:
         args->json = value;
         return ASSAY_OK;
@@ -364,6 +377,13 @@ static assay_status check_flags(const parser *p) {
                           "--certify --set %s: only smoke, ci and nightly prove "
                           "numbers in full",
                           assay_set_name(args->set));
+    if (args->certify && args->rows > 0)
+        return assay_fail(ASSAY_ERR_USAGE,
+                          "--certify and --rows: cases of few different rows are no proof");
+    if (args->big && args->corpus != NULL)
+        return assay_fail(ASSAY_ERR_USAGE,
+                          "--big and --corpus: the corpus is replayed in full, which no such case "
+                          "can be");
     if (args->certify && args->in_process)
         return assay_fail(ASSAY_ERR_USAGE,
                           "--certify and --in-process: only a variant in a process of its own can "

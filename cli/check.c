@@ -83,21 +83,31 @@ static assay_status prepare(run *r) {
 
 /* ---- the cases ---- */
 
+static void add_rows(char repro[ASSAY_REPRO], int64_t rows) {
+    const size_t used = strlen(repro);
+    snprintf(repro + used, ASSAY_REPRO - used, " --rows %" PRId64, rows);
+}
+
 /* A case that the engine could not begin is a result too: the others still run. */
 static assay_status check_case(run *r, const cli_job *job, assay_report *report) {
     assay_case c;
     assay_status status = assay_case_parse(job->text, &c);
     if (status != ASSAY_OK)
         return status;
-    status =
-        assay_check(&c, r->device, job->selection->variant, job->selection->n_variants, report);
+    const cli_selection *s = job->selection;
+    status = r->args->rows > 0 ? assay_check_rows(&c, r->device, s->variant, s->n_variants,
+                                                  r->args->rows, false, report)
+                               : assay_check(&c, r->device, s->variant, s->n_variants, report);
     if (status == ASSAY_OK)
         return status;
     char reason[ASSAY_REASON];
     snprintf(reason, sizeof reason, "%s", assay_error());
     r->usage = r->usage || status == ASSAY_ERR_USAGE;
-    return report_of_failure(report, &c, r->device->name,
-                             status == ASSAY_ERR_UNSUPPORTED ? ASSAY_SKIP : ASSAY_ERROR, reason);
+    status = report_of_failure(report, &c, r->device->name,
+                               status == ASSAY_ERR_UNSUPPORTED ? ASSAY_SKIP : ASSAY_ERROR, reason);
+    if (status == ASSAY_OK && r->args->rows > 0)
+        add_rows(report->rows->repro, r->args->rows);
+    return status;
 }
 
 /* Standard output that takes no more text ends the run. */

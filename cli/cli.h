@@ -60,6 +60,7 @@ typedef struct assay_cli_args {
     assay_set set; /* ASSAY_SMOKE by default */
     bool seed_given;
     uint64_t seed;
+    int64_t rows;          /* different ones that make up a case; 0: not given */
     int64_t random;        /* cases per operator; 0: not given */
     int64_t sample;        /* mutants; 0: all */
     int64_t shard, shards; /* part `shard` of 1..shards; 0: all */
@@ -73,7 +74,7 @@ typedef struct assay_cli_args {
     bool seeds;           /* --set seeds: the published experiments */
     bool oracles, golden; /* what mutants are made of */
     double at_least;      /* percent */
-    bool no_guide, first, no_run, in_process, certify, quiet, verbose, no_color, help, version;
+    bool big, no_guide, first, no_run, in_process, certify, quiet, verbose, no_color, help, version;
 } assay_cli_args;
 
 /* Parses argv. ASSAY_ERR_USAGE with a line that names the word at fault and the nearest legal one.

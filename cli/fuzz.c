@@ -1,5 +1,6 @@
 /* assay fuzz */
 #include "cli/fuzz.h"
+#include "fuzz/search/big.h"
 #include "kernels/device/choose.h"
 #include "tests/engine/clock.h"
 
@@ -87,10 +88,45 @@ static assay_status make_targets(fuzz_campaign *f) {
                           .seed = args->seed,
                           .budget = strcmp(f->device, "sim") == 0 ? sim_budget : cuda_budget,
                           .fixed = args->word,
-                          .n_fixed = args->n_words};
+                          .n_fixed = args->n_words,
+                          .sampled = f->rows > 0,
+                          .big = args->big};
         fuzz_source_edges(&f->source[i], table, s->variant, s->n_variants);
     }
     return status;
+}
+
+/* Only operators whose rows stand alone; those that nobody named are left out. */
+static assay_status choose_rows(fuzz_campaign *f) {
+    const assay_cli_args *args = f->args;
+    cli_cases *cases = &f->cases;
+    int32_t kept = 0;
+    f->rows = args->rows > 0 ? args->rows : args->big ? FUZZ_BIG_ROWS : 0;
+    if (f->rows == 0)
+        return ASSAY_OK;
+    for (int32_t i = 0; i < cases->n_selections; ++i) {
+        const assay_op *op = cases->selection[i].op;
+        if (!op->by_rows && (args->n_targets > 0 || fuzz_names_cases(args)))
+            return assay_fail(ASSAY_ERR_USAGE,
+                              "%s: no row of its results stands alone; leave it out, or --rows and "
+                              "--big",
+                              op->name);
+        if (op->by_rows)
+            cases->selection[kept++] = cases->selection[i];
+        else
+            free(cases->selection[i].variant);
+    }
+    cases->n_selections = kept;
+    return ASSAY_OK;
+}
+
+static assay_status check_big(const fuzz_campaign *f) {
+    if (f->args->big && strcmp(f->device, "cuda") != 0)
+        return assay_fail(ASSAY_ERR_UNSUPPORTED,
+                          "--big is for a GPU: 2^31 elements take hours on %s; --rows judges small "
+                          "cases in the same way",
+                          f->device);
+    return ASSAY_OK;
 }
 
 /* Words that fit no case show before any work. */
@@ -120,6 +156,9 @@ void fuzz_describe(const fuzz_campaign *f, int64_t shard, char about[FUZZ_ABOUT]
         about, FUZZ_ABOUT, "seed %" PRIu64 " share %" PRId64 "/%" PRId64 " %s %s%s%s",
         f->args->seed, shard + 1, f->shards, f->args->no_guide ? "unguided" : "guided", f->device,
         f->args->kernel != NULL ? " " : "", f->args->kernel != NULL ? f->args->kernel : "");
+    if (f->rows > 0 && used < FUZZ_ABOUT)
+        used += (size_t)snprintf(about + used, FUZZ_ABOUT - used, " rows %" PRId64 "%s", f->rows,
+                                 f->args->big ? " big" : "");
     for (int32_t i = 0; i < f->cases.n_selections && used < FUZZ_ABOUT; ++i) {
         const cli_selection *s = &f->cases.selection[i];
         used += (size_t)snprintf(about + used, FUZZ_ABOUT - used, " %s", s->op->name);
@@ -163,7 +202,11 @@ static assay_status prepare(fuzz_campaign *f, const fuzz_ranks *ranks) {
     assay_status status = fuzz_names_cases(args) ? cli_cases_gather(args, &f->cases)
                                                  : cli_cases_select(args, &f->cases);
     if (status == ASSAY_OK)
+        status = choose_rows(f);
+    if (status == ASSAY_OK)
         status = choose_device(f);
+    if (status == ASSAY_OK)
+        status = check_big(f);
     if (status == ASSAY_OK)
         status = make_targets(f);
     if (status == ASSAY_OK && !fuzz_names_cases(args))
@@ -184,7 +227,9 @@ static assay_status start_crew(fuzz_campaign *f) {
         .how = &f->how,
         .target = f->target,
         .n_targets = f->cases.n_selections,
+        .rows = f->rows,
         .jobs = f->args->jobs > 0 ? (int32_t)f->args->jobs
+                : f->args->big    ? 1 /* it takes half of a GPU's memory, and all processors */
                 : processors > 1
                     ? (int32_t)(processors < FUZZ_MOST_JOBS ? processors : FUZZ_MOST_JOBS)
                     : 1,
@@ -258,7 +303,7 @@ assay_status fuzz_look(fuzz_campaign *f, const fuzz_ranks *ranks, int64_t shard,
         .cases = args->cases > 0 ? cases_of(f, shard) : 0,
         /* At least a moment: 0 stands for no limit. */
         .seconds = time_limit(f) > 0 ? state->seconds + fmax(fuzz_time_left(f), 1e-3) : 0,
-        .guided = !args->no_guide,
+        .guided = !args->no_guide && !args->big, /* children would be small */
         .first = args->first,
         .progress = show_progress,
         .found = show_finding,
@@ -317,6 +362,15 @@ static assay_status judge_named(fuzz_campaign *f, const fuzz_ranks *ranks) {
 
 /* ---- the verb ---- */
 
+/* Of cases that cannot be judged here nothing is known, and no variant may be missed for it. */
+static assay_exit judged_nothing(const fuzz_campaign *f) {
+    if (f->state.declined == 0)
+        return ASSAY_EXIT_NOTHING;
+    return assay_cli_complain(assay_fail(
+        ASSAY_ERR_MEMORY, "fuzz: none of the cases could be judged: no memory for them, or no data "
+                          "of that fill; give words that make them smaller"));
+}
+
 static assay_exit exit_code(const fuzz_campaign *f, int32_t lost) {
     if (assay_cli_interrupted())
         return ASSAY_EXIT_INTERRUPTED;
@@ -324,7 +378,7 @@ static assay_exit exit_code(const fuzz_campaign *f, int32_t lost) {
         return ASSAY_EXIT_FAILED;
     if (lost > 0)
         return ASSAY_EXIT_ERROR;
-    return f->state.passed + f->state.mistrusted > 0 ? ASSAY_EXIT_PASSED : ASSAY_EXIT_NOTHING;
+    return f->state.passed + f->state.mistrusted > 0 ? ASSAY_EXIT_PASSED : judged_nothing(f);
 }
 
 /* The crew is gone when files are written: they may take the device's memory. */

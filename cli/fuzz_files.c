@@ -1,12 +1,13 @@
 #include "assay/findings.h"
 #include "cli/fuzz.h"
+#include "cli/text_file.h"
 #include "fuzz/search/corpus.h"
 #include "fuzz/search/journal.h"
 #include "tests/engine/runner.h"
+#include "tests/engine/sample.h"
 #include "tests/engine/sink.h"
 #include "tests/engine/turn.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -46,31 +47,12 @@ assay_status fuzz_files_try(const fuzz_campaign *f) {
 
 /* ---- the state ---- */
 
-static assay_status read_text(FILE *file, const char *path, char **text, size_t *size) {
-    struct stat info;
-    if (fstat(fileno(file), &info) != 0 || !S_ISREG(info.st_mode) || info.st_size > MOST)
-        return assay_fail(ASSAY_ERR_FILE, "%.300s: is no state of a campaign", path);
-    *size = (size_t)info.st_size;
-    *text = calloc(*size + 1, 1);
-    if (*text == NULL)
-        return assay_fail(ASSAY_ERR_MEMORY, "%.300s: no memory to read it", path);
-    if (fread(*text, 1, *size, file) != *size)
-        return assay_fail(ASSAY_ERR_FILE, "%.300s: cannot be read to its end", path);
-    return ASSAY_OK;
-}
-
 assay_status fuzz_state_read(fuzz_campaign *f, const char *path, const char *about,
                              fuzz_state *state) {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *file = fopen(path, "rb");
-    if (file == NULL)
-        return errno == ENOENT ? ASSAY_OK
-                               : assay_fail(ASSAY_ERR_FILE, "%.300s: cannot be read: %s", path,
-                                            strerror(errno));
-    assay_status status = read_text(file, path, &text, &size);
-    fclose(file);
-    if (status == ASSAY_OK)
+    char *text;
+    size_t size;
+    assay_status status = text_file_read(path, "state of a campaign", MOST, &text, &size);
+    if (text != NULL)
         status = fuzz_journal_parse(state, about, f->cases.n_selections, path, text, size);
     free(text);
     return status;
@@ -78,53 +60,71 @@ assay_status fuzz_state_read(fuzz_campaign *f, const char *path, const char *abo
 
 assay_status fuzz_state_write(const fuzz_campaign *f, int64_t shard, const char *path,
                               const fuzz_state *state) {
-    cli_sink sink;
     char about[FUZZ_ABOUT], *text;
     size_t size;
     fuzz_describe(f, shard, about);
     assay_status status = fuzz_journal_format(state, about, &text, &size);
     if (status != ASSAY_OK)
         return status;
-    status = sink_open(&sink, path);
-    if (status == ASSAY_OK) {
-        (void)fwrite(text, 1, size, sink.stream); /* what fails shows when it is committed */
-        status = sink_commit(&sink);
-    }
+    status = text_file_write(path, text, size);
     free(text);
     return status;
 }
 
 /* ---- findings ---- */
 
-/* One more run gives the variant's tensors; not of what ended its process. */
-static assay_status run_again(const fuzz_finding *finding, const assay_device *device,
-                              const assay_problem *p, assay_results *got, bool *ran) {
+/* One more run gives the variant's tensors; not of what ended its process. A finding without them
+ * is still one. */
+static assay_status run_again(const fuzz_campaign *f, const fuzz_finding *finding,
+                              const assay_device *device, const assay_problem *p,
+                              assay_results *got, bool *ran) {
     const assay_variant *variant =
         turn_find_variant(device, p->c.op->name, finding->failure.variant);
     const fuzz_kind kind = finding->failure.kind;
     *ran = false;
     if (variant == NULL || (kind != FUZZ_WRONG && kind != FUZZ_UNEQUAL))
         return ASSAY_OK;
-    const assay_status status = assay_results_init(got, &p->sig);
-    if (status == ASSAY_OK)
-        *ran = assay_run(variant, device, p, got) == ASSAY_OK;
-    return status;
+    const assay_status status = sample_results(p, got);
+    if (status != ASSAY_OK)
+        return status;
+    *ran = assay_run(variant, device, p, got) == ASSAY_OK;
+    if (!*ran)
+        fprintf(f->args->out.stream, "%s: %s: without the variant's tensors: %s\n",
+                f->args->findings, finding->shrunk, assay_error());
+    return ASSAY_OK;
 }
 
-static assay_status add_finding(assay_findings_file *file, const fuzz_finding *finding,
-                                const assay_device *device) {
+/* The case's data; of one that few rows make up, theirs. */
+static assay_status load(const fuzz_campaign *f, const assay_device *device,
+                         const fuzz_finding *finding, sample *s, assay_problem *p) {
+    const char *variant = finding->failure.variant;
     assay_case c;
+    turns t;
+    assay_status status = assay_case_parse(finding->shrunk, &c);
+    if (status != ASSAY_OK || f->rows == 0)
+        return status == ASSAY_OK ? assay_problem_load(p, &c) : status;
+    status = turns_init(&t, device, c.op->name, &variant, 1);
+    if (status != ASSAY_OK)
+        return status;
+    status = sample_init(s, &c, f->rows, &t);
+    turns_clear(&t);
+    return status == ASSAY_OK ? sample_problem(s, p) : status;
+}
+
+static assay_status add_finding(const fuzz_campaign *f, assay_findings_file *file,
+                                const fuzz_finding *finding, const assay_device *device) {
+    sample s = {0};
     assay_problem p = {0};
     assay_results got = {0};
     assay_reference ref = {0};
     bool ran = false;
-    assay_status status = assay_case_parse(finding->shrunk, &c);
+    assay_status status = load(f, device, finding, &s, &p);
     if (status == ASSAY_OK)
-        status = assay_problem_load(&p, &c);
-    if (status == ASSAY_OK)
-        status = run_again(finding, device, &p, &got, &ran);
+        status = run_again(f, finding, device, &p, &got, &ran);
     if (status == ASSAY_OK)
         status = assay_reference_init(&ref, &p);
+    if (status == ASSAY_OK && ran)
+        sample_choose_worst(&p, &got, &ref.want);
     if (status == ASSAY_OK)
         status = assay_findings_add(file, &(assay_finding_record){
                                               .variant = finding->failure.variant,
@@ -141,6 +141,7 @@ static assay_status add_finding(assay_findings_file *file, const fuzz_finding *f
     assay_reference_clear(&ref);
     assay_results_clear(&got);
     assay_problem_clear(&p);
+    sample_clear(&s);
     return status;
 }
 
@@ -153,7 +154,7 @@ static assay_status write_file(const fuzz_campaign *f, const fuzz_findings *find
     if (status == ASSAY_OK)
         status = assay_findings_begin(&file, f->args->findings);
     for (int32_t i = 0; status == ASSAY_OK && i < findings->count; ++i)
-        status = add_finding(file, &findings->finding[i], device);
+        status = add_finding(f, file, &findings->finding[i], device);
     if (status == ASSAY_OK)
         status = assay_findings_commit(file);
     else
@@ -178,6 +179,7 @@ assay_status fuzz_findings_write(const fuzz_campaign *f, const fuzz_findings *fi
     if (f->args->findings != NULL)
         status = write_file(f, findings);
     for (int32_t i = 0; status == ASSAY_OK && f->args->corpus != NULL && i < findings->count; ++i)
-        status = add_to_corpus(f, &findings->finding[i]);
+        if (findings->finding[i].again) /* its case does not fail by itself otherwise */
+            status = add_to_corpus(f, &findings->finding[i]);
     return status;
 }

@@ -10,9 +10,12 @@ static const char *words_of(const char *text) {
 /* A relation is no part of check: fuzz judges a case that is named by it. */
 static void print_repro(const fuzz_campaign *f, const fuzz_finding *finding) {
     const bool relation = finding->failure.relation[0] != '\0';
-    fprintf(f->args->out.stream, "  again     assay %s %s/%s%s --device %s%s%s\n",
+    char rows[32] = "";
+    if (f->rows > 0)
+        snprintf(rows, sizeof rows, " --rows %" PRId64, f->rows);
+    fprintf(f->args->out.stream, "  again     assay %s %s/%s%s%s --device %s%s%s\n",
             relation ? "fuzz" : "check", f->target[finding->target].op->name,
-            finding->failure.variant, words_of(finding->shrunk), f->device,
+            finding->failure.variant, words_of(finding->shrunk), rows, f->device,
             f->how.kernel != NULL ? " --kernel " : "", f->how.kernel != NULL ? f->how.kernel : "");
 }
 
@@ -48,7 +51,8 @@ void fuzz_print_summary(const fuzz_campaign *f, const fuzz_state *state, const c
             " mistrusted, %" PRId64 " skipped",
             state->passed, state->failed, state->mistrusted, state->skipped);
     if (state->declined > 0)
-        fprintf(to, "; %" PRId64 " cases were none", state->declined);
+        fprintf(to, "; %" PRId64 " case%s none", state->declined,
+                state->declined == 1 ? " was" : "s were");
     if (state->pool.count > 0)
         fprintf(to, "; %" PRId32 " brought something new", state->pool.count);
     if (fuzz_pool_edges(&state->pool) > 0)

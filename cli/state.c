@@ -1,5 +1,5 @@
 #include "cli/state.h"
-#include "tests/engine/sink.h"
+#include "cli/text_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -103,49 +103,27 @@ assay_status state_key(const char *directory, unsigned char key[HASH_KEY]) {
 
 /* ---- certificates ---- */
 
-static assay_status read_text(const char *path, FILE *file, char **text, size_t *size) {
-    struct stat info;
-    if (fstat(fileno(file), &info) != 0 || !S_ISREG(info.st_mode) || info.st_size > MOST)
-        return assay_fail(ASSAY_ERR_FILE, "%.300s: is no certificate", path);
-    *size = (size_t)info.st_size;
-    *text = malloc(*size + 1);
-    if (!*text)
-        return assay_fail(ASSAY_ERR_MEMORY, "%.300s: no memory to read it", path);
-    if (fread(*text, 1, *size, file) != *size)
-        return assay_fail(ASSAY_ERR_FILE, "%.300s: cannot be read to its end", path);
-    return ASSAY_OK;
-}
-
 assay_status state_read(const char *path, const unsigned char key[HASH_KEY], bool *exists,
                         assay_certificate *c) {
-    char *text = NULL;
-    size_t size = 0;
+    char *text;
+    size_t size;
     *c = (assay_certificate){0};
-    FILE *file = fopen(path, "rb");
-    *exists = file != NULL;
-    if (!file)
-        return errno == ENOENT ? ASSAY_OK : cannot(path, "read");
-    assay_status status = read_text(path, file, &text, &size);
-    if (status == ASSAY_OK)
+    assay_status status = text_file_read(path, "certificate", MOST, &text, &size);
+    *exists = text != NULL;
+    if (*exists)
         status = certificate_parse(c, path, text, size, key);
-    fclose(file);
     free(text);
     return status;
 }
 
 assay_status state_write(const char *path, const unsigned char key[HASH_KEY],
                          const assay_certificate *c) {
-    cli_sink sink;
     char *text;
     size_t size;
     assay_status status = certificate_format(c, key, &text, &size);
     if (status != ASSAY_OK)
         return status;
-    status = sink_open(&sink, path);
-    if (status == ASSAY_OK) {
-        (void)fwrite(text, 1, size, sink.stream); /* what fails shows when it is committed */
-        status = sink_commit(&sink);
-    }
+    status = text_file_write(path, text, size);
     free(text);
     return status;
 }

@@ -13,6 +13,8 @@ const cli_flag_entry cli_flags[CLI_FLAGS] = {
     [FLAG_SET] = {"--set", "smoke|ci|nightly|edge|bench",
                   "an operator's own cases (default: smoke)"},
     [FLAG_RANDOM] = {"--random", "N", "N random cases of each operator instead"},
+    [FLAG_ROWS] = {"--rows", "N", "N different rows make up each case, however large"},
+    [FLAG_BIG] = {"--big", NULL, "cases of more than 2^31 elements, made up of 64 rows"},
     [FLAG_JSON] = {"--json", "FILE", "write results as JSON; - is standard output"},
     [FLAG_CSV] = {"--csv", "FILE", "write results as CSV"},
     [FLAG_JUNIT] = {"--junit", "FILE", "write results as JUnit XML"},
@@ -78,7 +80,7 @@ const cli_verb cli_verbs[CLI_VERBS] = {
      .summary = "proves variants against the oracle, forward and gradients",
      .flags = GENERAL | CASES | REPORTS | BIT(FLAG_DEVICE) | BIT(FLAG_QUIET) | BIT(FLAG_KERNEL) |
               BIT(FLAG_CERTIFY) | BIT(FLAG_IN_PROCESS) | BIT(FLAG_TIME_LIMIT) |
-              BIT(FLAG_MEMORY_LIMIT),
+              BIT(FLAG_MEMORY_LIMIT) | BIT(FLAG_ROWS),
      .details =
          "Without key=value words it runs the cases of --set, of the operators named or of\n"
          "all.\n\n"
@@ -86,6 +88,8 @@ const cli_verb cli_verbs[CLI_VERBS] = {
          "costs its own row. With --kernel, OP/VARIANT need not be one of assay's own.\n\n"
          "--certify runs the cases of --set and some more, drawn from a seed that nobody knew\n"
          "before, and leaves certificates: assay help certificate.\n\n"
+         "--rows is for cases that no oracle could hold: the kernel runs on all rows, the oracle\n"
+         "on the N that they are copies of, and every row must be right.\n\n"
          "Verdicts: pass; fail, a wrong number; skip, cannot run here; mistrusted, passed\n"
          "but the case could not have told a wrong kernel; error, harness or kernel broke.\n"
          "Draws that are mistrusted, of --random or --certify, are listed and do not count.\n",
@@ -140,7 +144,8 @@ const cli_verb cli_verbs[CLI_VERBS] = {
      .flags = GENERAL | BIT(FLAG_DEVICE) | BIT(FLAG_SEED) | BIT(FLAG_TIME) | BIT(FLAG_CASES) |
               BIT(FLAG_JOBS) | BIT(FLAG_SHARD) | BIT(FLAG_FINDINGS) | BIT(FLAG_CORPUS) |
               BIT(FLAG_RESUME) | BIT(FLAG_NO_GUIDE) | BIT(FLAG_FIRST) | BIT(FLAG_KERNEL) |
-              BIT(FLAG_TIME_LIMIT) | BIT(FLAG_MEMORY_LIMIT) | BIT(FLAG_QUIET) | BIT(FLAG_VERBOSE),
+              BIT(FLAG_TIME_LIMIT) | BIT(FLAG_MEMORY_LIMIT) | BIT(FLAG_QUIET) | BIT(FLAG_VERBOSE) |
+              BIT(FLAG_ROWS) | BIT(FLAG_BIG),
      .details =
          "Cases are drawn and, where they bring something new, bred; key=value words hold for\n"
          "all of them, and of key=a,b,c one value for each. Words with seed= name cases\n"
@@ -148,7 +153,9 @@ const cli_verb cli_verbs[CLI_VERBS] = {
          "Each failure is shrunk to the smallest case that fails alike, and printed with the\n"
          "command that shows it again. One seed gives the same cases whatever --jobs says.\n"
          "--resume keeps the campaign in FILE and goes on from it. Under mpirun each rank takes\n"
-         "its share, and --findings, in a folder that all ranks see, gets what all found.\n",
+         "its share, and --findings, in a folder that all ranks see, gets what all found.\n\n"
+         "--big needs the GPU's memory, some 70 GiB, and takes one process; --rows judges cases\n"
+         "of any size in the same way.\n",
      .run = assay_cli_fuzz},
     {.name = "bench",
      .synopsis = "[OP[/VARIANT]...] [key=value...]",

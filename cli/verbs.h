@@ -9,6 +9,8 @@ typedef enum cli_flag {
     FLAG_SEED,
     FLAG_SET,
     FLAG_RANDOM,
+    FLAG_ROWS,
+    FLAG_BIG,
     FLAG_JSON,
     FLAG_CSV,
     FLAG_JUNIT,

@@ -23,6 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     assay_problem problem;
     assay_case c;
     int32_t taken;
+    fuzz_hasten_hdf5();
     FUZZ_EXPECT(assay_case_parse(text, &c) == ASSAY_OK);
     FUZZ_EXPECT(assay_problem_init(&problem, &c) == ASSAY_OK);
     if (assay_state_read(fuzz_file(data, size), &problem, &taken) == ASSAY_OK) {

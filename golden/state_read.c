@@ -129,7 +129,13 @@ static assay_status check_storage(const slot *s, hid_t dataset) {
     const bool here =
         list >= 0 && H5Pget_layout(list) != H5D_VIRTUAL && H5Pget_external_count(list) == 0;
     H5Pclose(list);
-    return here ? ASSAY_OK : refuse(s, "its data lies in another file; copy it into this one");
+    if (!here)
+        return refuse(s, "its data lies in another file; copy it into this one");
+    return golden_is_whole(dataset)
+               ? ASSAY_OK
+               : refuse(
+                     s,
+                     "its data cannot be sized, or is less than its shape says; make the file anew");
 }
 
 /* NULL where a kernel of that dtype may be given the value. */

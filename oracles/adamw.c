@@ -351,6 +351,8 @@ static const assay_case_group cases[] = {
     {ASSAY_SMOKE, "n=41 step=3 lr=0.5 wd=0.1 dtype=f32 fill=cancel,denormal,zeros"},
     {ASSAY_CI, "n=4,5,31,32,33,1023,1024,1025 step=7 lr=0.1 dtype=f32,f64"},
     {ASSAY_CI, "n=2049 step=1,2,17,100000 lr=1 wd=0,0.1 eps=0.5 dtype=f32,f64 misalign=2"},
+    /* one tensor misaligned among aligned ones */
+    {ASSAY_CI, "n=257 step=3 lr=0.125 wd=0.5 dtype=f32,f64 misalign=8:14:1"},
     {ASSAY_CI, "n=500 beta1=0.99 beta2=0.9999 step=4 lr=0.5 dtype=f32,f64 seed=2"},
     {ASSAY_CI, "n=9000 lr=0.25 dtype=f32,f64 sched=random"},
     {ASSAY_CI, "n=70 step=3 lr=0.5 wd=0.1 dtype=f32,f64 fill=cancel,wide,denormal,huge,zeros"},
@@ -370,6 +372,7 @@ const assay_op assay_op_adamw = {
     .backward_formula = "none",
     .keys = keys,
     .n_keys = sizeof keys / sizeof *keys,
+    .by_rows = true,
     .dtypes = ASSAY_DTYPE_BIT(ASSAY_F32) | ASSAY_DTYPE_BIT(ASSAY_F64),
     .maths = ASSAY_MATH_BIT(ASSAY_STRICT),
     .fills = FILL_GENERAL | ASSAY_FILL_BIT(ASSAY_FILL_CANCEL) |

@@ -3,8 +3,9 @@
  *
  * S = q·kᵀ/√D, lse_i = log Σ_j exp(S_ij), P_ij = exp(S_ij - lse_i), o = P·v. With `causal` query i
  * sees key j where j <= i + sk - sq: the last query sees all keys. Pairs that do not see each other
- * take no part in anything. A row without a key, or whose scores are all -Inf, has lse = -Inf, o =
- * 0 and dq = 0 and adds nothing to dk and dv. lse is fp32 whatever the inputs are.
+ * take no part in anything. A row without a key, or whose scores are all -Inf, has lse = -Inf and
+ * P = 0: it adds nothing, except 0·Inf where it multiplies an Inf. lse is fp32 whatever the inputs
+ * are.
  *
  * Backward, given do, from the forward's own o and lse: Delta_i = Σ_d do_id o_id; dv = Pᵀ·do;
  * dS = P ⊙ (do·vᵀ - Delta); dq = dS·k/√D; dk = dSᵀ·q/√D.
@@ -197,6 +198,8 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "b=1 h=1 sq=20 sk=33 d=65,80,96,127,192,255,256 causal=1 dtype=f32,bf16,f16"},
     {ASSAY_CI, "b=1 h=1 sq=20 sk=33 d=4,8,12,96,128,256 dtype=f32 math=tf32"},
     {ASSAY_CI, "b=2,3 h=1,5 sq=9,20 sk=21 d=24 causal=0,1 dtype=f32,bf16 pad=5 misalign=3"},
+    /* one tensor misaligned among aligned ones */
+    {ASSAY_CI, "b=1 h=1 sq=17 sk=21 d=16 dtype=f32,bf16 pad=8 misalign=8:17:1"},
     {ASSAY_CI, "b=1 h=1 sq=1 sk=5,300,1025 d=64 causal=0,1 dtype=f32,bf16,f16"},
     {ASSAY_CI, "b=1 h=1 sq=300 sk=3 d=32 causal=0,1 dtype=f32,bf16"},
     {ASSAY_CI, "b=1 h=1 sq=50 sk=130 d=64 fill=huge,negative,positive causal=0,1 dtype=f32,bf16"},
@@ -204,15 +207,21 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "b=1 h=1 sq=40 sk=90 d=1 fill=huge dtype=f16"},
     {ASSAY_CI, "b=1 h=1 sq=40 sk=90 d=1,64 fill=huge dtype=f32 math=tf32"},
     {ASSAY_CI, "b=1 h=2 sq=66 sk=70 d=32 fill=inf,nan seed=0:2:1 dtype=f32,bf16,f16"},
+    {ASSAY_CI, "b=1 h=2 sq=66 sk=70 d=32 fill=inf seed=3:5:1 dtype=f32"},
+    {ASSAY_CI, "b=1 h=2 sq=3 sk=1 d=16 fill=inf seed=4,6,7 dtype=f32,bf16"}, /* -Inf alone */
     {ASSAY_CI, "b=1 h=2 sq=66 sk=70 d=32 math=tf32 fill=inf,nan seed=0:2:1 dtype=f32"},
     {ASSAY_CI, "b=1 h=1 sq=20 sk=37 d=16 causal=1 dtype=f32,bf16,f16 "
                "fill=cancel,wide,denormal,zeros,mixed"},
+    {ASSAY_CI, "b=130 h=1 sq=5 sk=40 d=13 causal=1 dtype=f32"}, /* tiles for many rows */
+    {ASSAY_CI, "b=300 h=1 sq=2 sk=256 d=1 dtype=f32"},          /* dS in two parts */
     {ASSAY_NIGHTLY, "b=1 h=1 sq=1024 d=64 causal=0,1 dtype=f32,bf16,f16"},
+    {ASSAY_NIGHTLY, "b=66,130 h=1 sq=33 sk=70 d=16,33,64,128 causal=0,1 dtype=f32"},
+    {ASSAY_NIGHTLY, "b=1 h=1 sq=3 sk=66000 d=2 causal=0,1 dtype=f32"}, /* parts of a head */
     {ASSAY_NIGHTLY, "b=1 h=1 sq=1024 d=64 causal=1 dtype=f32 math=tf32"},
     {ASSAY_NIGHTLY, "b=1 h=1 sq=3 sk=20000 d=64 causal=0,1 dtype=f32,bf16,f16"},
     {ASSAY_EDGE, "b=0 h=0,2 sq=5 d=8 dtype=f32,bf16"},
     {ASSAY_EDGE, "b=1 h=0 sq=5 d=8 dtype=f32,bf16"},
-    {ASSAY_EDGE, "b=1 h=2 sq=0,5 sk=0 d=8 causal=0,1 dtype=f32,f16"},
+    {ASSAY_EDGE, "b=1 h=2 sq=0,5,40 sk=0 d=8 causal=0,1 dtype=f32,f16"}, /* 40: more than a block */
     {ASSAY_EDGE, "b=1 h=2 sq=0 sk=3 d=8 causal=0,1 dtype=f32,f16"},
     {ASSAY_EDGE, "b=1 h=2 sq=0,5 sk=0 d=8 dtype=f32 math=tf32"},
     /* P = 1: dq and dk are 0 */
@@ -230,6 +239,7 @@ const assay_op assay_op_attention = {
     .keys = keys,
     .n_keys = sizeof keys / sizeof *keys,
     .baseline = true,
+    .by_rows = true,
     .dtypes = ASSAY_DTYPE_BIT(ASSAY_F32) | ASSAY_DTYPE_BIT(ASSAY_BF16) | ASSAY_DTYPE_BIT(ASSAY_F16),
     .maths = ASSAY_MATH_BIT(ASSAY_STRICT) | ASSAY_MATH_BIT(ASSAY_TF32),
     .fills = FILL_FAMILIES | ASSAY_FILL_BIT(ASSAY_FILL_NEGATIVE),

@@ -175,7 +175,7 @@ static void run_forward(task *t, const place &at) {
     ENQUEUE(t, dim3((unsigned)rows), THREADS, softmax, s, at.chunk, w.scores.value, p, lse,
             w.maximum);
     multiply(t, false, false, rows, s.d, s.sk, p, v, 0, o);
-    ENQUEUE_EACH(t, count, sum_keys, w.found, s, at.chunk, p, lse, v, o);
+    ENQUEUE_EACH(t, count, sum_keys, w.found, s, at.chunk, p, v, o);
     ENQUEUE(t, dim3((unsigned)rows), THREADS, weigh, s, t->rule, at.chunk, w.scores, lse, w.maximum,
             w.of_p, w.states, call->out_bound[ATTENTION_LSE] + at.row);
     multiply_magnitudes(t, false, false, rows, s.d, s.sk, w.of_p, w.centred, 0, errors);
@@ -184,7 +184,7 @@ static void run_forward(task *t, const place &at) {
 }
 
 /* P and dS are in the panels: their products with k, q and do. */
-static void run_gradients(task *t, const place &at, const double *lse) {
+static void run_gradients(task *t, const place &at) {
     const attention_sizes &s = t->s;
     const workspace &w = t->w;
     const assay_oracle_call *call = t->call;
@@ -197,8 +197,8 @@ static void run_gradients(task *t, const place &at, const double *lse) {
     multiply(t, false, false, rows, s.d, s.sk, ds, k, 0, dq);
     multiply(t, true, false, s.sk, s.d, rows, ds, q, 1, call->grad[ATTENTION_K] + at.of_keys);
     multiply(t, true, false, s.sk, s.d, rows, p, grad_o, 1, call->grad[ATTENTION_V] + at.of_keys);
-    ENQUEUE_EACH(t, rows * s.d, sum_keys, w.found, s, at.chunk, ds, lse, k, dq);
-    ENQUEUE_EACH(t, s.sk * s.d, sum_queries, w.found, s, at.chunk, ds, lse, q, w.exact_dk);
+    ENQUEUE_EACH(t, rows * s.d, sum_keys, w.found, s, at.chunk, ds, k, dq);
+    ENQUEUE_EACH(t, s.sk * s.d, sum_queries, w.found, s, at.chunk, ds, q, w.exact_dk);
 }
 
 static void run_backward(task *t, const place &at) {
@@ -219,7 +219,7 @@ static void run_backward(task *t, const place &at) {
     multiply_magnitudes(t, false, true, rows, s.sk, s.d, w.grad_o, w.v, 0, magnitudes_of(w.grad_p));
     ENQUEUE(t, dim3((unsigned)rows), THREADS, differentiate, s, t->rule, at.chunk, of, w.scores,
             w.grad_p, w.of_p);
-    run_gradients(t, at, of.lse);
+    run_gradients(t, at);
     multiply(t, false, false, rows, s.d, s.sk, w.scores.value, call->in[ATTENTION_K] + at.of_keys,
              0, w.rows.value);
     multiply_magnitudes(t, false, false, rows, s.d, s.sk, magnitudes_of(w.scores), w.k, 0,

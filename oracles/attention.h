@@ -45,7 +45,7 @@ void attention_why_forward(const attention_rule *r, char o[ASSAY_WHY], char lse[
 void attention_why_backward(const attention_rule *r, char dq[ASSAY_WHY], char dk[ASSAY_WHY],
                             char dv[ASSAY_WHY]);
 
-enum { ATTENTION_RELATIONS = 11 };
+enum { ATTENTION_RELATIONS = 12 };
 extern const assay_relation attention_relations[ATTENTION_RELATIONS];
 
 #ifdef __cplusplus

@@ -310,13 +310,12 @@ static __global__ void clear_flag(int *found) {
 
 /* result_ie = Σ_j weight_ij x_je over the keys j that query i sees. */
 static __global__ void sum_keys(const int *found, attention_sizes s, span chunk,
-                                const double *weight, const double *lse, const double *x,
-                                double *result) {
+                                const double *weight, const double *x, double *result) {
     if (!*found)
         return;
     for (int64_t e = grid_thread(); e < chunk.rows * s.d; e += grid_threads()) {
         const int64_t i = e / s.d;
-        const int64_t n = lse[i] == -(double)INFINITY ? 0 : attention_visible(&s, chunk.first + i);
+        const int64_t n = attention_visible(&s, chunk.first + i);
         double sum = 0;
         for (int64_t j = 0; j < n; ++j)
             sum += weight[i * s.sk + j] * x[j * s.d + e % s.d];
@@ -326,14 +325,13 @@ static __global__ void sum_keys(const int *found, attention_sizes s, span chunk,
 
 /* Adds Σ_i weight_ij x_ie over the chunk's queries i that see key j. */
 static __global__ void sum_queries(const int *found, attention_sizes s, span chunk,
-                                   const double *weight, const double *lse, const double *x,
-                                   double *result) {
+                                   const double *weight, const double *x, double *result) {
     if (!*found)
         return;
     for (int64_t e = grid_thread(); e < s.sk * s.d; e += grid_threads()) {
         const int64_t j = e / s.d;
         for (int64_t i = 0; i < chunk.rows; ++i)
-            if (j < attention_visible(&s, chunk.first + i) && lse[i] != -(double)INFINITY)
+            if (j < attention_visible(&s, chunk.first + i))
                 result[e] += weight[i * s.sk + j] * x[i * s.d + e % s.d];
     }
 }

@@ -188,7 +188,7 @@ assay_status attention_forward_plain(const assay_oracle_args *args, assay_arrays
         result->data[ATTENTION_LSE][row] = lse;
         for (int64_t e = 0; e < s.d; ++e) {
             double sum = 0;
-            for (int64_t j = 0; lse != -INFINITY && j < n; ++j)
+            for (int64_t j = 0; j < n; ++j)
                 sum += plain_weight(score[j], lse) * v[j * s.d + e];
             result->data[ATTENTION_O][row * s.d + e] = sum;
         }
@@ -224,8 +224,6 @@ assay_status attention_backward_plain(const assay_oracle_args *args, assay_array
         double delta = 0;
         for (int64_t e = row * s.d; e < (row + 1) * s.d; ++e)
             delta += args->cot->data[ATTENTION_O][e] * args->out->data[ATTENTION_O][e];
-        if (args->out->data[ATTENTION_LSE][row] == -INFINITY)
-            continue;
         for (int64_t j = 0; j < attention_visible(&s, row % s.sq); ++j)
             plain_pair(&s, args, row, row / s.sq * s.sk + j, delta, result);
     }

@@ -315,6 +315,17 @@ static assay_status append_row(const assay_problem *base, int32_t i, assay_probl
     return status;
 }
 
+/* ---- adjoint: o = P v ---- */
+
+/* Each column of each head of v gives that of o, and no other. */
+static relate_link link_of(const assay_problem *base, int32_t i) {
+    (void)base;
+    (void)i;
+    return (relate_link){
+        .in = V, .leading = AXIS_ROW, .in_axis = AXIS_DIMENSION, .out_axis = AXIS_DIMENSION};
+}
+RELATE_LINKS(link_of, 1);
+
 const assay_relation attention_relations[ATTENTION_RELATIONS] = {
     RELATE_BATCH_SPLIT,
     {.name = "key_permutation",
@@ -344,6 +355,7 @@ const assay_relation attention_relations[ATTENTION_RELATIONS] = {
      .n_derived = 2,
      .derive = split_values,
      .predict = add_values},
+    RELATE_ADJOINT,
     {.name = "cotangent_linearity",
      .why = "do = doa + dob: every gradient is the sum of theirs, o and lse stay",
      .n_derived = 2,

@@ -12,6 +12,15 @@
 #include "assay/relation.h"
 #include "oracles/bound.h"
 
+enum {
+    CONV_KEY_N,
+    CONV_KEY_CI,
+    CONV_KEY_CO,
+    CONV_KEY_S,
+    CONV_KEY_K,
+    CONV_KEY_G,
+    CONV_KEY_EPS,
+};
 enum { CONV_X, CONV_W, CONV_B, CONV_GAMMA, CONV_BETA };
 enum { CONV_Y };
 
@@ -62,6 +71,9 @@ assay_status conv_forward_bound(const assay_oracle_args *args, const assay_round
                                 const assay_arrays *want, assay_bounds *bounds);
 assay_status conv_backward_bound(const assay_oracle_args *args, const assay_rounding *r,
                                  const assay_arrays *want, assay_bounds *bounds);
+
+enum { CONV_RELATIONS = 10 };
+extern const assay_relation conv_relations[CONV_RELATIONS];
 
 /* The relation of translation. */
 bool conv_can_move(const assay_case *c);

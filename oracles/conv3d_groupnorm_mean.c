@@ -18,12 +18,9 @@
 #include "oracles/conv3d_definition.h"
 #include "oracles/draw.h"
 #include "oracles/fill.h"
-#include "oracles/relate.h"
 
 #include <math.h>
 #include <stdio.h>
-
-enum { KEY_N, KEY_CI, KEY_CO, KEY_S, KEY_K, KEY_G, KEY_EPS };
 
 static const assay_key keys[] = {
     {"n", ASSAY_KEY_INT, NULL, 0, INT32_MAX, "batch"},
@@ -38,8 +35,8 @@ static const assay_key keys[] = {
 /* ---- what is legal ---- */
 
 static assay_status check_extents(const assay_params *params) {
-    const assay_param *s = &params->item[KEY_S];
-    const int64_t k = params->item[KEY_K].value[0];
+    const assay_param *s = &params->item[CONV_KEY_S];
+    const int64_t k = params->item[CONV_KEY_K].value[0];
     if (s->count != 3)
         return assay_fail(ASSAY_ERR_USAGE,
                           "conv3d_groupnorm_mean: s has %d extents; give three, DxHxW", s->count);
@@ -55,13 +52,13 @@ static assay_status check_extents(const assay_params *params) {
 
 /* CBLAS counts the columns of a sample's patches, and the products of an output, in int. */
 static assay_status check_amount(const assay_params *params) {
-    const double k = (double)params->item[KEY_K].value[0],
-                 ci = (double)params->item[KEY_CI].value[0];
-    const double co = (double)params->item[KEY_CO].value[0];
-    const double n = fmax(1, (double)params->item[KEY_N].value[0]), terms = ci * k * k * k;
+    const double k = (double)params->item[CONV_KEY_K].value[0],
+                 ci = (double)params->item[CONV_KEY_CI].value[0];
+    const double co = (double)params->item[CONV_KEY_CO].value[0];
+    const double n = fmax(1, (double)params->item[CONV_KEY_N].value[0]), terms = ci * k * k * k;
     double volume = 1;
     for (int axis = 0; axis < 3; ++axis)
-        volume *= (double)params->item[KEY_S].value[axis];
+        volume *= (double)params->item[CONV_KEY_S].value[axis];
     if (!(volume <= INT32_MAX))
         return assay_fail(ASSAY_ERR_USAGE,
                           "conv3d_groupnorm_mean: a channel of x would have %.3g elements; make s "
@@ -83,8 +80,9 @@ static assay_status check_amount(const assay_params *params) {
 }
 
 static assay_status legal(assay_params *params) {
-    const long long co = params->item[KEY_CO].value[0], groups = params->item[KEY_G].value[0];
-    const double eps = params->item[KEY_EPS].real;
+    const long long co = params->item[CONV_KEY_CO].value[0],
+                    groups = params->item[CONV_KEY_G].value[0];
+    const double eps = params->item[CONV_KEY_EPS].real;
     if (params->math == ASSAY_TF32 && params->dtype != ASSAY_F32)
         return assay_fail(ASSAY_ERR_USAGE,
                           "conv3d_groupnorm_mean: math=tf32 is a mode of dtype=f32, not of %s; use "
@@ -182,8 +180,8 @@ static void draw(assay_rng *rng, double budget, assay_params *params) {
     static const double eps[] = {1e-5, 1e-5, 1e-3, 0.25};
     for (int32_t key = 0; key < params->count; ++key)
         params->item[key].count = 1;
-    params->item[KEY_EPS].count = 0;
-    params->item[KEY_EPS].real = eps[assay_rng_between(rng, 0, 3)];
+    params->item[CONV_KEY_EPS].count = 0;
+    params->item[CONV_KEY_EPS].real = eps[assay_rng_between(rng, 0, 3)];
     if (params->dtype == ASSAY_F32 && assay_rng_between(rng, 0, 2) == 0)
         params->math = ASSAY_TF32;
 
@@ -199,224 +197,22 @@ static void draw(assay_rng *rng, double budget, assay_params *params) {
     const int64_t ci = draw_within(rng, 1, room < 33 ? room : 33);
     room = room / ci * MIN_POSITIONS;
 
-    params->item[KEY_N].value[0] = n;
-    params->item[KEY_CI].value[0] = ci;
-    params->item[KEY_CO].value[0] = groups * channels;
-    params->item[KEY_G].value[0] = groups;
-    params->item[KEY_K].value[0] = k;
-    params->item[KEY_S].count = 3;
+    params->item[CONV_KEY_N].value[0] = n;
+    params->item[CONV_KEY_CI].value[0] = ci;
+    params->item[CONV_KEY_CO].value[0] = groups * channels;
+    params->item[CONV_KEY_G].value[0] = groups;
+    params->item[CONV_KEY_K].value[0] = k;
+    params->item[CONV_KEY_S].count = 3;
     const int64_t longest = assay_rng_between(rng, 0, 2);
     int64_t positions = 1;
     for (int64_t i = 0; i < 3; ++i) {
         const int64_t low = i == 2 ? (MIN_POSITIONS + positions - 1) / positions : 1;
         const int64_t extent = draw_within(rng, low, room);
-        params->item[KEY_S].value[(longest + i) % 3] = extent + k - 1;
+        params->item[CONV_KEY_S].value[(longest + i) % 3] = extent + k - 1;
         room /= extent;
         positions *= extent;
     }
 }
-
-/* ---- relations ---- */
-
-/* Reverses the first axis of the tensors that have the channels there. */
-static void reverse_channels(const assay_signature *sig, const assay_arrays *from,
-                             assay_arrays *to) {
-    relate_copy(to->data[CONV_X], from->data[CONV_X], from->size[CONV_X]);
-    for (int32_t t = CONV_W; t <= CONV_BETA; ++t)
-        relate_reverse_axis(&sig->in[t], 0, from->data[t], to->data[t]);
-}
-
-static assay_status permute(const assay_problem *base, int32_t i, assay_problem *derived) {
-    (void)i;
-    relate_copy_data(base, derived);
-    reverse_channels(&base->sig, &base->in, &derived->in);
-    return ASSAY_OK;
-}
-
-static assay_status unpermute(const assay_problem *base, const assay_problem *derived,
-                              const assay_results *results, assay_results *want) {
-    (void)derived;
-    relate_copy(want->out.data[CONV_Y], results->out.data[CONV_Y], want->out.size[CONV_Y]);
-    reverse_channels(&base->sig, &results->grad, &want->grad);
-    return ASSAY_OK;
-}
-
-/* Reverses each row of a tensor: all three spatial axes. */
-static void mirror(const assay_arrays *from, int32_t t, int64_t length, assay_arrays *to) {
-    for (int64_t e = 0; e < from->size[t]; ++e)
-        to->data[t][e / length * length + length - 1 - e % length] = from->data[t][e];
-}
-
-static void mirror_both(const assay_problem *base, const assay_arrays *from, assay_arrays *to) {
-    const conv_sizes s = conv_sizes_of(&base->c.params);
-    mirror(from, CONV_X, s.volume, to);
-    mirror(from, CONV_W, s.k * s.k * s.k, to);
-}
-
-static assay_status reflect(const assay_problem *base, int32_t i, assay_problem *derived) {
-    (void)i;
-    relate_copy_data(base, derived);
-    mirror_both(base, &base->in, &derived->in);
-    return ASSAY_OK;
-}
-
-static assay_status unreflect(const assay_problem *base, const assay_problem *derived,
-                              const assay_results *results, assay_results *want) {
-    (void)derived;
-    relate_copy_results(results, want);
-    mirror_both(base, &results->grad, &want->grad);
-    return ASSAY_OK;
-}
-
-/* c times 2 and eps times 4 leave x̂ as it is. */
-enum { X_POWER = 3, W_POWER = -2, C_POWER = X_POWER + W_POWER, DY_POWER = 2 };
-
-static assay_status scale_case(const assay_case *base, int32_t i, assay_case *derived) {
-    (void)i;
-    *derived = *base;
-    derived->params.item[KEY_EPS].real *= ldexp(1, 2 * C_POWER);
-    return ASSAY_OK;
-}
-
-static void scale(const assay_arrays *from, int32_t t, int power, assay_arrays *to) {
-    for (int64_t e = 0; e < from->size[t]; ++e)
-        to->data[t][e] = ldexp(from->data[t][e], power);
-}
-
-static assay_status scale_all(const assay_problem *base, int32_t i, assay_problem *derived) {
-    (void)i;
-    relate_copy_data(base, derived);
-    scale(&base->in, CONV_X, X_POWER, &derived->in);
-    scale(&base->in, CONV_W, W_POWER, &derived->in);
-    scale(&base->in, CONV_B, C_POWER, &derived->in);
-    scale(&base->cot, CONV_Y, DY_POWER, &derived->cot);
-    return ASSAY_OK;
-}
-
-static assay_status unscale_all(const assay_problem *base, const assay_problem *derived,
-                                const assay_results *results, assay_results *want) {
-    (void)base;
-    (void)derived;
-    relate_copy_results(results, want);
-    scale(&results->grad, CONV_X, X_POWER - DY_POWER, &want->grad);
-    scale(&results->grad, CONV_W, W_POWER - DY_POWER, &want->grad);
-    scale(&results->grad, CONV_B, C_POWER - DY_POWER, &want->grad);
-    scale(&results->grad, CONV_GAMMA, -DY_POWER, &want->grad);
-    scale(&results->grad, CONV_BETA, -DY_POWER, &want->grad);
-    return ASSAY_OK;
-}
-
-static assay_status split(const assay_problem *base, int32_t i, assay_problem *derived) {
-    relate_copy_data(base, derived);
-    relate_keep_part(&derived->in, CONV_GAMMA, i);
-    relate_keep_part(&derived->in, CONV_BETA, i);
-    return ASSAY_OK;
-}
-
-static void add(const assay_arrays *a, const assay_arrays *b, int32_t t, assay_arrays *sum) {
-    for (int64_t e = 0; e < sum->size[t]; ++e)
-        sum->data[t][e] = a->data[t][e] + b->data[t][e];
-}
-
-static assay_status sum_up(const assay_problem *base, const assay_problem *derived,
-                           const assay_results *results, assay_results *want) {
-    (void)base;
-    (void)derived;
-    relate_copy_results(results, want);
-    add(&results[0].out, &results[1].out, CONV_Y, &want->out);
-    for (int32_t t = CONV_X; t <= CONV_B; ++t)
-        add(&results[0].grad, &results[1].grad, t, &want->grad);
-    return ASSAY_OK;
-}
-
-/* Multiples of 1/64, to which a small integer is added without rounding in f32 and in f64. */
-static assay_status make_coarse_b(assay_problem *base) {
-    for (int64_t o = 0; o < base->in.size[CONV_B]; ++o)
-        base->in.data[CONV_B][o] = rint(64 * base->in.data[CONV_B][o]) / 64;
-    return ASSAY_OK;
-}
-
-static assay_status lift(const assay_problem *base, int32_t i, assay_problem *derived) {
-    (void)i;
-    const conv_sizes s = conv_sizes_of(&base->c.params);
-    relate_copy_data(base, derived);
-    for (int64_t o = 0; o < s.co; ++o)
-        derived->in.data[CONV_B][o] += (double)(3 + o / s.per_group % 5);
-    return ASSAY_OK;
-}
-
-static assay_status stay(const assay_problem *base, const assay_problem *derived,
-                         const assay_results *results, assay_results *want) {
-    (void)base;
-    (void)derived;
-    relate_copy_results(results, want);
-    return ASSAY_OK;
-}
-
-static assay_status widen_case(const assay_case *base, int32_t i, assay_case *derived) {
-    (void)i;
-    *derived = *base;
-    ++derived->params.item[KEY_CI].value[0];
-    return ASSAY_OK;
-}
-
-static const assay_relation relations[] = {
-    RELATE_BATCH_SPLIT,
-    {.name = "power_of_two_scaling",
-     .why =
-         "x, w, b, eps and dy times powers of two that leave x̂ alone scale every gradient by one, "
-         "bit for bit",
-     .exact = true,
-     .applies = relate_keeps_bits,
-     .n_derived = 1,
-     .derive_case = scale_case,
-     .derive = scale_all,
-     .predict = unscale_all},
-    {.name = "row_permutation",
-     .why = "reversing the batch reverses y and dx, the rest stays",
-     .n_derived = 1,
-     .derive = relate_reverse,
-     .predict = relate_unreverse},
-    {.name = "channel_permutation",
-     .why =
-         "reversing the channels of w, b, gamma and beta reverses their gradients, y and dx stay",
-     .n_derived = 1,
-     .derive = permute,
-     .predict = unpermute},
-    {.name = "reflection",
-     .why = "reversing the spatial axes of x and w reverses those of dx and dw, the rest stays",
-     .n_derived = 1,
-     .derive = reflect,
-     .predict = unreflect},
-    {.name = "translation",
-     .why = "what lies in x within a frame of zeros, moved: the statistics stay, and so do y and "
-            "all gradients but dx, which moves",
-     .applies = conv_can_move,
-     .prepare = conv_frame,
-     .n_derived = 1,
-     .derive = conv_move,
-     .reduce = conv_drop_frame,
-     .predict = conv_move_back},
-    {.name = "linearity",
-     .why = "gamma = ga + gb and beta = ba + bb: y, dx, dw and db are sums, dgamma and dbeta stay",
-     .n_derived = 2,
-     .derive = split,
-     .predict = sum_up},
-    {.name = "offset",
-     .why = "a constant added to b within each group changes nothing",
-     .n_derived = 1,
-     .prepare = make_coarse_b,
-     .derive = lift,
-     .predict = stay},
-    {.name = "zero_padding",
-     .why = "one more channel of x and w, all zero, changes nothing",
-     .n_derived = 1,
-     .derive_case = widen_case,
-     .derive = relate_embed,
-     .predict = relate_crop},
-};
-
-/* ---- cases ---- */
 
 /* ---- work ---- */
 
@@ -465,6 +261,8 @@ static const assay_case_group cases[] = {
     /* 2049 positions: no TF32 number, and more than a warp of v2 takes */
     {ASSAY_CI, "n=1 ci=1 co=2 s=3x683x1 k=1 g=1 dtype=f32 sched=inorder,reverse"},
     {ASSAY_CI, "n=33 ci=1 co=4 s=2x3x4 k=2 g=2 dtype=f32,f64 pad=5 misalign=3"},
+    /* one tensor misaligned among aligned ones */
+    {ASSAY_CI, "n=2 ci=2 co=4 s=4x4x8 k=2 g=2 dtype=f32 pad=8 misalign=8,9,15,16"},
     {ASSAY_CI, "n=1 ci=1 co=2 s=1x1x2 k=1 g=1 dtype=f32,f64 eps=1 seed=3"},
     {ASSAY_CI, "n=2 ci=3 co=16 s=6x8x10 k=3 g=8 dtype=f32 math=strict,tf32"},
     {ASSAY_CI, "n=2 ci=3 co=16 s=6x8x10 k=3 g=8 dtype=f32 fill=huge,negative,uniform,positive "
@@ -497,6 +295,7 @@ const assay_op assay_op_conv3d_groupnorm_mean = {
     .backward_formula = "dc = (A - mean A - x^ mean(A x^))/sqrt(var + eps), A = gamma dy/(co P)",
     .keys = keys,
     .n_keys = sizeof keys / sizeof *keys,
+    .by_rows = true,
     .dtypes = ASSAY_DTYPE_BIT(ASSAY_F32) | ASSAY_DTYPE_BIT(ASSAY_F64),
     .maths = ASSAY_MATH_BIT(ASSAY_STRICT) | ASSAY_MATH_BIT(ASSAY_TF32),
     .fills = (FILL_FAMILIES & ~ASSAY_FILL_BIT(ASSAY_FILL_DENORMAL)) |
@@ -513,8 +312,8 @@ const assay_op assay_op_conv3d_groupnorm_mean = {
     .mistrust = mistrust,
     .work = count_work,
     .draw = draw,
-    .relations = relations,
-    .n_relations = sizeof relations / sizeof *relations,
+    .relations = conv_relations,
+    .n_relations = CONV_RELATIONS,
     .cases = cases,
     .n_cases = sizeof cases / sizeof *cases,
 };

@@ -6,19 +6,17 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { KEY_N, KEY_CI, KEY_CO, KEY_S, KEY_K, KEY_G, KEY_EPS };
-
 conv_sizes conv_sizes_of(const assay_params *params) {
-    conv_sizes s = {.n = params->item[KEY_N].value[0],
-                    .ci = params->item[KEY_CI].value[0],
-                    .co = params->item[KEY_CO].value[0],
-                    .k = params->item[KEY_K].value[0],
-                    .groups = params->item[KEY_G].value[0],
+    conv_sizes s = {.n = params->item[CONV_KEY_N].value[0],
+                    .ci = params->item[CONV_KEY_CI].value[0],
+                    .co = params->item[CONV_KEY_CO].value[0],
+                    .k = params->item[CONV_KEY_K].value[0],
+                    .groups = params->item[CONV_KEY_G].value[0],
                     .volume = 1,
                     .positions = 1,
-                    .eps = params->item[KEY_EPS].real};
+                    .eps = params->item[CONV_KEY_EPS].real};
     for (int axis = 0; axis < 3; ++axis) {
-        s.in[axis] = params->item[KEY_S].value[axis];
+        s.in[axis] = params->item[CONV_KEY_S].value[axis];
         s.out[axis] = s.in[axis] - s.k + 1;
         s.volume *= s.in[axis];
         s.positions *= s.out[axis];

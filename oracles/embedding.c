@@ -323,6 +323,8 @@ static const assay_case_group cases[] = {
     {ASSAY_SMOKE, "t=23 v=6 d=11 dtype=f32 fill=cancel,denormal,mixed"},
     {ASSAY_CI, "t=1,31,32,33 v=7,8,9,17 d=1,3,4,31,33 dtype=f32"},
     {ASSAY_CI, "t=255,257 v=2,100 d=7,8,9 dtype=f64,bf16 pad=1 misalign=5"},
+    /* one tensor misaligned among aligned ones */
+    {ASSAY_CI, "t=70 v=3 d=64 dtype=f32,bf16 pad=8 misalign=8,9,10,11,13"},
     {ASSAY_CI, "t=20 v=11 d=1023,1024,1025,2049 dtype=f32,bf16 sched=random seed=2"},
     {ASSAY_CI, "t=1023,1025 v=1,5 d=9 dtype=f32,bf16 fill=normal,exact seed=3"},
     {ASSAY_CI, "t=2500 v=3 d=8 dtype=f32,f64,bf16 sched=reverse"},
@@ -341,6 +343,7 @@ const assay_op assay_op_embedding = {
     .keys = keys,
     .n_keys = sizeof keys / sizeof *keys,
     .multilinear = true,
+    .by_rows = true,
     .dtypes = ASSAY_DTYPE_BIT(ASSAY_F32) | ASSAY_DTYPE_BIT(ASSAY_F64) | ASSAY_DTYPE_BIT(ASSAY_BF16),
     .maths = ASSAY_MATH_BIT(ASSAY_STRICT),
     .fills = FILL_FAMILIES,

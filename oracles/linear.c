@@ -286,6 +286,8 @@ static const assay_case_group cases[] = {
     {ASSAY_SMOKE, "m=7 n=9 k=5 dtype=f32,bf16 fill=inf,nan seed=0,1"},
     {ASSAY_SMOKE, "m=11 n=13 k=18 dtype=f32 fill=cancel,denormal,mixed"},
     {ASSAY_CI, "m=15,17,63,65 n=31,33 k=7,16,33 dtype=f32,bf16"},
+    /* one tensor misaligned among aligned ones */
+    {ASSAY_CI, "m=33 n=24 k=40 dtype=f32,bf16 pad=8 misalign=8:13:1"},
     {ASSAY_CI, "m=15,65 n=31,33 k=8,9,31 dtype=f32 math=tf32"},
     {ASSAY_CI, "m=127,129 n=129 k=65 dtype=f32,bf16 sched=random"},
     {ASSAY_CI, "m=1 n=1,129 k=1,513 dtype=f32,f64,bf16"},
@@ -315,6 +317,7 @@ const assay_op assay_op_linear = {
     .keys = keys,
     .n_keys = sizeof keys / sizeof *keys,
     .multilinear = true,
+    .by_rows = true,
     .dtypes = ASSAY_DTYPE_BIT(ASSAY_F32) | ASSAY_DTYPE_BIT(ASSAY_F64) | ASSAY_DTYPE_BIT(ASSAY_BF16),
     .maths = ASSAY_MATH_BIT(ASSAY_STRICT) | ASSAY_MATH_BIT(ASSAY_TF32),
     .fills = FILL_FAMILIES,

@@ -464,6 +464,8 @@ static const assay_case_group cases[] = {
     {ASSAY_SMOKE, "m=5 n=7 k=3 dtype=f32 math=strict,tf32 fill=positive"},
     {ASSAY_SMOKE, "m=11 n=13 k=18 iters=2 dtype=f32 fill=cancel,denormal,mixed"},
     {ASSAY_CI, "m=15,16,17,63,65 n=31,32,33 k=1,7,16,33 dtype=f32"},
+    /* one tensor misaligned among aligned ones */
+    {ASSAY_CI, "m=33 n=24 k=40 ta=0,1 dtype=f32,bf16 pad=8 misalign=8:15:1"},
     {ASSAY_CI, "m=15,17,63,65 n=31,33 k=8,9,31 dtype=f32 math=tf32"},
     {ASSAY_CI, "m=15,17,63,65 n=31,33 k=15,17,33 dtype=bf16"},
     {ASSAY_CI, "m=127,128,129 n=127,129 k=65 dtype=f32,bf16 sched=random"},
@@ -508,6 +510,7 @@ const assay_op assay_op_matmul_accumulate = {
     .keys = keys,
     .n_keys = sizeof keys / sizeof *keys,
     .multilinear = true,
+    .by_rows = true,
     .dtypes = ASSAY_DTYPE_BIT(ASSAY_F32) | ASSAY_DTYPE_BIT(ASSAY_F64) | ASSAY_DTYPE_BIT(ASSAY_BF16),
     .maths = ASSAY_MATH_BIT(ASSAY_STRICT) | ASSAY_MATH_BIT(ASSAY_TF32),
     .fills = FILL_FAMILIES,

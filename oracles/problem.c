@@ -66,11 +66,13 @@ static assay_status finish_fill(assay_problem *p) {
         return change(p, p->c.op->dress);
     if (fill != ASSAY_FILL_INF && fill != ASSAY_FILL_NAN)
         return ASSAY_OK;
-    int32_t chosen = (int32_t)(p->c.seed % (uint64_t)p->sig.n_in);
+    const uint64_t inputs = (uint64_t)p->sig.n_in;
+    const double inf = p->c.seed / inputs % 2 == 0 ? INFINITY : -INFINITY;
+    int32_t chosen = (int32_t)(p->c.seed % inputs);
     while (p->sig.in[chosen].dtype == ASSAY_I32) /* no operator has indices alone */
         chosen = (chosen + 1) % p->sig.n_in;
     if (p->in.size[chosen] > 0)
-        p->in.data[chosen][0] = fill == ASSAY_FILL_INF ? INFINITY : NAN;
+        p->in.data[chosen][0] = fill == ASSAY_FILL_INF ? inf : NAN;
     return ASSAY_OK;
 }
 
@@ -129,4 +131,8 @@ assay_status assay_results_init(assay_results *r, const assay_signature *sig) {
 void assay_results_clear(assay_results *r) {
     assay_arrays_clear(&r->out);
     assay_arrays_clear(&r->grad);
+    assay_arrays_clear(&r->out_low);
+    assay_arrays_clear(&r->out_high);
+    assay_arrays_clear(&r->grad_low);
+    assay_arrays_clear(&r->grad_high);
 }

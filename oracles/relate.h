@@ -60,8 +60,11 @@ typedef struct relate_link {
     /* The slices of the input along one axis have to do with those of y along the other, each with
      * its own alone: each has a sum of its own. RELATE_WHOLE for both: there is one sum. */
     int32_t in_axis, out_axis;
+    /* Axes that both have first, before those: each place in them has slices of its own. */
+    int32_t leading;
     uint32_t added; /* mask of the inputs that are c */
     int64_t kept;   /* an element of the input that is never left out of h */
+    bool alone;     /* all others are: where several may cancel whatever y is */
 } relate_link;
 
 /* Not where a tensor is empty: there are no sums then. */
@@ -107,8 +110,8 @@ void relate_drop_unlinked(const relate_link *links, int32_t n, assay_results *wa
 #define RELATE_ADJOINT                                                                             \
     {                                                                                              \
         .name = "adjoint",                                                                         \
-        .why = "y(h) times dy is h times dx, summed, for an h in place of each factor: forward "   \
-               "and backward agree",                                                               \
+        .why = "y(h) times dy is h times dx, summed, for an h in place of an x that y is linear "  \
+               "in: forward and backward agree",                                                   \
         .applies = relate_has_elements, .n_derived = LINKS, .derive = probe,                       \
         .reduce = pair_inputs, .predict = pair_outputs                                             \
     }

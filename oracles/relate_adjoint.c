@@ -28,8 +28,25 @@ bool relate_has_elements(const assay_case *c) {
 
 /* ---- h ---- */
 
-static int64_t slices_of(const assay_tensor_spec *spec, int32_t axis) {
-    return axis == RELATE_WHOLE ? 1 : spec->shape[axis];
+/* Where a tensor's slices lie: element (l, o, i, e) of [leading][outer][extent][inner] is in slice
+ * l * extent + i. */
+typedef struct slicing {
+    int64_t leading, outer, extent, inner;
+} slicing;
+
+static slicing slicing_of(const assay_tensor_spec *spec, int32_t leading, int32_t axis) {
+    slicing s = {1, 1, axis == RELATE_WHOLE ? 1 : spec->shape[axis], 1};
+    for (int32_t a = 0; a < leading; ++a)
+        s.leading *= spec->shape[a];
+    for (int32_t a = leading; a < axis; ++a)
+        s.outer *= spec->shape[a];
+    for (int32_t a = axis < leading ? leading : axis + 1; a < spec->rank; ++a)
+        s.inner *= spec->shape[a];
+    return s;
+}
+
+static int64_t slices_in(const slicing *s) {
+    return s->leading * s->extent;
 }
 
 static uint64_t stream_of(const assay_tensor_spec *spec) {
@@ -46,12 +63,14 @@ static double density(uint64_t bits, double length) {
 
 static void draw_h(const assay_problem *base, const relate_link *link, double *h) {
     const assay_tensor_spec *spec = &base->sig.in[link->in];
-    const int64_t count = assay_spec_count(spec), slices = slices_of(spec, link->in_axis);
+    const slicing in = slicing_of(spec, link->leading, link->in_axis);
+    const int64_t count = assay_spec_count(spec);
     const uint64_t stream = stream_of(spec), first = assay_rng_bits(base->c.seed, stream, 0);
-    const double keep = density(first, (double)(count / slices));
+    const double keep = density(first, (double)(in.outer * in.inner));
     for (int64_t e = 0; e < count; ++e) {
         const uint64_t bits = assay_rng_bits(base->c.seed, stream, (uint64_t)e + 1);
-        const bool kept = e == link->kept || (double)(bits >> 11) * 0x1p-53 < keep;
+        const bool drawn = !link->alone && (double)(bits >> 11) * 0x1p-53 < keep;
+        const bool kept = e == link->kept || drawn;
         h[e] = kept ? (bits % 2 == 0 ? 1 : -1) : 0;
     }
 }
@@ -83,39 +102,33 @@ static void add_product(dot *sum, double a, double b) {
     sum->high = high;
 }
 
-static double sum_slice(const assay_tensor_spec *spec, int32_t axis, int64_t at, const double *a,
-                        const double *b) {
-    const int64_t slices = slices_of(spec, axis);
-    int64_t inner = 1;
-    for (int32_t i = axis + 1; i < spec->rank; ++i)
-        inner *= spec->shape[i];
-    const int64_t outer = assay_spec_count(spec) / (slices * inner);
+static double sum_slice(const slicing *s, int64_t i, const double *a, const double *b) {
     dot sum = {0};
-    for (int64_t o = 0; o < outer; ++o)
-        for (int64_t e = (o * slices + at) * inner; e < (o * slices + at + 1) * inner; ++e)
+    for (int64_t o = 0; o < s->outer; ++o) {
+        const int64_t from =
+            ((i / s->extent * s->outer + o) * s->extent + i % s->extent) * s->inner;
+        for (int64_t e = from; e < from + s->inner; ++e)
             add_product(&sum, a[e], b[e]);
+    }
     return sum.high + sum.low;
 }
 
 /* In place: element i of an array lies in none of the slices behind i. */
 void relate_pair_input(const assay_problem *derived, const relate_link *link,
                        assay_results *results) {
-    const assay_tensor_spec *spec = &derived->sig.in[link->in];
+    const slicing in = slicing_of(&derived->sig.in[link->in], link->leading, link->in_axis);
     double *grad = results->grad.data[link->in];
-    const int64_t slices = slices_of(spec, link->in_axis);
-    for (int64_t i = 0; i < slices; ++i)
-        grad[i] = sum_slice(spec, link->in_axis, i, grad, derived->in.data[link->in]);
-    results->grad.size[link->in] = slices;
+    for (int64_t i = 0; i < slices_in(&in); ++i)
+        grad[i] = sum_slice(&in, i, grad, derived->in.data[link->in]);
+    results->grad.size[link->in] = slices_in(&in);
 }
 
 void relate_pair_output(const assay_problem *base, const relate_link *link,
                         const assay_results *derived, assay_results *want) {
-    const assay_tensor_spec *spec = &base->sig.out[0];
-    const int64_t slices = slices_of(spec, link->out_axis);
-    for (int64_t i = 0; i < slices; ++i)
-        want->grad.data[link->in][i] =
-            sum_slice(spec, link->out_axis, i, derived->out.data[0], base->cot.data[0]);
-    want->grad.size[link->in] = slices;
+    const slicing out = slicing_of(&base->sig.out[0], link->leading, link->out_axis);
+    for (int64_t i = 0; i < slices_in(&out); ++i)
+        want->grad.data[link->in][i] = sum_slice(&out, i, derived->out.data[0], base->cot.data[0]);
+    want->grad.size[link->in] = slices_in(&out);
 }
 
 static bool is_linked(const relate_link *links, int32_t n, int32_t t) {

@@ -273,6 +273,9 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "n=1,2,31,33 d=2,3,4,5,8,31,32,127,129,257 eps=0.25 dtype=f32"},
     {ASSAY_CI, "n=3x1x5,70 d=31,511,513,1025 residual=0,1 dtype=f64,bf16 fill=positive"},
     {ASSAY_CI, "n=7 d=255,1023,1024,1025 residual=0,1 dtype=f32,bf16 pad=1 misalign=5 seed=2"},
+    /* one tensor misaligned among aligned ones */
+    {ASSAY_CI, "n=5 d=64 dtype=f32,bf16 pad=8 misalign=8:13:1"},
+    {ASSAY_CI, "n=5 d=64 residual=1 dtype=f32,bf16 pad=8 misalign=8:17:1"},
     /* four chunks of v3, of which the last has one row */
     {ASSAY_CI, "n=13 d=1025 dtype=f64"},
     {ASSAY_CI, "n=130 d=24 residual=0,1 dtype=f32,f64,bf16 sched=warp"},
@@ -299,6 +302,7 @@ const assay_op assay_op_rmsnorm = {
                         "s = 1 / sqrt(mean(h^2) + eps)",
     .keys = keys,
     .n_keys = sizeof keys / sizeof *keys,
+    .by_rows = true,
     .dtypes = ASSAY_DTYPE_BIT(ASSAY_F32) | ASSAY_DTYPE_BIT(ASSAY_F64) | ASSAY_DTYPE_BIT(ASSAY_BF16),
     .maths = ASSAY_MATH_BIT(ASSAY_STRICT),
     .fills = FILL_FAMILIES | ASSAY_FILL_BIT(ASSAY_FILL_INITIAL),

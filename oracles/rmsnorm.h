@@ -30,7 +30,7 @@ assay_status rmsnorm_forward_bound(const assay_oracle_args *args, const assay_ro
 assay_status rmsnorm_backward_bound(const assay_oracle_args *args, const assay_rounding *r,
                                     const assay_arrays *want, assay_bounds *bounds);
 
-enum { RMSNORM_RELATIONS = 6 };
+enum { RMSNORM_RELATIONS = 7 };
 extern const assay_relation rmsnorm_relations[RMSNORM_RELATIONS];
 
 #endif

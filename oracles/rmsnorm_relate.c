@@ -177,6 +177,14 @@ static assay_status unswap_terms(const assay_problem *base, const assay_problem 
     return ASSAY_OK;
 }
 
+/* y = x̂·w: the weight of a column has to do with that column of y alone. */
+static relate_link link_of(const assay_problem *base, int32_t i) {
+    (void)i;
+    return (relate_link){
+        .in = base->in.count - 1, .in_axis = 0, .out_axis = base->sig.out[RMSNORM_Y].rank - 1};
+}
+RELATE_LINKS(link_of, 1);
+
 const assay_relation rmsnorm_relations[RMSNORM_RELATIONS] = {
     {.name = "power_of_two_scaling",
      .why = "x and r by 4, eps by 16, w by 1/2, dy by 8, dh by 1: results scale, bit for bit",
@@ -208,6 +216,7 @@ const assay_relation rmsnorm_relations[RMSNORM_RELATIONS] = {
      .n_derived = 2,
      .derive = split_cotangents,
      .predict = add_gradients},
+    RELATE_ADJOINT,
     {.name = "commutativity",
      .why = "x and r exchanged: h and y stay, dx is dr, bit for bit",
      .exact = true,

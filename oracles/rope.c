@@ -476,6 +476,8 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "b=1,2 h=1,7,8,9 s=3 d=4,6,8,10,30,32 dtype=f32"},
     {ASSAY_CI, "b=2 h=17 s=31,33 d=14,16,18 start=5000 dtype=f64,bf16 pad=1"},
     {ASSAY_CI, "b=1 h=5 s=257 d=64 dtype=f32,bf16 misalign=5 sched=warp"},
+    /* one tensor misaligned among aligned ones */
+    {ASSAY_CI, "b=1 h=2 s=5 d=32 dtype=f32,bf16 pad=8 misalign=8:11:1"},
     {ASSAY_CI, "b=1 h=12 s=16 d=64,80,128 start=131071 dtype=f32,bf16"},
     {ASSAY_CI, "b=2 h=3 s=9 d=40 theta=1,2.5,1000000 start=12345 dtype=f32,f64"},
     {ASSAY_CI, "b=1 h=1 s=2 d=1026 start=16777200 dtype=f32,f64 seed=3"},
@@ -499,6 +501,7 @@ const assay_op assay_op_rope = {
     .keys = keys,
     .n_keys = sizeof keys / sizeof *keys,
     .multilinear = true,
+    .by_rows = true,
     .dtypes = ASSAY_DTYPE_BIT(ASSAY_F32) | ASSAY_DTYPE_BIT(ASSAY_F64) | ASSAY_DTYPE_BIT(ASSAY_BF16),
     .maths = ASSAY_MATH_BIT(ASSAY_STRICT),
     .fills = FILL_FAMILIES,

@@ -334,6 +334,8 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "n=1,2,31,33 d=1,2,3,4,5,7,8,9,31,33,255,257 dtype=f32"},
     {ASSAY_CI, "n=3x1x5,70 d=31,511,513,1025 dtype=f64,bf16 fill=positive"},
     {ASSAY_CI, "n=7 d=1023,1024,1025 dtype=f32,bf16 pad=1 misalign=5 seed=2"},
+    /* one tensor misaligned among aligned ones */
+    {ASSAY_CI, "n=5 d=64 dtype=f32,bf16 pad=0,8 misalign=8:13:1"},
     {ASSAY_CI, "n=40 d=130 dtype=f32,f64,bf16 fill=huge,negative,uniform pad=8"},
     {ASSAY_CI, "n=5 d=3072 dtype=f32,bf16 sched=warp"},
     {ASSAY_CI, "n=40 d=70 dtype=f64,bf16 fill=inf,nan seed=0,1"},
@@ -351,6 +353,7 @@ const assay_op assay_op_swiglu = {
     .backward_formula = "da = dy b sigma (1 + a (1 - sigma)), db = dy silu(a)",
     .keys = keys,
     .n_keys = sizeof keys / sizeof *keys,
+    .by_rows = true,
     .dtypes = ASSAY_DTYPE_BIT(ASSAY_F32) | ASSAY_DTYPE_BIT(ASSAY_F64) | ASSAY_DTYPE_BIT(ASSAY_BF16),
     .maths = ASSAY_MATH_BIT(ASSAY_STRICT),
     .fills = FILL_FAMILIES | ASSAY_FILL_BIT(ASSAY_FILL_NEGATIVE),

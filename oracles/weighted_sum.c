@@ -239,6 +239,8 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "n=1,2,31,32,33 d=1,7,32,129,1023 dtype=f32"},
     {ASSAY_CI, "n=3x1x5,257 d=31,257 dtype=f64,bf16 fill=positive sched=reverse"},
     {ASSAY_CI, "n=40 d=513 dtype=f32,f64,bf16 pad=1 misalign=5 fill=uniform sched=warp seed=2"},
+    /* one tensor misaligned among aligned ones */
+    {ASSAY_CI, "n=5 d=64 dtype=f32,bf16 pad=8 misalign=8:13:1"},
     {ASSAY_CI, "n=256 d=512 dtype=f32,f64 fill=normal,exact"},
     {ASSAY_CI, "n=3 d=4300 dtype=f32,f64,bf16 seed=4"}, /* more than a warp takes of one row */
     {ASSAY_CI, "n=7 d=2060 dtype=f32 sched=reverse"},   /* the same, and a block has two rows */
@@ -266,6 +268,7 @@ const assay_op assay_op_weighted_sum = {
     .keys = keys,
     .n_keys = sizeof keys / sizeof *keys,
     .multilinear = true,
+    .by_rows = true,
     .dtypes = ASSAY_DTYPE_BIT(ASSAY_F32) | ASSAY_DTYPE_BIT(ASSAY_F64) | ASSAY_DTYPE_BIT(ASSAY_BF16),
     .maths = ASSAY_MATH_BIT(ASSAY_STRICT),
     .fills = FILL_FAMILIES,

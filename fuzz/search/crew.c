@@ -50,7 +50,8 @@ static assay_status do_task(const judge *j, fuzz_desk *desk) {
     const fuzz_court court = {.device = j->device,
                               .twin = j->twin,
                               .variant = target->variant,
-                              .n_variants = target->n_variants};
+                              .n_variants = target->n_variants,
+                              .rows = j->crew->rows};
     assay_case c;
     assay_status status = assay_case_parse(task->text, &c);
     if (status != ASSAY_OK || !task->shrink)

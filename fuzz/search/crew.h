@@ -51,6 +51,7 @@ typedef struct fuzz_crew {
     const assay_isolation *how; /* of its variants */
     const fuzz_target *target;
     int32_t n_targets;
+    int64_t rows; /* as fuzz_court has them */
     int32_t jobs;
     fuzz_worker *worker;
 } fuzz_crew;

@@ -35,9 +35,11 @@ static fuzz_kind kind_of_line(const char *line) {
         const char *words;
         fuzz_kind kind;
     } known[] = {
-        {"was stopped: no answer", FUZZ_HANG}, {"was stopped: it took more than", FUZZ_MEMORY},
-        {"ended by signal", FUZZ_CRASH},       {"called exit(", FUZZ_CRASH},
-        {"wrote outside", FUZZ_STRAY},         {"changed its input", FUZZ_STRAY}};
+        {"was stopped: no answer", FUZZ_HANG},  {"was stopped: it took more than", FUZZ_MEMORY},
+        {"ended by signal", FUZZ_CRASH},        {"called exit(", FUZZ_CRASH},
+        {"wrote outside", FUZZ_STRAY},          {"changed its input", FUZZ_STRAY},
+        {" unwritten, first at", FUZZ_WRONG},   {"row's cotangents are 0", FUZZ_WRONG},
+        {"exact sum over all rows", FUZZ_WRONG}};
     for (size_t i = 0; i < sizeof known / sizeof *known; ++i)
         if (strstr(line, known[i].words))
             return known[i].kind;
@@ -184,14 +186,17 @@ assay_status fuzz_judge(const fuzz_court *court, const assay_case *c, int64_t re
     *result = (fuzz_result){0};
     assay_isolated_forget_edges(court->device);
     assay_status status =
-        assay_check_numbers(c, court->device, court->variant, court->n_variants, &report);
+        court->rows > 0
+            ? assay_check_rows(c, court->device, court->variant, court->n_variants, court->rows,
+                               true, &report)
+            : assay_check_numbers(c, court->device, court->variant, court->n_variants, &report);
     if (status != ASSAY_OK)
         return or_declined(status, result);
     for (int32_t i = 0; i < report.n_rows; ++i)
         take_row(result, &report.rows[i]);
     count_variants(result, &report);
     assay_report_clear(&report);
-    if (relation != FUZZ_NO_RELATION)
+    if (relation != FUZZ_NO_RELATION && court->rows == 0)
         status = judge_relations(court, c, relation, result);
     memcpy(result->edges, assay_isolated_edges(court->device), sizeof result->edges);
     return status;
@@ -206,8 +211,11 @@ assay_status fuzz_fails_alike(const fuzz_court *court, const assay_case *c,
                               const fuzz_failure *failure, bool *alike) {
     static fuzz_result result;
     const char *variant = failure->variant;
-    const fuzz_court one = {
-        .device = court->device, .twin = court->twin, .variant = &variant, .n_variants = 1};
+    const fuzz_court one = {.device = court->device,
+                            .twin = court->twin,
+                            .variant = &variant,
+                            .n_variants = 1,
+                            .rows = court->rows};
     *alike = false;
     assay_status status = ASSAY_OK;
     if (failure->relation[0] == '\0') {

@@ -54,6 +54,8 @@ typedef struct fuzz_court {
     const assay_device *twin;   /* another one that must give the same bits; NULL: none */
     const char *const *variant; /* as assay_check() takes them */
     int32_t n_variants;
+    int64_t rows; /* that make up each case, as assay_check_rows() has it, and no relation; 0: all
+                     rows are different */
 } fuzz_court;
 
 /* Which relations: none, all, or one for one variant, chosen by a number. */

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-/* Each costs a run; after a hang, the time limit. */
-enum { MOST_TRIES = 600, MOST_HANGS = 30 };
+/* Each costs a run; after a hang, the time limit; of a case of 2^28 elements, half a minute. */
+enum { MOST_TRIES = 600, MOST_HANGS = 30, MOST_LARGE = 60, LARGE = 1 << 28 };
 
 typedef struct search {
     const fuzz_court *court;
@@ -236,12 +236,20 @@ static bool shrink_lists(search *s) {
 
 /* ---- the whole ---- */
 
+static bool is_large(const assay_case *c) {
+    assay_work work;
+    return assay_op_work(c->op, &c->params, ASSAY_FORWARD, &work) == ASSAY_OK &&
+           work.read + work.written > LARGE * (double)assay_dtype_size(c->params.dtype);
+}
+
+static int32_t most_tries(const assay_case *c, fuzz_kind kind) {
+    return kind == FUZZ_HANG ? MOST_HANGS : is_large(c) ? MOST_LARGE : MOST_TRIES;
+}
+
 assay_status fuzz_shrink(const fuzz_court *court, const assay_case *c, const fuzz_failure *failure,
                          fuzz_shrunk *shrunk) {
-    search s = {.court = court,
-                .failure = failure,
-                .best = shrunk,
-                .most = failure->kind == FUZZ_HANG ? MOST_HANGS : MOST_TRIES};
+    search s = {
+        .court = court, .failure = failure, .best = shrunk, .most = most_tries(c, failure->kind)};
     *shrunk = (fuzz_shrunk){.c = *c, .tries = 1};
     s.status = fuzz_fails_alike(court, c, failure, &shrunk->again);
     bool any = s.status == ASSAY_OK && shrunk->again;

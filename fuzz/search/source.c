@@ -1,4 +1,5 @@
 #include "fuzz/search/source.h"
+#include "fuzz/search/big.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -194,9 +195,12 @@ static bool is_finite(const assay_case *c) {
 }
 
 static void change_layout(assay_rng *rng, assay_case *c) {
-    static const int64_t pads[] = {0, 1, 3, 8, 32}, shifts[] = {0, 1, 2, 5, 8};
+    enum { FEW = 12 }; /* tensors of which one is moved alone */
+    static const int64_t pads[] = {0, 1, 3, 8, 32}, shifts[] = {0, 1, 2, 5, ASSAY_MISALIGN_ONE};
     c->pad = pads[assay_rng_between(rng, 0, 4)];
     c->misalign = shifts[assay_rng_between(rng, 0, 4)];
+    if (c->misalign == ASSAY_MISALIGN_ONE)
+        c->misalign += assay_rng_between(rng, 0, FEW - 1);
 }
 
 static void change_something(const fuzz_source *s, assay_rng *rng, assay_case *c) {
@@ -248,11 +252,23 @@ static size_t append_choice(assay_rng *rng, const char *word, char *to, size_t r
     return n > 0 && (size_t)n < room ? (size_t)n : 0;
 }
 
+/* Makes it one that few rows can make up: a list of leading axes becomes one axis. */
+static void make_rows(assay_case *c) {
+    assay_param *rows = &c->params.item[0];
+    int64_t product = 1;
+    for (int32_t i = 0; i < rows->count; ++i)
+        product *= rows->value[i];
+    rows->count = 1;
+    rows->value[0] = product;
+}
+
 /* Puts the fixed words in place of the case's own; the case is then legal, in canonical form, and
  * has data. */
 static assay_status settle(const fuzz_source *s, assay_rng *rng, assay_case *c) {
     char own[ASSAY_CASE_TEXT], text[2 * ASSAY_CASE_TEXT];
     size_t used = 0;
+    if (s->sampled)
+        make_rows(c);
     assay_case_format(c, own);
     char *rest = NULL;
     for (char *word = strtok_r(own, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
@@ -330,10 +346,35 @@ static bool draw_unfinite(const fuzz_source *s, assay_rng *rng, assay_case *c) {
     return true;
 }
 
+/* The rows of a fresh case become many, unless they are fixed. */
+static assay_status draw_big(const fuzz_source *s, int64_t index, assay_case *c) {
+    char rows[32];
+    assay_rng rng = rng_of(s, index);
+    random_wish wish = random_any(s->op);
+    assay_status status = ASSAY_OK;
+    snprintf(rows, sizeof rows, "%s=", s->op->keys[0].name);
+    wish.budget = fuzz_big_budget;
+    for (int tries = 0; tries < MOST_TRIES; ++tries) {
+        char text[ASSAY_CASE_TEXT];
+        status = random_case(s->op, &wish, s->seed + (uint64_t)tries, index, c);
+        if (status == ASSAY_OK)
+            status = settle(s, &rng, c);
+        if (status == ASSAY_OK && !is_fixed(s, rows, strlen(rows)))
+            status = fuzz_big_enlarge(&rng, c);
+        if (status == ASSAY_OK)
+            status = assay_case_parse(assay_case_format(c, text), c);
+        if (is_answered(status))
+            return status;
+    }
+    return status;
+}
+
 assay_status fuzz_source_draw(const fuzz_source *s, int64_t index, assay_case *c) {
     /* Down to 2^-8 of the budget: most bugs need little, and little costs less. Of cases with an
      * Inf or a NaN most prove nothing else. */
     enum { SMALLER = 8, RARE = 24 };
+    if (s->big)
+        return draw_big(s, index, c);
     assay_rng rng = rng_of(s, index);
     random_wish wish = random_any(s->op);
     const int64_t a = assay_rng_between(&rng, 0, SMALLER), b = assay_rng_between(&rng, 0, SMALLER);
@@ -344,7 +385,8 @@ assay_status fuzz_source_draw(const fuzz_source *s, int64_t index, assay_case *c
         status = random_case(s->op, &wish, s->seed + (uint64_t)tries, index, &drawn);
         if (status != ASSAY_OK)
             return status;
-        const bool unfinite = s->n_fixed == 0 && assay_rng_between(&rng, 0, RARE - 1) == 0 &&
+        const bool unfinite = s->n_fixed == 0 && !s->sampled &&
+                              assay_rng_between(&rng, 0, RARE - 1) == 0 &&
                               draw_unfinite(s, &rng, &drawn);
         if (unfinite || assay_rng_between(&rng, 0, 1) == 0) {
             *c = drawn;

@@ -21,6 +21,8 @@ typedef struct fuzz_source {
     double budget;            /* multiply-adds of a case, about */
     const char *const *fixed; /* key=value words that hold for every case; a,b,c: one of them */
     int32_t n_fixed;
+    bool sampled; /* cases are made up of few rows: only such are drawn */
+    bool big;     /* of these, only ones of more than 2^31 elements or 2^32 bytes (big.h) */
     int64_t edge[FUZZ_EDGES]; /* extents worth a try */
     int32_t n_edges;
 } fuzz_source;

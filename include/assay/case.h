@@ -15,11 +15,17 @@
  *          |cancel|wide|denormal|zeros|mixed
  *                                  (default normal; fill.h tells what they are)
  *     pad=N                         (default 0: elements between one row's end and the next row)
- *     misalign=N                    (default 0: elements by which every tensor is off 256 bytes)
+ *     misalign=N                    (default 0: elements by which tensors are off 256 bytes)
  *     sched=inorder|reverse|random|warp   (default inorder: the simulated device's schedule)
  *     seed=N                        (default 0; always written)
  *
  * A key at its default is left out, except dtype and seed.
+ *
+ * A call's tensors are numbered: inputs, outputs, cotangents of outputs, gradients of inputs, each
+ * group in the order of the signature, those that are not differentiable included. With pad=N > 0,
+ * tensor j has N + (j mod 13)·gcd(N, 8) elements between its rows, so that no stride is right for
+ * another tensor. misalign=1 to 7 moves all tensors by as many elements; from 8 on, misalign=8+j
+ * moves tensor j alone, by one.
  */
 #ifndef ASSAY_CASE_H
 #define ASSAY_CASE_H
@@ -38,6 +44,7 @@ extern "C" {
 struct assay_op;
 
 enum { ASSAY_MAX_KEYS = 12, ASSAY_MAX_LIST = 16, ASSAY_CASE_TEXT = 512 };
+enum { ASSAY_MISALIGN_ONE = 8 }; /* misalign of the first tensor alone */
 
 typedef enum assay_key_kind {
     ASSAY_KEY_INT,
@@ -111,7 +118,7 @@ typedef struct assay_case {
     assay_params params;
     assay_fill fill;
     int64_t pad;      /* 0..1024 elements */
-    int64_t misalign; /* 0..63 elements */
+    int64_t misalign; /* 0..63; from ASSAY_MISALIGN_ONE on, which tensor alone */
     assay_schedule schedule;
     uint64_t seed;
 } assay_case;

@@ -143,6 +143,12 @@ typedef struct assay_op {
     unsigned maths;   /* ASSAY_MATH_BIT mask */
     unsigned fills;   /* ASSAY_FILL_BIT mask of those that not every operator has, see case.h */
 
+    /* The first key is the extent of one axis of some tensors, the rows, and of nothing else. A row
+     * of a result depends on the same row of inputs and cotangents, and on tensors that have no
+     * rows; the gradients of these are sums over the rows. A large case can then be made up of few
+     * different rows (tests/engine/sample.h). */
+    bool by_rows;
+
     /* Checks what the key ranges cannot, and puts the parameters in canonical form. */
     assay_status (*legal)(assay_params *params);
     assay_status (*signature)(const assay_params *params, assay_signature *sig);

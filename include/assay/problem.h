@@ -12,11 +12,17 @@
 extern "C" {
 #endif
 
+struct assay_sample;
+
 typedef struct assay_problem {
     assay_case c;
     assay_signature sig;
     assay_arrays in;  /* n_in, each rounded to its spec's dtype */
     assay_arrays cot; /* n_out, absent where not differentiable; rounded likewise */
+
+    /* Not NULL: it stands for a larger problem, to all of whose rows its own are dealt out, and on
+     * which variants run (tests/engine/sample.h). */
+    const struct assay_sample *sample;
 } assay_problem;
 
 /* Allocates the arrays and fills them as the case says. Not for fill=golden, whose data lies in a
@@ -32,6 +38,11 @@ void assay_problem_clear(assay_problem *p);
 typedef struct assay_results {
     assay_arrays out;  /* n_out */
     assay_arrays grad; /* n_in, absent where not differentiable */
+
+    /* Where the problem stands for a larger one: the least and the greatest that its rows gave for
+     * each element of `out` and, when all of them had cotangents, of `grad`; otherwise empty. NaN:
+     * one of them was. */
+    assay_arrays out_low, out_high, grad_low, grad_high;
 } assay_results;
 
 assay_status assay_results_init(assay_results *r, const assay_signature *sig) ASSAY_MUST_CHECK;

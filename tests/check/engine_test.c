@@ -135,6 +135,33 @@ __attribute__((no_sanitize("address"))) static assay_status writes_padding(const
     return ASSAY_OK;
 }
 
+/* Writes dx with its rows `stride` apart, all of it `back` bytes too early. */
+__attribute__((no_sanitize("address"))) static void write_dx(const assay_call *call, int64_t stride,
+                                                             uintptr_t back) {
+    const assay_tensor *w = &call->in[W], *dx = &call->out[0];
+    volatile float *const first = (float *)((uintptr_t)dx->data - back);
+    for (int64_t r = 0; r < assay_tensor_rows(dx); ++r)
+        for (int64_t j = 0; j < assay_tensor_row_length(dx); ++j)
+            first[r * stride + j] = *element(&call->in[DY], r) * row(w, 0)[j];
+}
+
+/* As if the rows of dx lay as far apart as those of x. */
+static assay_status takes_the_stride_of_x(const assay_call *call) {
+    (void)right_backward(call);
+    write_dx(call, assay_tensor_row_stride(&call->in[X]), 0);
+    return ASSAY_OK;
+}
+
+/* Writes dx in packs where x is aligned for them; the low bits of their address are lost. */
+static assay_status takes_the_alignment_of_x(const assay_call *call) {
+    enum { PACK = 16 };
+    (void)right_backward(call);
+    const bool packs = (uintptr_t)call->in[X].data % PACK == 0;
+    write_dx(call, assay_tensor_row_stride(&call->out[0]),
+             packs ? (uintptr_t)call->out[0].data % PACK : 0);
+    return ASSAY_OK;
+}
+
 static assay_status changes_input(const assay_call *call) {
     (void)right_forward(call);
     row(&call->in[W], 0)[0] = -row(&call->in[W], 0)[0];
@@ -242,6 +269,17 @@ ASSAY_TEST(engine, writes_outside_are_errors, "unit smoke") {
            "backward: wrote outside dx");
     expect(ROUNDED, variant_of(changes_input, right_backward), ASSAY_ERROR, "",
            "forward: changed its input w");
+}
+
+ASSAY_TEST(engine, tensors_do_not_lie_alike, "unit smoke") {
+    const assay_variant stride = variant_of(right_forward, takes_the_stride_of_x),
+                        alignment = variant_of(right_forward, takes_the_alignment_of_x);
+    expect("weighted_sum n=15 d=40 dtype=f32", stride, ASSAY_PASS, "dx", "");
+    expect("weighted_sum n=15 d=40 pad=8 dtype=f32", stride, ASSAY_ERROR, "", "wrote outside dx");
+    expect("weighted_sum n=15 d=40 misalign=1 dtype=f32", alignment, ASSAY_PASS, "dx", "");
+    expect("weighted_sum n=15 d=40 misalign=8 dtype=f32", alignment, ASSAY_PASS, "dx", "");
+    expect("weighted_sum n=15 d=40 misalign=12 dtype=f32", alignment, ASSAY_ERROR, "",
+           "wrote outside dx");
 }
 
 ASSAY_TEST(engine, what_cannot_run_is_said, "unit smoke") {

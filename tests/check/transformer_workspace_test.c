@@ -35,8 +35,10 @@ typedef struct layout {
 static int32_t add(layout *l, const assay_tensor_spec *specs, int32_t count, bool gradients,
                    int32_t at) {
     for (int32_t i = 0; i < count; ++i)
-        if (!gradients || specs[i].differentiable)
-            l->tensors[at++] = buffer_layout(&specs[i], &l->c);
+        if (!gradients || specs[i].differentiable) {
+            l->tensors[at] = buffer_layout(&specs[i], buffer_spacing(&l->c, at));
+            ++at;
+        }
     return at;
 }
 

@@ -164,9 +164,10 @@ ASSAY_TEST(problem, says_when_there_is_no_data, "unit") {
     assay_problem_clear(&p);
 }
 
-/* Element 0 of the input that the seed names, and nothing else. */
+/* Element 0 of the input that the seed names, and nothing else; -Inf behind the last input. */
 ASSAY_TEST(problem, one_element_is_not_finite, "unit") {
-    for (uint64_t seed = 0; seed < 2; ++seed) {
+    for (uint64_t seed = 0; seed < 4; ++seed) {
+        const uint64_t chosen = seed % 2;
         assay_case c = toy_case(ASSAY_FILL_NORMAL, seed);
         assay_problem normal, inf, nan;
         REQUIRE_OK(assay_problem_init(&normal, &c));
@@ -174,9 +175,10 @@ ASSAY_TEST(problem, one_element_is_not_finite, "unit") {
         REQUIRE_OK(assay_problem_init(&inf, &c));
         c.fill = ASSAY_FILL_NAN;
         REQUIRE_OK(assay_problem_init(&nan, &c));
-        CHECK(inf.in.data[seed][0] == INFINITY && isnan(nan.in.data[seed][0]));
+        CHECK(inf.in.data[chosen][0] == (seed < 2 ? INFINITY : -INFINITY));
+        CHECK(isnan(nan.in.data[chosen][0]));
         for (int32_t i = 0; i < normal.sig.n_in; ++i)
-            for (int64_t e = (uint64_t)i == seed; e < normal.in.size[i]; ++e)
+            for (int64_t e = (uint64_t)i == chosen; e < normal.in.size[i]; ++e)
                 CHECK(inf.in.data[i][e] == normal.in.data[i][e] &&
                       nan.in.data[i][e] == normal.in.data[i][e]);
         assay_problem_clear(&normal);

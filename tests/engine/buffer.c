@@ -12,12 +12,25 @@ enum { GUARD = 4096, ALIGNMENT = 256 };
 /* Beyond this a second copy in device memory would cost more than it tells. */
 static const size_t most_staged = (size_t)1 << 30;
 
-assay_tensor buffer_layout(const assay_tensor_spec *spec, const assay_case *c) {
+/*
+ * Who takes one tensor's stride for another's, or one's alignment for all, is right where all lie
+ * alike. So pads grow from tensor to tensor, by steps that keep rows as aligned as the case asks
+ * for up to a pack of 8 elements; more tensors than an operator has would make them long.
+ */
+spacing buffer_spacing(const assay_case *c, int32_t number) {
+    enum { PACK = 8, PADS = 13 };
+    const int64_t lowest_bit = c->pad & -c->pad, step = lowest_bit < PACK ? lowest_bit : PACK;
+    const bool alone = c->misalign >= ASSAY_MISALIGN_ONE;
+    return (spacing){.pad = c->pad + step * (number % PADS),
+                     .shift = alone ? c->misalign - ASSAY_MISALIGN_ONE == number : c->misalign};
+}
+
+assay_tensor buffer_layout(const assay_tensor_spec *spec, spacing apart) {
     assay_tensor t = {.dtype = spec->dtype, .rank = spec->rank, .inner = spec->inner};
     int64_t stride = 1;
     for (int32_t a = spec->rank - 1; a >= 0; --a) {
         if (a == spec->rank - spec->inner - 1)
-            stride += c->pad;
+            stride += apart.pad;
         t.shape[a] = spec->shape[a];
         t.stride[a] = stride;
         stride *= spec->shape[a];
@@ -32,23 +45,33 @@ static int64_t extent(const assay_tensor *t) {
     return elements * (int64_t)assay_dtype_size(t->dtype);
 }
 
-/* Image and memory of `first + size` bytes and a guard behind them. */
-static assay_status allocate(buffer *b, const assay_device *device, const char *name, size_t first,
-                             size_t size) {
-    *b = (buffer){.device = device, .first = first};
+/* The memory of `first + size` bytes and a guard behind them. */
+assay_status buffer_reserve(buffer *b, const assay_device *device, const assay_tensor_spec *spec,
+                            const char *name, spacing apart) {
+    const assay_tensor layout = buffer_layout(spec, apart);
+    const size_t first = GUARD + (size_t)apart.shift * assay_dtype_size(spec->dtype);
+    *b = (buffer){.device = device, .first = first, .tensor = layout};
     snprintf(b->name, sizeof b->name, "%s", name);
-    b->bytes = (first + size + GUARD + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    b->bytes = (first + (size_t)extent(&layout) + GUARD + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    void *memory = NULL;
+    const assay_status status = device->alloc(b->bytes, &memory);
+    b->memory = memory;
+    b->tensor.data = status == ASSAY_OK ? b->memory + first : NULL;
+    return status;
+}
+
+/* The image, and the memory where data wait. */
+static assay_status attend(buffer *b) {
     b->image = malloc(b->bytes);
     if (!b->image)
         return assay_fail(ASSAY_ERR_MEMORY,
-                          "%s: no host memory for %zu bytes; make the case smaller", name,
+                          "%s: no host memory for %zu bytes; make the case smaller", b->name,
                           b->bytes);
     pattern_fill(b->image, 0, b->bytes);
-    void *memory = NULL, *staged = NULL;
-    assay_status status = device->alloc(b->bytes, &memory);
-    b->memory = memory;
-    if (status == ASSAY_OK && device->pause && b->bytes <= most_staged)
-        status = device->alloc(b->bytes, &staged);
+    void *staged = NULL;
+    assay_status status = ASSAY_OK;
+    if (b->device->pause && b->bytes <= most_staged)
+        status = b->device->alloc(b->bytes, &staged);
     b->staged = staged;
     return status;
 }
@@ -58,9 +81,11 @@ static assay_status visit_gaps(const buffer *b, size_t size,
                                assay_status (*visit)(const buffer *b, size_t from, size_t to)) {
     const assay_tensor *t = &b->tensor;
     const size_t element = assay_dtype_size(t->dtype);
-    const int64_t rows = size > 0 ? assay_tensor_rows(t) : 0;
-    const size_t row = (size_t)assay_tensor_row_length(t) * element;
     const size_t step = (size_t)assay_tensor_row_stride(t) * element;
+    const size_t length = (size_t)assay_tensor_row_length(t) * element;
+    const bool dense = step == length; /* rows without gaps are one */
+    const int64_t rows = size == 0 ? 0 : dense ? 1 : assay_tensor_rows(t);
+    const size_t row = dense ? size : length;
     size_t from = 0;
     assay_status status = ASSAY_OK;
     for (int64_t r = 0; status == ASSAY_OK && r < rows; ++r) {
@@ -82,6 +107,10 @@ static assay_status unguard_gap(const buffer *b, size_t from, size_t to) {
     return ASSAY_OK;
 }
 
+void buffer_guard(const buffer *b, bool on) {
+    (void)visit_gaps(b, (size_t)extent(&b->tensor), on ? guard_gap : unguard_gap);
+}
+
 static assay_status check_gap(const buffer *b, size_t from, size_t to) {
     const size_t at = from + pattern_breaks(b->image + from, from, to - from);
     if (at == to)
@@ -101,61 +130,68 @@ static assay_status upload(buffer *b, bool input) {
     if (status == ASSAY_OK)
         status = b->device->upload(late ? b->staged : b->memory, b->image, b->bytes);
     if (status == ASSAY_OK)
-        (void)visit_gaps(b, (size_t)extent(&b->tensor), guard_gap);
+        buffer_guard(b, true);
     return status;
 }
 
 /* ---- values ---- */
 
-/* The values of a buffer's rows, dense; `to` of those that are widened. */
-typedef struct rows {
+/* Those of elements first.. in a copy of the memory's bytes from `origin` on; `to` of those that
+ * are widened. */
+typedef struct stretch {
     const buffer *b;
+    unsigned char *copy;
+    size_t origin;
+    int64_t first;
     const double *from;
     double *to;
-} rows;
+} stretch;
 
-/* Elements first..last, row by row. */
-static void convert(void *context, int64_t first, int64_t last) {
-    const rows *r = context;
-    const assay_tensor *t = &r->b->tensor;
-    const int64_t length = assay_tensor_row_length(t), stride = assay_tensor_row_stride(t);
-    const size_t element = assay_dtype_size(t->dtype);
-    while (first < last) {
-        const int64_t row = first / length, at = first % length;
-        const int64_t count = last - first < length - at ? last - first : length - at;
-        unsigned char *stored = r->b->image + r->b->first + (size_t)(row * stride + at) * element;
-        if (r->from)
-            assay_dtype_narrow(t->dtype, r->from + first, stored, count);
+size_t buffer_offset(const buffer *b, int64_t element) {
+    const int64_t length = assay_tensor_row_length(&b->tensor);
+    const int64_t stride = assay_tensor_row_stride(&b->tensor);
+    const int64_t place = length > 0 ? element / length * stride + element % length : 0;
+    return b->first + (size_t)place * assay_dtype_size(b->tensor.dtype);
+}
+
+/* Elements first + begin..first + end, row by row. */
+static void convert(void *context, int64_t begin, int64_t end) {
+    const stretch *v = context;
+    const assay_dtype dtype = v->b->tensor.dtype;
+    const int64_t length = assay_tensor_row_length(&v->b->tensor);
+    while (begin < end) {
+        const int64_t at = v->first + begin, left = length - at % length;
+        const int64_t count = end - begin < left ? end - begin : left;
+        unsigned char *stored = v->copy + (buffer_offset(v->b, at) - v->origin);
+        if (v->from)
+            assay_dtype_narrow(dtype, v->from + begin, stored, count);
         else
-            assay_dtype_widen(t->dtype, stored, r->to + first, count);
-        first += count;
+            assay_dtype_widen(dtype, stored, v->to + begin, count);
+        begin += count;
     }
 }
 
-static void narrow(const buffer *b, const double *values) {
-    rows r = {.b = b, .from = values};
-    assay_parallel(assay_tensor_count(&b->tensor), convert, &r);
+void buffer_convert(const buffer *b, unsigned char *copy, size_t from, int64_t first, int64_t last,
+                    const double *narrow, double *wide) {
+    stretch v = {.b = b, .copy = copy, .origin = from, .first = first, .from = narrow, .to = wide};
+    assay_parallel(last - first, convert, &v);
 }
 
 void buffer_widen(const buffer *b, double *values) {
-    rows r = {.b = b, .to = values};
-    assay_parallel(assay_tensor_count(&b->tensor), convert, &r);
+    buffer_convert(b, b->image, 0, 0, assay_tensor_count(&b->tensor), NULL, values);
 }
 
 /* ---- life ---- */
 
 assay_status buffer_init(buffer *b, const assay_device *device, const assay_tensor_spec *spec,
-                         const char *name, const assay_case *c, const double *values) {
-    const assay_tensor layout = buffer_layout(spec, c);
-    const size_t element = assay_dtype_size(spec->dtype);
-    const size_t first = GUARD + (size_t)c->misalign * element;
-    const assay_status status = allocate(b, device, name, first, (size_t)extent(&layout));
+                         const char *name, spacing apart, const double *values) {
+    assay_status status = buffer_reserve(b, device, spec, name, apart);
+    if (status == ASSAY_OK)
+        status = attend(b);
     if (status != ASSAY_OK)
         return status;
-    b->tensor = layout;
-    b->tensor.data = b->memory + first;
     if (values)
-        narrow(b, values);
+        buffer_convert(b, b->image, 0, 0, assay_tensor_count(&b->tensor), values, NULL);
     return upload(b, values != NULL);
 }
 
@@ -207,7 +243,7 @@ static assay_status check_departure(const buffer *b, const unsigned char *taken)
 }
 
 assay_status buffer_take_back(buffer *b, bool input) {
-    (void)visit_gaps(b, (size_t)extent(&b->tensor), unguard_gap);
+    buffer_guard(b, false);
     unsigned char *taken = malloc(b->bytes);
     if (!taken)
         return assay_fail(ASSAY_ERR_MEMORY,
@@ -228,6 +264,6 @@ assay_status buffer_take_back(buffer *b, bool input) {
     b->image = taken;
     if (status == ASSAY_OK && !input)
         status = visit_gaps(b, (size_t)extent(&b->tensor), check_gap);
-    (void)visit_gaps(b, (size_t)extent(&b->tensor), guard_gap);
+    buffer_guard(b, true);
     return status;
 }

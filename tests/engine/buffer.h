@@ -10,6 +10,9 @@
  * On a device with streams, inputs arrive late and outputs are copied early: both in the order of
  * the stream that the variant was given, behind a pause. A variant that works on another stream
  * reads NaN, or its outputs are not there yet. Very large tensors are left out of this.
+ *
+ * Of the tensors of a whole (sample.h) there is no image: what they hold goes up and
+ * comes back in pieces (pieces.h), and a fingerprint of it stays.
  */
 #ifndef ASSAY_ENGINE_BUFFER_H
 #define ASSAY_ENGINE_BUFFER_H
@@ -24,18 +27,41 @@ typedef struct buffer {
     unsigned char *memory; /* device, `bytes` */
     unsigned char *staged; /* device, `bytes`: a late input, an early output; NULL: neither */
     size_t bytes, first;   /* of all; from the start to the first element */
+    uint64_t fingerprint;  /* of all bytes, where there is no image */
     assay_tensor tensor;   /* the view that a kernel gets; data in device memory */
 } buffer;
 
-/* A view of the layout that the case asks for, with no data: for `supports` and `workspace`. */
-assay_tensor buffer_layout(const assay_tensor_spec *spec, const assay_case *c);
+/* Elements between a tensor's rows, and from 256 bytes' alignment to its first. */
+typedef struct spacing {
+    int64_t pad, shift;
+} spacing;
+
+/* That of a call's tensor of that number (case.h tells the rules). */
+spacing buffer_spacing(const assay_case *c, int32_t number);
+
+/* A view with no data: for `supports` and `workspace`. */
+assay_tensor buffer_layout(const assay_tensor_spec *spec, spacing apart);
 
 /* Allocates and uploads. `values` fills the rows, dense and already rounded; NULL leaves the NaN
  * pattern (an output). */
 assay_status buffer_init(buffer *b, const assay_device *device, const assay_tensor_spec *spec,
-                         const char *name, const assay_case *c,
-                         const double *values) ASSAY_MUST_CHECK;
+                         const char *name, spacing apart, const double *values) ASSAY_MUST_CHECK;
 void buffer_clear(buffer *b);
+
+/* Allocates the memory alone: no image, nothing staged, nothing uploaded. */
+assay_status buffer_reserve(buffer *b, const assay_device *device, const assay_tensor_spec *spec,
+                            const char *name, spacing apart) ASSAY_MUST_CHECK;
+
+/* Marks guards, misalignment and padding as out of bounds, or usable again. */
+void buffer_guard(const buffer *b, bool on);
+
+/* From the start of the memory to an element. */
+size_t buffer_offset(const buffer *b, int64_t element);
+
+/* Elements first..last of a host copy of the memory, which begins at byte `from`: stores `narrow`,
+ * dense, or, where that is NULL, widens them into `wide`. */
+void buffer_convert(const buffer *b, unsigned char *copy, size_t from, int64_t first, int64_t last,
+                    const double *narrow, double *wide);
 
 /* Queues the arrival of an input, and the copy of an output. */
 assay_status buffer_arrive(buffer *b) ASSAY_MUST_CHECK;

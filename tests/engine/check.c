@@ -3,9 +3,11 @@
 #include "tests/engine/clock.h"
 #include "tests/engine/isolate.h"
 #include "tests/engine/memory.h"
+#include "tests/engine/sample.h"
 #include "tests/engine/trivial.h"
 #include "tests/engine/turn.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,28 +15,14 @@
 
 /* ---- rows ---- */
 
-const char *assay_index_text(int32_t rank, const int64_t *shape, int64_t index, char text[128]) {
-    int64_t place[ASSAY_MAX_RANK];
-    text[0] = '\0';
-    if (index < 0)
-        return text;
-    for (int32_t a = rank - 1; a >= 0; --a) {
-        place[a] = shape[a] > 0 ? index % shape[a] : 0;
-        index = shape[a] > 0 ? index / shape[a] : 0;
-    }
-    size_t used = (size_t)snprintf(text, 128, "(");
-    for (int32_t a = 0; a < rank && used < 100; ++a)
-        used +=
-            (size_t)snprintf(text + used, 128 - used, "%s%lld", a ? ", " : "", (long long)place[a]);
-    snprintf(text + used, 128 - used, ")");
-    return text;
-}
-
 static void write_repro(const assay_report *report, const turn *t, char repro[ASSAY_REPRO]) {
     const char *words = strchr(report->case_text, ' ');
-    snprintf(repro, ASSAY_REPRO, "assay check %s/%s%s --device %s%s%s", report->c.op->name,
-             t->variant->name, words ? words : "", report->device, t->kernel ? " --kernel " : "",
-             t->kernel ? t->kernel : "");
+    char rows[32] = "";
+    if (report->sampled > 0)
+        snprintf(rows, sizeof rows, " --rows %" PRId64, report->sampled);
+    snprintf(repro, ASSAY_REPRO, "assay check %s/%s%s%s --device %s%s%s", report->c.op->name,
+             t->variant->name, words ? words : "", rows, report->device,
+             t->kernel ? " --kernel " : "", t->kernel ? t->kernel : "");
 }
 
 /* Why a compared tensor is not a pass. */
@@ -84,12 +72,25 @@ static void hold_to_baseline(assay_row *row, const double *got, const double *v1
         b.error, b.allowed);
 }
 
-/* One group of tensors: outputs (prefix "") or gradients (prefix "d"); v1: its own, or NULL; rows:
- * as baseline.h has them. */
+/* Tells a tensor as that of the whole. */
+static void place_in_whole(assay_row *row, const sample *s, const assay_tensor_spec *part,
+                           int32_t i, const char *why) {
+    const assay_tensor_spec *whole = row->stage == ASSAY_BACKWARD ? &s->sig.in[i] : &s->sig.out[i];
+    const sample_axis axis = sample_axis_of(whole, part);
+    memcpy(row->shape, whole->shape, sizeof row->shape);
+    row->cmp.worst = sample_home(s, axis, row->cmp.worst);
+    if (axis.inner > 0)
+        snprintf(row->why, sizeof row->why, "%" PRId64 " rows of %" PRId64 " kinds; %s", s->rows,
+                 s->count, why);
+}
+
+/* One group of tensors: outputs (prefix "") or gradients (prefix "d"); v1: its own, or NULL; s:
+ * what they are samples of, or NULL; rows: as baseline.h has them. */
 static void compare_group(assay_report *report, const turn *t, assay_stage stage,
                           const assay_tensor_spec *specs, const assay_arrays *got,
                           const assay_arrays *v1, const assay_arrays *want,
-                          const assay_bounds *bounds, double rows, double **series) {
+                          const assay_bounds *bounds, const sample *s, double rows,
+                          double **series) {
     for (int32_t i = 0; i < want->count; ++i) {
         if (!want->data[i])
             continue;
@@ -104,6 +105,8 @@ static void compare_group(assay_report *report, const turn *t, assay_stage stage
         row->cmp = assay_compare(row->dtype, got->data[i], want->data[i], bounds->element.data[i],
                                  want->size[i]);
         row->verdict = row->cmp.verdict;
+        if (s)
+            place_in_whole(row, s, &specs[i], i, bounds->why[i]);
         explain(row);
         if (stage == ASSAY_FORWARD && specs[i].series)
             keep_series(row, got->data[i], want->data[i], series);
@@ -114,7 +117,7 @@ static void compare_group(assay_report *report, const turn *t, assay_stage stage
 }
 
 /* `v1`: the turn that is the baseline, or NULL. `series`: where the next one is kept. */
-static void add_rows(assay_report *report, const turn *t, const turn *v1, const assay_problem *p,
+static void add_rows(assay_report *report, turn *t, const turn *v1, const assay_problem *p,
                      const assay_reference *ref, double **series) {
     if (t->status != ASSAY_OK) {
         assay_row *row = add_row(report, t);
@@ -123,10 +126,11 @@ static void add_rows(assay_report *report, const turn *t, const turn *v1, const 
         return;
     }
     const double rows = v1 ? baseline_rows(p, ref) : 0;
+    sample_choose_worst(p, &t->got, &ref->want);
     compare_group(report, t, ASSAY_FORWARD, p->sig.out, &t->got.out, v1 ? &v1->got.out : NULL,
-                  &ref->want.out, &ref->out_bound, rows, series);
+                  &ref->want.out, &ref->out_bound, p->sample, rows, series);
     compare_group(report, t, ASSAY_BACKWARD, p->sig.in, &t->got.grad, v1 ? &v1->got.grad : NULL,
-                  &ref->want.grad, &ref->grad_bound, rows, series);
+                  &ref->want.grad, &ref->grad_bound, p->sample, rows, series);
 }
 
 /* Which trivial solution of the row's tensor passes; "" for none. */
@@ -165,6 +169,35 @@ static assay_status mistrust_rows(assay_report *report, const assay_problem *p,
     }
     trivial_clear(&found);
     return ASSAY_OK;
+}
+
+/* ---- sums over all rows of a whole ---- */
+
+static void hold_turn_to_sums(turn *t, const assay_problem *p, const assay_arrays *sums) {
+    for (int32_t i = 0; i < sums->count; ++i) {
+        const assay_tensor_spec *spec = &p->sig.in[i];
+        const double *got = t->got.grad_low.data[i], *want = sums->data[i];
+        int64_t e = 0;
+        char at[128];
+        while (want && e < sums->size[i] && got[e] == want[e])
+            ++e;
+        if (!want || e == sums->size[i] || t->status != ASSAY_OK)
+            continue;
+        t->status = ASSAY_ERR_KERNEL;
+        snprintf(t->line, sizeof t->line,
+                 "backward: d%s is %.9g at %s, where the exact sum over all rows is %.9g",
+                 spec->name, got[e], assay_index_text(spec->rank, spec->shape, e, at), want[e]);
+    }
+}
+
+static assay_status hold_to_sums(turns *all, const assay_problem *p, const assay_reference *ref) {
+    assay_arrays sums = {0};
+    const assay_status status = p->sample ? sample_sums(p, ref, &sums) : ASSAY_OK;
+    for (int32_t i = 0; status == ASSAY_OK && i < all->count; ++i)
+        if (all->turn[i].status == ASSAY_OK)
+            hold_turn_to_sums(&all->turn[i], p, &sums);
+    assay_arrays_clear(&sums);
+    return status;
 }
 
 /* ---- pairs ---- */
@@ -256,12 +289,37 @@ static assay_verdict verdict_of(const assay_report *report) {
     return verdict;
 }
 
+/* How much of a case is looked at. */
+typedef struct scope {
+    int64_t sampled; /* rows; 0: all */
+    bool numbers;    /* and nothing else */
+} scope;
+
+/* The data that are judged: the case's own, or those of the few rows that make it up. */
+static assay_status load(const assay_case *c, const assay_device *base, const turns *all,
+                         int32_t n_variants, scope how, sample *s, assay_problem *p) {
+    if (how.sampled == 0) {
+        const assay_status status = check_memory(c, n_variants);
+        return status == ASSAY_OK ? assay_problem_load(p, c) : status;
+    }
+    assay_status status = sample_init(s, c, how.sampled, all);
+    if (status != ASSAY_OK)
+        return status;
+    const assay_case part = sample_case(s);
+    status = check_memory(&part, n_variants);
+    /* The simulated device's memory is the host's. */
+    if (status == ASSAY_OK && strcmp(base->name, "sim") == 0)
+        status = assay_memory_holds(sample_bytes(s));
+    return status == ASSAY_OK ? sample_problem(s, p) : status;
+}
+
 static assay_status check(const assay_case *c, const assay_device *device,
-                          const char *const *variants, int32_t n_variants, bool only_numbers,
+                          const char *const *variants, int32_t n_variants, scope how,
                           assay_report *report) {
     const double start = now();
     assay_problem p = {0};
     assay_reference ref = {0};
+    sample s = {0};
     turns all, first = {0};                                 /* `first`: v1 as the baseline */
     const assay_device *base = assay_isolated_base(device); /* the baseline is our own v1 */
     *report = (assay_report){0};
@@ -269,17 +327,18 @@ static assay_status check(const assay_case *c, const assay_device *device,
     if (status == ASSAY_OK && baseline_applies(c) && turn_find_variant(base, c->op->name, "v1"))
         status = turns_init(&first, base, c->op->name, &(const char *){"v1"}, 1);
     if (status == ASSAY_OK)
-        status = check_memory(c, all.count + first.count);
-    if (status == ASSAY_OK)
-        status = assay_problem_load(&p, c);
+        status = load(c, base, &all, all.count + first.count, how, &s, &p);
     if (status == ASSAY_OK)
         status = report_init(report, c, device, &p.sig, all.count);
+    report->sampled = how.sampled;
     if (status == ASSAY_OK)
         status = turns_run(&all, device, &p);
     if (status == ASSAY_OK)
         status = turns_run(&first, base, &p);
     if (status == ASSAY_OK)
         status = assay_reference_init_with(&ref, &p, base);
+    if (status == ASSAY_OK)
+        status = hold_to_sums(&all, &p, &ref);
     if (status != ASSAY_OK) {
         assay_report_clear(report);
         goto done;
@@ -289,7 +348,7 @@ static assay_status check(const assay_case *c, const assay_device *device,
     for (int32_t i = 0; i < all.count; ++i)
         add_rows(report, &all.turn[i], v1, &p, &ref, &series);
     add_pairs(report, &all, &p, &ref);
-    if (!only_numbers)
+    if (!how.numbers)
         status = mistrust_rows(report, &p, &ref);
     if (status != ASSAY_OK) {
         assay_report_clear(report);
@@ -302,16 +361,23 @@ done:
     turns_clear(&first);
     assay_reference_clear(&ref);
     assay_problem_clear(&p);
+    sample_clear(&s);
     return status;
 }
 
 assay_status assay_check(const assay_case *c, const assay_device *device,
                          const char *const *variants, int32_t n_variants, assay_report *report) {
-    return check(c, device, variants, n_variants, false, report);
+    return check(c, device, variants, n_variants, (scope){0}, report);
 }
 
 assay_status assay_check_numbers(const assay_case *c, const assay_device *device,
                                  const char *const *variants, int32_t n_variants,
                                  assay_report *report) {
-    return check(c, device, variants, n_variants, true, report);
+    return check(c, device, variants, n_variants, (scope){.numbers = true}, report);
+}
+
+assay_status assay_check_rows(const assay_case *c, const assay_device *device,
+                              const char *const *variants, int32_t n_variants, int64_t sampled,
+                              bool numbers, assay_report *report) {
+    return check(c, device, variants, n_variants, (scope){sampled, numbers}, report);
 }

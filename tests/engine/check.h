@@ -40,6 +40,7 @@ typedef struct assay_report {
     assay_case c;
     char case_text[ASSAY_CASE_TEXT];
     const char *device; /* "sim" */
+    int64_t sampled;    /* different rows that make up the case; 0: all are */
     assay_row *rows;    /* by variant, then in the signature's order: outputs, gradients */
     int32_t n_rows;
     assay_pair *pairs; /* by tensor, then v1-v2, v1-v3, v2-v3 */
@@ -65,6 +66,12 @@ void assay_report_clear(assay_report *report);
 assay_status assay_check_numbers(const assay_case *c, const assay_device *device,
                                  const char *const *variants, int32_t n_variants,
                                  assay_report *report) ASSAY_MUST_CHECK;
+
+/* The same of a case that may be too large for an oracle: it is made up of `sampled` different rows
+ * (sample.h). `numbers`: without asking what their data prove. */
+assay_status assay_check_rows(const assay_case *c, const assay_device *device,
+                              const char *const *variants, int32_t n_variants, int64_t sampled,
+                              bool numbers, assay_report *report) ASSAY_MUST_CHECK;
 
 /* The data of a case, from its golden file when it says fill=golden. */
 assay_status assay_problem_load(assay_problem *p, const assay_case *c) ASSAY_MUST_CHECK;

@@ -19,14 +19,29 @@ static size_t array_bytes(const assay_tensor_spec *spec) {
     return aligned((size_t)assay_spec_count(spec) * sizeof(double));
 }
 
-/* Head, specs of inputs and outputs; then inputs, cotangents, outputs, gradients. */
-static size_t arrays_offset(int32_t n_in, int32_t n_out) {
-    return aligned(sizeof(frame_head)) +
-           aligned((size_t)(n_in + n_out) * sizeof(assay_tensor_spec));
+static size_t specs_bytes(int32_t n_in, int32_t n_out) {
+    return aligned((size_t)(n_in + n_out) * sizeof(assay_tensor_spec));
 }
 
-static size_t frame_bytes(const assay_signature *sig) {
-    size_t bytes = arrays_offset(sig->n_in, sig->n_out);
+/* Head, specs of inputs and outputs; then inputs, cotangents, outputs, gradients; where it stands
+ * for a whole, the least and the greatest of all results, the whole's specs and the homes. */
+static size_t arrays_offset(int32_t n_in, int32_t n_out) {
+    return aligned(sizeof(frame_head)) + specs_bytes(n_in, n_out);
+}
+
+static size_t sample_room(const assay_signature *sig, const sample *s) {
+    if (!s)
+        return 0;
+    size_t bytes = specs_bytes(sig->n_in, sig->n_out) + aligned((size_t)s->count * sizeof *s->home);
+    for (int32_t o = 0; o < sig->n_out; ++o)
+        bytes += 2 * array_bytes(&sig->out[o]);
+    for (int32_t i = 0; i < sig->n_in; ++i)
+        bytes += sig->in[i].differentiable ? 2 * array_bytes(&sig->in[i]) : 0;
+    return bytes;
+}
+
+static size_t frame_bytes(const assay_signature *sig, const sample *s) {
+    size_t bytes = arrays_offset(sig->n_in, sig->n_out) + sample_room(sig, s);
     for (int32_t i = 0; i < sig->n_in; ++i)
         bytes += (sig->in[i].differentiable ? 2 : 1) * array_bytes(&sig->in[i]);
     for (int32_t o = 0; o < sig->n_out; ++o)
@@ -54,6 +69,18 @@ static assay_status view_arrays(assay_arrays *arrays, const assay_tensor_spec *s
     return status;
 }
 
+/* Of the data that lie in the mapping at `at`. */
+static void view_sample(frame *f, char *at) {
+    const frame_head *h = f->head;
+    assay_tensor_spec *whole = (assay_tensor_spec *)at;
+    f->origin =
+        (sample){.sig = {.n_in = h->n_in, .n_out = h->n_out, .in = whole, .out = whole + h->n_in},
+                 .rows = h->whole.item[0].value[0],
+                 .home = (int64_t *)(at + specs_bytes(h->n_in, h->n_out)),
+                 .count = h->n_rows};
+    f->problem.sample = &f->origin;
+}
+
 static assay_status view(frame *f) {
     frame_head *h = f->head;
     assay_signature *sig = &f->problem.sig;
@@ -67,6 +94,16 @@ static assay_status view(frame *f) {
         status = view_arrays(&f->results.out, sig->out, sig->n_out, false, &at);
     if (status == ASSAY_OK)
         status = view_arrays(&f->results.grad, sig->in, sig->n_in, true, &at);
+    if (status != ASSAY_OK || !h->sampled)
+        return status;
+    status = view_arrays(&f->results.out_low, sig->out, sig->n_out, false, &at);
+    if (status == ASSAY_OK)
+        status = view_arrays(&f->results.out_high, sig->out, sig->n_out, false, &at);
+    if (status == ASSAY_OK)
+        status = view_arrays(&f->results.grad_low, sig->in, sig->n_in, true, &at);
+    if (status == ASSAY_OK)
+        status = view_arrays(&f->results.grad_high, sig->in, sig->n_in, true, &at);
+    view_sample(f, at);
     return status;
 }
 
@@ -81,6 +118,10 @@ void frame_clear(frame *f) {
     forget(&f->problem.cot);
     forget(&f->results.out);
     forget(&f->results.grad);
+    forget(&f->results.out_low);
+    forget(&f->results.out_high);
+    forget(&f->results.grad_low);
+    forget(&f->results.grad_high);
     if (f->head)
         (void)munmap(f->head, f->bytes);
     if (f->file >= 0)
@@ -112,6 +153,13 @@ static void fill_nan(const assay_arrays *arrays) {
             arrays->data[i][e] = NAN;
 }
 
+static void copy_sample(frame *f, const sample *from) {
+    const size_t n_in = (size_t)from->sig.n_in, n_out = (size_t)from->sig.n_out;
+    memcpy(f->origin.sig.in, from->sig.in, n_in * sizeof *from->sig.in);
+    memcpy(f->origin.sig.out, from->sig.out, n_out * sizeof *from->sig.out);
+    memcpy(f->origin.home, from->home, (size_t)from->count * sizeof *from->home);
+}
+
 static void write_head(frame_head *h, const char *variant, const assay_problem *p,
                        int32_t rehearsals) {
     const assay_case *c = &p->c;
@@ -124,6 +172,11 @@ static void write_head(frame_head *h, const char *variant, const assay_problem *
                       .n_out = p->sig.n_out,
                       .rehearsals = rehearsals,
                       .backward = c->op->backward != NULL};
+    if (p->sample) {
+        h->sampled = true;
+        h->n_rows = p->sample->count;
+        h->whole = p->sample->whole.params;
+    }
     snprintf(h->op, sizeof h->op, "%s", c->op->name);
     snprintf(h->variant, sizeof h->variant, "%s", variant);
     for (int32_t i = 0; i < c->params.count; ++i)
@@ -133,7 +186,8 @@ static void write_head(frame_head *h, const char *variant, const assay_problem *
 assay_status frame_init(frame *f, const char *variant, const assay_problem *problem,
                         int32_t rehearsals) {
     const assay_signature *sig = &problem->sig;
-    *f = (frame){.file = memfd_create("assay-frame", MFD_CLOEXEC), .bytes = frame_bytes(sig)};
+    *f = (frame){.file = memfd_create("assay-frame", MFD_CLOEXEC),
+                 .bytes = frame_bytes(sig, problem->sample)};
     if (f->file < 0 || ftruncate(f->file, (off_t)f->bytes) != 0) {
         const assay_status status = assay_fail(
             ASSAY_ERR_MEMORY, "no memory for %zu bytes shared with the variant's process: %s",
@@ -152,6 +206,8 @@ assay_status frame_init(frame *f, const char *variant, const assay_problem *prob
         frame_clear(f);
         return status;
     }
+    if (problem->sample)
+        copy_sample(f, problem->sample);
     copy_arrays(&problem->in, &f->problem.in);
     copy_arrays(&problem->cot, &f->problem.cot);
     fill_nan(&f->results.out);
@@ -179,6 +235,13 @@ static void write_case(frame *f) {
                                 .seed = h->seed};
     for (int32_t i = 0; i < h->params.count; ++i)
         f->problem.c.params.item[i].name = h->key[i];
+    if (h->sampled) {
+        assay_case *whole = &f->origin.whole;
+        *whole = f->problem.c;
+        whole->params = h->whole;
+        for (int32_t i = 0; i < h->whole.count; ++i)
+            whole->params.item[i].name = h->key[i];
+    }
 }
 
 assay_status frame_open(frame *f, int file) {
@@ -203,4 +266,8 @@ assay_status frame_open(frame *f, int file) {
 void frame_results(const frame *f, assay_results *got) {
     copy_arrays(&f->results.out, &got->out);
     copy_arrays(&f->results.grad, &got->grad);
+    copy_arrays(&f->results.out_low, &got->out_low);
+    copy_arrays(&f->results.out_high, &got->out_high);
+    copy_arrays(&f->results.grad_low, &got->grad_low);
+    copy_arrays(&f->results.grad_high, &got->grad_high);
 }

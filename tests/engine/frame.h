@@ -1,12 +1,14 @@
 /*
  * One run of a variant as memory that two processes share: who is to run on which problem, and room
  * for what it leaves. Tensors are dense fp64 arrays, as in a problem: the process that runs the
- * variant builds the buffers, guard zones and all. Nothing of the oracle is in here.
+ * variant builds the buffers, guard zones and all, and a whole from the small problem that stands
+ * for it. Nothing of the oracle is in here.
  */
 #ifndef ASSAY_ENGINE_FRAME_H
 #define ASSAY_ENGINE_FRAME_H
 
 #include "assay/problem.h"
+#include "tests/engine/sample.h"
 
 #include <stdbool.h>
 
@@ -28,6 +30,10 @@ typedef struct frame_head {
     assay_schedule schedule;
     uint64_t seed; /* of the schedule */
     int32_t n_in, n_out;
+    /* Where the problem stands for a larger one, which the other side runs (sample.h). */
+    bool sampled;
+    int64_t n_rows; /* the problem's own */
+    assay_params whole;
     int32_t rehearsals; /* runs on other data before the one that counts */
     bool backward;
 
@@ -46,6 +52,7 @@ typedef struct frame {
     assay_problem problem;
     assay_results results;
     assay_op op;
+    sample origin; /* what `problem` stands for */
 } frame;
 
 /* A new frame with the problem's data in it, and NaN where results go. */

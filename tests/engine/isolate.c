@@ -14,6 +14,9 @@
 /* How often the tensors lie in a guest's memory: the frame, images, device memory, rehearsals. */
 enum { COPIES = 6 };
 
+/* Bytes of a whole's tensors (sample.h) that are made, sent and looked at in a second, at least. */
+static const double sampled_speed = 1 << 26;
+
 struct assay_isolated {
     assay_device device; /* what callers hold */
     const assay_device *base;
@@ -172,22 +175,25 @@ assay_status assay_run_isolated(const assay_variant *variant, const assay_device
     struct assay_isolated *i = isolated->isolated;
     guest *g = find_guest(i, variant);
     frame f;
-    assay_status status = frame_init(&f, variant->name, problem, rehearsals(&i->how));
+    assay_status status =
+        frame_init(&f, variant->name, problem, problem->sample ? 0 : rehearsals(&i->how));
     if (status != ASSAY_OK)
         return status;
     if (g->pid == 0)
         status =
             guest_start(g, i->program, i->base->name, assay_isolated_kernel(isolated, variant));
     if (status == ASSAY_OK) {
-        const guest_limits limits = {.seconds = i->how.seconds,
-                                     .bytes = i->how.gib * (1 << 30) + COPIES * (double)f.bytes};
+        const double whole = problem->sample ? sample_bytes(problem->sample) : 0;
+        const guest_limits limits = {.seconds = i->how.seconds + whole / sampled_speed,
+                                     .bytes =
+                                         i->how.gib * (1 << 30) + COPIES * (double)f.bytes + whole};
         status = guest_ask(g, f.file, &limits);
     }
     add_edges(i, f.head);
     if (status == ASSAY_OK)
         status = answer(&f, got);
-    /* After a kernel's fault a process may have lost its device. */
-    if (status == ASSAY_ERR_KERNEL || status == ASSAY_ERR_DEVICE)
+    /* After a kernel's fault a process may have lost its device, or hold all of its memory. */
+    if (status == ASSAY_ERR_KERNEL || status == ASSAY_ERR_DEVICE || status == ASSAY_ERR_MEMORY)
         guest_end(g);
     frame_clear(&f);
     return status;

@@ -53,13 +53,14 @@ static assay_fill draw_fill(assay_rng *rng, unsigned own) {
 
 static assay_status draw_case(const assay_op *op, const random_wish *wish, assay_rng *rng,
                               int64_t index, assay_case *c) {
-    static const int64_t pads[] = {0, 0, 1, 3, 8}, shifts[] = {0, 0, 1, 5};
+    static const int64_t pads[] = {0, 0, 1, 3, 8};
+    static const int64_t shifts[] = {0, 0, 0, 0, 1, 5, 8, 9, 10, 11, 12, 13};
     *c = (assay_case){.op = op, .seed = (uint64_t)index};
     assay_params_init(op, &c->params);
     c->params.dtype = draw_dtype(rng, wish->dtypes);
     c->fill = draw_fill(rng, op->fills);
     c->pad = draw_of(rng, pads, 5);
-    c->misalign = draw_of(rng, shifts, 4);
+    c->misalign = draw_of(rng, shifts, 12);
     c->schedule = (assay_schedule)assay_rng_between(rng, 0, ASSAY_SCHEDULES - 1);
     op->draw(rng, wish->budget, &c->params);
     /* TF32 knows too little of numbers that are large, cancel or are subnormal for their results to

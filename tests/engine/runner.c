@@ -1,6 +1,7 @@
 #include "tests/engine/runner.h"
 #include "tests/engine/buffer.h"
 #include "tests/engine/isolate.h"
+#include "tests/engine/pieces.h"
 #include "tests/engine/workspace.h"
 
 #include <stdio.h>
@@ -12,6 +13,10 @@ typedef struct run {
     const assay_variant *variant;
     const assay_device *device;
     const assay_problem *p;
+    const assay_case *c; /* what runs: the problem's, or the whole that it is a sample of */
+    const assay_signature *sig;
+    bool everywhere; /* all rows of a whole have cotangents now */
+    bool last;       /* of its calls: only then is looked at what none of them may write */
     int32_t n_in, n_out;
     buffer *in, *out, *cot, *grad; /* n_in, n_out, n_out, n_in */
     assay_tensor *args;            /* the arguments of one call, at the end of that room */
@@ -36,14 +41,19 @@ static void run_clear(run *r) {
 
 static assay_status run_init(run *r, const assay_variant *variant, const assay_device *device,
                              const assay_problem *p) {
-    *r = (run){
-        .variant = variant, .device = device, .p = p, .n_in = p->sig.n_in, .n_out = p->sig.n_out};
+    *r = (run){.variant = variant,
+               .device = device,
+               .p = p,
+               .c = p->sample ? &p->sample->whole : &p->c,
+               .sig = p->sample ? &p->sample->sig : &p->sig,
+               .n_in = p->sig.n_in,
+               .n_out = p->sig.n_out};
     const size_t n_in = (size_t)p->sig.n_in, n_out = (size_t)p->sig.n_out;
     r->in = calloc(n_in, sizeof *r->in);
     r->grad = calloc(n_in, sizeof *r->grad);
     r->out = calloc(n_out, sizeof *r->out);
     r->cot = calloc(n_out, sizeof *r->cot);
-    r->room = 2 * n_in + 3 * n_out;
+    r->room = 2 * n_in + 3 * n_out + 1;
     r->args = calloc(r->room, sizeof *r->args);
     if (!r->in || !r->grad || !r->out || !r->cot || !r->args) {
         run_clear(r);
@@ -52,33 +62,60 @@ static assay_status run_init(run *r, const assay_variant *variant, const assay_d
     return ASSAY_OK;
 }
 
+/* ---- where tensors lie ---- */
+
+static spacing apart(const run *r, pieces_role role, int32_t i) {
+    const int32_t first[] = {[PIECES_INPUT] = 0,
+                             [PIECES_OUTPUT] = r->n_in,
+                             [PIECES_COTANGENT] = r->n_in + r->n_out,
+                             [PIECES_GRADIENT] = r->n_in + 2 * r->n_out};
+    return buffer_spacing(r->c, first[role] + i);
+}
+
+static bool of_input(pieces_role role) {
+    return role == PIECES_INPUT || role == PIECES_GRADIENT;
+}
+
+static const assay_tensor_spec *spec_of(const run *r, pieces_role role, int32_t i) {
+    return of_input(role) ? &r->sig->in[i] : &r->sig->out[i];
+}
+
+static assay_tensor view(const run *r, pieces_role role, int32_t i) {
+    const buffer *const buffers[] = {[PIECES_INPUT] = r->in,
+                                     [PIECES_OUTPUT] = r->out,
+                                     [PIECES_COTANGENT] = r->cot,
+                                     [PIECES_GRADIENT] = r->grad};
+    const buffer *b = &buffers[role][i];
+    return b->memory ? b->tensor : buffer_layout(spec_of(r, role, i), apart(r, role, i));
+}
+
 /* ---- arguments of a call ---- */
 
-static assay_tensor view(const buffer *b, const assay_tensor_spec *spec, const assay_case *c) {
-    return b->memory ? b->tensor : buffer_layout(spec, c);
-}
+/* Between inputs and results, for whoever takes one input too many. */
+static const assay_tensor nobody = {
+    .data = (void *)1, .rank = 1, .shape = {INT64_MAX}, .stride = {INT64_MAX}};
 
 /* The call with shapes and strides; with data where buffers exist already. Its tensors are moved to
  * the end of the room, where AddressSanitizer sees who reads one more. */
 static assay_call make_call(const run *r, assay_stage stage) {
-    const assay_signature *sig = &r->p->sig;
-    const assay_case *c = &r->p->c;
+    const assay_signature *sig = r->sig;
     assay_tensor *next = r->args;
-    assay_call call = {.params = &c->params, .in = next};
+    assay_call call = {.params = &r->c->params, .in = next};
     for (int32_t i = 0; i < r->n_in; ++i)
-        *next++ = view(&r->in[i], &sig->in[i], c);
+        *next++ = view(r, PIECES_INPUT, i);
     for (int32_t o = 0; stage == ASSAY_BACKWARD && o < r->n_out; ++o)
-        *next++ = view(&r->out[o], &sig->out[o], c);
+        *next++ = view(r, PIECES_OUTPUT, o);
     for (int32_t o = 0; stage == ASSAY_BACKWARD && o < r->n_out; ++o)
         if (sig->out[o].differentiable)
-            *next++ = view(&r->cot[o], &sig->out[o], c);
+            *next++ = view(r, PIECES_COTANGENT, o);
     call.n_in = (int32_t)(next - r->args);
+    *next++ = nobody;
     call.out = next;
     for (int32_t o = 0; stage == ASSAY_FORWARD && o < r->n_out; ++o)
-        *next++ = view(&r->out[o], &sig->out[o], c);
+        *next++ = view(r, PIECES_OUTPUT, o);
     for (int32_t i = 0; stage == ASSAY_BACKWARD && i < r->n_in; ++i)
         if (sig->in[i].differentiable)
-            *next++ = view(&r->grad[i], &sig->in[i], c);
+            *next++ = view(r, PIECES_GRADIENT, i);
     call.n_out = (int32_t)(next - call.out);
     const size_t used = (size_t)(next - r->args), moved = r->room - used;
     memmove(r->args + moved, r->args, used * sizeof *r->args);
@@ -94,47 +131,105 @@ static const char *prefixed(const char *name, char text[ASSAY_TENSOR_NAME + 1]) 
     return text;
 }
 
+/* How a tensor goes and comes in pieces, where the problem stands for a whole. */
+static pieces pieces_of(const run *r, pieces_role role, int32_t i) {
+    const assay_tensor_spec *whole = spec_of(r, role, i);
+    const assay_tensor_spec *part = of_input(role) ? &r->p->sig.in[i] : &r->p->sig.out[i];
+    return (pieces){.s = r->p->sample,
+                    .whole = whole,
+                    .axis = sample_axis_of(whole, part),
+                    .role = role,
+                    .everywhere = r->everywhere,
+                    .small = of_input(role) ? r->p->in.data[i] : r->p->cot.data[i]};
+}
+
+static assay_status init_buffer(const run *r, buffer *b, pieces_role role, int32_t i) {
+    const bool read = role == PIECES_INPUT || role == PIECES_COTANGENT;
+    const pieces p = pieces_of(r, role, i);
+    const bool derivative = role == PIECES_COTANGENT || role == PIECES_GRADIENT;
+    char text[ASSAY_TENSOR_NAME + 1];
+    const char *name = derivative ? prefixed(p.whole->name, text) : p.whole->name;
+    if (b->memory) /* of a whole, for backward once more */
+        return pieces_upload(b, &p);
+    if (!p.s)
+        return buffer_init(b, r->device, p.whole, name, apart(r, role, i), read ? p.small : NULL);
+    const assay_status status = buffer_reserve(b, r->device, p.whole, name, apart(r, role, i));
+    return status == ASSAY_OK ? pieces_upload(b, &p) : status;
+}
+
 static assay_status init_forward(run *r) {
-    const assay_problem *p = r->p;
     assay_status status = ASSAY_OK;
     for (int32_t i = 0; status == ASSAY_OK && i < r->n_in; ++i)
-        status = buffer_init(&r->in[i], r->device, &p->sig.in[i], p->sig.in[i].name, &p->c,
-                             p->in.data[i]);
+        status = init_buffer(r, &r->in[i], PIECES_INPUT, i);
     for (int32_t o = 0; status == ASSAY_OK && o < r->n_out; ++o)
-        status =
-            buffer_init(&r->out[o], r->device, &p->sig.out[o], p->sig.out[o].name, &p->c, NULL);
+        status = init_buffer(r, &r->out[o], PIECES_OUTPUT, o);
     return status;
 }
 
 static assay_status init_backward(run *r) {
-    const assay_problem *p = r->p;
-    char name[ASSAY_TENSOR_NAME + 1];
     assay_status status = ASSAY_OK;
     for (int32_t o = 0; status == ASSAY_OK && o < r->n_out; ++o)
-        if (p->sig.out[o].differentiable)
-            status = buffer_init(&r->cot[o], r->device, &p->sig.out[o],
-                                 prefixed(p->sig.out[o].name, name), &p->c, p->cot.data[o]);
+        if (r->sig->out[o].differentiable)
+            status = init_buffer(r, &r->cot[o], PIECES_COTANGENT, o);
     for (int32_t i = 0; status == ASSAY_OK && i < r->n_in; ++i)
-        if (p->sig.in[i].differentiable)
-            status = buffer_init(&r->grad[i], r->device, &p->sig.in[i],
-                                 prefixed(p->sig.in[i].name, name), &p->c, NULL);
+        if (r->sig->in[i].differentiable)
+            status = init_buffer(r, &r->grad[i], PIECES_GRADIENT, i);
     return status;
 }
 
 /* ---- after a call ---- */
 
-/* Every buffer of the stage; `written` tells those that the kernel may write. */
-static assay_status take_back(buffer *buffers, int32_t count, bool written) {
+/* Buffers that the call may not write. */
+static assay_status take_back_inputs(const run *r, buffer *buffers, int32_t count) {
     assay_status status = ASSAY_OK;
-    for (int32_t i = 0; status == ASSAY_OK && i < count; ++i)
-        if (buffers[i].memory)
-            status = buffer_take_back(&buffers[i], !written);
+    for (int32_t i = 0; status == ASSAY_OK && i < count; ++i) {
+        if (buffers[i].memory && !r->p->sample)
+            status = buffer_take_back(&buffers[i], true);
+        else if (buffers[i].memory && r->last)
+            status = pieces_check_unchanged(&buffers[i]);
+    }
+    return status;
+}
+
+static _Atomic double *array_of(const assay_arrays *arrays, int32_t i) {
+    return (_Atomic double *)arrays->data[i];
+}
+
+/* Where what a whole's tensor has goes. All rows of gradients are asked for while all have
+ * cotangents. */
+static pieces_got ranges_of(const assay_results *got, const pieces *p, int32_t i) {
+    if (p->role == PIECES_OUTPUT)
+        return (pieces_got){got->out.data[i], array_of(&got->out_low, i),
+                            array_of(&got->out_high, i)};
+    pieces_got to = {.home = got->grad.data[i]};
+    if (p->everywhere) {
+        to.low = array_of(&got->grad_low, i);
+        to.high = array_of(&got->grad_high, i);
+    }
+    return to;
+}
+
+/* Those that it must write; what a whole's have is then in the results. */
+static assay_status take_back_results(const run *r, buffer *buffers, int32_t count,
+                                      pieces_role role, const assay_results *got) {
+    assay_status status = ASSAY_OK;
+    for (int32_t i = 0; status == ASSAY_OK && i < count; ++i) {
+        const pieces p = pieces_of(r, role, i);
+        if (!buffers[i].memory)
+            continue;
+        if (!p.s) {
+            status = buffer_take_back(&buffers[i], false);
+            continue;
+        }
+        const pieces_got small = ranges_of(got, &p, i);
+        status = pieces_take_back(&buffers[i], &p, &small);
+    }
     return status;
 }
 
 static void widen(const buffer *buffers, int32_t count, assay_arrays *to) {
     for (int32_t i = 0; i < count; ++i)
-        if (buffers[i].memory && to->data[i])
+        if (buffers[i].image && to->data[i])
             buffer_widen(&buffers[i], to->data[i]);
 }
 
@@ -165,7 +260,7 @@ static assay_status depart(run *r, assay_stage stage) {
 /* The call between what arrives late and what departs early, and the device's verdict on it. */
 static assay_status launch(run *r, assay_stage stage, const assay_call *call) {
     const assay_variant *v = r->variant;
-    r->device->schedule(r->p->c.schedule, r->p->c.seed);
+    r->device->schedule(r->c->schedule, r->c->seed);
     assay_status status = arrive(r, stage);
     if (status == ASSAY_OK)
         status = stage == ASSAY_FORWARD ? v->forward(call) : v->backward(call);
@@ -198,13 +293,14 @@ static assay_status run_stage(run *r, assay_stage stage, assay_results *got) {
     if (status == ASSAY_OK)
         status = call_stage(r, stage);
     if (status == ASSAY_OK)
-        status = take_back(r->in, r->n_in, false);
+        status = take_back_inputs(r, r->in, r->n_in);
     if (status == ASSAY_OK)
-        status = take_back(r->out, r->n_out, stage == ASSAY_FORWARD);
+        status = stage == ASSAY_FORWARD ? take_back_results(r, r->out, r->n_out, PIECES_OUTPUT, got)
+                                        : take_back_inputs(r, r->out, r->n_out);
     if (status == ASSAY_OK)
-        status = take_back(r->cot, r->n_out, false);
+        status = take_back_inputs(r, r->cot, r->n_out);
     if (status == ASSAY_OK)
-        status = take_back(r->grad, r->n_in, true);
+        status = take_back_results(r, r->grad, r->n_in, PIECES_GRADIENT, got);
     if (status != ASSAY_OK)
         return status;
     if (stage == ASSAY_FORWARD)
@@ -231,6 +327,16 @@ static assay_status supports(run *r, assay_stage stage) {
     return r->variant->supports ? r->variant->supports(stage, &call) : ASSAY_OK;
 }
 
+/* A GPU that cannot hold a whole is no fault of the variant's. The simulated device has the host's
+ * memory, which has been asked before. */
+static assay_status or_skipped(const run *r, assay_status status) {
+    char line[512];
+    if (status != ASSAY_ERR_MEMORY || !r->p->sample || strcmp(r->device->name, "sim") == 0)
+        return status;
+    snprintf(line, sizeof line, "%s", assay_error());
+    return assay_fail(ASSAY_ERR_UNSUPPORTED, "%s", line);
+}
+
 assay_status assay_run(const assay_variant *variant, const assay_device *device,
                        const assay_problem *problem, assay_results *got) {
     if (device->isolated)
@@ -239,13 +345,21 @@ assay_status assay_run(const assay_variant *variant, const assay_device *device,
     assay_status status = run_init(&r, variant, device, problem);
     if (status != ASSAY_OK)
         return status;
+    sample_begin_ranges(got);
     static const assay_stage stages[ASSAY_STAGES] = {ASSAY_FORWARD, ASSAY_BACKWARD};
     const int n_stages =
         problem->c.op->backward && assay_signature_has_gradients(&problem->sig) ? 2 : 1;
     for (int i = 0; status == ASSAY_OK && i < n_stages; ++i)
         status = in_stage(stages[i], supports(&r, stages[i]));
-    for (int i = 0; status == ASSAY_OK && i < n_stages; ++i)
-        status = in_stage(stages[i], run_stage(&r, stages[i], got));
+    for (int i = 0; status == ASSAY_OK && i < n_stages; ++i) {
+        r.everywhere = problem->sample && stages[i] == ASSAY_BACKWARD;
+        if (r.everywhere)
+            status = in_stage(stages[i], run_stage(&r, stages[i], got));
+        r.everywhere = false;
+        r.last = i + 1 == n_stages;
+        if (status == ASSAY_OK)
+            status = in_stage(stages[i], run_stage(&r, stages[i], got));
+    }
     run_clear(&r);
-    return status;
+    return or_skipped(&r, status);
 }

@@ -1,6 +1,7 @@
 #include "tests/engine/turn.h"
 #include "tests/engine/isolate.h"
 #include "tests/engine/runner.h"
+#include "tests/engine/sample.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,7 +56,7 @@ assay_status turns_init(turns *t, const assay_device *device, const char *op,
 
 assay_status turns_run(turns *t, const assay_device *device, const assay_problem *problem) {
     for (turn *now = t->turn; now < t->turn + t->count; ++now) {
-        const assay_status status = assay_results_init(&now->got, &problem->sig);
+        const assay_status status = sample_results(problem, &now->got);
         if (status != ASSAY_OK)
             return status;
         now->status = assay_run(now->variant, device, problem, &now->got);

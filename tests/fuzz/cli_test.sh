@@ -56,6 +56,7 @@ expect 2 "seed" "${wsum[@]}" n=4 d=5 seed=0 --seed 3
 expect 3 "cannot be written" "${wsum[@]}" --cases 5 --resume "$scratch/none/state"
 expect 3 "none/f.h5" "${wsum[@]}" --cases 5 --findings "$scratch/none/f.h5"
 expect 3 "is no folder" "${wsum[@]}" --cases 5 --corpus "$scratch/none"
+expect 3 "none of the cases could be judged" "${wsum[@]}" n=1000000x1000000000 d=3 dtype=f32 seed=0
 expect 3 "none.so" weighted_sum/x --kernel "$scratch/none.so" --device sim --cases 5
 
 # An interrupt ends it with its summary and its state.

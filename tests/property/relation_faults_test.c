@@ -104,21 +104,26 @@ static int found(const char *text, stage forward, stage backward) {
 ASSAY_TEST(relation_faults, adjoint_finds_one_element_one_percent_off, "unit smoke") {
     static const struct {
         const char *text;
-        int32_t linked; /* gradients that the relation speaks of, the first ones */
+        int32_t first, end; /* gradients that the relation speaks of */
     } ops[] = {
-        {"weighted_sum n=5 d=37 dtype=f32", 2},
-        {"linear m=9 n=17 k=21 dtype=f32", 2},
-        {"matmul_accumulate m=9 n=17 k=21 iters=3 dtype=f32", 2},
-        {"matmul_accumulate m=9 n=17 k=21 ta=1 tb=1 dtype=f32", 2},
-        {"kronecker b=7 f=5x6 dtype=f32", 1},
-        {"embedding t=23 v=11 d=9 dtype=f32", 1},
-        {"rope b=2 h=2 s=5 d=12 start=7 dtype=f32", 1},
+        {"weighted_sum n=5 d=37 dtype=f32", 0, 2},
+        {"linear m=9 n=17 k=21 dtype=f32", 0, 2},
+        {"matmul_accumulate m=9 n=17 k=21 iters=3 dtype=f32", 0, 2},
+        {"matmul_accumulate m=9 n=17 k=21 ta=1 tb=1 dtype=f32", 0, 2},
+        {"kronecker b=7 f=5x6 dtype=f32", 0, 1},
+        {"embedding t=23 v=11 d=9 dtype=f32", 0, 1},
+        {"rope b=2 h=2 s=5 d=12 start=7 dtype=f32", 0, 1},
+        {"attention b=2 h=3 sq=5 sk=7 d=4 dtype=f32", 2, 3},
+        {"attention b=1 h=2 sq=6 sk=6 d=5 causal=1 dtype=f32", 2, 3},
+        {"rmsnorm n=7 d=19 dtype=f32", 1, 2},
+        {"rmsnorm n=3x2 d=5 residual=1 dtype=f32", 2, 3},
+        {"conv3d_groupnorm_mean n=3 ci=2 co=4 s=4x5x3 k=2 g=2 dtype=f32", 3, 5},
     };
     for (size_t i = 0; i < sizeof ops / sizeof *ops; ++i) {
         CHECK_MSG(found(ops[i].text, NULL, NULL) == 0, "%s: a right kernel", ops[i].text);
         spoiled = 0;
         CHECK_MSG(found(ops[i].text, forward_off, NULL) > 0, "%s: y", ops[i].text);
-        for (spoiled = 0; spoiled < ops[i].linked; ++spoiled)
+        for (spoiled = ops[i].first; spoiled < ops[i].end; ++spoiled)
             CHECK_MSG(found(ops[i].text, NULL, backward_off) > 0, "%s: gradient %d", ops[i].text,
                       spoiled);
     }

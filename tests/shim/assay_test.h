@@ -8,8 +8,8 @@
  *     }
  *
  * Labels are words separated by blanks: unit golden check property sim race gpu smoke <op>. They
- * become the ctest labels of that test. A test may be called by any name without ':' and quotes;
- * case texts are fine.
+ * become the ctest labels of that test; while one labelled `alone` runs, ctest runs no other. A
+ * test may be called by any name without ':' and quotes; case texts are fine.
  */
 #ifndef ASSAY_TEST_H
 #define ASSAY_TEST_H

@@ -186,8 +186,12 @@ std::string bracket(const std::string &text) {
     return "[==[" + text + "]==]";
 }
 
+bool is_labelled(const Entry &entry, const char *word) {
+    return (" " + entry.labels + " ").find(std::string(" ") + word + " ") != std::string::npos;
+}
+
 bool is_for_gpu(const Entry &entry) {
-    return (" " + entry.labels + " ").find(" gpu ") != std::string::npos;
+    return is_labelled(entry, "gpu");
 }
 
 /* Tests that ctest runs as one of its own. */
@@ -247,11 +251,12 @@ void write_ctest(const std::string &path, const std::string &program, const std:
         }
         /* ctest gives it a GPU of a --resource-spec-file; without one it has no effect. */
         const char *resource = is_for_gpu(*one.entries[0]) ? " RESOURCE_GROUPS gpus:1" : "";
+        const char *serial = is_labelled(*one.entries[0], "alone") ? " RUN_SERIAL TRUE" : "";
         std::fprintf(file,
                      ")\nset_tests_properties(%s PROPERTIES LABELS %s TIMEOUT %s "
-                     "SKIP_RETURN_CODE %d%s)\n",
+                     "SKIP_RETURN_CODE %d%s%s)\n",
                      name.c_str(), bracket(labels).c_str(), timeout.c_str(), EXIT_ALL_SKIPPED,
-                     resource);
+                     resource, serial);
     }
     if (std::ferror(file) != 0 || std::fclose(file) != 0) {
         broken(path + ": cannot be written");

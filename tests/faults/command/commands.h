@@ -12,6 +12,7 @@ typedef struct command {
     const char *words;                 /* of the command itself, separated by blanks */
     int each;    /* of one that takes long: only each n-th way, and the first to any function */
     bool random; /* what it prints depends on a seed that nobody knows */
+    int code;    /* its exit when nothing failed */
 } command;
 
 /* Those that leave files, and the others; NULL behind the last. */

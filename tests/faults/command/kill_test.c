@@ -24,7 +24,7 @@ static void expect_killed_well(stage *s, const char *where) {
 static void expect_second_run(stage *s, const char *where) {
     char text[STAGE_FAULT];
     stage_run_again(s);
-    const char *lack = s->outcome.code == 0 ? stage_lack(s, text) : s->outcome.err;
+    const char *lack = s->outcome.code == s->command->code ? stage_lack(s, text) : s->outcome.err;
     CHECK_MSG(lack == NULL, "assay %s, after a run that was killed %s: %s", s->command->words,
               where, lack);
 }
