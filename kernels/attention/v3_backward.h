@@ -3,12 +3,13 @@
  * block of gradients_of_queries has a tile of queries and sums dq along the keys that they see; a
  * block of gradients_of_keys has a tile of keys and sums dk and dv along the queries that see them.
  * The latter makes its scores transposed, so that there, too, P and dS are left operands. Every sum
- * has one order and one owner, at the price of making P and dS twice.
+ * has one order and one owner, at the price of making P and dS twice, or of keeping dS
+ * (v3_slopes.h).
  */
 #ifndef ASSAY_ATTENTION_V3_BACKWARD_H
 #define ASSAY_ATTENTION_V3_BACKWARD_H
 
-#include "kernels/attention/v3_plan.h"
+#include "kernels/attention/v3_slopes.h"
 
 template <typename T> struct backward_problem {
     sizes n;
@@ -17,6 +18,8 @@ template <typename T> struct backward_problem {
     rows<const float> lse;
     float2 *terms; /* of each query of each head: lse in units of log 2, and Δ */
     sequence<T> dq, dk, dv;
+    share part;  /* whose scores this launch makes */
+    slopes kept; /* where the core keeps them */
 };
 
 static constexpr int TERMS_WARPS = 8;
@@ -59,13 +62,13 @@ static __device__ __forceinline__ void make_p_and_ds(float &score, float &slope,
  * scratch, two stages of terms. */
 template <typename Core, typename Plan> static constexpr int backward_shared() {
     typedef typename Core::storage T;
-    return (2 * Plan::ROWS + 4 * Plan::STREAMED) * tile_stride<T, Plan::D> +
-           Plan::WARPS * Core::template scratch<Plan::BANDS, Plan::STREAMED> +
-           2 * Plan::STREAMED * (int)(sizeof(float2) / sizeof(T));
+    return splits_shared<Plan>((2 * Plan::ROWS + 4 * Plan::TILE) * tile_stride<T, Plan::D> +
+                               Plan::WARPS * Core::template scratch<Plan::BANDS, Plan::STREAMED> +
+                               2 * Plan::TILE * (int)(sizeof(float2) / sizeof(T)));
 }
 
 template <typename Core, typename Plan>
-static __global__ void __launch_bounds__(Plan::THREADS)
+static __global__ void __launch_bounds__(Plan::THREADS, Plan::BLOCKS)
     gradients_of_queries(backward_problem<typename Core::storage> p) {
     typedef typename Core::storage T;
     typedef typename Core::template sums<Plan::BANDS, Plan::STREAMED> scores;
@@ -76,7 +79,7 @@ static __global__ void __launch_bounds__(Plan::THREADS)
     T *const values = keys + 2 * STAGE;
     T *const scratch = values + 2 * STAGE + warp() * Core::template scratch<Plan::BANDS, STREAMED>;
 
-    const place at = query_place<Plan>(blockIdx.x, p.n);
+    const place at = query_place<Plan>(blockIdx.x, p.n, p.part);
     const sequence<const T> k = head_of(p.k, at.head), v = head_of(p.v, at.head);
     const int64_t first = at.row + warp() * Plan::WARP_ROWS;
     const int64_t reach = keys_in_reach(p.n, first, Plan::WARP_ROWS);
@@ -133,12 +136,12 @@ static __device__ __forceinline__ void hide_queries(Scores &s, const sizes &n, i
 
 /* Blocks with the parts of one tile's columns are neighbours. */
 template <typename Core, typename Plan>
-static __global__ void __launch_bounds__(Plan::THREADS)
+static __global__ void __launch_bounds__(Plan::THREADS, Plan::BLOCKS)
     gradients_of_keys(backward_problem<typename Core::storage> p) {
     typedef typename Core::storage T;
     typedef typename Core::template sums<Plan::BANDS, Plan::STREAMED> scores;
     constexpr int D = Plan::D, STREAMED = Plan::STREAMED, THREADS = Plan::THREADS;
-    constexpr int OWN = Plan::ROWS * tile_stride<T, D>, STAGE = STREAMED * tile_stride<T, D>;
+    constexpr int OWN = Plan::ROWS * tile_stride<T, D>, STAGE = Plan::TILE * tile_stride<T, D>;
     constexpr int SCRATCH = Core::template scratch<Plan::BANDS, STREAMED>;
     ASSAY_DYNAMIC_SHARED(T, keys);
     T *const values = keys + OWN, *const queries = values + OWN;
@@ -147,40 +150,65 @@ static __global__ void __launch_bounds__(Plan::THREADS)
     float2 *const terms = reinterpret_cast<float2 *>(scratches + Plan::WARPS * SCRATCH);
 
     const int column = (int)(blockIdx.x % Plan::PARTS) * Plan::COLUMNS;
-    const place at = key_place<Plan>(blockIdx.x / Plan::PARTS, p.n);
+    const place at = key_place<Plan>(blockIdx.x / Plan::PARTS, p.part);
     const sequence<const T> q = head_of(p.q, at.head), dout = head_of(p.dout, at.head);
-    const int64_t first = at.row + warp() * Plan::WARP_ROWS;
-    const int64_t begin = first_query(p.n, at.row) / STREAMED, end = ceil_div(p.n.sq, STREAMED);
+    const int64_t first = at.row + warp() / Plan::SPLITS * Plan::WARP_ROWS;
+    const int64_t begin = first_query(p.n, at.row) / Plan::TILE;
+    const int64_t end = ceil_div(p.n.sq, Plan::TILE);
 
     typename Core::template sums<Plan::BANDS, Plan::COLUMNS> dk, dv;
     fetch<Plan::ROWS, D, THREADS>(head_of(p.k, at.head), at.row, keys);
     fetch<Plan::ROWS, D, THREADS>(head_of(p.v, at.head), at.row, values);
     const auto start = [&](int64_t t, int stage) {
-        fetch<STREAMED, D, THREADS>(q, t * STREAMED, queries + stage * STAGE);
-        fetch<STREAMED, D, THREADS>(dout, t * STREAMED, cotangents + stage * STAGE);
-        fetch_terms<STREAMED>(p, at.head, t * STREAMED, terms + stage * STREAMED);
+        fetch<Plan::TILE, D, THREADS>(q, t * Plan::TILE, queries + stage * STAGE);
+        fetch<Plan::TILE, D, THREADS>(dout, t * Plan::TILE, cotangents + stage * STAGE);
+        fetch_terms<Plan::TILE>(p, at.head, t * Plan::TILE, terms + stage * Plan::TILE);
     };
+    const int mine = split<Plan>() * STREAMED * tile_stride<T, D>;
     through_tiles(begin, end, start, [&](int64_t t, int stage) {
-        const int64_t query = t * STREAMED;
-        if (first >= p.n.sk || query + STREAMED <= first_query(p.n, first))
+        const int64_t query = t * Plan::TILE + split<Plan>() * STREAMED;
+        if (first >= p.n.sk || query >= p.n.sq || query + STREAMED <= first_query(p.n, first))
             return;
+        const T *const q_rows = queries + stage * STAGE + mine;
+        const T *const dout_rows = cotangents + stage * STAGE + mine;
+        const float2 *const of_tile = terms + stage * Plan::TILE + split<Plan>() * STREAMED;
+        const bool hides =
+            query + STREAMED > p.n.sq || query < first_query(p.n, first + Plan::WARP_ROWS - 1);
         scores s, ds;
-        Core::template add_scores<D>(s, keys + warp_rows<T, Plan>(), queries + stage * STAGE);
-        Core::template add_scores<D>(ds, values + warp_rows<T, Plan>(), cotangents + stage * STAGE);
+        Core::template add_scores<D>(s, keys + warp_rows<T, Plan>(), q_rows);
         UNROLL
         for (int c = 0; c < s.WIDTH; ++c) {
-            const float2 of_query = terms[stage * STREAMED + Core::score_column(c)];
+            const float lse = of_tile[Core::score_column(c)].x;
             UNROLL
             for (int r = 0; r < s.HEIGHT; ++r)
-                make_p_and_ds(s.at(r, c), ds.at(r, c), p.log2_scale, of_query);
+                s.at(r, c) = exp2_nonpositive(fma_(s.at(r, c), p.log2_scale, -lse));
         }
-        if (query + STREAMED > p.n.sq || query < first_query(p.n, first + Plan::WARP_ROWS - 1)) {
+        if (hides)
             hide_queries<Core>(s, p.n, first, query);
-            hide_queries<Core>(ds, p.n, first, query);
+        Core::template add_results<D>(dv, s, dout_rows + column, scratch);
+
+        Core::template add_scores<D>(ds, values + warp_rows<T, Plan>(), dout_rows);
+        Core::recall(s, scratch);
+        UNROLL
+        for (int c = 0; c < s.WIDTH; ++c) {
+            const float delta = of_tile[Core::score_column(c)].y;
+            UNROLL
+            for (int r = 0; r < s.HEIGHT; ++r)
+                ds.at(r, c) = s.at(r, c) * (ds.at(r, c) - delta);
         }
-        Core::template add_results<D>(dv, s, cotangents + stage * STAGE + column, scratch);
-        Core::template add_results<D>(dk, ds, queries + stage * STAGE + column, scratch);
+        if (hides)
+            hide_queries<Core>(ds, p.n, first, query);
+        if constexpr (Core::KEEPS_SLOPES)
+            if (column == 0)
+                keep<Core>(ds, p.kept, p.part, at.head, first, query);
+        Core::template add_results<D>(dk, ds, q_rows + column, scratch);
     });
+    if constexpr (Plan::SPLITS > 1) {
+        add_splits<Plan>(dv, keys);
+        add_splits<Plan>(dk, keys);
+        if (split<Plan>() > 0)
+            return;
+    }
     store<Core>(dv, head_of(p.dv, at.head), first, column, [](int, float sum) { return sum; });
     store<Core>(dk, head_of(p.dk, at.head), first, column,
                 [&](int, float sum) { return sum * p.n.scale; });

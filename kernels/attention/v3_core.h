@@ -3,16 +3,22 @@
  * the registers of its lanes. A core has
  *
  *     storage              the type of the operands
- *     MATES                neighbouring lanes that share each of their rows
+ *     MATES, APART         lanes that share each of their rows, and how far apart they are
+ *     ALTERNATES           whether shared memory has one stage of keys and of values forward, which
+ *                          come by turns, not two of both
+ *     KEEPS_SLOPES         whether backward makes dS once and keeps it (v3_slopes.h)
  *     sums<BANDS, N>       at(r, c), r < HEIGHT, c < WIDTH: this lane's of 16 BANDS x N sums
+ *     mate()               this lane's number among those that share its rows
  *     row(r)               row of at(r, c)
  *     score_column(c)      its column in the sums of add_scores,
- *     result_column(c)     and in those of add_results
+ *     result_column<WIDTH>(c)
+ *                          and in those of add_results
  *     add_scores<D>(s, a, b)
  *                          s += a bᵀ: 16 BANDS rows of tile a, N rows of tile b
  *     add_results<D>(o, p, b, scratch)
  *                          o += p b: p as add_scores leaves it, as many rows of tile b as p has
  *                          columns, N columns of it
+ *     recall(p, scratch)   p is what add_results was given last
  *     scratch<BANDS, N>    elements of shared memory that each warp lends to add_results
  *
  * Tiles have rows of D elements (v3_tile.h). What is summed over ascends in steps of the
@@ -61,7 +67,8 @@ static __device__ __forceinline__ uint32_t tf32_bits(float x) {
  * are numbered by g = lane / 4 and t = lane % 4 (kernels/device/tensor.h). */
 template <typename T> struct tensor_core {
     typedef T storage;
-    enum { MATES = 4, STEP = 2 * pack<T> };
+    enum { MATES = 4, APART = 1, STEP = 2 * pack<T> };
+    enum { ALTERNATES = false, SPLITS = false, KEEPS_SLOPES = false };
     template <int BANDS, int N> static constexpr int scratch = 0;
 
     template <int BANDS, int N> struct sums {
@@ -73,13 +80,16 @@ template <typename T> struct tensor_core {
         }
     };
 
+    static __device__ __forceinline__ int mate() {
+        return lane() % MATES;
+    }
     static __device__ __forceinline__ int row(int r) {
         return r / 2 * 16 + r % 2 * 8 + lane() / 4;
     }
     static __device__ __forceinline__ int score_column(int c) {
         return c / 2 * 8 + lane() % 4 * 2 + c % 2;
     }
-    static __device__ __forceinline__ int result_column(int c) {
+    template <int WIDTH> static __device__ __forceinline__ int result_column(int c) {
         return score_column(c);
     }
 
@@ -160,12 +170,20 @@ template <typename T> struct tensor_core {
             }
         }
     }
+
+    /* p has never left its registers. */
+    template <typename Scores> static __device__ __forceinline__ void recall(Scores &, const T *) {
+    }
 };
 
-/* fp32 on CUDA cores: chains of multiply-adds. Lanes are 4 down and 8 across. */
+/*
+ * fp32 on CUDA cores: chains of multiply-adds. Lanes are 4 down and 8 across, so numbered that of
+ * every half warp neighbours, or lanes two apart, read the same 16 bytes.
+ */
 struct fma_core {
     typedef float storage;
-    enum { DOWN = 4, MATES = 8, PADDING = 8 /* spreads the rows of the scratch over the banks */ };
+    enum { DOWN = 4, MATES = 8, APART = 2, ALTERNATES = true, SPLITS = true, KEEPS_SLOPES = true };
+    enum { PADDING = 8 /* spreads the rows of the scratch over the banks */ };
     template <int BANDS, int N> static constexpr int scratch = 16 * BANDS *(N + PADDING);
 
     template <int BANDS, int N> struct sums {
@@ -177,22 +195,33 @@ struct fma_core {
         }
     };
 
+    static __device__ __forceinline__ int mate() {
+        return lane() / APART % MATES;
+    }
     static __device__ __forceinline__ int row(int r) {
-        return r * DOWN + lane() / MATES;
+        return r * DOWN + lane() % 2 + lane() / 16 * 2;
     }
     static __device__ __forceinline__ int score_column(int c) {
-        return c * MATES + lane() % MATES;
+        return c * MATES + mate();
     }
-    static __device__ __forceinline__ int result_column(int c) {
-        return c / 4 * 4 * MATES + lane() % MATES * 4 + c % 4;
+    /* Columns of a row of WIDTH that a lane has side by side: as many as one access brings. */
+    template <int WIDTH> static constexpr int side_by_side = WIDTH < 4 ? WIDTH : 4;
+    template <int WIDTH> static __device__ __forceinline__ int result_column(int c) {
+        constexpr int VECTOR = side_by_side<WIDTH>;
+        return c / VECTOR * VECTOR * MATES + mate() * VECTOR + c % VECTOR;
     }
 
-    static __device__ __forceinline__ void load(float to[4], const float *from) {
+    static __device__ __forceinline__ void load(float (&to)[4], const float *from) {
         const float4 v = *reinterpret_cast<const float4 *>(from);
         to[0] = v.x;
         to[1] = v.y;
         to[2] = v.z;
         to[3] = v.w;
+    }
+    static __device__ __forceinline__ void load(float (&to)[2], const float *from) {
+        const float2 v = *reinterpret_cast<const float2 *>(from);
+        to[0] = v.x;
+        to[1] = v.y;
     }
 
     template <int D, int BANDS, int N>
@@ -202,7 +231,7 @@ struct fma_core {
         constexpr int STRIDE = tile_stride<float, D>;
         a += row(0) * STRIDE;
         b += score_column(0) * STRIDE;
-        UNROLL_BY(2)
+        UNROLL_BY(1)
         for (int k = 0; k < D; k += 4) {
             float x[S::HEIGHT][4];
             UNROLL
@@ -221,11 +250,23 @@ struct fma_core {
         }
     }
 
+    /* What add_results was given last: until then its registers are free. */
+    template <int BANDS, int K>
+    static __device__ __forceinline__ void recall(sums<BANDS, K> &p, const float *scratch) {
+        typedef sums<BANDS, K> S;
+        UNROLL
+        for (int r = 0; r < S::HEIGHT; ++r)
+            UNROLL
+        for (int c = 0; c < S::WIDTH; ++c)
+            p.value[r][c] = scratch[row(r) * (K + PADDING) + score_column(c)];
+    }
+
     template <int D, int BANDS, int K, int N>
     static __device__ __forceinline__ void add_results(sums<BANDS, N> &o, const sums<BANDS, K> &p,
                                                        const float *b, float *scratch) {
         typedef sums<BANDS, N> S;
         constexpr int STRIDE = tile_stride<float, D>, LINE = K + PADDING;
+        constexpr int VECTOR = side_by_side<S::WIDTH>;
         UNROLL
         for (int r = 0; r < S::HEIGHT; ++r)
             UNROLL
@@ -233,7 +274,7 @@ struct fma_core {
             scratch[row(r) * LINE + score_column(c)] = p.value[r][c];
         __syncwarp();
         const float *a = scratch + row(0) * LINE;
-        b += result_column(0);
+        b += result_column<S::WIDTH>(0);
         UNROLL_BY(1)
         for (int k = 0; k < K; k += 4) {
             float x[S::HEIGHT][4];
@@ -243,11 +284,11 @@ struct fma_core {
             UNROLL
             for (int e = 0; e < 4; ++e)
                 UNROLL
-            for (int c = 0; c < S::WIDTH; c += 4) {
-                float y[4];
+            for (int c = 0; c < S::WIDTH; c += VECTOR) {
+                float y[VECTOR];
                 load(y, b + (k + e) * STRIDE + c * MATES);
                 UNROLL
-                for (int v = 0; v < 4; ++v)
+                for (int v = 0; v < VECTOR; ++v)
                     UNROLL
                 for (int r = 0; r < S::HEIGHT; ++r)
                     o.value[r][c + v] = fma_(x[r][e], y[v], o.value[r][c + v]);

@@ -2,7 +2,7 @@
 #ifndef ASSAY_ATTENTION_V3_FORWARD_H
 #define ASSAY_ATTENTION_V3_FORWARD_H
 
-#include "kernels/attention/v3_plan.h"
+#include "kernels/attention/v3_splits.h"
 
 template <typename T> struct forward_problem {
     sizes n;
@@ -25,7 +25,7 @@ static __device__ __forceinline__ float add_to_row(Scores &s, int r, float log2_
     UNROLL
     for (int c = 1; c < Scores::WIDTH; ++c)
         top = fmaxf(top, s.at(r, c));
-    top = fmaxf(largest, largest_of<Core::MATES>(top) * log2_scale);
+    top = fmaxf(largest, largest_of<Core::MATES, Core::APART>(top) * log2_scale);
     const float base = exp_base(top);
     const float shrink = exp2_nonpositive(largest - base);
     float added = 0;
@@ -49,29 +49,33 @@ static __device__ __forceinline__ void multiply_rows(Sums &sums, const float fac
     }
 }
 
-/* Elements of shared memory: the queries' tile, two stages of keys and values, the warps' scratch.
- */
+/* Elements of shared memory: the queries' tile, one or two stages of keys and values, the warps'
+ * scratch. */
 template <typename Core, typename Plan> static constexpr int forward_shared() {
-    return (Plan::ROWS + 4 * Plan::STREAMED) * tile_stride<typename Core::storage, Plan::D> +
-           Plan::WARPS * Core::template scratch<Plan::BANDS, Plan::STREAMED>;
+    constexpr int STAGES = Core::ALTERNATES ? 1 : 2;
+    return splits_shared<Plan>((Plan::ROWS + 2 * STAGES * Plan::TILE) *
+                                   tile_stride<typename Core::storage, Plan::D> +
+                               Plan::WARPS * Core::template scratch<Plan::BANDS, Plan::STREAMED>);
 }
 
 template <typename Core, typename Plan>
-static __global__ void __launch_bounds__(Plan::THREADS)
+static __global__ void __launch_bounds__(Plan::THREADS, Plan::BLOCKS)
     forward_tiles(forward_problem<typename Core::storage> p) {
     typedef typename Core::storage T;
     typedef typename Core::template sums<Plan::BANDS, Plan::STREAMED> scores;
     constexpr int D = Plan::D, STREAMED = Plan::STREAMED, THREADS = Plan::THREADS;
-    constexpr int OWN = Plan::ROWS * tile_stride<T, D>, STAGE = STREAMED * tile_stride<T, D>;
+    constexpr int OWN = Plan::ROWS * tile_stride<T, D>, STAGE = Plan::TILE * tile_stride<T, D>;
     ASSAY_DYNAMIC_SHARED(T, queries);
-    T *const keys = queries + OWN, *const values = keys + 2 * STAGE;
-    T *const scratch = values + 2 * STAGE + warp() * Core::template scratch<Plan::BANDS, STREAMED>;
+    constexpr int STAGES = Core::ALTERNATES ? 1 : 2;
+    T *const keys = queries + OWN, *const values = keys + STAGES * STAGE;
+    T *const scratch =
+        values + STAGES * STAGE + warp() * Core::template scratch<Plan::BANDS, STREAMED>;
 
-    const place at = query_place<Plan>(blockIdx.x, p.n);
+    const place at = query_place<Plan>(blockIdx.x, p.n, {0, p.n.heads, 0, p.n.sk});
     const sequence<const T> k = head_of(p.k, at.head), v = head_of(p.v, at.head);
-    const int64_t first = at.row + warp() * Plan::WARP_ROWS;
+    const int64_t first = at.row + warp() / Plan::SPLITS * Plan::WARP_ROWS;
     const int64_t reach = keys_in_reach(p.n, first, Plan::WARP_ROWS);
-    const int64_t tiles = ceil_div(keys_in_reach(p.n, at.row, Plan::ROWS), STREAMED);
+    const int64_t tiles = ceil_div(keys_in_reach(p.n, at.row, Plan::ROWS), Plan::TILE);
 
     typename Core::template sums<Plan::BANDS, D> o;
     float largest[o.HEIGHT], sum[o.HEIGHT];
@@ -81,16 +85,21 @@ static __global__ void __launch_bounds__(Plan::THREADS)
         sum[r] = 0;
     }
     fetch<Plan::ROWS, D, THREADS>(head_of(p.q, at.head), at.row, queries);
-    const auto start = [&](int64_t t, int stage) {
-        fetch<STREAMED, D, THREADS>(k, t * STREAMED, keys + stage * STAGE);
-        fetch<STREAMED, D, THREADS>(v, t * STREAMED, values + stage * STAGE);
+    const auto start_keys = [&](int64_t t, int stage) {
+        fetch<Plan::TILE, D, THREADS>(k, t * Plan::TILE, keys + stage * STAGE);
     };
-    through_tiles(0, tiles, start, [&](int64_t t, int stage) {
-        const int64_t key = t * STREAMED;
+    const auto start_values = [&](int64_t t, int stage) {
+        fetch<Plan::TILE, D, THREADS>(v, t * Plan::TILE, values + stage * STAGE);
+    };
+    const int mine = split<Plan>() * STREAMED * tile_stride<T, D>;
+    scores s;
+    const auto make_p = [&](int64_t t, int stage) {
+        const int64_t key = t * Plan::TILE + split<Plan>() * STREAMED;
         if (key >= reach)
             return;
-        scores s;
-        Core::template add_scores<D>(s, queries + warp_rows<T, Plan>(), keys + stage * STAGE);
+        s = scores();
+        Core::template add_scores<D>(s, queries + warp_rows<T, Plan>(),
+                                     keys + stage * STAGE + mine);
         if (key + STREAMED > visible_keys(p.n, first))
             hide_keys<Core>(s, p.n, first, key, NO_SCORE);
         float shrink[o.HEIGHT];
@@ -102,19 +111,46 @@ static __global__ void __launch_bounds__(Plan::THREADS)
         }
         if (__any_sync(UINT32_MAX, grown)) /* ever more rarely along a walk */
             multiply_rows(o, shrink);
-        Core::template add_results<D>(o, s, values + stage * STAGE, scratch);
-    });
+    };
+    const auto add_values = [&](int64_t t, int stage) {
+        if (t * Plan::TILE + split<Plan>() * STREAMED < reach)
+            Core::template add_results<D>(o, s, values + stage * STAGE + mine, scratch);
+    };
+    if constexpr (Core::ALTERNATES) {
+        through_pairs(
+            tiles, [&](int64_t t) { start_keys(t, 0); }, [&](int64_t t) { make_p(t, 0); },
+            [&](int64_t t) { start_values(t, 0); }, [&](int64_t t) { add_values(t, 0); });
+    } else {
+        const auto start = [&](int64_t t, int stage) {
+            start_keys(t, stage);
+            start_values(t, stage);
+        };
+        through_tiles(0, tiles, start, [&](int64_t t, int stage) {
+            make_p(t, stage);
+            add_values(t, stage);
+        });
+    }
 
     UNROLL
+    for (int r = 0; r < o.HEIGHT; ++r)
+        sum[r] = sum_over<Core::MATES, Core::APART>(sum[r]);
+    if constexpr (Plan::SPLITS > 1) {
+        merge_rows<Plan>(o, largest, sum, queries);
+        add_splits<Plan>(o, queries);
+        if (split<Plan>() > 0)
+            return;
+    }
+    float inverse[o.HEIGHT];
+    UNROLL
     for (int r = 0; r < o.HEIGHT; ++r) {
-        sum[r] = sum_over<Core::MATES>(sum[r]);
+        inverse[r] = 1 / sum[r];
         const int64_t query = first + Core::row(r);
-        if (query < p.n.sq && lane() % Core::MATES == 0)
+        if (query < p.n.sq && Core::mate() == 0)
             row(p.lse, at.head)[query] =
                 sum[r] == 0 ? NO_SCORE : fma_(largest[r], LN_2, log_(sum[r]));
     }
     store<Core>(o, head_of(p.o, at.head), first, 0,
-                [&](int r, float value) { return sum[r] == 0 ? 0 : value * (1 / sum[r]); });
+                [&](int r, float value) { return sum[r] == 0 ? 0 : value * inverse[r]; });
 }
 
 #endif

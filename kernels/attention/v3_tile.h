@@ -60,8 +60,10 @@ static __device__ __forceinline__ sequence<T> head_of(sequence<T> x, int64_t hea
 template <int ROWS, int D, int THREADS, typename T>
 static __device__ __forceinline__ void fetch(const sequence<const T> &x, int64_t first, T *to) {
     constexpr int PACKS = D / pack<T>, STEP = THREADS / PACKS; /* rows at a time */
-    static_assert(THREADS % PACKS == 0 && ROWS % STEP == 0);
+    static_assert(THREADS % PACKS == 0 && (ROWS % STEP == 0 || ROWS < STEP));
     const int row = (int)threadIdx.x / PACKS, column = (int)threadIdx.x % PACKS * pack<T>;
+    if (ROWS < STEP && row >= ROWS)
+        return;
     const int wanted = (int)clamp(x.d - column, 0, pack<T>);
     const int left = (int)clamp(x.length - first - row, 0, ROWS);
     const T *from = x.data + (first + row) * x.stride + column;
@@ -102,6 +104,33 @@ static __device__ __forceinline__ void through_tiles(int64_t begin, int64_t end,
             start(t + 1, 1 - stage);
         cp_async_commit();
         step(t, stage);
+    }
+}
+
+/*
+ * Runs first(t), then second(t), for the tiles 0 <= t < end, each of which needs a tile of its own:
+ * start_second(t) brings the one while first(t) runs, start_first(t + 1) the other while second(t)
+ * does, so that each has one stage.
+ */
+template <typename StartFirst, typename First, typename StartSecond, typename Second>
+static __device__ __forceinline__ void through_pairs(int64_t end, StartFirst start_first,
+                                                     First first, StartSecond start_second,
+                                                     Second second) {
+    if (end > 0)
+        start_first(0);
+    cp_async_commit();
+    for (int64_t t = 0; t < end; ++t) {
+        cp_async_wait<0>();
+        __syncthreads(); /* all threads have the first tile, and have left the second */
+        start_second(t);
+        cp_async_commit();
+        first(t);
+        cp_async_wait<0>();
+        __syncthreads();
+        if (t + 1 < end)
+            start_first(t + 1);
+        cp_async_commit();
+        second(t);
     }
 }
 

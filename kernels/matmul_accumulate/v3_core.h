@@ -8,7 +8,7 @@
  *                                 sums += one slice's products of the 64 rows from `row` of a with
  *                                 the 32 from `column` of b, k ascending
  *     settle()                    called behind every RUN products of each element
- *     each(visit)                 visit(i, j, sum) for this lane's elements
+ *     each<Left, Right>(visit)    visit(i, j, sum) for this lane's elements
  *
  * Lane numbering of the fragments: g = lane / 4, t = lane % 4 (kernels/device/tensor.h).
  */
@@ -31,10 +31,38 @@ static __device__ __forceinline__ int warp_column() {
     return (int)threadIdx.x / WARP / WARPS_DOWN * WARP_COLUMNS;
 }
 
+/* Four numbers that are neighbours in a slice, brought by one access. */
+struct alignas(16) quad {
+    float v[4];
+};
+
+static __device__ __forceinline__ quad quad_at(const float *x) {
+    return load_whole(reinterpret_cast<const quad *>(x));
+}
+
 /*
- * fp32 on CUDA cores: a lane has 8 x 8 elements, 8 rows and 4 columns apart. Sums of RUN products
- * are added up, which makes the error of k random products √(k / RUN) times smaller than in one
- * chain. The totals are touched once in RUN steps; they need not stay in registers.
+ * Which row of the left operand, or column of the right one, is a lane's i-th, where LANES lanes
+ * share them: LANES apart where a line of the slice is one row's k, so that they lie in different
+ * banks, and four neighbours at a time where it is one k's rows.
+ */
+template <typename Slice, int LANES> static __device__ __forceinline__ int line_of(int own, int i) {
+    return Slice::k_inner ? own + i * LANES : (i / 4 * LANES + own) * 4 + i % 4;
+}
+
+/* The i-th of the quads that a lane's rows have at k to k + 3: four k of row i, or of four rows,
+ * i / 4 * 4 and on, k + i % 4. */
+template <typename Slice, int LANES>
+static __device__ __forceinline__ quad quad_of(const float *x, int row, int own, int i, int k) {
+    return Slice::k_inner
+               ? quad_at(x + Slice::at(row + line_of<Slice, LANES>(own, i), k))
+               : quad_at(x + Slice::at(row + line_of<Slice, LANES>(own, i / 4 * 4), k + i % 4));
+}
+
+/*
+ * fp32 on CUDA cores: a lane has 8 x 8 elements. Shared memory is read 16 bytes at a time, four k
+ * of a line or four lines of a k, or it would set the pace: 64 multiply-adds need 16 numbers. Sums
+ * of RUN products are added up, which makes the error of k random products √(k / RUN) times smaller
+ * than in one chain. The totals are touched once in RUN steps; they need not stay in registers.
  */
 struct fma_core {
     typedef float storage;
@@ -42,24 +70,42 @@ struct fma_core {
     enum { BLOCKS = 2 };
     float sum[ROWS][COLUMNS] = {}, total[ROWS][COLUMNS] = {};
 
+    /* y[j][e]: the lane's column j at k + e. */
+    template <typename Right>
+    static __device__ __forceinline__ void load(float y[COLUMNS][4], const float *b, int column,
+                                                int k) {
+#pragma unroll
+        for (int j = 0; j < COLUMNS; ++j) {
+            const quad q = quad_of<Right, LANE_COLUMNS>(b, column, lane() % LANE_COLUMNS, j, k);
+#pragma unroll
+            for (int e = 0; e < 4; ++e)
+                (Right::k_inner ? y[j][e] : y[j / 4 * 4 + e][j % 4]) = q.v[e];
+        }
+    }
+
+    /* Row i's products at k + e. */
+    __device__ __forceinline__ void multiply(int i, float x, const float y[COLUMNS][4], int e) {
+#pragma unroll
+        for (int j = 0; j < COLUMNS; ++j)
+            sum[i][j] = fma_(x, y[j][e], sum[i][j]);
+    }
+
     template <typename Left, typename Right>
     __device__ __forceinline__ void add(const float *a, int row, const float *b, int column) {
-        row += lane() / LANE_COLUMNS;
-        column += lane() % LANE_COLUMNS;
-#pragma unroll 2
-        for (int k = 0; k < Left::depth; ++k) {
-            float x[ROWS], y[COLUMNS];
+#pragma unroll 1
+        for (int k = 0; k < Left::depth; k += 4) {
+            float y[COLUMNS][4];
+            load<Right>(y, b, column, k);
 #pragma unroll
-            for (int i = 0; i < ROWS; ++i)
-                x[i] = a[Left::at(row + i * LANE_ROWS, k)];
+            for (int i = 0; i < ROWS; ++i) {
+                const quad q = quad_of<Left, LANE_ROWS>(a, row, lane() / LANE_COLUMNS, i, k);
 #pragma unroll
-            for (int j = 0; j < COLUMNS; ++j)
-                y[j] = b[Right::at(column + j * LANE_COLUMNS, k)];
-#pragma unroll
-            for (int i = 0; i < ROWS; ++i)
-#pragma unroll
-                for (int j = 0; j < COLUMNS; ++j)
-                    sum[i][j] = fma_(x[i], y[j], sum[i][j]);
+                for (int e = 0; e < 4; ++e)
+                    if constexpr (Left::k_inner)
+                        multiply(i, q.v[e], y, e);
+                    else
+                        multiply(i / 4 * 4 + e, q.v[e], y, i % 4);
+            }
         }
     }
 
@@ -73,13 +119,15 @@ struct fma_core {
             }
     }
 
-    template <typename Visit> __device__ __forceinline__ void each(Visit visit) const {
+    template <typename Left, typename Right, typename Visit>
+    __device__ __forceinline__ void each(Visit visit) const {
         const int row = lane() / LANE_COLUMNS, column = lane() % LANE_COLUMNS;
 #pragma unroll
         for (int i = 0; i < ROWS; ++i)
 #pragma unroll
             for (int j = 0; j < COLUMNS; ++j)
-                visit(row + i * LANE_ROWS, column + j * LANE_COLUMNS, total[i][j] + sum[i][j]);
+                visit(line_of<Left, LANE_ROWS>(row, i), line_of<Right, LANE_COLUMNS>(column, j),
+                      total[i][j] + sum[i][j]);
     }
 };
 
@@ -91,7 +139,8 @@ struct m16n8_sums {
     __device__ __forceinline__ void settle() {
     }
 
-    template <typename Visit> __device__ __forceinline__ void each(Visit visit) const {
+    template <typename Left, typename Right, typename Visit>
+    __device__ __forceinline__ void each(Visit visit) const {
         const int g = lane() / 4, t = lane() % 4;
 #pragma unroll
         for (int i = 0; i < ROWS; ++i)
@@ -197,7 +246,8 @@ struct f64_core {
         }
     }
 
-    template <typename Visit> __device__ __forceinline__ void each(Visit visit) const {
+    template <typename Left, typename Right, typename Visit>
+    __device__ __forceinline__ void each(Visit visit) const {
         const int g = lane() / 4, t = lane() % 4;
 #pragma unroll
         for (int i = 0; i < ROWS; ++i)

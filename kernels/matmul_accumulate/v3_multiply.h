@@ -63,12 +63,12 @@ static __device__ __forceinline__ void add_slices(const problem<typename Core::s
     }
 }
 
-template <typename Core>
+template <typename Core, typename Left, typename Right>
 static __device__ __forceinline__ void store(const problem<typename Core::storage> &p,
                                              tile_place at, const Core &core) {
     typedef typename Core::storage T;
     const int64_t row = at.row + warp_row(), column = at.column + warp_column();
-    core.each([&](int i, int j, acc_t<T> sum) {
+    core.template each<Left, Right>([&](int i, int j, acc_t<T> sum) {
         if (row + i >= p.m || column + j >= p.n)
             return;
         const int64_t to = (row + i) * p.out.stride + column + j;
@@ -86,7 +86,7 @@ static __global__ void __launch_bounds__(THREADS, Core::BLOCKS)
     const tile_place at = place_of(blockIdx.x, p.m, p.n);
     Core core;
     add_slices<Core, Left, Right>(p, at, shared, core);
-    store(p, at, core);
+    store<Core, Left, Right>(p, at, core);
 }
 
 template <typename Core, bool LEFT_K_INNER, bool RIGHT_K_INNER>
