@@ -105,6 +105,7 @@ static __device__ __forceinline__ void through_tiles(int64_t begin, int64_t end,
         cp_async_commit();
         step(t, stage);
     }
+    cp_async_wait<0>(); /* nothing is under way, even where there was no tile */
 }
 
 /*
@@ -132,6 +133,7 @@ static __device__ __forceinline__ void through_pairs(int64_t end, StartFirst sta
         cp_async_commit();
         second(t);
     }
+    cp_async_wait<0>(); /* as above */
 }
 
 #endif

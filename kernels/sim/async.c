@@ -1,10 +1,12 @@
 /*
  * cp.async. The memory of a copy is in use from where it is issued to the wait that covers it: at
  * both ends the race recorder sees its accesses, and in between the destination holds 0xFF, so that
- * who reads too early finds a NaN. What is never waited for is complete when the thread exits.
+ * who reads too early finds a NaN, and who writes there is found when the copy is complete. What is
+ * never waited for is complete when the thread exits.
  */
 #include "kernels/sim/block.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 enum { MAX_BYTES = 16 };
@@ -46,10 +48,28 @@ static void store(const copy *c, const any32 words[MAX_BYTES / 4]) {
         to[i] = words[i];
 }
 
+SIM_REPORT static void report(const char *kind, const copy *c, const char *what) {
+    char where[SIM_POSITION];
+    sim_defect(kind, c->file, c->line, "%s calls cp_async_%d %s",
+               sim_block_thread_text(sim_now.block, sim_now.thread, where), c->bytes, what);
+    sim_abandon();
+}
+
+/* Nobody has written where the copy goes: what is there cannot be told from what is to come. */
+static bool untouched(const copy *c) {
+    const volatile any32 *to = c->to;
+    for (int32_t i = 0; i < c->bytes / 4; ++i)
+        if (to[i] != UINT32_MAX)
+            return false;
+    return true;
+}
+
 static void complete(const copy *c) {
     any32 words[MAX_BYTES / 4] = {0};
     unsigned char *bytes = (unsigned char *)words;
     const volatile unsigned char *from = c->from;
+    if (!untouched(c))
+        report("overwritten copy", c, "into memory that was written before the copy was complete");
     trace_read(c->from, (size_t)c->valid, c->file, c->line);
     for (int32_t i = 0; i < c->valid; ++i)
         bytes[i] = from[i];
@@ -67,14 +87,6 @@ static void complete_first(queue *q, int32_t n) {
 void sim_async_exit(void) {
     queue *q = &queues[sim_now.thread];
     complete_first(q, q->n);
-}
-
-SIM_REPORT static void report(const char *kind, const copy *c, const char *what) {
-    char where[SIM_POSITION];
-    sim_defect(kind, c->file, c->line, "%s calls cp_async_%d %s (%d)",
-               sim_block_thread_text(sim_now.block, sim_now.thread, where), c->bytes, what,
-               c->valid);
-    sim_abandon();
 }
 
 static void push(queue *q, const copy *c) {
@@ -96,8 +108,11 @@ void sim_cp_async(void *shared, const void *global, int32_t bytes, int32_t valid
     const copy c = {shared, global, bytes, valid, q->commits, file, line};
     sim_require_aligned("cp_async", shared, bytes, file, line);
     sim_require_aligned("cp_async", global, bytes, file, line);
-    if (valid < 0 || valid > bytes)
-        report("wrong size", &c, "with more valid bytes than it has");
+    if (valid < 0 || valid > bytes) {
+        char what[64];
+        snprintf(what, sizeof what, "with more valid bytes than it has (%d)", valid);
+        report("wrong size", &c, what);
+    }
     push(q, &c);
     trace_copy(shared, global, bytes, valid, file, line);
     trace_read(global, (size_t)valid, file, line);

@@ -237,9 +237,16 @@ static __global__ void misused(tensor_misuse kind, float *out) {
     case MISUSE_COPY_MISALIGNED:
         cp_async_16(memory + 16 * t, out + t);
         break;
-    default:
+    case MISUSE_COPY_TOO_MUCH:
 #line 1301
         cp_async_4(memory + 4 * t, out + t, 5);
+        break;
+    default:
+#line 1401
+        cp_async_4(memory + 4 * t, out + t);
+        reinterpret_cast<float *>(memory)[t] = 1;
+        cp_async_commit();
+        cp_async_wait<0>();
     }
     out[t] = sum[0];
 }

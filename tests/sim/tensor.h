@@ -58,6 +58,7 @@ typedef enum tensor_misuse {
     MISUSE_LDMATRIX_MISALIGNED,
     MISUSE_COPY_MISALIGNED,
     MISUSE_COPY_TOO_MUCH,
+    MISUSE_COPY_OVERWRITTEN,
     MISUSES,
 } tensor_misuse;
 assay_status tensor_misused(tensor_misuse kind, float out[32]);
