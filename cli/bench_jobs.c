@@ -11,6 +11,20 @@ typedef struct collector {
     bool without_v1;
 } collector;
 
+/* A case that is sought among an experiment's. */
+typedef struct quest {
+    char text[ASSAY_CASE_TEXT];
+    bool found;
+} quest;
+
+static assay_status compare(const assay_case *c, void *context) {
+    quest *q = context;
+    char text[ASSAY_CASE_TEXT];
+    assay_case_format(c, text);
+    q->found = q->found || strcmp(text, q->text) == 0;
+    return ASSAY_OK;
+}
+
 static assay_status collect(const assay_case *c, void *context) {
     const collector *by = context;
     bench_jobs *jobs = by->jobs;
@@ -34,7 +48,8 @@ static assay_status collect(const assay_case *c, void *context) {
 }
 
 /* Words of a table, split at blanks as the shell does with those that come from it. */
-static assay_status collect_group(collector *by, const char *words) {
+static assay_status visit_group(const assay_op *op, const char *words, assay_case_visitor visit,
+                                void *context) {
     enum { MOST = 16 };
     char copy[ASSAY_CASE_TEXT], *rest = copy;
     const char *word[MOST];
@@ -42,14 +57,27 @@ static assay_status collect_group(collector *by, const char *words) {
     snprintf(copy, sizeof copy, "%s", words);
     for (char *next; n < MOST && (next = strtok_r(rest, " ", &rest));)
         word[n++] = next;
-    return assay_case_expand(by->selection->op, word, n, collect, by);
+    return assay_case_expand(op, word, n, visit, context);
+}
+
+/* What words name is timed as the experiment that has it would be. */
+static assay_status collect_named(const assay_case *c, void *context) {
+    collector *by = context;
+    quest q = {.found = false};
+    assay_status status = ASSAY_OK;
+    assay_case_format(c, q.text);
+    for (const bench_group *g = by->experiment->group; status == ASSAY_OK && g->words; ++g)
+        if (g->without_v1)
+            status = visit_group(c->op, g->words, compare, &q);
+    by->without_v1 = q.found;
+    return status == ASSAY_OK ? collect(c, by) : status;
 }
 
 static assay_status collect_experiment(collector *by) {
     assay_status status = ASSAY_OK;
     for (const bench_group *g = by->experiment->group; status == ASSAY_OK && g->words; ++g) {
         by->without_v1 = g->without_v1;
-        status = collect_group(by, g->words);
+        status = visit_group(by->selection->op, g->words, collect, by);
     }
     return status;
 }
@@ -63,7 +91,8 @@ static assay_status collect_selection(bench_jobs *jobs, const assay_cli_args *ar
     if (!set)
         by.experiment = bench_experiment_find(s->op->name);
     if (args->n_words > 0)
-        return assay_case_expand(s->op, args->word, args->n_words, collect, &by);
+        return assay_case_expand(s->op, args->word, args->n_words,
+                                 by.experiment ? collect_named : collect, &by);
     if (by.experiment)
         return collect_experiment(&by);
     if (args->seeds)

@@ -219,8 +219,16 @@ static assay_status prepare(fuzz_campaign *f, const fuzz_ranks *ranks) {
     return status == ASSAY_OK ? read_own_state(f) : status;
 }
 
-static assay_status start_crew(fuzz_campaign *f) {
+/* Unless --jobs says. Processes on a GPU have a context each, which wait for each other: twelve
+ * draw fewer cases than one. A big case takes half of its memory, and all processors. */
+static int32_t usual_jobs(const fuzz_campaign *f) {
+    enum { SHARING = 4 };
     const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    const long most = f->args->big ? 1 : strcmp(f->device, "cuda") == 0 ? SHARING : FUZZ_MOST_JOBS;
+    return processors < 1 ? 1 : (int32_t)(processors < most ? processors : most);
+}
+
+static assay_status start_crew(fuzz_campaign *f) {
     f->crew = (fuzz_crew){
         .device = f->device,
         .twin = f->twin,
@@ -228,11 +236,7 @@ static assay_status start_crew(fuzz_campaign *f) {
         .target = f->target,
         .n_targets = f->cases.n_selections,
         .rows = f->rows,
-        .jobs = f->args->jobs > 0 ? (int32_t)f->args->jobs
-                : f->args->big    ? 1 /* it takes half of a GPU's memory, and all processors */
-                : processors > 1
-                    ? (int32_t)(processors < FUZZ_MOST_JOBS ? processors : FUZZ_MOST_JOBS)
-                    : 1,
+        .jobs = f->args->jobs > 0 ? (int32_t)f->args->jobs : usual_jobs(f),
     };
     return fuzz_crew_start(&f->crew);
 }

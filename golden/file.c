@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -92,20 +93,6 @@ assay_status golden_file_create(golden_file *file, const char *path) {
         return ASSAY_OK;
     restore_report(file);
     return assay_fail(ASSAY_ERR_FILE, "%s: HDF5 cannot create it; check the directory", path);
-}
-
-bool golden_is_whole(hid_t dataset) {
-    const hid_t list = H5Dget_create_plist(dataset), space = H5Dget_space(dataset);
-    const hid_t type = H5Dget_type(dataset);
-    const hssize_t elements = H5Sget_simple_extent_npoints(space);
-    const size_t size = H5Tget_size(type);
-    bool whole = list >= 0 && elements >= 0 && size > 0;
-    if (whole && H5Pget_layout(list) == H5D_COMPACT)
-        whole = H5Dget_storage_size(dataset) / size >= (hsize_t)elements;
-    H5Tclose(type);
-    H5Sclose(space);
-    H5Pclose(list);
-    return whole;
 }
 
 assay_status golden_file_close(golden_file *file) {

@@ -6,7 +6,6 @@
 
 #include <hdf5.h>
 
-#include <stdbool.h>
 #include <stddef.h>
 
 typedef struct golden_file {
@@ -24,10 +23,6 @@ assay_status golden_file_create(golden_file *file, const char *path) ASSAY_MUST_
 /* How to create an object of that class (H5P_GROUP_CREATE) so that it holds no times; negative when
  * HDF5 cannot say so. */
 hid_t golden_untimed(hid_t class);
-
-/* False where a dataset that lies in its own header has fewer bytes than its extents say: HDF5 1.10
- * reads on behind them. */
-bool golden_is_whole(hid_t dataset);
 
 /* Also says whether everything reached the file. Does nothing when it is closed already. */
 assay_status golden_file_close(golden_file *file);

@@ -1,4 +1,5 @@
 /* Reading: the file comes from another program, so nothing in it is taken on trust. */
+#include "golden/chunks.h"
 #include "golden/file.h"
 #include "golden/state.h"
 
@@ -131,11 +132,11 @@ static assay_status check_storage(const slot *s, hid_t dataset) {
     H5Pclose(list);
     if (!here)
         return refuse(s, "its data lies in another file; copy it into this one");
-    return golden_is_whole(dataset)
+    return golden_chunks_are_whole(dataset)
                ? ASSAY_OK
-               : refuse(
-                     s,
-                     "its data cannot be sized, or is less than its shape says; make the file anew");
+               : refuse(s,
+                        "its compressed data cannot be verified to be as much as its shape says; "
+                        "store it flat, or by gzip");
 }
 
 /* NULL where a kernel of that dtype may be given the value. */

@@ -1,0 +1,16 @@
+/* What HDF5 1.10 does not check of compressed data. */
+#ifndef ASSAY_GOLDEN_CHUNKS_H
+#define ASSAY_GOLDEN_CHUNKS_H
+
+#include <hdf5.h>
+
+#include <stdbool.h>
+
+/*
+ * Whether each chunk of the dataset is known to inflate to the bytes that it stands for: HDF5 takes
+ * what comes out for whole, and reads on behind it. Always where nothing is compressed; never where
+ * other filters than gzip, with or without shuffle, are at work, or a call fails.
+ */
+bool golden_chunks_are_whole(hid_t dataset);
+
+#endif
