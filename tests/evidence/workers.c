@@ -30,11 +30,10 @@ static assay_status examine_all(const work *w, int32_t job, const ledger *l) {
     const double end = now() + w->seconds;
     const assay_device *device;
     assay_status status = assay_device_open(w->device, &device);
-    assay_device prompt = {
-        0}; /* no kernel here would cheat, and a pause would be most of the time */
+    assay_device prompt = {0};
     if (status == ASSAY_OK) {
         prompt = *device;
-        prompt.pause = NULL;
+        prompt.pause = NULL; /* against cheats, of which there are none here; most of the time */
     }
     for (int32_t i = 0; status == ASSAY_OK && i < l->modes->count; ++i) {
         const double start = now();
