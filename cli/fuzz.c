@@ -17,9 +17,8 @@ static const double run_seconds = 60, run_gib = 8, default_seconds = 60;
 /* Multiply-adds of a case, about: some milliseconds on either device. */
 static const double sim_budget = 65536, cuda_budget = 4194304;
 
-/* Cases of one operator in a row. A guest takes some milliseconds to start, and seconds where it
- * makes a GPU's context. */
-enum { SIM_STRETCH = 16, CUDA_STRETCH = 512 };
+/* Cases of one operator in a row: a guest takes some milliseconds to start. */
+enum { STRETCH = 16 };
 
 /* ---- devices ---- */
 
@@ -148,6 +147,7 @@ static void isolate_how(fuzz_campaign *f) {
         .variant = target != NULL ? target->variant : NULL,
         .seconds = args->time_limit > 0 ? args->time_limit : run_seconds,
         .gib = args->memory_limit > 0 ? args->memory_limit : run_gib,
+        .together = strcmp(f->device, "cuda") == 0 && args->kernel == NULL,
     };
 }
 
@@ -215,8 +215,10 @@ static assay_status prepare(fuzz_campaign *f, const fuzz_ranks *ranks) {
         status = name_state(f, ranks);
     if (status == ASSAY_OK)
         status = fuzz_files_try(f);
+    if (status != ASSAY_OK)
+        return status;
     isolate_how(f);
-    return status == ASSAY_OK ? read_own_state(f) : status;
+    return read_own_state(f);
 }
 
 /* Unless --jobs says. Processes on a GPU have a context each, which wait for each other: twelve
@@ -303,7 +305,7 @@ assay_status fuzz_look(fuzz_campaign *f, const fuzz_ranks *ranks, int64_t shard,
         .seed = args->seed,
         .shard = shard,
         .shards = f->shards,
-        .stretch = strcmp(f->device, "sim") == 0 ? SIM_STRETCH : CUDA_STRETCH,
+        .stretch = STRETCH,
         .cases = args->cases > 0 ? cases_of(f, shard) : 0,
         /* At least a moment: 0 stands for no limit. */
         .seconds = time_limit(f) > 0 ? state->seconds + fmax(fuzz_time_left(f), 1e-3) : 0,

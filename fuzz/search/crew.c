@@ -85,7 +85,7 @@ static void work(const fuzz_crew *crew, int door, fuzz_desk *desk) {
 
 /* ---- its life ---- */
 
-static assay_status start(fuzz_crew *crew, fuzz_worker *w) {
+static assay_status begin(fuzz_crew *crew, fuzz_worker *w) {
     const pid_t parent = getpid();
     int door[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, door) != 0)
@@ -109,6 +109,11 @@ static assay_status start(fuzz_crew *crew, fuzz_worker *w) {
         return assay_fail(ASSAY_ERR_MEMORY, "no process for a judge: %s", strerror(errno));
     }
     *w = (fuzz_worker){.pid = pid, .door = door[0], .desk = w->desk};
+    return ASSAY_OK;
+}
+
+/* Waits until it has opened its devices, which takes seconds on a GPU. */
+static assay_status greet(const fuzz_worker *w) {
     char word;
     ssize_t n;
     while ((n = recv(w->door, &word, 1, 0)) < 0 && errno == EINTR)
@@ -117,6 +122,11 @@ static assay_status start(fuzz_crew *crew, fuzz_worker *w) {
         return assay_fail(ASSAY_ERR_DEVICE, "a judge's process ended as soon as it began");
     return w->desk->status == ASSAY_OK ? ASSAY_OK
                                        : assay_fail(w->desk->status, "%s", w->desk->line);
+}
+
+static assay_status start(fuzz_crew *crew, fuzz_worker *w) {
+    const assay_status status = begin(crew, w);
+    return status == ASSAY_OK ? greet(w) : status;
 }
 
 /* Returns what waitpid says of it. One that lives hears that its door is shut, and ends. */
@@ -131,21 +141,23 @@ static int end(fuzz_worker *w) {
     return how;
 }
 
+/* All of them begin before the first is waited for. */
 assay_status fuzz_crew_start(fuzz_crew *crew) {
+    assay_status status = ASSAY_OK;
     crew->worker = calloc((size_t)crew->jobs, sizeof *crew->worker);
     if (!crew->worker)
         return assay_fail(ASSAY_ERR_MEMORY, "no memory for %d judges", (int)crew->jobs);
-    for (int32_t k = 0; k < crew->jobs; ++k) {
+    for (int32_t k = 0; status == ASSAY_OK && k < crew->jobs; ++k) {
         void *desk = mmap(NULL, sizeof(fuzz_desk), PROT_READ | PROT_WRITE,
                           MAP_SHARED | MAP_ANONYMOUS, -1, 0);
         if (desk == MAP_FAILED)
             return assay_fail(ASSAY_ERR_MEMORY, "no memory for %d judges", (int)crew->jobs);
         crew->worker[k].desk = desk;
-        const assay_status status = start(crew, &crew->worker[k]);
-        if (status != ASSAY_OK)
-            return status;
+        status = begin(crew, &crew->worker[k]);
     }
-    return ASSAY_OK;
+    for (int32_t k = 0; status == ASSAY_OK && k < crew->jobs; ++k)
+        status = greet(&crew->worker[k]);
+    return status;
 }
 
 void fuzz_crew_end(fuzz_crew *crew) {

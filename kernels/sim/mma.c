@@ -22,7 +22,11 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { WARP = 32, M = 16, N = 8, MAX_K = 16, KEPT = 25 };
+enum { WARP = 32, M = 16, N = 8, MAX_K = 16, KEPT = 25, MOST_SHIFT = 31 };
+
+/* Exponents of what has none: zero lies below all numbers, and infinities and NaN above. Sums of
+ * two of them are still told apart. */
+enum { OF_ZERO = -(1 << 20), NOT_FINITE = 1 << 20 };
 
 typedef struct format {
     int32_t exponent_bits, fraction_bits;
@@ -30,39 +34,49 @@ typedef struct format {
 
 static const format fp32 = {8, 23};
 
-/* significand * 2^(exponent - fraction bits of its format). Not finite: the significand is 0 for a
+/* significand * 2^(exponent - fraction bits of its format). NOT_FINITE: the significand is 0 for a
  * NaN, the sign of an infinity. */
 typedef struct number {
-    int64_t significand;
-    int32_t exponent;
-    bool finite;
+    int32_t significand, exponent;
 } number;
 
-static number decode(uint32_t bits, format f) {
+/* What an element of the result takes of one side: a row of a, a column of b. */
+typedef struct side {
+    int32_t significand[MAX_K], exponent[MAX_K];
+    bool finite;
+} side;
+
+static inline number decode(uint32_t bits, format f) {
     const uint32_t mask = (1u << f.exponent_bits) - 1;
     const uint32_t field = bits >> f.fraction_bits & mask;
-    const int64_t fraction = bits & ((1u << f.fraction_bits) - 1);
-    const int64_t sign = (bits >> (f.exponent_bits + f.fraction_bits) & 1) != 0 ? -1 : 1;
+    const int32_t fraction = (int32_t)(bits & ((1u << f.fraction_bits) - 1));
+    const int32_t sign = (bits >> (f.exponent_bits + f.fraction_bits) & 1) != 0 ? -1 : 1;
     if (field == mask)
-        return (number){.significand = fraction == 0 ? sign : 0};
-    const int64_t hidden = field == 0 ? 0 : (int64_t)1 << f.fraction_bits;
-    return (number){.significand = sign * (fraction + hidden),
-                    .exponent = (int32_t)(field == 0 ? 1 : field) - (int32_t)(mask >> 1),
-                    .finite = true};
+        return (number){fraction == 0 ? sign : 0, NOT_FINITE};
+    const int32_t size = fraction + (field == 0 ? 0 : 1 << f.fraction_bits);
+    const int32_t exponent = (int32_t)(field == 0 ? 1 : field) - (int32_t)(mask >> 1);
+    return (number){sign * size, size == 0 ? OF_ZERO : exponent};
 }
 
-static double value(number x, format f) {
-    if (!x.finite)
-        return x.significand == 0 ? NAN : (double)x.significand * INFINITY;
-    return ldexp((double)x.significand, x.exponent - f.fraction_bits);
+static void put(side *s, int32_t k, number x) {
+    s->significand[k] = x.significand;
+    s->exponent[k] = x.exponent;
+    s->finite = s->finite && x.exponent != NOT_FINITE;
+}
+
+static double value(int32_t significand, int32_t exponent, format f) {
+    if (exponent == NOT_FINITE)
+        return significand == 0 ? NAN : significand * (double)INFINITY;
+    return ldexp(significand, exponent - f.fraction_bits);
 }
 
 /* The sum where a factor or the accumulator is not finite: infinite or NaN, and fp64, which no
  * product of finite factors leaves, has the same one. */
-static float sum_not_finite(int32_t k, const number a[], const number b[], format f, number c) {
-    double sum = value(c, fp32);
+static float sum_not_finite(int32_t k, const side *a, const side *b, format f, number c) {
+    double sum = value(c.significand, c.exponent, fp32);
     for (int32_t i = 0; i < k; ++i)
-        sum += value(a[i], f) * value(b[i], f);
+        sum += value(a->significand[i], a->exponent[i], f) *
+               value(b->significand[i], b->exponent[i], f);
     if (!isnan(sum))
         return (float)sum;
     const uint32_t bits = 0x7fffffffu;
@@ -71,58 +85,62 @@ static float sum_not_finite(int32_t k, const number a[], const number b[], forma
     return nan;
 }
 
-/* x * 2^shift, cut toward zero. */
-static int64_t scale(int64_t x, int32_t shift) {
-    const uint64_t size = x < 0 ? 0 - (uint64_t)x : (uint64_t)x;
-    const uint64_t scaled = shift >= 0 ? size << shift : shift > -64 ? size >> -shift : 0;
-    return x < 0 ? -(int64_t)scaled : (int64_t)scaled;
+/* x * 2^(up - down), cut toward zero. */
+static inline int32_t scale(int32_t x, int32_t up, int32_t down) {
+    const int32_t size = (x < 0 ? -x : x) << up >> (down < MOST_SHIFT ? down : MOST_SHIFT);
+    return x < 0 ? -size : size;
 }
 
-/* sum * 2^unit in fp32, toward zero. */
-static float round_toward_zero(int64_t sum, int32_t unit) {
-    enum { SMALLEST = -149 };
+/* sum * 2^unit in fp32, toward zero. fp64 holds the number, in its normal range; bits that fp32 has
+ * no place for are cut off it, more of them where the result is subnormal. */
+static inline float round_toward_zero(int64_t sum, int32_t unit) {
+    enum { FRACTION = 52, BIAS = 1023, SMALLEST_NORMAL = -126 };
     if (sum == 0)
         return 0.0f;
-    const int32_t top = unit + 63 - __builtin_clzll((unsigned long long)(sum < 0 ? -sum : sum));
-    int32_t last = top - fp32.fraction_bits;
-    last = last > SMALLEST ? last : SMALLEST;
-    return last > unit ? ldexpf((float)scale(sum, unit - last), last) : ldexpf((float)sum, unit);
+    const uint64_t power = (uint64_t)(unit + BIAS) << FRACTION;
+    double exact;
+    memcpy(&exact, &power, sizeof exact);
+    exact *= (double)sum;
+    uint64_t bits;
+    memcpy(&bits, &exact, sizeof bits);
+    const int32_t below = SMALLEST_NORMAL - ((int32_t)(bits >> FRACTION & 0x7ff) - BIAS);
+    const int32_t lost = FRACTION - fp32.fraction_bits + (below > 0 ? below : 0);
+    bits = lost > FRACTION ? 0 : bits >> lost << lost;
+    memcpy(&exact, &bits, sizeof exact);
+    return (float)exact;
 }
 
 /* c + the sum of a[i] b[i]. */
-static float dot(int32_t k, const number a[], const number b[], format f, float accumulator) {
+static float dot(int32_t k, const side *a, const side *b, format f, float accumulator) {
     uint32_t bits;
     memcpy(&bits, &accumulator, sizeof bits);
     const number c = decode(bits, fp32);
-    bool finite = c.finite;
-    int32_t largest = c.significand != 0 ? c.exponent : INT32_MIN;
-    int64_t product[MAX_K];
-    for (int32_t i = 0; i < k; ++i) {
-        finite = finite && a[i].finite && b[i].finite;
-        product[i] = a[i].significand * b[i].significand;
-        const int32_t exponent = a[i].exponent + b[i].exponent;
-        if (product[i] != 0 && exponent > largest)
-            largest = exponent;
-    }
-    if (!finite)
+    if (!a->finite || !b->finite || c.exponent == NOT_FINITE)
         return sum_not_finite(k, a, b, f, c);
-    if (largest == INT32_MIN)
+    int32_t largest = c.exponent, products = 0;
+    for (int32_t i = 0; i < k; ++i) {
+        const int32_t exponent = a->exponent[i] + b->exponent[i];
+        largest = exponent > largest ? exponent : largest;
+    }
+    if (largest < OF_ZERO / 2)
         return 0.0f;
-    const int32_t unit = largest - KEPT;
-    int64_t sum = 0;
-    if (c.significand != 0)
-        sum = scale(c.significand, c.exponent - fp32.fraction_bits - unit);
+    /* 16 products, each below 2^27 here. */
     for (int32_t i = 0; i < k; ++i)
-        if (product[i] != 0)
-            sum += scale(product[i], a[i].exponent + b[i].exponent - 2 * f.fraction_bits - unit);
-    return round_toward_zero(sum, unit);
+        products += scale(a->significand[i] * b->significand[i], KEPT - 2 * f.fraction_bits,
+                          largest - a->exponent[i] - b->exponent[i]);
+    const int32_t other = scale(c.significand, KEPT - fp32.fraction_bits, largest - c.exponent);
+    return round_toward_zero((int64_t)products + other, largest - KEPT);
 }
 
 /* Both shapes with fp32 accumulators: a register holds `per` neighbours in k. */
 static void multiply_m16n8(const sim_fragments lane[], format f, int32_t per) {
-    number a[M][MAX_K], b[N][MAX_K];
+    side a[M], b[N];
     const int32_t bits = 1 + f.exponent_bits + f.fraction_bits, k = 8 * per;
     const uint32_t mask = (1u << bits) - 1;
+    for (int32_t i = 0; i < M; ++i)
+        a[i].finite = true;
+    for (int32_t i = 0; i < N; ++i)
+        b[i].finite = true;
     for (int32_t l = 0; l < WARP; ++l) {
         const int32_t g = l / 4, t = l % 4;
         const uint32_t *from_a = lane[l].a, *from_b = lane[l].b;
@@ -130,16 +148,16 @@ static void multiply_m16n8(const sim_fragments lane[], format f, int32_t per) {
             /* 16-bit elements lie from bit 0 and 16 on, a 19-bit one ends at bit 31. */
             const int32_t low = per == 1 ? 32 - bits : 16 * h;
             for (int32_t i = 0; i < 4; ++i)
-                a[g + 8 * (i % 2)][per * (t + 4 * (i / 2)) + h] =
-                    decode(from_a[i] >> low & mask, f);
+                put(&a[g + 8 * (i % 2)], per * (t + 4 * (i / 2)) + h,
+                    decode(from_a[i] >> low & mask, f));
             for (int32_t i = 0; i < 2; ++i)
-                b[g][per * (t + 4 * i) + h] = decode(from_b[i] >> low & mask, f);
+                put(&b[g], per * (t + 4 * i) + h, decode(from_b[i] >> low & mask, f));
         }
     }
     for (int32_t l = 0; l < WARP; ++l) {
         float *c = lane[l].c;
         for (int32_t i = 0; i < 4; ++i)
-            c[i] = dot(k, a[l / 4 + 8 * (i / 2)], b[2 * (l % 4) + i % 2], f, c[i]);
+            c[i] = dot(k, &a[l / 4 + 8 * (i / 2)], &b[2 * (l % 4) + i % 2], f, c[i]);
     }
 }
 

@@ -5,6 +5,10 @@
 #include <stdbool.h>
 #include <string.h>
 
+#if defined(__BMI2__)
+#include <immintrin.h>
+#endif
+
 enum { MAX_WARPS = SIM_MAX_THREADS / SIM_WARP, LOG_LONGEST_INTERVAL = 12 };
 
 static struct {
@@ -144,10 +148,19 @@ static int32_t highest(uint32_t bits) {
     return 31 - __builtin_clz(bits);
 }
 
-static int32_t any_of(uint32_t bits) {
-    for (uint32_t skip = draw_below((uint32_t)__builtin_popcount(bits)); skip > 0; --skip)
+/* Where the bit is that has n set bits below it. */
+static int32_t nth_of(uint32_t bits, uint32_t n) {
+#if defined(__BMI2__)
+    return lowest(_pdep_u32(1u << n, bits));
+#else
+    for (; n > 0; --n)
         bits &= bits - 1;
     return lowest(bits);
+#endif
+}
+
+static int32_t any_of(uint32_t bits) {
+    return nth_of(bits, draw_below((uint32_t)__builtin_popcount(bits)));
 }
 
 /* The warp of rank `top` falls behind all others. */

@@ -7,6 +7,7 @@
 #include "tests/engine/turn.h"
 #include "tests/shim/assay_test.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -99,6 +100,37 @@ ASSAY_TEST(isolate, limits_end_a_run_and_the_next_one_goes_on, "unit sim") {
     CHECK(run_case(apart, "weighted_sum n=2 d=3 dtype=f32 seed=0") == ASSAY_OK);
     CHECK(run_case(apart, small) == ASSAY_OK);
     assay_isolate_end(apart);
+}
+
+/* Processes whose parent is this one. */
+static int32_t children(void) {
+    char path[64];
+    int32_t count = 0;
+    snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
+    FILE *file = fopen(path, "r");
+    REQUIRE(file != NULL);
+    for (int pid; fscanf(file, "%d", &pid) == 1;)
+        ++count;
+    fclose(file);
+    return count;
+}
+
+ASSAY_TEST(isolate, together_variants_of_all_operators_share_one_process, "unit sim") {
+    static const char *const cases[] = {"matmul_accumulate m=3 n=4 k=5 dtype=f32 seed=0",
+                                        "weighted_sum n=2 d=3 dtype=f32 seed=0"};
+    const int32_t before = children();
+    const assay_device *apart;
+    assay_isolation how = usual;
+    how.together = true;
+    REQUIRE_OK(assay_isolate(open_sim(), &how, &apart));
+    for (int32_t i = 0; i < 2; ++i) {
+        assay_case c;
+        REQUIRE_OK(assay_case_parse(cases[i], &c));
+        REQUIRE_OK(run_both(&c, (void *)apart));
+        CHECK(children() == before + 1);
+    }
+    assay_isolate_end(apart);
+    CHECK(children() == before);
 }
 
 ASSAY_TEST(isolate, what_is_missing_is_named, "unit") {

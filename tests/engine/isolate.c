@@ -24,7 +24,7 @@ struct assay_isolated {
     char program[PATH_MAX];
     assay_variant stranger; /* stands for the kernel file's variant */
     const assay_variant **variants;
-    guest *guests;       /* one for each variant, started when first asked */
+    guest *guests; /* one for each variant or, together, the first; started when first asked */
     const char *current; /* the operator that has guests */
     uint8_t edges[FRAME_EDGES];
 };
@@ -136,6 +136,8 @@ static int32_t rehearsals(const assay_isolation *how) {
 /* The variant's guest. On a GPU each has a context, so those of another operator go first. */
 static guest *find_guest(struct assay_isolated *i, const assay_variant *variant) {
     int32_t v = 0;
+    if (i->how.together)
+        return &i->guests[0];
     while (i->variants[v] != variant)
         ++v;
     if (!i->current || strcmp(i->current, variant->op) != 0)

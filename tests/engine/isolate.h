@@ -1,7 +1,7 @@
 /*
- * A device whose variants run in processes of their own, one for each variant. Whoever takes a
- * device takes this one, and sees no difference but that a variant which crashes, hangs, exits or
- * exhausts memory costs one row and not the run.
+ * A device whose variants run in processes of their own, one for each variant or one for all.
+ * Whoever takes a device takes this one, and sees no difference but that a variant which crashes,
+ * hangs, exits or exhausts memory costs one row and not the run.
  *
  * The guest program holds the variants and the device, no oracle and no golden file; it gets inputs
  * and cotangents through shared memory and leaves its results there. Numbers are judged here, after
@@ -26,6 +26,9 @@ typedef struct assay_isolation {
     int32_t rehearsals; /* runs on the same elements in another order before the one that counts:
                            a result that is kept from one call for the next is then wrong */
     bool surprise;      /* each time some number of them, from 1 on, that nobody can foresee */
+    bool together;      /* all variants in one process, which also stays for other operators: where
+                           each would need seconds for a GPU's context. What one leaves behind in
+                           memory the next one may find: for honest variants only */
 } assay_isolation;
 
 /* Strings in `how` must outlive the device. ASSAY_ERR_FILE when the guest program or the kernel is
