@@ -158,10 +158,11 @@ static attention_state weigh_row(forward_work *w, int64_t i, int64_t query, doub
     const attention_sizes *s = &w->s;
     const int64_t n = isinf(lse) ? 0 : attention_visible(s, query);
     const panel e = row_of(w->scores, i, s->sk);
-    attention_row row = {.n = n, .m = -INFINITY, .lse = lse};
+    double m = -INFINITY;
     score_row(s, &w->rule, n, e);
     for (int64_t j = 0; j < n; ++j)
-        row.m = fmax(row.m, e.value[j]);
+        m = fmax(m, e.value[j]);
+    attention_row row = attention_row_begin(&w->rule, n, m, lse);
     const attention_error rescaling = attention_rescaling(&w->rule, n);
     for (int64_t j = 0; j < n; ++j) {
         const attention_error r = {e.sum[j], e.square[j]};

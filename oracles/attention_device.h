@@ -53,6 +53,8 @@ static __device__ inline attention_row sum_block(attention_row mine) {
     mine.argument = sum_block(mine.argument);
     mine.second = sum_block(mine.second);
     mine.squared = sum_block(mine.squared);
+    for (int32_t i = 0; i < mine.drift.grids; ++i)
+        mine.drift.off[i] = sum_block(mine.drift.off[i]);
     return mine;
 }
 
@@ -173,12 +175,11 @@ static __global__ void weigh(attention_sizes s, attention_rule rule, span chunk,
                              attention_state *states, double *lse_bound) {
     const panel e = row_of(scores, blockIdx.x, s.sk);
     const magnitudes term = row_of(terms, blockIdx.x, s.sk);
-    attention_row row = {};
-    row.lse = lse[blockIdx.x];
-    row.m = maximum[blockIdx.x];
-    row.n = row.lse == -(double)INFINITY || row.lse == (double)INFINITY
-                ? 0
-                : attention_visible(&s, chunk.first + blockIdx.x);
+    const double own = lse[blockIdx.x];
+    const int64_t n = own == -(double)INFINITY || own == (double)INFINITY
+                          ? 0
+                          : attention_visible(&s, chunk.first + blockIdx.x);
+    attention_row row = attention_row_begin(&rule, n, maximum[blockIdx.x], own);
     const attention_error rescaling = attention_rescaling(&rule, row.n);
     attention_row mine = row;
     for (int64_t j = threadIdx.x; j < row.n; j += THREADS)

@@ -41,8 +41,9 @@
  * A >= 1/2 nothing is left but that o' is an average of v: |o' - c| <= max_j |v_jd - c_d|.
  *
  * lse. log(sum_j P exp(delta)) with |delta| <= a lies within log(1 + A) on both sides (Jensen), and
- * within the sharper bound of E_i. To that come the sum of the weights, F(n + R), their rounding
- * where a kernel adds up rounded ones, and the scalars 4u|m| + 4u|log l| + u|lse| + 4u.
+ * within the sharper bound of E_i. To that come the sum of the weights, F(n + R) and its drift
+ * (drift.h; F has room for it where it is that of tensor cores), their rounding where a kernel adds
+ * up rounded ones, and the scalars 4u|m| + 4u|log l| + u|lse| + 4u.
  *
  * Backward, from the kernel's own o and lse, off by B_o and lambda. P' = exp(s' - lse') is off by
  * p = P(exp(b) - 1), b = r + u(2|s| + 5|s - lse| + 4) + lambda. dP = do·v is off by E_P = F(d)·M,
@@ -59,6 +60,7 @@
 #define ASSAY_ORACLES_ATTENTION_MATH_H
 
 #include "assay/op.h"
+#include "oracles/drift.h"
 
 #include <math.h>
 
@@ -240,12 +242,26 @@ typedef struct attention_row {
     double sum_error;                                /* A = sum P e */
     double random, random_squared, argument, second; /* sums of P r, (P r)², P t, P(e - a) */
     double squared;                                  /* sum of (P(1 + e))² */
+    assay_drift drift;                               /* of the sum of exp(s - m) */
 } attention_row;
+
+/* Row of n visible keys with no contributions yet. */
+ATTENTION_FN attention_row attention_row_begin(const attention_rule *r, int64_t n, double m,
+                                               double lse) {
+    attention_row row;
+    memset(&row, 0, sizeof row);
+    row.n = n;
+    row.m = m;
+    row.lse = lse;
+    row.drift = drift_begin(attention_is_nearest(r), r->u, (double)n, exp(lse - m));
+    return row;
+}
 
 /* Adds what one visible key contributes. */
 ATTENTION_FN void attention_row_add(attention_row *row, double s, attention_error r,
                                     attention_error t) {
     const double x = s - row->lse, p = exp(x);
+    drift_add(&row->drift, row->drift.grids > 0 ? exp(s - row->m) : 0);
     const double pe = attention_weight_error(x, r.limit + t.limit);
     row->sum_error += pe;
     row->squared += (p + pe) * (p + pe);
@@ -287,7 +303,9 @@ ATTENTION_FN attention_state attention_row_state(const attention_rule *r,
         attention_walk(r->independent && !a.open, 1.0, a.grown * a.grown * row->squared);
     a.operand = r->u_operand * rounded + attention_walk(r->independent, n, n) * r->tiny_weight;
 
-    const double log_sum = row->lse - row->m, sums = a.product.limit + a.operand;
+    const double log_sum = row->lse - row->m;
+    const double drift = drift_of(&row->drift) / exp(log_sum);
+    const double sums = a.product.limit + drift + a.operand;
     const double from_weights = fmin(log1p(row->sum_error), sharp);
     const double from_sums = sums < 1 ? -log1p(-sums) : (double)INFINITY;
     const double lse_bound = from_weights + from_sums +

@@ -15,6 +15,7 @@
 #include "assay/problem.h"
 #include "oracles/draw.h"
 #include "oracles/fill.h"
+#include "oracles/twofold.h"
 
 #include <math.h>
 
@@ -94,14 +95,19 @@ static assay_status dress(assay_problem *p) {
 
 /* ---- oracle ---- */
 
-static double lse_of(const double *x, int64_t v) {
-    double top = -INFINITY, sum = 0;
+double ce_shift_of(const double *x, int64_t v) {
+    double top = -INFINITY;
     for (int64_t j = 0; j < v; ++j)
         top = x[j] > top ? x[j] : top;
-    const double shift = isfinite(top) ? top : 0;
+    return isfinite(top) ? top : 0;
+}
+
+static double lse_of(const double *x, int64_t v) {
+    const double shift = ce_shift_of(x, v);
+    twofold sum = {0};
     for (int64_t j = 0; j < v; ++j)
-        sum += exp(x[j] - shift);
-    return shift + log(sum);
+        twofold_add(&sum, exp(x[j] - shift));
+    return shift + log(twofold_value(sum));
 }
 
 int64_t ce_target_of(const assay_oracle_args *args, int64_t i) {
@@ -237,6 +243,9 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "t=2 v=4099 gradient=1 dtype=f32,f64,bf16 pad=1 misalign=5 sched=random seed=2"},
     {ASSAY_CI, "t=9 v=300,2100 gradient=1 dtype=f32,bf16 fill=huge,negative,inf,nan,positive"},
     {ASSAY_CI, "t=7 v=90 gradient=0,1 dtype=f32,f64,bf16 fill=cancel,wide,denormal,zeros,mixed"},
+    /* 48 KB of dynamic shared memory, and some that is static */
+    {ASSAY_CI, "t=2 v=6000 gradient=1 dtype=f64"},
+    {ASSAY_CI, "t=2 v=12000 gradient=1 dtype=f32"},
     /* too wide for a block's memory */
     {ASSAY_CI, "t=2 v=60000 gradient=1 dtype=f32,f64,bf16 sched=warp"},
     {ASSAY_NIGHTLY, "t=64 v=10000 gradient=1 dtype=f32,f64,bf16 fill=normal,huge"},

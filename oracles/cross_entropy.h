@@ -16,6 +16,9 @@ typedef struct ce_sizes {
 
 ce_sizes ce_sizes_of(const assay_params *params);
 
+/* What is subtracted of a row's logits: their maximum, or 0 where that is not finite. */
+double ce_shift_of(const double *x, int64_t v);
+
 /* The target of token i. */
 int64_t ce_target_of(const assay_oracle_args *args, int64_t i);
 

@@ -1,6 +1,7 @@
 /* How far a correct cross_entropy may be off. */
 #include "oracles/bound.h"
 #include "oracles/cross_entropy.h"
+#include "oracles/drift.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -34,18 +35,22 @@ static double roundings(const assay_rounding *r, int64_t v) {
  * exponents add up to x_j - m. Weighted by P_j, and with lse ≥ m, the sum's is at most ARGUMENT
  * times the row's entropy Σ P_j (lse - x_j), and the same relative error of the sum is the error of
  * its logarithm. That is at most ln v, and right to 2 u of it; m, which is at most |lse| + ln v,
- * may be rounded once when it is scaled by log2 e, and lse is rounded when m is added.
+ * may be rounded once when it is scaled by log2 e, and lse is rounded when m is added. The sum of
+ * many equal exps also drifts (drift.h).
  */
 static double lse_error(const assay_rounding *r, const double *x, int64_t v, double lse) {
     double entropy = 0;
     if (!isfinite(lse))
         return 0;
+    const double sum = exp(lse - ce_shift_of(x, v));
+    assay_drift drift = drift_begin(r->independent, r->u, (double)v, sum);
     for (int64_t j = 0; j < v; ++j) {
         const double p = exp(x[j] - lse);
         entropy += p > 0 ? p * (lse - x[j]) : 0;
+        drift_add(&drift, p * sum);
     }
     const double u = unit_of(r);
-    return assay_accumulation(r, roundings(r, v)) +
+    return assay_accumulation(r, roundings(r, v)) + drift_of(&drift) / sum +
            u * (ARGUMENT * entropy + EXP + 3 * log((double)v) + 2 * fabs(lse));
 }
 
@@ -110,10 +115,11 @@ assay_status ce_forward_bound(const assay_oracle_args *args, const assay_roundin
     for (int64_t i = 0; i < s.t; ++i)
         bounds->element.data[CE_LSE][i] =
             lse_error(r, args->in->data[CE_LOGITS] + i * s.v, s.v, want->data[CE_LSE][i]);
-    snprintf(bounds->why[CE_LSE], ASSAY_WHY,
-             "sum of exps in h=%.0f roundings, with (%d entropy + 3 ln v + 2 |lse| + %d) u, "
-             "u = 2^%.0f",
-             roundings(r, s.v), ARGUMENT, EXP, log2(r->u));
+    snprintf(
+        bounds->why[CE_LSE], ASSAY_WHY,
+        "sum of exps in h=%.0f roundings, and its drift, with (%d entropy + 3 ln v + 2 |lse| + %d) u, "
+        "u = 2^%.0f",
+        roundings(r, s.v), ARGUMENT, EXP, log2(r->u));
     bound_loss(args, r, want, bounds);
     if (s.gradient) {
         bound_gradient(args, r, want->data[CE_LSE], 1 / (double)s.t, want->data[CE_GRADIENT],

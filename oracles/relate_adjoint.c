@@ -8,6 +8,7 @@
  * element. Values of ±1 bring in no rounding, and leave integers integers.
  */
 #include "oracles/relate.h"
+#include "oracles/twofold.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -86,31 +87,19 @@ void relate_probe(const assay_problem *base, const relate_link *link, assay_prob
 
 /* ---- sums ---- */
 
-/*
- * The sum of a·b over one slice as if in twice the precision of fp64, then rounded (Dot2 of Ogita,
- * Rump, Oishi, Accurate sum and dot product, SISC 26, 2005). So its own error is one rounding,
- * which relation.h allows for, and two equal sums of integers come out equal.
- */
-typedef struct dot {
-    double high, low;
-} dot;
-
-static void add_product(dot *sum, double a, double b) {
-    const double product = a * b, lost = fma(a, b, -product);
-    const double high = sum->high + product, part = high - sum->high;
-    sum->low += (sum->high - (high - part)) + (product - part) + lost;
-    sum->high = high;
-}
-
+/* The sum of a·b over one slice: its own error is one rounding, which relation.h allows for, and
+ * two equal sums of integers come out equal. Where b, of h or dy, is 0, nothing is in the sum,
+ * whatever a is: a bound may be infinite. */
 static double sum_slice(const slicing *s, int64_t i, const double *a, const double *b) {
-    dot sum = {0};
+    twofold sum = {0};
     for (int64_t o = 0; o < s->outer; ++o) {
         const int64_t from =
             ((i / s->extent * s->outer + o) * s->extent + i % s->extent) * s->inner;
         for (int64_t e = from; e < from + s->inner; ++e)
-            add_product(&sum, a[e], b[e]);
+            if (b[e] != 0)
+                twofold_add_product(&sum, a[e], b[e]);
     }
-    return sum.high + sum.low;
+    return twofold_value(sum);
 }
 
 /* In place: element i of an array lies in none of the slices behind i. */

@@ -21,6 +21,7 @@
 #include "oracles/fill.h"
 #include "oracles/relate.h"
 #include "oracles/rows.h"
+#include "oracles/twofold.h"
 #include "oracles/work.h"
 
 #include <math.h>
@@ -140,10 +141,10 @@ static void draw(assay_rng *rng, double budget, assay_params *params) {
 /* ---- the oracle ---- */
 
 double rmsnorm_inverse(const rmsnorm_sizes *s, const double *h) {
-    double sum = 0;
+    twofold sum = {0};
     for (int64_t j = 0; j < s->d; ++j)
-        sum += h[j] * h[j];
-    return 1 / sqrt(sum / (double)s->d + s->eps);
+        twofold_add_product(&sum, h[j], h[j]);
+    return 1 / sqrt(twofold_value(sum) / (double)s->d + s->eps);
 }
 
 static assay_status forward(const assay_oracle_args *args, assay_arrays *result) {

@@ -1,6 +1,7 @@
 /* How far a correct rmsnorm may be off: the relative error of s, and what it makes of the results.
  */
 #include "oracles/bound.h"
+#include "oracles/drift.h"
 #include "oracles/rmsnorm.h"
 
 #include <math.h>
@@ -47,10 +48,14 @@ static row_error row_error_of(const rmsnorm_sizes *s, const rule *k, const doubl
         sum += h[j] * h[j];
         fourth += h[j] * h[j] * h[j] * h[j];
     }
+    assay_drift drift = drift_begin(k->r->independent, k->r->u, d, sum);
+    for (int64_t j = 0; drift.grids > 0 && j < s->d; ++j)
+        drift_add(&drift, h[j] * h[j]);
     row_error e = {.inverse = 1 / sqrt(sum / d + s->eps)};
     /* The sum's share of what is under the root; all of it where that is Inf or NaN. */
     const double square = e.inverse * e.inverse / d, share = sum * square;
-    const double under = assay_accumulation(k->r, d) * (share <= 1 ? share : 1) + UNDER_ROOT * k->u;
+    const double under = assay_accumulation(k->r, d) * (share <= 1 ? share : 1) +
+                         drift_of(&drift) * square + UNDER_ROOT * k->u;
     e.rounded = under < 1 ? under / (2 * (1 - under)) + OF_ROOT * k->u : INFINITY;
     e.stored = isfinite(sum) ? square * k->stored * walk(k->r->independent, sum, fourth) : 0;
     return e;
@@ -81,7 +86,8 @@ assay_status rmsnorm_forward_bound(const assay_oracle_args *args, const assay_ro
         }
     }
     snprintf(bounds->why[RMSNORM_Y], ASSAY_WHY,
-             "relative: half the error of a sum of d=%lld squares, %d roundings%s, u = 2^%.0f",
+             "relative: half the error of a sum of d=%lld squares and its drift, %d roundings%s, "
+             "u = 2^%.0f",
              (long long)s.d, UNDER_ROOT / 2 + OF_ROOT + 2,
              s.residual ? ", and h rounded as it is stored, alone and in the mean" : "",
              log2(r->u));

@@ -5,9 +5,16 @@
 #include <math.h>
 #include <string.h>
 
-/* x, r and the square root of eps by 2^H_POWER leave x̂ as it is. dh is as large as what it is added
- * to. */
-enum { H_POWER = 2, W_POWER = -1, DY_POWER = 3, DH_POWER = DY_POWER + W_POWER - H_POWER };
+/* x, r and the square root of eps by 2^h_power leave x̂ as it is. Towards 1, where s³ stays a normal
+ * number. dh is as large as what it is added to. */
+enum { W_POWER = -1, DY_POWER = 3 };
+
+static int h_power(const assay_case *base) {
+    return base->fill == ASSAY_FILL_HUGE ? -2 : 2;
+}
+static int dh_power(const assay_case *base) {
+    return DY_POWER + W_POWER - h_power(base);
+}
 
 static void scale(double *to, const double *from, int power, int64_t count) {
     for (int64_t e = 0; e < count; ++e)
@@ -17,31 +24,30 @@ static void scale(double *to, const double *from, int power, int64_t count) {
 static assay_status scale_case(const assay_case *base, int32_t i, assay_case *derived) {
     (void)i;
     *derived = *base;
-    derived->params.item[RMSNORM_KEY_EPS].real *= ldexp(1, 2 * H_POWER);
+    derived->params.item[RMSNORM_KEY_EPS].real *= ldexp(1, 2 * h_power(base));
     return ASSAY_OK;
 }
 
 static assay_status scale_all(const assay_problem *base, int32_t i, assay_problem *derived) {
     (void)i;
     for (int32_t t = 0; t < base->in.count; ++t)
-        scale(derived->in.data[t], base->in.data[t], t + 1 == base->in.count ? W_POWER : H_POWER,
-              base->in.size[t]);
+        scale(derived->in.data[t], base->in.data[t],
+              t + 1 == base->in.count ? W_POWER : h_power(&base->c), base->in.size[t]);
     for (int32_t t = 0; t < base->cot.count; ++t)
-        scale(derived->cot.data[t], base->cot.data[t], t == RMSNORM_Y ? DY_POWER : DH_POWER,
-              base->cot.size[t]);
+        scale(derived->cot.data[t], base->cot.data[t],
+              t == RMSNORM_Y ? DY_POWER : dh_power(&base->c), base->cot.size[t]);
     return ASSAY_OK;
 }
 
 static assay_status unscale_all(const assay_problem *base, const assay_problem *derived,
                                 const assay_results *results, assay_results *want) {
-    (void)base;
     (void)derived;
     for (int32_t t = 0; t < want->out.count; ++t)
-        scale(want->out.data[t], results->out.data[t], t == RMSNORM_Y ? -W_POWER : -H_POWER,
-              want->out.size[t]);
+        scale(want->out.data[t], results->out.data[t],
+              t == RMSNORM_Y ? -W_POWER : -h_power(&base->c), want->out.size[t]);
     for (int32_t t = 0; t < want->grad.count; ++t)
         scale(want->grad.data[t], results->grad.data[t],
-              t + 1 == want->grad.count ? -DY_POWER : -DH_POWER, want->grad.size[t]);
+              t + 1 == want->grad.count ? -DY_POWER : -dh_power(&base->c), want->grad.size[t]);
     return ASSAY_OK;
 }
 

@@ -17,6 +17,7 @@ typedef struct study {
     assay_arrays parameters; /* views of the case's own */
     assay_arrays copies;     /* of them, where kernels round copies */
     const assay_oracle_args *args;
+    bool astray; /* a disturbed run went so far that none says anything */
 } study;
 
 static assay_status study_init(study *s, const assay_oracle_args *args, const assay_rounding *r) {
@@ -61,6 +62,7 @@ static assay_status run_all(study *s, transformer_disturbance exact, const assay
     assay_status status = pass_over(s, &s->parameters, &measuring, gradient);
     exact.local = &s->local;
     exact.gain = transformer_gain(&s->local.each.rounding);
+    exact.astray = &s->astray;
     for (int32_t run = 0; status == ASSAY_OK && run < TRANSFORMER_RUNS; ++run) {
         const assay_arrays *parameters = &s->parameters;
         transformer_disturbance d = exact;
@@ -88,9 +90,9 @@ static assay_status study_forward(study *s, const assay_arrays *want, assay_boun
     if (status == ASSAY_OK)
         status = run_all(s, exact, NULL);
     if (status == ASSAY_OK) {
-        transformer_spread_bound(&logits, s->local.each.value[s->graph.logits],
+        transformer_spread_bound(&logits, s->local.each.value[s->graph.logits], s->astray,
                                  bounds->element.data[TRANSFORMER_LOGITS]);
-        transformer_spread_bound(&loss, s->local.each.value[s->graph.loss],
+        transformer_spread_bound(&loss, s->local.each.value[s->graph.loss], s->astray,
                                  bounds->element.data[TRANSFORMER_LOSS]);
         transformer_spread_why(bounds->why[TRANSFORMER_LOGITS]);
         transformer_spread_why(bounds->why[TRANSFORMER_LOSS]);
@@ -123,7 +125,7 @@ static assay_status study_backward(study *s, const assay_arrays *want, assay_bou
                                            .gradients = want->data + TRANSFORMER_FIRST};
     assay_status status = spread ? run_all(s, exact, &gradient) : ASSAY_ERR_MEMORY;
     for (int32_t i = 0; status == ASSAY_OK && i < count; ++i) {
-        transformer_spread_bound(&spread[i], transformer_local_gradient(&s->local, i),
+        transformer_spread_bound(&spread[i], transformer_local_gradient(&s->local, i), s->astray,
                                  gradient.data[i]);
         transformer_spread_why(bounds->why[TRANSFORMER_FIRST + i]);
     }

@@ -1,4 +1,5 @@
 #include "assay/parallel.h"
+#include "oracles/rmsnorm.h"
 #include "oracles/transformer_local.h"
 
 #include <math.h>
@@ -103,16 +104,35 @@ static const transformer_limits *limits_of(const transformer_disturbance *d) {
     return alone ? &d->local->each : &d->local->common;
 }
 
+/* By more than a half: see transformer_local. What is not finite has no bound anyway. */
+static bool differs(double now, double exact) {
+    return isfinite(exact) && fabs(now - exact) > fabs(exact) / 2;
+}
+
+static void watch_norm(const transformer_disturbance *d, const transformer_node *node,
+                       const assay_oracle_args *args) {
+    const double *exact = d->local->inverse[node - d->local->graph->node];
+    if (!exact)
+        return;
+    const rmsnorm_sizes s = rmsnorm_sizes_of(args->params);
+    for (int64_t i = 0; i < s.rows && !*d->astray; ++i) {
+        const double now = rmsnorm_inverse(&s, args->in->data[RMSNORM_X] + i * s.d);
+        *d->astray = differs(now, exact[i]);
+    }
+}
+
 static assay_status disturb_forward(void *context, const transformer_node *node,
                                     const assay_oracle_args *args, assay_arrays *result) {
     const transformer_disturbance *d = context;
     const transformer_local *l = d->local;
     const transformer_limits *limits = limits_of(d);
-    (void)args;
+    watch_norm(d, node, args);
     if (node->out[0] == l->graph->logits)
         record(d->of_logits, d, result->data[0], d->logits);
-    if (node->out[0] == l->graph->loss)
+    if (node->out[0] == l->graph->loss) {
         record(d->of_loss, d, result->data[0], d->loss);
+        *d->astray = *d->astray || (d->loss && differs(result->data[0][0], *d->loss));
+    }
     for (int32_t i = 0; i < node->n_out; ++i)
         if (limits->value[node->out[i]])
             move(d, stream_of(d->step, STREAM_VALUES, node->out[i]),

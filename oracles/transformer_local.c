@@ -1,5 +1,6 @@
 #include "oracles/transformer_local.h"
 #include "oracles/bound.h"
+#include "oracles/rmsnorm.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -24,9 +25,12 @@ assay_status transformer_local_init(transformer_local *l, const transformer_grap
     assay_rounding common = each;
     common.u_out = common.product = 0;
     *l = (transformer_local){.graph = g, .product = r->product};
+    l->inverse = calloc((size_t)g->n_nodes, sizeof *l->inverse);
     assay_status status = limits_init(&l->each, g, &each);
     if (status == ASSAY_OK)
         status = limits_init(&l->common, g, &common);
+    if (status == ASSAY_OK && !l->inverse)
+        status = assay_fail(ASSAY_ERR_MEMORY, "out of memory for the rows of %d nodes", g->n_nodes);
     return status;
 }
 
@@ -46,6 +50,7 @@ void transformer_local_clear(transformer_local *l) {
     if (l->graph) {
         limits_clear(&l->each, l->graph);
         limits_clear(&l->common, l->graph);
+        clear_list(l->inverse, l->graph->n_nodes);
     }
     *l = (transformer_local){0};
 }
@@ -106,9 +111,28 @@ static assay_status measure_both(const transformer_local *l, assay_bounder bound
                : status;
 }
 
+/* Keeps s of the rows that a node normalises. */
+static assay_status keep_inverse(const transformer_local *l, const transformer_node *node,
+                                 const assay_oracle_args *args) {
+    if (strcmp(node->op->name, "rmsnorm") != 0)
+        return ASSAY_OK;
+    const rmsnorm_sizes s = rmsnorm_sizes_of(args->params);
+    double **kept = &l->inverse[node - l->graph->node];
+    free(*kept);
+    *kept = malloc((size_t)s.rows * sizeof **kept + 1);
+    if (!*kept)
+        return assay_fail(ASSAY_ERR_MEMORY, "out of memory for the rows of a norm");
+    for (int64_t i = 0; i < s.rows; ++i)
+        (*kept)[i] = rmsnorm_inverse(&s, args->in->data[RMSNORM_X] + i * s.d);
+    return ASSAY_OK;
+}
+
 static assay_status measure_forward(void *context, const transformer_node *node,
                                     const assay_oracle_args *args, assay_arrays *result) {
     transformer_local *l = context;
+    const assay_status status = keep_inverse(l, node, args);
+    if (status != ASSAY_OK)
+        return status;
     double **each[NODE_OUTPUTS], **common[NODE_OUTPUTS];
     for (int32_t i = 0; i < node->n_out; ++i) {
         each[i] = &l->each.value[node->out[i]];

@@ -27,9 +27,15 @@ typedef struct transformer_limits {
     double **contribution, **sum; /* of each node's input slots, NODE_INPUTS a node */
 } transformer_limits;
 
+/*
+ * A disturbance says how far errors reach as long as twice of it does twice as much. That ends
+ * where a row that is normalised may have a length quite different from the exact one: nobody knows
+ * the sign of its elements then, and what follows may be anything.
+ */
 typedef struct transformer_local {
     const transformer_graph *graph;
-    double product; /* what TF32 cuts of a value at most */
+    double **inverse; /* of each node that normalises: s of its rows (rmsnorm.h), exactly */
+    double product;   /* what TF32 cuts of a value at most */
     transformer_limits each, common;
 } transformer_local;
 
@@ -63,6 +69,7 @@ typedef struct transformer_disturbance {
     int32_t run;
     int64_t step; /* of a training: other signs in each */
     double gain;  /* of all disturbances, see transformer_gain() */
+    bool *astray; /* set when s of a row, or the loss, is off by a half */
 
     /* What is recorded, before it is disturbed itself, and the exact values. NULL: it is not. */
     transformer_spread *of_gradients; /* one for each parameter */

@@ -85,12 +85,14 @@ static double mean(const double *v, int64_t count) {
     return sum / (double)count;
 }
 
-void transformer_spread_bound(const transformer_spread *s, const double *local, double *bound) {
+void transformer_spread_bound(const transformer_spread *s, const double *local, bool astray,
+                              double *bound) {
     for (int64_t first = 0; first < s->size; first += s->row) {
         const double of_row = mean(s->variance + first, s->row);
         for (int64_t e = first; e < first + s->row; ++e) {
             const double sigma = sqrt((s->variance[e] + of_row) / 2);
-            bound[e] = deviations * sigma + s->largest[e] + (local ? local[e] : 0);
+            bound[e] = astray ? (double)INFINITY
+                              : deviations * sigma + s->largest[e] + (local ? local[e] : 0);
         }
     }
 }

@@ -43,8 +43,9 @@ void transformer_spread_add(transformer_spread *s, const double *got, const doub
                             double gain, double weight);
 
 /* bound[e] = 6 σ + the largest systematic deviation + the element's own local bound, which no run
- * has: `local`, NULL for none. */
-void transformer_spread_bound(const transformer_spread *s, const double *local, double *bound);
+ * has: `local`, NULL for none. Infinite where the runs went `astray`. */
+void transformer_spread_bound(const transformer_spread *s, const double *local, bool astray,
+                              double *bound);
 
 /* The line that says so. */
 void transformer_spread_why(char why[ASSAY_WHY]);

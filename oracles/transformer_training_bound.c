@@ -26,6 +26,7 @@ typedef struct study {
     assay_bounds *own;          /* adamw's, of each parameter in this step */
     transformer_spread *spread; /* of each gradient in this step */
     assay_arrays gradient, disturbed, copies;
+    bool astray; /* a disturbed run went so far that none says anything from that step on */
 } study;
 
 static assay_rounding adamw_rounding(assay_rounding r) {
@@ -164,7 +165,8 @@ static void carry(study *s, int64_t step, int32_t i) {
     const transformer_rule rule = transformer_rule_of(&adamw, s->of_adamw.u);
     double *const *own = s->own[i].element.data;
     double *of_g = s->disturbed.data[i]; /* its last run is over */
-    transformer_spread_bound(&s->spread[i], transformer_local_gradient(&s->local, i), of_g);
+    transformer_spread_bound(&s->spread[i], transformer_local_gradient(&s->local, i), s->astray,
+                             of_g);
     for (int64_t e = 0; e < s->exact.p.size[i]; ++e) {
         const transformer_errors before = {s->errors.p.data[i][e], s->errors.m.data[i][e],
                                            s->errors.v.data[i][e]};
@@ -196,6 +198,7 @@ static assay_status take_step(study *s, int64_t step, const assay_rounding *r, c
                                      .run = run,
                                      .step = step,
                                      .gain = transformer_gain(r),
+                                     .astray = &s->astray,
                                      .of_gradients = s->spread,
                                      .gradients = s->gradient.data,
                                      .of_loss = &of_loss,
@@ -203,7 +206,8 @@ static assay_status take_step(study *s, int64_t step, const assay_rounding *r, c
         status = follow(s, &d);
     }
     if (status == ASSAY_OK)
-        transformer_spread_bound(&of_loss, s->local.each.value[s->graph.loss], loss_bound);
+        transformer_spread_bound(&of_loss, s->local.each.value[s->graph.loss], s->astray,
+                                 loss_bound);
     for (int32_t i = 0; status == ASSAY_OK && i < s->exact.p.count; ++i)
         carry(s, step, i);
     transformer_local_clear(&s->local);

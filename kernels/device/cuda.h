@@ -25,9 +25,6 @@
 
 #define ASSAY_MAX_GRID 2147483647
 
-/* Without opting in, a launch gets this much dynamic shared memory at most. */
-#define ASSAY_SHARED_WITHOUT_OPT_IN 49152
-
 #define ASSAY_DYNAMIC_SHARED(type, name)                                                           \
     extern __shared__ __align__(16) unsigned char assay_dynamic_shared[];                          \
     type *name = reinterpret_cast<type *>(assay_dynamic_shared)
@@ -51,7 +48,8 @@ static inline assay_status assay_cuda_launch(const char *name, void *stream, dim
     static_assert(sizeof...(P) == sizeof...(A), "a launch needs one argument for each parameter");
     if (grid.x == 0 || grid.y == 0 || grid.z == 0)
         return ASSAY_OK;
-    if (shared_bytes > ASSAY_SHARED_WITHOUT_OPT_IN) {
+    /* Without opting in, static and dynamic shared memory together may have 48 KB. */
+    if (shared_bytes > 0) {
         cudaError_t error = cudaFuncSetAttribute(reinterpret_cast<const void *>(kernel),
                                                  cudaFuncAttributeMaxDynamicSharedMemorySize,
                                                  static_cast<int>(shared_bytes));
