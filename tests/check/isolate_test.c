@@ -139,6 +139,8 @@ ASSAY_TEST(isolate, what_is_missing_is_named, "unit") {
     how.guest = "/nonexistent/guest";
     CHECK_FAILS(assay_isolate(open_sim(), &how, &apart), ASSAY_ERR_FILE, "/nonexistent/guest");
     how = usual;
+    how.op = "weighted_sum";
+    how.variant = "v1";
     how.kernel = "/nonexistent/kernel.so";
     CHECK_FAILS(assay_isolate(open_sim(), &how, &apart), ASSAY_ERR_FILE, "/nonexistent/kernel.so");
 
@@ -150,11 +152,15 @@ ASSAY_TEST(isolate, what_is_missing_is_named, "unit") {
                 "exit(0)");
     assay_isolate_end(apart);
 
-    /* A file that is no shared object, and one without the variant. */
+    /* A file without the variant, and one that is no shared object. */
     how = usual;
-    how.kernel = "/etc/passwd";
     how.op = "weighted_sum";
+    how.variant = "no_such";
+    how.kernel = "/proc/self/exe";
+    CHECK_FAILS(assay_isolate(open_sim(), &how, &apart), ASSAY_ERR_USAGE,
+                "has no assay_variant_weighted_sum_no_such_sim");
     how.variant = "v1";
+    how.kernel = "/etc/passwd";
     REQUIRE_OK(assay_isolate(open_sim(), &how, &apart));
     CHECK_FAILS(run_case(apart, "weighted_sum n=2 d=3 dtype=f32 seed=0"), ASSAY_ERR_KERNEL,
                 "cannot be loaded");

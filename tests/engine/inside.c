@@ -1,4 +1,5 @@
 #include "tests/engine/inside.h"
+#include "tests/engine/kernel_file.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -8,8 +9,6 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
-
-enum { SYMBOL = 256 };
 
 static void write_text(const char *path, const char *text) {
     const int file = open(path, O_WRONLY | O_CLOEXEC);
@@ -41,8 +40,8 @@ assay_status inside_find_variant(const assay_device *device, const char *kernel,
                                  const char *name, const assay_variant **variant) {
     *variant = NULL;
     if (kernel) {
-        char symbol[SYMBOL];
-        snprintf(symbol, sizeof symbol, "assay_variant_%s_%s_%s", op, name, device->name);
+        char symbol[KERNEL_SYMBOL];
+        kernel_file_symbol(op, name, device->name, symbol);
         return load(kernel, symbol, variant);
     }
     for (int32_t v = 0; v < device->n_variants; ++v)

@@ -1,8 +1,8 @@
 #include "tests/engine/isolate.h"
 #include "tests/engine/frame.h"
 #include "tests/engine/guest.h"
+#include "tests/engine/kernel_file.h"
 
-#include <errno.h>
 #include <libgen.h>
 #include <limits.h>
 #include <stdio.h>
@@ -79,8 +79,13 @@ static assay_status list_variants(struct assay_isolated *i) {
 assay_status assay_isolate(const assay_device *device, const assay_isolation *how,
                            const assay_device **isolated) {
     *isolated = NULL;
-    if (how->kernel && access(how->kernel, R_OK) != 0)
-        return assay_fail(ASSAY_ERR_FILE, "%s: %s", how->kernel, strerror(errno));
+    if (how->kernel) {
+        char symbol[KERNEL_SYMBOL];
+        kernel_file_symbol(how->op, how->variant, device->name, symbol);
+        const assay_status named = kernel_file_names(how->kernel, symbol);
+        if (named != ASSAY_OK)
+            return named;
+    }
     struct assay_isolated *i = calloc(1, sizeof *i);
     if (!i)
         return assay_fail(ASSAY_ERR_MEMORY, "out of memory for the device %s", device->name);

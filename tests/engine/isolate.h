@@ -32,7 +32,7 @@ typedef struct assay_isolation {
 } assay_isolation;
 
 /* Strings in `how` must outlive the device. ASSAY_ERR_FILE when the guest program or the kernel is
- * not there. */
+ * not there, ASSAY_ERR_USAGE when the kernel file has no such variant. */
 assay_status assay_isolate(const assay_device *device, const assay_isolation *how,
                            const assay_device **isolated) ASSAY_MUST_CHECK;
 void assay_isolate_end(const assay_device *isolated);

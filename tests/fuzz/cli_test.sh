@@ -38,6 +38,8 @@ expect 1 "smallest  weighted_sum n=none d=4097 dtype=f32 seed=0" "${bug[@]}" --c
 grep -qx "weighted_sum n=none d=4097 dtype=f32 seed=0" "$scratch/weighted_sum.txt" ||
     fail "the corpus lacks the case"
 
+expect 2 "names another" weighted_sum/no_such --kernel "$planted/weighted_sum.so" --device sim
+
 # A campaign in two parts.
 expect 0 "30 cases" "${wsum[@]}" --cases 30 --resume "$scratch/state"
 expect 0 "50 cases" "${wsum[@]}" --cases 50 --resume "$scratch/state"
