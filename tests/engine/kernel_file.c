@@ -18,7 +18,7 @@ void kernel_file_symbol(const char *op, const char *name, const char *device,
 /* A table of names holds it with the 0 bytes around it. */
 static bool lacks(const char *image, size_t size, const char *symbol) {
     char wanted[KERNEL_SYMBOL + 2] = "";
-    const size_t length = strnlen(symbol, KERNEL_SYMBOL);
+    const size_t length = strlen(symbol);
     memcpy(wanted + 1, symbol, length);
     return size > SELFMAG && memcmp(image, ELFMAG, SELFMAG) == 0 &&
            !memmem(image, size, wanted, length + 2);

@@ -10,8 +10,9 @@ enum { KERNEL_SYMBOL = 256 };
 void kernel_file_symbol(const char *op, const char *name, const char *device,
                         char symbol[KERNEL_SYMBOL]);
 
-/* ASSAY_ERR_FILE where the file cannot be read, ASSAY_ERR_USAGE where it is a shared object without
- * that name in it. What else it may be shows when it is loaded. */
+/* `symbol` as kernel_file_symbol() makes it. ASSAY_ERR_FILE where the file cannot be read,
+ * ASSAY_ERR_USAGE where it is a shared object without that name in it. What else it may be shows
+ * when it is loaded. */
 assay_status kernel_file_names(const char *path, const char *symbol) ASSAY_MUST_CHECK;
 
 #endif

@@ -10,7 +10,7 @@ here=$(dirname "$(realpath "${BASH_SOURCE[0]}")")
 # Arithmetic and text in memory that is there.
 certain='asin compressBound hypot log10 cos exp exp2 expm1 fabs fmax fmaxf fmin fmod frexp ilogb ldexp ldexpf log log1p log2 pow sin sincos sqrt
     sqrtf __umodti3 cblas_dgemm cblas_dgemv cblas_dscal cblas_sgemm cblas_sgemv
-    alphasort memchr memcmp memcpy memmove memset qsort strchr strcmp strcpy strcspn strlen strncat strncmp
+    alphasort memchr memcmp memcpy memmem memmove memset qsort strchr strcmp strcpy strcspn strlen strncat strncmp
     strncpy stpcpy strcat strrchr strsep strspn strstr strtok_r strtod strtod_l strtol strtoll strtoul strtoull
     snprintf sprintf vsnprintf
     sscanf __ctype_b_loc __ctype_tolower_loc dirname strerror strsignal strftime dlerror'
