@@ -99,13 +99,21 @@ static assay_status add_options(const builder *b, build_level level, const char 
 static const char *const optimisation[BUILD_LEVELS] = {
     [BUILD_QUICK] = "-O0", [BUILD_FULL] = NULL, [BUILD_ASAN] = "-O0", [BUILD_RACE] = "-Og"};
 
+/* clang has no unique symbols, and refuses the word. */
+static bool is_clang(const command *c) {
+    return c->count > 0 && strstr(c->word[0], "clang") != NULL;
+}
+
 /* Position independent, and bound to itself: the program that loads it holds the right kernels,
  * whose inline functions have the same names. */
 static void add_ours(build_level level, command *to) {
-    static const char *const always[] = {"-w", "-fPIC", "-fno-gnu-unique", "-frandom-seed=0",
+    static const char *const always[] = {"-w", "-fPIC",
                                          "-DASSAY_SHARED_SECTION=\".assay.shared.mutant\""};
+    static const char *const gnu[] = {"-fno-gnu-unique", "-frandom-seed=0"};
     for (size_t i = 0; i < sizeof always / sizeof *always; ++i)
         command_add(to, always[i]);
+    for (size_t i = 0; !is_clang(to) && i < sizeof gnu / sizeof *gnu; ++i)
+        command_add(to, gnu[i]);
     if (optimisation[level]) {
         command_add(to, optimisation[level]);
         command_add(to, "-Dalways_inline=unused");

@@ -100,7 +100,8 @@ static assay_status hear(judge *j, build_level level, const source_user *user,
     object_path(j, level, object);
     assay_status status =
         builder_compile(j->builder, level, user->op, user->variant, overlay, object);
-    if (status == ASSAY_ERR_KERNEL) {
+    /* What one build compiles and another one does not is no mutant's fault: it would be lost. */
+    if (status == ASSAY_ERR_KERNEL && level == BUILD_QUICK) {
         result->outcome = MUTANT_NO_PROGRAM;
         snprintf(result->reason, LAYER_REASON, "%s", assay_error());
         return ASSAY_OK;
