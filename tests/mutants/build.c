@@ -121,10 +121,16 @@ static void add_ours(build_level level, command *to) {
     }
 }
 
-/* ---- what quick builds begin with ---- */
+/* ---- what all files begin with ---- */
 
-static assay_status write_prefix(const builder *b, char path[PATH_SIZE]) {
-    snprintf(path, PATH_SIZE, "%s/prefix.h", b->work);
+/* Only quick builds have it compiled beforehand, under a name of its own: another compiler would
+ * stumble over the result. */
+static void prefix_path(const builder *b, build_level level, char path[PATH_SIZE]) {
+    snprintf(path, PATH_SIZE, "%s/%s.h", b->work, level == BUILD_QUICK ? "quick" : "prefix");
+}
+
+static assay_status write_prefix(const builder *b, build_level level, char path[PATH_SIZE]) {
+    prefix_path(b, level, path);
     FILE *file = fopen(path, "w");
     if (!file)
         return assay_fail(ASSAY_ERR_FILE, "%s: %s", path, strerror(errno));
@@ -137,7 +143,9 @@ static assay_status write_prefix(const builder *b, char path[PATH_SIZE]) {
 assay_status builder_prepare(builder *b) {
     char prefix[PATH_SIZE], compiled[PATH_SIZE + 8], log[PATH_SIZE];
     command c = {0};
-    assay_status status = write_prefix(b, prefix);
+    assay_status status = write_prefix(b, BUILD_FULL, prefix);
+    if (status == ASSAY_OK)
+        status = write_prefix(b, BUILD_QUICK, prefix);
     if (status == ASSAY_OK)
         status = add_options(b, BUILD_QUICK, "weighted_sum", "v1", NULL, &c);
     if (status == ASSAY_OK) {
@@ -171,7 +179,7 @@ static assay_status compile(const builder *b, build_level level, const char *op,
     assay_status status = add_options(b, level, op, variant, overlay, &c);
     if (status == ASSAY_OK) {
         find_file(b, op, variant, overlay, file);
-        snprintf(prefix, sizeof prefix, "%s/prefix.h", b->work);
+        prefix_path(b, level, prefix);
         add_ours(level, &c);
         /* Launches know their file's name: the same for a mutant and for what it is made of. */
         snprintf(map[0], sizeof map[0], "-ffile-prefix-map=%s/=", b->root);
