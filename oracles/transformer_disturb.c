@@ -106,7 +106,7 @@ static const transformer_limits *limits_of(const transformer_disturbance *d) {
 
 /* By more than a half: see transformer_local. What is not finite has no bound anyway. */
 static bool differs(double now, double exact) {
-    return isfinite(exact) && fabs(now - exact) > fabs(exact) / 2;
+    return isfinite(exact) && !(fabs(now - exact) <= fabs(exact) / 2);
 }
 
 static void watch_norm(const transformer_disturbance *d, const transformer_node *node,
