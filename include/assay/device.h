@@ -35,6 +35,11 @@ typedef struct assay_device {
     /* Memory that kernels may use, aligned to 256 bytes. `release(NULL)` does nothing. */
     assay_status (*alloc)(size_t bytes, void **memory);
     void (*release)(void *memory);
+
+    /* From now on a little of what was released is kept for the next request, which is faster.
+     * Called once, before any memory is asked for. NULL: that gains nothing. */
+    void (*keep_memory)(void);
+
     assay_status (*upload)(void *to, const void *from_host, size_t bytes);
     assay_status (*download)(void *to_host, const void *from, size_t bytes);
 
@@ -74,7 +79,8 @@ typedef struct assay_device {
  * reason when it cannot run here (not built, no driver, no GPU). */
 assay_status assay_device_open(const char *name, const assay_device **device) ASSAY_MUST_CHECK;
 
-/* The same without oracles and gemm: for the process that variants run in. */
+/* The same without oracles and gemm, and memory that was released is given back at once: for the
+ * process that variants run in, where memory that they keep must show. */
 assay_status assay_device_open_bare(const char *name, const assay_device **device) ASSAY_MUST_CHECK;
 
 /* What a device's two modules export under these names, as functions of these types: the device

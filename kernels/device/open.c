@@ -94,8 +94,10 @@ static assay_status open_cuda(bool bare, const assay_device **device) {
         status = load_cuda(&cuda);
     if (status == ASSAY_OK)
         status = cuda.probe(text);
-    if (status == ASSAY_OK && !bare && !cuda.gemm)
+    if (status == ASSAY_OK && !bare && !cuda.gemm) {
+        cuda.keep_memory();
         status = load_aid(&cuda);
+    }
     if (status == ASSAY_OK)
         *device = &cuda;
     return status;
