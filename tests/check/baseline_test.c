@@ -31,6 +31,14 @@ ASSAY_TEST(baseline, twice_v1_and_one_rounding, "unit smoke") {
     CHECK(baseline_compare(ASSAY_BF16, got, v1, want, bound, COUNT, MANY).kept);
 }
 
+ASSAY_TEST(baseline, what_v1_has_exactly_right, "unit smoke") {
+    enum { MANY = 1000, FEW = 4 };
+    const double want = 0, v1 = 0, bound = 1, got = 0.15, eighth = 0.125;
+    CHECK(!baseline_compare(ASSAY_BF16, &got, &v1, &want, &bound, 1, MANY).kept);
+    CHECK(baseline_compare(ASSAY_BF16, &eighth, &v1, &want, &bound, 1, MANY).kept);
+    CHECK(baseline_compare(ASSAY_BF16, &got, &v1, &want, &bound, 1, FEW).kept);
+}
+
 /* ---- in the engine ---- */
 
 static const assay_variant *right;

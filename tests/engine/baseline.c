@@ -44,7 +44,7 @@ baseline baseline_compare(assay_dtype dtype, const double *got, const double *v1
     const double factor = fmax(2, exp(6 / sqrt(rows)));
     const double rounding = assay_dtype_unit(dtype) * assay_norm2(want, count);
     const double of_v1 = factor * assay_distance2(v1, want, count) + rounding;
-    const double of_bound = assay_norm2(bound, count) / 8;
+    const double of_bound = factor * assay_norm2(bound, count) / 16;
     baseline b = {.error = assay_distance2(got, want, count), .allowed = fmax(of_v1, of_bound)};
     b.kept = !isfinite(of_v1) || b.error <= b.allowed;
     return b;

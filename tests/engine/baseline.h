@@ -4,13 +4,15 @@
  * hide below it. So a tensor as a whole may be no further from the oracle than twice v1's, and one
  * rounding of what is stored:
  *
- *     ‖got - want‖ <= max(f ‖v1 - want‖ + u ‖want‖, ‖bound‖ / 8),      f = max(2, exp(6/√n))
+ *     ‖got - want‖ <= max(f ‖v1 - want‖ + u ‖want‖, f ‖bound‖ / 16),      f = max(2, exp(6/√n))
  *
  * The second holds where v1 is right by luck: errors that are shared by a whole row make a few
  * random numbers of a large tensor. So does f: of two right kernels the errors are two draws of one
  * distribution, and with n independent numbers in each the logarithm of the ratio of their norms
- * has a standard deviation of 1/√n. f is 2 from n = 75 on, and 6 deviations below. n are the rows
- * that matter in the tensor that has fewest. A bad v1 loosens nothing: each element's bound stands.
+ * has a standard deviation of 1/√n. f is 2 from n = 75 on, and 6 deviations below; the bound takes
+ * part, for v1 may be exactly right where terms cancel in its order of them and in no other. n are
+ * the rows that matter in the tensor that has fewest. A bad v1 loosens nothing: each element's
+ * bound stands.
  */
 #ifndef ASSAY_ENGINE_BASELINE_H
 #define ASSAY_ENGINE_BASELINE_H
