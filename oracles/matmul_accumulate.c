@@ -462,6 +462,10 @@ static const assay_case_group cases[] = {
     {ASSAY_SMOKE, "m=40 n=24 k=10 iters=1,3 dtype=f32,f64,bf16 fill=exact sched=random seed=1"},
     {ASSAY_SMOKE, "m=37 n=24 k=19 tb=1 dtype=f32 math=tf32 fill=exact sched=random seed=1"},
     {ASSAY_SMOKE, "m=5 n=7 k=3 dtype=f32 math=strict,tf32 fill=positive"},
+    /* more than a tile of 128: what is for large products, in small */
+    {ASSAY_SMOKE, "m=133 n=21 k=35 ta=0,1 tb=0,1 dtype=f32,bf16 pad=1"},
+    {ASSAY_SMOKE, "m=21 n=133 k=35 dtype=f32,f64"},
+    {ASSAY_SMOKE, "m=21 n=133 k=35 dtype=f32 math=tf32"},
     {ASSAY_SMOKE, "m=11 n=13 k=18 iters=2 dtype=f32 fill=cancel,denormal,mixed"},
     {ASSAY_CI, "m=15,16,17,63,65 n=31,32,33 k=1,7,16,33 dtype=f32"},
     /* one tensor misaligned among aligned ones */
@@ -480,6 +484,7 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "m=3 n=5 k=7 iters=1000 dtype=f32,f64,bf16"},
     {ASSAY_CI, "m=3 n=5 k=7 iters=2049 dtype=f32 fill=exact"}, /* no TF32 number */
     {ASSAY_CI, "m=1030 n=130 k=3 dtype=f32"},                  /* 9 x 2 tiles of 128 */
+    {ASSAY_CI, "m=1409 n=1409 k=9 dtype=f32,bf16"}, /* a tile of 128 for each multiprocessor */
     {ASSAY_CI, "m=21 n=19 k=34 iters=2 dtype=f32,f64,bf16 fill=cancel,wide,denormal,huge,zeros"},
     {ASSAY_CI, "m=21 n=19 k=34 ta=1 dtype=f32,f64,bf16 fill=mixed"},
     {ASSAY_CI, "m=21 n=19 k=34 dtype=f32 math=tf32 fill=wide,huge,zeros"},

@@ -25,6 +25,9 @@
 
 #define ASSAY_MAX_GRID 2147483647
 
+/* Of an H100 or H200 (SXM); plans that want a block for each ask for no more. */
+#define ASSAY_MULTIPROCESSORS 132
+
 #define ASSAY_DYNAMIC_SHARED(type, name)                                                           \
     extern __shared__ __align__(16) unsigned char assay_dynamic_shared[];                          \
     type *name = reinterpret_cast<type *>(assay_dynamic_shared)

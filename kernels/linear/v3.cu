@@ -4,8 +4,9 @@
  * (m16n8k8) and fp64 (m8n8k4); strict fp32 on CUDA cores. Transposes change how fragments are read
  * from shared memory, not how operands are fetched.
  *
- * Against v2: no library. Bytes: each operand once for 128 rows or columns of the result, found in
- * L2 by neighbours; each result once. Flops: 2 m n k forward, 4 m n k backward.
+ * Against v2: no library. Bytes: each operand once for 128 rows or columns of the result (32 where
+ * it is small), found in L2 by neighbours; each result once. Flops: 2 m n k forward, 4 m n k
+ * backward.
  *
  * An element's sum has one order, k ascending in steps of the instruction, in strict fp32 sums of
  * 128 products added up (v3_core.h), whatever the shape, the layout and the alignment.
@@ -13,12 +14,14 @@
 #include "kernels/linear/products.h"
 #include "kernels/matmul_accumulate/v3_multiply.h"
 
-template <typename Core> static assay_status run_forward(const assay_call *call) {
-    return multiply<Core>(call, product_for_y<typename Core::storage>(call));
+template <template <typename> class Core> static assay_status run_forward(const assay_call *call) {
+    typedef storage_of<Core> T;
+    return multiply<Core, T>(call, product_for_y<T>(call));
 }
 
-template <typename Core> static assay_status run_backward(const assay_call *call) {
-    return both_gradients<typename Core::storage>(call, multiply<Core>);
+template <template <typename> class Core> static assay_status run_backward(const assay_call *call) {
+    typedef storage_of<Core> T;
+    return both_gradients<T>(call, multiply<Core, T>);
 }
 
 static assay_status forward(const assay_call *call) {
@@ -29,7 +32,8 @@ static assay_status backward(const assay_call *call) {
     return MATMUL_CORE_DISPATCH(run_backward, call);
 }
 
-static const int32_t tiles[] = {TILE, SLICE_BYTES / 4, SLICE_BYTES / 8, 0};
+static const int32_t tiles[] = {large_tile::side, small_tile::side, SLICE_BYTES / 4,
+                                SLICE_BYTES / 8, 0};
 
 ASSAY_VARIANT(linear, v3) = {
     .op = "linear",

@@ -1,12 +1,12 @@
 /*
- * How a warp of v3 multiplies: its 64 x 32 part of the tile lies in the registers of its lanes.
+ * How a warp of v3 multiplies: its part of the tile lies in the registers of its lanes.
  *
- * A core has
+ * A core for a tile has
  *     storage                     the type of the operands
  *     BLOCKS                      that a multiprocessor must hold, whatever registers that leaves
  *     add<Left, Right>(a, row, b, column)
- *                                 sums += one slice's products of the 64 rows from `row` of a with
- *                                 the 32 from `column` of b, k ascending
+ *                                 sums += one slice's products of the part's rows from `row` of a
+ *                                 with its columns from `column` of b, k ascending
  *     settle()                    called behind every RUN products of each element
  *     each<Left, Right>(visit)    visit(i, j, sum) for this lane's elements
  *
@@ -17,18 +17,16 @@
 
 #include "kernels/matmul_accumulate/v3_slice.h"
 
-enum { WARP_ROWS = 64, WARP_COLUMNS = 32, WARPS_DOWN = 2 }; /* 2 x 4 warps have a tile */
-
 static __device__ __forceinline__ int lane() {
     return (int)threadIdx.x % WARP;
 }
 
 /* This warp's part of a tile. */
-static __device__ __forceinline__ int warp_row() {
-    return (int)threadIdx.x / WARP % WARPS_DOWN * WARP_ROWS;
+template <typename Tile> static __device__ __forceinline__ int warp_row() {
+    return (int)threadIdx.x / WARP % Tile::down * Tile::rows;
 }
-static __device__ __forceinline__ int warp_column() {
-    return (int)threadIdx.x / WARP / WARPS_DOWN * WARP_COLUMNS;
+template <typename Tile> static __device__ __forceinline__ int warp_column() {
+    return (int)threadIdx.x / WARP / Tile::down * Tile::columns;
 }
 
 /* Four numbers that are neighbours in a slice, brought by one access. */
@@ -59,14 +57,16 @@ static __device__ __forceinline__ quad quad_of(const float *x, int row, int own,
 }
 
 /*
- * fp32 on CUDA cores: a lane has 8 x 8 elements. Shared memory is read 16 bytes at a time, four k
- * of a line or four lines of a k, or it would set the pace: 64 multiply-adds need 16 numbers. Sums
- * of RUN products are added up, which makes the error of k random products √(k / RUN) times smaller
- * than in one chain. The totals are touched once in RUN steps; they need not stay in registers.
+ * fp32 on CUDA cores: a lane of a large tile has 8 x 8 elements. Shared memory is read 16 bytes at
+ * a time, four k of a line or four lines of a k, or it would set the pace: 64 multiply-adds need 16
+ * numbers. Sums of RUN products are added up, which makes the error of k random products √(k / RUN)
+ * times smaller than in one chain. The totals are touched once in RUN steps; they need not stay in
+ * registers.
  */
-struct fma_core {
+template <typename Tile> struct fma_core {
     typedef float storage;
-    enum { LANE_ROWS = 8, LANE_COLUMNS = 4, ROWS = WARP_ROWS / 8, COLUMNS = WARP_COLUMNS / 4 };
+    enum { LANE_ROWS = 8, LANE_COLUMNS = 4 };
+    enum { ROWS = Tile::rows / LANE_ROWS, COLUMNS = Tile::columns / LANE_COLUMNS };
     enum { BLOCKS = 2 };
     float sum[ROWS][COLUMNS] = {}, total[ROWS][COLUMNS] = {};
 
@@ -131,9 +131,9 @@ struct fma_core {
     }
 };
 
-/* The accumulators of m16n8 instructions, 4 x 4 of them. */
-struct m16n8_sums {
-    enum { ROWS = WARP_ROWS / 16, COLUMNS = WARP_COLUMNS / 8, BLOCKS = 2 };
+/* The accumulators of m16n8 instructions. */
+template <typename Tile> struct m16n8_sums {
+    enum { ROWS = Tile::rows / 16, COLUMNS = Tile::columns / 8, BLOCKS = 2 };
     float sum[ROWS][COLUMNS][4] = {};
 
     __device__ __forceinline__ void settle() {
@@ -153,7 +153,10 @@ struct m16n8_sums {
 };
 
 /* bf16 on tensor cores. */
-struct bf16_core : m16n8_sums {
+template <typename Tile> struct bf16_core : m16n8_sums<Tile> {
+    using m16n8_sums<Tile>::ROWS;
+    using m16n8_sums<Tile>::COLUMNS;
+    using m16n8_sums<Tile>::sum;
     typedef __nv_bfloat16 storage;
 
     /* Four 8 x 8 matrices; this lane's one begins at (row, k). */
@@ -188,7 +191,10 @@ struct bf16_core : m16n8_sums {
 };
 
 /* fp32 operands cut to TF32, on tensor cores. */
-struct tf32_core : m16n8_sums {
+template <typename Tile> struct tf32_core : m16n8_sums<Tile> {
+    using m16n8_sums<Tile>::ROWS;
+    using m16n8_sums<Tile>::COLUMNS;
+    using m16n8_sums<Tile>::sum;
     typedef float storage;
 
     template <typename Left, typename Right>
@@ -218,9 +224,9 @@ struct tf32_core : m16n8_sums {
 };
 
 /* fp64 on tensor cores, which round as chains of multiply-adds do. */
-struct f64_core {
+template <typename Tile> struct f64_core {
     typedef double storage;
-    enum { ROWS = WARP_ROWS / 8, COLUMNS = WARP_COLUMNS / 8, BLOCKS = 1 };
+    enum { ROWS = Tile::rows / 8, COLUMNS = Tile::columns / 8, BLOCKS = 1 };
     double sum[ROWS][COLUMNS][2] = {};
 
     __device__ __forceinline__ void settle() {

@@ -1,6 +1,6 @@
 /*
- * v3's product: tiles of 128 x 128, their operands brought by asynchronous copies, on the core for
- * the type and precision asked for. v3.cu tells how; the operator linear uses it as well.
+ * v3's product: tiles whose operands are brought by asynchronous copies, on the core for the type
+ * and precision asked for. v3.cu tells how; the operator linear uses it as well.
  */
 #ifndef ASSAY_MATMUL_ACCUMULATE_V3_MULTIPLY_H
 #define ASSAY_MATMUL_ACCUMULATE_V3_MULTIPLY_H
@@ -8,6 +8,9 @@
 #include "kernels/matmul_accumulate/v3_core.h"
 
 enum { BAND = 8, RUN = 128 /* products, see v3_core.h */ };
+
+typedef tile<2, 4, 64, 32> large_tile;
+typedef tile<1, 2, 32, 16> small_tile;
 
 /* A product with its result's rows in memory as rows. */
 template <typename T> struct problem {
@@ -23,21 +26,23 @@ struct tile_place {
 };
 
 /* Tiles are numbered down a band's columns. */
+template <typename Tile>
 static __device__ __forceinline__ tile_place place_of(int64_t tile, int64_t m, int64_t n) {
-    const int64_t across = ceil_div(n, TILE), down = ceil_div(m, TILE);
+    const int64_t across = ceil_div(n, Tile::side), down = ceil_div(m, Tile::side);
     const int64_t band = tile / (BAND * across), inside = tile % (BAND * across);
     const int64_t height = clamp(down - band * BAND, 1, BAND);
-    return {(band * BAND + inside % height) * TILE, inside / height * TILE};
+    return {(band * BAND + inside % height) * Tile::side, inside / height * Tile::side};
 }
 
 /* The slices' way through shared memory: slice s is in stage s % STAGES. */
-template <typename Core, typename Left, typename Right>
+template <typename Core, typename Tile, typename Left, typename Right>
 static __device__ __forceinline__ void add_slices(const problem<typename Core::storage> &p,
                                                   tile_place at, typename Core::storage *shared,
                                                   Core &core) {
     constexpr int STAGE = Left::elements + Right::elements;
     const int64_t slices = ceil_div(p.k, Left::depth);
-    const bool needed = at.row + warp_row() < p.m && at.column + warp_column() < p.n;
+    const int row = warp_row<Tile>(), column = warp_column<Tile>();
+    const bool needed = at.row + row < p.m && at.column + column < p.n;
     const auto start = [&](int64_t s) {
         typename Core::storage *stage = shared + s % STAGES * STAGE;
         if (s < slices) {
@@ -56,18 +61,17 @@ static __device__ __forceinline__ void add_slices(const problem<typename Core::s
         start(s + STAGES - 1);
         const typename Core::storage *stage = shared + s % STAGES * STAGE;
         if (needed)
-            core.template add<Left, Right>(stage, warp_row(), stage + Left::elements,
-                                           warp_column());
+            core.template add<Left, Right>(stage, row, stage + Left::elements, column);
         if ((s + 1) % (RUN / Left::depth) == 0)
             core.settle();
     }
 }
 
-template <typename Core, typename Left, typename Right>
+template <typename Core, typename Tile, typename Left, typename Right>
 static __device__ __forceinline__ void store(const problem<typename Core::storage> &p,
                                              tile_place at, const Core &core) {
     typedef typename Core::storage T;
-    const int64_t row = at.row + warp_row(), column = at.column + warp_column();
+    const int64_t row = at.row + warp_row<Tile>(), column = at.column + warp_column<Tile>();
     core.template each<Left, Right>([&](int i, int j, acc_t<T> sum) {
         if (row + i >= p.m || column + j >= p.n)
             return;
@@ -79,30 +83,45 @@ static __device__ __forceinline__ void store(const problem<typename Core::storag
 }
 
 /* One tile a block: memory holds no result of as many tiles as a grid may have blocks, 2^31. */
-template <typename Core, typename Left, typename Right>
-static __global__ void __launch_bounds__(THREADS, Core::BLOCKS)
+template <typename Core, typename Tile, typename Left, typename Right>
+static __global__ void __launch_bounds__(Tile::threads, Core::BLOCKS)
     multiply_tiles(problem<typename Core::storage> p) {
     ASSAY_DYNAMIC_SHARED(typename Core::storage, shared);
-    const tile_place at = place_of(blockIdx.x, p.m, p.n);
+    const tile_place at = place_of<Tile>(blockIdx.x, p.m, p.n);
     Core core;
-    add_slices<Core, Left, Right>(p, at, shared, core);
-    store<Core, Left, Right>(p, at, core);
+    add_slices<Core, Tile, Left, Right>(p, at, shared, core);
+    store<Core, Tile, Left, Right>(p, at, core);
 }
 
-template <typename Core, bool LEFT_K_INNER, bool RIGHT_K_INNER>
+template <typename Tile> static int64_t tiles_of(int64_t m, int64_t n) {
+    return ceil_div(m, Tile::side) * ceil_div(n, Tile::side);
+}
+
+template <typename Core, typename Tile, bool LEFT_K_INNER, bool RIGHT_K_INNER>
 static assay_status launch(void *stream, const problem<typename Core::storage> &p) {
-    typedef slice<typename Core::storage, LEFT_K_INNER> left;
-    typedef slice<typename Core::storage, RIGHT_K_INNER> right;
-    const int64_t tiles = ceil_div(p.m, TILE) * ceil_div(p.n, TILE);
+    typedef slice<typename Core::storage, Tile, LEFT_K_INNER> left;
+    typedef slice<typename Core::storage, Tile, RIGHT_K_INNER> right;
     const size_t bytes =
         STAGES * (left::elements + right::elements) * sizeof(typename Core::storage);
-    return ASSAY_LAUNCH(stream, whole_grid(tiles), dim3(THREADS), bytes,
-                        (multiply_tiles<Core, left, right>), p);
+    return ASSAY_LAUNCH(stream, whole_grid(tiles_of<Tile>(p.m, p.n)), dim3(Tile::threads), bytes,
+                        (multiply_tiles<Core, Tile, left, right>), p);
 }
 
-template <typename Core>
-static assay_status multiply(const assay_call *call, const product<typename Core::storage> &asked) {
-    typedef typename Core::storage T;
+/* `left_k`, `right_k`: the operand's lines in memory are k. */
+template <typename Core, typename Tile>
+static assay_status launch_for(void *stream, const problem<typename Core::storage> &p, bool left_k,
+                               bool right_k) {
+    if (left_k)
+        return right_k ? launch<Core, Tile, true, true>(stream, p)
+                       : launch<Core, Tile, true, false>(stream, p);
+    return right_k ? launch<Core, Tile, false, true>(stream, p)
+                   : launch<Core, Tile, false, false>(stream, p);
+}
+
+/* Large tiles ask least of shared memory and of L2; with fewer of them than the device has
+ * multiprocessors, small ones give all of those something to do. */
+template <template <typename> class Core, typename T>
+static assay_status multiply(const assay_call *call, const product<T> &asked) {
     const product<T> x = with_rows(asked);
     const problem<T> p = {operand_of(x.left, x.m, x.k),
                           operand_of(x.right, x.n, x.k),
@@ -113,12 +132,13 @@ static assay_status multiply(const assay_call *call, const product<typename Core
                           x.k,
                           (acc_t<T>)x.times};
     const bool left_k = !x.left.transposed, right_k = x.right.transposed;
-    if (left_k)
-        return right_k ? launch<Core, true, true>(call->stream, p)
-                       : launch<Core, true, false>(call->stream, p);
-    return right_k ? launch<Core, false, true>(call->stream, p)
-                   : launch<Core, false, false>(call->stream, p);
+    if (tiles_of<large_tile>(x.m, x.n) < ASSAY_MULTIPROCESSORS)
+        return launch_for<Core<small_tile>, small_tile>(call->stream, p, left_k, right_k);
+    return launch_for<Core<large_tile>, large_tile>(call->stream, p, left_k, right_k);
 }
+
+/* The type of a core's operands. */
+template <template <typename> class Core> using storage_of = typename Core<large_tile>::storage;
 
 /* Calls `function<Core>(call)` with the core for the call's type and precision. */
 #define MATMUL_CORE_DISPATCH(function, call)                                                       \

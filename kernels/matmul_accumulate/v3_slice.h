@@ -6,9 +6,7 @@
 #include "kernels/matmul_accumulate/product.h"
 
 enum {
-    THREADS = 256,
     WARP = 32,
-    TILE = 128,       /* rows and columns of the result that a block computes at a time */
     SLICE_BYTES = 64, /* of k, for each row of either operand */
     STAGES = 3,       /* slices under way: one is multiplied while the others are fetched */
     PACK_BYTES = 16,  /* of one asynchronous copy */
@@ -27,13 +25,22 @@ template <> struct padding<__nv_bfloat16> {
     enum { k_inner = 8, row_inner = 8 };
 };
 
+/* The square of the result that a block computes: DOWN x ACROSS warps with a part each. */
+template <int DOWN_, int ACROSS_, int ROWS_, int COLUMNS_> struct tile {
+    static constexpr int down = DOWN_, rows = ROWS_, columns = COLUMNS_; /* a warp's */
+    static constexpr int threads = DOWN_ * ACROSS_ * WARP;
+    static constexpr int side = DOWN_ * ROWS_;
+    static_assert(side == ACROSS_ * COLUMNS_, "a tile is a square");
+};
+
 /* A slice keeps its operand's order in memory: lines of k, one for each row of the tile (K_INNER),
  * or lines of rows, one for each k. Rows of the right operand are the result's columns. */
-template <typename T, bool K_INNER> struct slice {
+template <typename T, typename Tile, bool K_INNER> struct slice {
     static constexpr bool k_inner = K_INNER;
+    static constexpr int threads = Tile::threads; /* that fetch it */
     static constexpr int depth = SLICE_BYTES / (int)sizeof(T);
-    static constexpr int lines = K_INNER ? TILE : depth;
-    static constexpr int length = K_INNER ? depth : TILE;
+    static constexpr int lines = K_INNER ? Tile::side : depth;
+    static constexpr int length = K_INNER ? depth : Tile::side;
     static constexpr int stride =
         length + (K_INNER ? (int)padding<T>::k_inner : (int)padding<T>::row_inner);
     static constexpr int elements = lines * stride;
@@ -63,7 +70,7 @@ static __device__ __forceinline__ void fetch(const operand<T> &x, int64_t row, i
     constexpr int PACK = PACK_BYTES / (int)sizeof(T), PACKS = Slice::length / PACK;
     const int64_t lines = Slice::k_inner ? x.rows : x.depth, first_line = Slice::k_inner ? row : k;
     const int64_t length = Slice::k_inner ? x.depth : x.rows, first = Slice::k_inner ? k : row;
-    for (int e = (int)threadIdx.x; e < Slice::lines * PACKS; e += THREADS) {
+    for (int e = (int)threadIdx.x; e < Slice::lines * PACKS; e += Slice::threads) {
         const int64_t line = first_line + e / PACKS, place = first + e % PACKS * PACK;
         const int left = line < lines ? (int)clamp(length - place, 0, PACK) : 0;
         const T *from = left > 0 ? x.data + line * x.stride + place : x.data;

@@ -35,6 +35,9 @@ typedef struct uint3 {
 /* linear_grid(): every kernel strides. */
 #define ASSAY_MAX_GRID 5
 
+/* So few that plans for small problems and those for large ones are both seen at small sizes. */
+#define ASSAY_MULTIPROCESSORS 2
+
 /* The static shared memory of one kernel file: a section of the object that holds it. */
 typedef struct sim_section {
     const char *name;

@@ -40,7 +40,8 @@ cases=(
     'swiglu/v3 n=16 d=64 dtype=bf16' 'adamw/v3 n=1000' 'rope/v3 b=1 h=2 s=16 d=64'
     'embedding/v1 t=64 v=32 d=64' 'embedding/v3 t=64 v=32 d=64'
     'matmul_accumulate/v1 m=32 n=32 k=32' 'matmul_accumulate/v3 m=64 n=64 k=64'
-    'matmul_accumulate/v3 m=64 n=64 k=64 dtype=bf16' 'linear/v3 m=8 n=16 k=32'
+    'matmul_accumulate/v3 m=64 n=64 k=64 dtype=bf16' 'matmul_accumulate/v3 m=256 n=128 k=32'
+    'linear/v3 m=8 n=16 k=32'
     'kronecker/v1 b=2 f=32x32'
 )
 # A line for each launch, with the counters that are not 0.
