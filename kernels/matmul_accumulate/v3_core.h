@@ -1,7 +1,8 @@
 /*
  * How a warp of v3 multiplies: its part of the tile lies in the registers of its lanes.
  *
- * A core for a tile has
+ * A core has
+ *     tile                        the square whose parts its warps multiply (v3_slice.h)
  *     storage                     the type of the operands
  *     BLOCKS                      that a multiprocessor must hold, whatever registers that leaves
  *     add<Left, Right>(a, row, b, column)
@@ -64,6 +65,7 @@ static __device__ __forceinline__ quad quad_of(const float *x, int row, int own,
  * registers.
  */
 template <typename Tile> struct fma_core {
+    typedef Tile tile;
     typedef float storage;
     enum { LANE_ROWS = 8, LANE_COLUMNS = 4 };
     enum { ROWS = Tile::rows / LANE_ROWS, COLUMNS = Tile::columns / LANE_COLUMNS };
@@ -133,6 +135,7 @@ template <typename Tile> struct fma_core {
 
 /* The accumulators of m16n8 instructions. */
 template <typename Tile> struct m16n8_sums {
+    typedef Tile tile;
     enum { ROWS = Tile::rows / 16, COLUMNS = Tile::columns / 8, BLOCKS = 2 };
     float sum[ROWS][COLUMNS][4] = {};
 
@@ -225,6 +228,7 @@ template <typename Tile> struct tf32_core : m16n8_sums<Tile> {
 
 /* fp64 on tensor cores, which round as chains of multiply-adds do. */
 template <typename Tile> struct f64_core {
+    typedef Tile tile;
     typedef double storage;
     enum { ROWS = Tile::rows / 8, COLUMNS = Tile::columns / 8, BLOCKS = 1 };
     double sum[ROWS][COLUMNS][2] = {};

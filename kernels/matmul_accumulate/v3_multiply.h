@@ -9,8 +9,8 @@
 
 enum { BAND = 8, RUN = 128 /* products, see v3_core.h */ };
 
-typedef tile<2, 4, 64, 32> large_tile;
-typedef tile<1, 2, 32, 16> small_tile;
+typedef square<2, 4, 64, 32> large_tile;
+typedef square<1, 2, 32, 16> small_tile;
 
 /* A product with its result's rows in memory as rows. */
 template <typename T> struct problem {
@@ -35,13 +35,14 @@ static __device__ __forceinline__ tile_place place_of(int64_t tile, int64_t m, i
 }
 
 /* The slices' way through shared memory: slice s is in stage s % STAGES. */
-template <typename Core, typename Tile, typename Left, typename Right>
+template <typename Core, typename Left, typename Right>
 static __device__ __forceinline__ void add_slices(const problem<typename Core::storage> &p,
                                                   tile_place at, typename Core::storage *shared,
                                                   Core &core) {
     constexpr int STAGE = Left::elements + Right::elements;
     const int64_t slices = ceil_div(p.k, Left::depth);
-    const int row = warp_row<Tile>(), column = warp_column<Tile>();
+    typedef typename Core::tile tile;
+    const int row = warp_row<tile>(), column = warp_column<tile>();
     const bool needed = at.row + row < p.m && at.column + column < p.n;
     const auto start = [&](int64_t s) {
         typename Core::storage *stage = shared + s % STAGES * STAGE;
@@ -67,11 +68,12 @@ static __device__ __forceinline__ void add_slices(const problem<typename Core::s
     }
 }
 
-template <typename Core, typename Tile, typename Left, typename Right>
+template <typename Core, typename Left, typename Right>
 static __device__ __forceinline__ void store(const problem<typename Core::storage> &p,
                                              tile_place at, const Core &core) {
     typedef typename Core::storage T;
-    const int64_t row = at.row + warp_row<Tile>(), column = at.column + warp_column<Tile>();
+    typedef typename Core::tile tile;
+    const int64_t row = at.row + warp_row<tile>(), column = at.column + warp_column<tile>();
     core.template each<Left, Right>([&](int i, int j, acc_t<T> sum) {
         if (row + i >= p.m || column + j >= p.n)
             return;
@@ -83,39 +85,38 @@ static __device__ __forceinline__ void store(const problem<typename Core::storag
 }
 
 /* One tile a block: memory holds no result of as many tiles as a grid may have blocks, 2^31. */
-template <typename Core, typename Tile, typename Left, typename Right>
-static __global__ void __launch_bounds__(Tile::threads, Core::BLOCKS)
+template <typename Core, typename Left, typename Right>
+static __global__ void __launch_bounds__(Core::tile::threads, Core::BLOCKS)
     multiply_tiles(problem<typename Core::storage> p) {
     ASSAY_DYNAMIC_SHARED(typename Core::storage, shared);
-    const tile_place at = place_of<Tile>(blockIdx.x, p.m, p.n);
+    const tile_place at = place_of<typename Core::tile>(blockIdx.x, p.m, p.n);
     Core core;
-    add_slices<Core, Tile, Left, Right>(p, at, shared, core);
-    store<Core, Tile, Left, Right>(p, at, core);
+    add_slices<Core, Left, Right>(p, at, shared, core);
+    store<Core, Left, Right>(p, at, core);
 }
 
 template <typename Tile> static int64_t tiles_of(int64_t m, int64_t n) {
     return ceil_div(m, Tile::side) * ceil_div(n, Tile::side);
 }
 
-template <typename Core, typename Tile, bool LEFT_K_INNER, bool RIGHT_K_INNER>
+template <typename Core, bool LEFT_K_INNER, bool RIGHT_K_INNER>
 static assay_status launch(void *stream, const problem<typename Core::storage> &p) {
-    typedef slice<typename Core::storage, Tile, LEFT_K_INNER> left;
-    typedef slice<typename Core::storage, Tile, RIGHT_K_INNER> right;
+    typedef typename Core::tile tile;
+    typedef slice<typename Core::storage, tile, LEFT_K_INNER> left;
+    typedef slice<typename Core::storage, tile, RIGHT_K_INNER> right;
     const size_t bytes =
         STAGES * (left::elements + right::elements) * sizeof(typename Core::storage);
-    return ASSAY_LAUNCH(stream, whole_grid(tiles_of<Tile>(p.m, p.n)), dim3(Tile::threads), bytes,
-                        (multiply_tiles<Core, Tile, left, right>), p);
+    return ASSAY_LAUNCH(stream, whole_grid(tiles_of<tile>(p.m, p.n)), dim3(tile::threads), bytes,
+                        (multiply_tiles<Core, left, right>), p);
 }
 
 /* `left_k`, `right_k`: the operand's lines in memory are k. */
-template <typename Core, typename Tile>
+template <typename Core>
 static assay_status launch_for(void *stream, const problem<typename Core::storage> &p, bool left_k,
                                bool right_k) {
     if (left_k)
-        return right_k ? launch<Core, Tile, true, true>(stream, p)
-                       : launch<Core, Tile, true, false>(stream, p);
-    return right_k ? launch<Core, Tile, false, true>(stream, p)
-                   : launch<Core, Tile, false, false>(stream, p);
+        return right_k ? launch<Core, true, true>(stream, p) : launch<Core, true, false>(stream, p);
+    return right_k ? launch<Core, false, true>(stream, p) : launch<Core, false, false>(stream, p);
 }
 
 /* Large tiles ask least of shared memory and of L2; with fewer of them than the device has
@@ -133,8 +134,8 @@ static assay_status multiply(const assay_call *call, const product<T> &asked) {
                           (acc_t<T>)x.times};
     const bool left_k = !x.left.transposed, right_k = x.right.transposed;
     if (tiles_of<large_tile>(x.m, x.n) < ASSAY_MULTIPROCESSORS)
-        return launch_for<Core<small_tile>, small_tile>(call->stream, p, left_k, right_k);
-    return launch_for<Core<large_tile>, large_tile>(call->stream, p, left_k, right_k);
+        return launch_for<Core<small_tile>>(call->stream, p, left_k, right_k);
+    return launch_for<Core<large_tile>>(call->stream, p, left_k, right_k);
 }
 
 /* The type of a core's operands. */

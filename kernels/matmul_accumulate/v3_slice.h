@@ -26,7 +26,7 @@ template <> struct padding<__nv_bfloat16> {
 };
 
 /* The square of the result that a block computes: DOWN x ACROSS warps with a part each. */
-template <int DOWN_, int ACROSS_, int ROWS_, int COLUMNS_> struct tile {
+template <int DOWN_, int ACROSS_, int ROWS_, int COLUMNS_> struct square {
     static constexpr int down = DOWN_, rows = ROWS_, columns = COLUMNS_; /* a warp's */
     static constexpr int threads = DOWN_ * ACROSS_ * WARP;
     static constexpr int side = DOWN_ * ROWS_;
