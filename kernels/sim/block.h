@@ -53,10 +53,6 @@ bool sim_warps_mismatched(void); /* reports lanes that wait for each other in va
 /* A matrix instruction for which all lanes of a warp have met, each with its value. */
 void sim_tensor_meet(sim_collective kind, int32_t warp, const uint64_t values[SIM_WARP]);
 
-/* Ends the launch with a report unless the address is a multiple of `bytes`. */
-void sim_require_aligned(const char *call, const void *address, int32_t bytes, const char *file,
-                         int line);
-
 /* Asynchronous copies at the start of a block and when the current thread exits. */
 void sim_async_begin(void);
 void sim_async_exit(void);

@@ -135,6 +135,10 @@ long long sim_clock(void);
 void sim_trap(const char *kind, const char *what, const char *file, int line)
     __attribute__((noreturn));
 
+/* Ends the launch with a report unless the address is a multiple of `bytes`. */
+void sim_require_aligned(const char *call, const void *address, int32_t bytes, const char *file,
+                         int line);
+
 /* T atomicOp(T *address, T value): returns the old value. */
 #define SIM_ATOMICS(DO)                                                                            \
     DO(add, i32, int)                                                                              \

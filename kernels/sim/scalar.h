@@ -176,36 +176,55 @@ SIM_INLINE unsigned __funnelshift_r(unsigned low, unsigned high, unsigned shift)
     return (unsigned)(((unsigned long long)high << 32 | low) >> (shift & 31));
 }
 
-/* Where accesses are recorded, those of 16 bytes are one each, whatever the host's compiler would
- * make of them. */
-template <class T> SIM_INLINE T load_whole(const T *from) {
-#if defined(ASSAY_RACE)
-    if constexpr (sizeof(T) == SIM_WHOLE) {
-        T value;
-        sim_load_whole(&value, from);
-        return value;
-    }
-#endif
-    return *from;
+/*
+ * Accesses of several elements at a time. A GPU refuses what is not aligned, the host's processor
+ * may not: so it is looked at. Copies, since gcc 12 merges the loads of two arms at -O3, and gives
+ * an unaligned one the alignment of the other. Where accesses are recorded, those of 16 bytes are
+ * one each, whatever the host's compiler would make of them.
+ */
+template <class T>
+SIM_INLINE void sim_aligned(const char *call, const T *address, const char *file, int line) {
+    if ((uintptr_t)address % alignof(T) != 0)
+        sim_require_aligned(call, address, (int32_t)alignof(T), file, line);
 }
-template <class T> SIM_INLINE void sim_store(T *to, const T &value) {
+template <class T>
+SIM_INLINE T sim_load(const char *call, const T *from, const char *file, int line) {
+    sim_aligned(call, from, file, line);
+    T value;
 #if defined(ASSAY_RACE)
-    if constexpr (sizeof(T) == SIM_WHOLE) {
-        sim_store_whole(to, &value);
-        return;
-    }
+    if constexpr (sizeof(T) == SIM_WHOLE)
+        sim_load_whole(&value, from);
+    else
+        value = *from;
+#else
+    __builtin_memcpy(&value, from, sizeof value);
 #endif
-    *to = value;
+    return value;
+}
+template <class T>
+SIM_INLINE void sim_store(const char *call, T *to, const T &value, const char *file, int line) {
+    sim_aligned(call, to, file, line);
+#if defined(ASSAY_RACE)
+    if constexpr (sizeof(T) == SIM_WHOLE)
+        sim_store_whole(to, &value);
+    else
+        *to = value;
+#else
+    __builtin_memcpy(to, &value, sizeof value);
+#endif
+}
+template <class T> SIM_INLINE T load_whole(const T *from, SIM_HERE) {
+    return sim_load("load_whole", from, file, line);
 }
 
 /* Cache hints change no value. */
 #define SIM_LOAD(name)                                                                             \
-    template <class T> SIM_INLINE T name(const T *address) {                                       \
-        return load_whole(address);                                                                \
+    template <class T> SIM_INLINE T name(const T *address, SIM_HERE) {                             \
+        return sim_load(#name, address, file, line);                                               \
     }
 #define SIM_STORE(name)                                                                            \
-    template <class T> SIM_INLINE void name(T *address, std::type_identity_t<T> value) {           \
-        sim_store(address, value);                                                                 \
+    template <class T> SIM_INLINE void name(T *address, std::type_identity_t<T> value, SIM_HERE) { \
+        sim_store(#name, address, value, file, line);                                              \
     }
 SIM_LOAD(__ldg)
 SIM_LOAD(__ldca)

@@ -150,6 +150,22 @@ static __global__ void trap(int broken, int *out) {
 }
 LAUNCHER(trap, THREADS)
 
+struct alignas(16) four {
+    int v[4];
+};
+
+static __global__ void misaligned_access(int broken, int *out) {
+    __shared__ four s[THREADS / 4 + 1];
+    int t = (int)threadIdx.x, *elements = reinterpret_cast<int *>(s);
+    elements[t] = mirror(t);
+    __syncthreads();
+    const int *from = elements + t / 4 * 4 + (broken && t == 9);
+#line 1301
+    const four f = load_whole(reinterpret_cast<const four *>(from));
+    out[t] = f.v[t % 4];
+}
+LAUNCHER(misaligned_access, THREADS)
+
 /* Thread 11 does not write its cell. */
 static __global__ void uninitialised_shared(int broken, float *out) {
     __shared__ float s[THREADS];

@@ -69,6 +69,10 @@ static const defect_class classes[] = {
      "defects.cu:1101: livelock in livelock: block (0,0,0) thread (0,0,0)", NULL},
     {"trap", sim_defect_trap, mirrored, THREADS,
      "defects.cu:1201: trap in trap: block (0,0,0) thread (9,0,0)", NULL},
+    {"misaligned access", sim_defect_misaligned_access, mirrored, THREADS,
+     "defects.cu:1301: misaligned address in misaligned_access: block (0,0,0) thread (9,0,0) calls "
+     "load_whole with an address not aligned to 16",
+     NULL},
 };
 enum { CLASSES = sizeof classes / sizeof classes[0] };
 
