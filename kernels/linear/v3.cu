@@ -32,9 +32,6 @@ static assay_status backward(const assay_call *call) {
     return MATMUL_CORE_DISPATCH(run_backward, call);
 }
 
-static const int32_t tiles[] = {large_tile::side, small_tile::side, SLICE_BYTES / 4,
-                                SLICE_BYTES / 8, 0};
-
 ASSAY_VARIANT(linear, v3) = {
     .op = "linear",
     .name = "v3",

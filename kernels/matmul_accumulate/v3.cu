@@ -39,9 +39,6 @@ static assay_status backward(const assay_call *call) {
     return MATMUL_CORE_DISPATCH(run_backward, call);
 }
 
-static const int32_t tiles[] = {large_tile::side, small_tile::side, SLICE_BYTES / 4,
-                                SLICE_BYTES / 8, 0};
-
 ASSAY_VARIANT(matmul_accumulate, v3) = {
     .op = "matmul_accumulate",
     .name = "v3",

@@ -12,6 +12,9 @@ enum { BAND = 8, RUN = 128 /* products, see v3_core.h */ };
 typedef square<2, 4, 64, 32> large_tile;
 typedef square<1, 2, 32, 16> small_tile;
 
+enum { LARGE = large_tile::side, SMALL = small_tile::side };
+static const int32_t tiles[] = {LARGE, SMALL, SLICE_BYTES / 4, SLICE_BYTES / 8, 0};
+
 /* A product with its result's rows in memory as rows. */
 template <typename T> struct problem {
     operand<T> left, right;
