@@ -8,7 +8,7 @@ set(host $<COMPILE_LANGUAGE:C,CXX>)
 target_compile_options(assay_options INTERFACE
   $<${host}:-Wall -Wextra -Werror -ffp-contract=off -fno-omit-frame-pointer>
   $<$<COMPILE_LANGUAGE:C>:-Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes>)
-# What gcc takes for uninitialized at -O3 is not: it has looked into callees too far, or not enough.
+# gcc 12 at -O3 takes for uninitialized what a callee, or a loop under the same condition, has filled.
 target_compile_options(assay_options INTERFACE
   $<$<AND:${host},$<CONFIG:Release>,$<CXX_COMPILER_ID:GNU>>:-Wno-maybe-uninitialized>)
 target_compile_definitions(assay_options INTERFACE _GNU_SOURCE)

@@ -166,6 +166,19 @@ static __global__ void misaligned_access(int broken, int *out) {
 }
 LAUNCHER(misaligned_access, THREADS)
 
+static __global__ void misaligned_store(int broken, int *out) {
+    __shared__ float4 s[THREADS / 4 + 1];
+    int t = (int)threadIdx.x;
+    float *to = reinterpret_cast<float *>(s) + t / 4 * 4 + (broken && t == 8);
+    if (t % 4 == 0)
+#line 1401
+        __stcs(reinterpret_cast<float4 *>(to), make_float4(3, 2, 1, 0));
+    __syncthreads();
+    const int least = THREADS - 4 - t / 4 * 4;
+    out[t] = least + (int)reinterpret_cast<const float *>(s)[t];
+}
+LAUNCHER(misaligned_store, THREADS)
+
 /* Thread 11 does not write its cell. */
 static __global__ void uninitialised_shared(int broken, float *out) {
     __shared__ float s[THREADS];

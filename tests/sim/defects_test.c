@@ -73,6 +73,10 @@ static const defect_class classes[] = {
      "defects.cu:1301: misaligned address in misaligned_access: block (0,0,0) thread (9,0,0) calls "
      "load_whole with an address not aligned to 16",
      NULL},
+    {"misaligned store", sim_defect_misaligned_store, mirrored, THREADS,
+     "defects.cu:1401: misaligned address in misaligned_store: block (0,0,0) thread (8,0,0) calls "
+     "__stcs with an address not aligned to 16",
+     NULL},
 };
 enum { CLASSES = sizeof classes / sizeof classes[0] };
 

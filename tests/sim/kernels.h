@@ -31,6 +31,7 @@ assay_status sim_defect_deadlock(int broken, int *out);
 assay_status sim_defect_livelock(int broken, int *out);
 assay_status sim_defect_trap(int broken, int *out);
 assay_status sim_defect_misaligned_access(int broken, int *out);
+assay_status sim_defect_misaligned_store(int broken, int *out);
 assay_status sim_uninitialised_shared(int broken, float *out);
 assay_status sim_uninitialised_dynamic(int broken, float *out);
 assay_status sim_store_global(int i, int *out);
