@@ -173,6 +173,9 @@ static assay_status set_flag(cli_flag flag, const char *value, assay_cli_args *a
     case FLAG_SURVIVORS:
         args->survivors = value;
         return ASSAY_OK;
+    case FLAG_UNDER:
+        args->under = value;
+        return ASSAY_OK;
     case FLAG_TIME:
         return parse_limit(flag, value, &args->seconds);
     case FLAG_CASES:

@@ -65,7 +65,7 @@ typedef struct assay_cli_args {
     int64_t sample;        /* mutants; 0: all */
     int64_t shard, shards; /* part `shard` of 1..shards; 0: all */
     int64_t jobs;          /* 0: not given */
-    const char *resume, *survivors;
+    const char *resume, *survivors, *under;
     double seconds; /* --time; 0: not given */
     int64_t cases;  /* --cases; 0: not given */
     const char *findings, *corpus;

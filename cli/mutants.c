@@ -47,9 +47,13 @@ static bool selected(const assay_cli_args *args, const assay_variant *v) {
     return args->n_targets == 0;
 }
 
+static bool is_under(const char *path, const char *prefix) {
+    return !prefix || strncmp(path, prefix, strlen(prefix)) == 0;
+}
+
 /* Headers that all operators share prove themselves before all of them only. */
 static bool mutated(const run *r, const source *s) {
-    return !s->device || r->args->n_targets == 0;
+    return (!s->device || r->args->n_targets == 0) && is_under(s->path, r->args->under);
 }
 
 static bool names(const assay_cli_args *args, const assay_op *op) {
@@ -82,6 +86,11 @@ static assay_status make_mutants(run *r) {
     for (int32_t s = 0; status == ASSAY_OK && s < r->sources.count; ++s)
         if (mutated(r, &r->sources.item[s]))
             status = mutants_add(&r->mutants, &r->sources.item[s]);
+    if (status == ASSAY_OK && r->args->under && r->mutants.count == 0)
+        return assay_fail(ASSAY_ERR_USAGE,
+                          "--under %.200s: no file that is mutated has such a path; they are as "
+                          "'kernels/rmsnorm/v3.cu' says",
+                          r->args->under);
     return status;
 }
 
@@ -153,7 +162,7 @@ static assay_status choose(run *r) {
 static bool concerns(const run *r, const char *entry) {
     const size_t length = strcspn(entry, " ");
     if (memchr(entry, '@', length))
-        return r->args->n_targets == 0;
+        return r->args->n_targets == 0 && !r->args->under;
     for (int32_t s = 0; s < r->sources.count; ++s)
         if (mutated(r, &r->sources.item[s]) && strlen(r->sources.item[s].path) == length &&
             strncmp(entry, r->sources.item[s].path, length) == 0)

@@ -36,6 +36,7 @@ const cli_flag_entry cli_flags[CLI_FLAGS] = {
     [FLAG_JOBS] = {"--jobs", "N", "processes (default: one for each processor; 4 on a GPU)"},
     [FLAG_RESUME] = {"--resume", "FILE", "go on from what this file says is done"},
     [FLAG_SURVIVORS] = {"--survivors", "FILE", "only those that survive in this CSV file"},
+    [FLAG_UNDER] = {"--under", "PATH", "only files whose path begins so: kernels/device/exp"},
     [FLAG_TIME] = {"--time", "SECONDS", "how long it looks (default: 60, unless --cases is given)"},
     [FLAG_CASES] = {"--cases", "N", "how many cases it tries"},
     [FLAG_FINDINGS] = {"--findings", "FILE", "write what was found, with tensors, HDF5"},
@@ -129,8 +130,9 @@ const cli_verb cli_verbs[CLI_VERBS] = {
      .synopsis = "[OP[/VARIANT]...]",
      .summary = "judges the checks: kernels made wrong on purpose, and who finds them",
      .flags = GENERAL | BIT(FLAG_ORACLES) | BIT(FLAG_GOLDEN) | BIT(FLAG_SAMPLE) | BIT(FLAG_SHARD) |
-              BIT(FLAG_JOBS) | BIT(FLAG_RESUME) | BIT(FLAG_SURVIVORS) | BIT(FLAG_AT_LEAST) |
-              BIT(FLAG_JSON) | BIT(FLAG_CSV) | BIT(FLAG_MARKDOWN) | BIT(FLAG_VERBOSE),
+              BIT(FLAG_JOBS) | BIT(FLAG_RESUME) | BIT(FLAG_SURVIVORS) | BIT(FLAG_UNDER) |
+              BIT(FLAG_AT_LEAST) | BIT(FLAG_JSON) | BIT(FLAG_CSV) | BIT(FLAG_MARKDOWN) |
+              BIT(FLAG_VERBOSE),
      .details =
          "Each mutant of a kernel's source is compiled for the simulated device and judged by\n"
          "all checks, cheapest first; survivors also with AddressSanitizer and the race\n"

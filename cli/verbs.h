@@ -32,6 +32,7 @@ typedef enum cli_flag {
     FLAG_JOBS,
     FLAG_RESUME,
     FLAG_SURVIVORS,
+    FLAG_UNDER,
     FLAG_TIME,
     FLAG_CASES,
     FLAG_FINDINGS,

@@ -20,7 +20,10 @@ static assay_status parse(const char *line, assay_cli_args *args) {
 
 ASSAY_TEST(cli_mutants, flags_are_read, "unit") {
     assay_cli_args args;
-    REQUIRE_OK(parse("mutants rmsnorm/v3 --sample 60 --shard 2/4 --jobs 3 --at-least 97.5", &args));
+    REQUIRE_OK(parse("mutants rmsnorm/v3 --sample 60 --shard 2/4 --jobs 3 --at-least 97.5 --under "
+                     "kernels/rmsnorm/",
+                     &args));
+    CHECK_STREQ(args.under, "kernels/rmsnorm/");
     CHECK(args.sample == 60 && args.shard == 2 && args.shards == 4 && args.jobs == 3);
     CHECK(args.at_least == 97.5);
     assay_cli_args_clear(&args);
