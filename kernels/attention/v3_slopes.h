@@ -11,8 +11,8 @@
 #include "kernels/attention/v3_splits.h"
 
 enum {
-    PART_KEYS = 65536, /* two blocks with 256 keys for each of 132 multiprocessors, almost */
-    PIECE = 32,        /* a core writes dS of so many keys and queries together, or of fewer */
+    PART_KEYS = 512 * ASSAY_MULTIPROCESSORS, /* two blocks with 256 keys for each of these */
+    PIECE = 32, /* a core writes dS of so many keys and queries together, or of fewer */
 };
 
 /* dS transposed: a line for each key of each head, with its queries side by side. */
