@@ -68,15 +68,38 @@ void builder_guest(const builder *b, build_level level, char path[BUILD_FOLDER +
     snprintf(path, BUILD_FOLDER + 32, "%s/tests/assay_guest", b->folder[level]);
 }
 
+void builder_unit(const builder *b, char path[BUILD_FOLDER + 32]) {
+    snprintf(path, BUILD_FOLDER + 32, "%s/tests/assay_unit", b->folder[BUILD_QUICK]);
+}
+
 /* ---- the command ---- */
 
+/* A CUDA file, and the one with which the build compiles it for the simulated device. */
+typedef struct cuda_file {
+    char path[256]; /* from the tree's root */
+    char wrapper[256];
+} cuda_file;
+
+static cuda_file variant_file(const char *op, const char *variant) {
+    cuda_file f;
+    snprintf(f.path, sizeof f.path, "kernels/%s/%s.cu", op, variant);
+    snprintf(f.wrapper, sizeof f.wrapper, "sim/%s_%s.cpp", op, variant);
+    return f;
+}
+
+static cuda_file test_file(const char *name) {
+    cuda_file f;
+    snprintf(f.path, sizeof f.path, "tests/sim/%s.cu", name);
+    snprintf(f.wrapper, sizeof f.wrapper, "sim/%s.cpp", name);
+    return f;
+}
+
 /* `overlay`: where headers are looked for first; NULL: nowhere. */
-static assay_status add_options(const builder *b, build_level level, const char *op,
-                                const char *variant, const char *overlay, command *to) {
-    char file[256], first[PATH_SIZE];
+static assay_status add_options(const builder *b, build_level level, const cuda_file *f,
+                                const char *overlay, command *to) {
+    char first[PATH_SIZE];
     command all = {0};
-    snprintf(file, sizeof file, "sim/%s_%s.cpp", op, variant);
-    const assay_status status = command_find(&all, b->commands[level], file);
+    const assay_status status = command_find(&all, b->commands[level], f->wrapper);
     for (int32_t i = 0; status == ASSAY_OK && i < all.count; ++i) {
         if (strcmp(all.word[i], "-o") == 0 || strcmp(all.word[i], "-c") == 0)
             ++i; /* with its file */
@@ -143,11 +166,12 @@ static assay_status write_prefix(const builder *b, build_level level, char path[
 assay_status builder_prepare(builder *b) {
     char prefix[PATH_SIZE], compiled[PATH_SIZE + 8], log[PATH_SIZE];
     command c = {0};
+    const cuda_file any = variant_file("weighted_sum", "v1");
     assay_status status = write_prefix(b, BUILD_FULL, prefix);
     if (status == ASSAY_OK)
         status = write_prefix(b, BUILD_QUICK, prefix);
     if (status == ASSAY_OK)
-        status = add_options(b, BUILD_QUICK, "weighted_sum", "v1", NULL, &c);
+        status = add_options(b, BUILD_QUICK, &any, NULL, &c);
     if (status == ASSAY_OK) {
         add_ours(BUILD_QUICK, &c);
         snprintf(compiled, sizeof compiled, "%s.gch", prefix);
@@ -163,22 +187,21 @@ assay_status builder_prepare(builder *b) {
 
 /* ---- compiling ---- */
 
-/* The variant's file: the overlay's, if it has one. */
-static void find_file(const builder *b, const char *op, const char *variant, const char *overlay,
+/* The overlay's, if it has one. */
+static void find_file(const builder *b, const cuda_file *f, const char *overlay,
                       char path[PATH_SIZE]) {
-    snprintf(path, PATH_SIZE, "%s/kernels/%s/%s.cu", overlay ? overlay : b->root, op, variant);
+    snprintf(path, PATH_SIZE, "%s/%s", overlay ? overlay : b->root, f->path);
     if (access(path, R_OK) != 0)
-        snprintf(path, PATH_SIZE, "%s/kernels/%s/%s.cu", b->root, op, variant);
+        snprintf(path, PATH_SIZE, "%s/%s", b->root, f->path);
 }
 
-static assay_status compile(const builder *b, build_level level, const char *op,
-                            const char *variant, const char *overlay, const char *object,
-                            const char *log) {
+static assay_status compile(const builder *b, build_level level, const cuda_file *f,
+                            const char *overlay, const char *object, const char *log) {
     char file[PATH_SIZE], prefix[PATH_SIZE], map[2][PATH_SIZE + 32];
     command c = {0};
-    assay_status status = add_options(b, level, op, variant, overlay, &c);
+    assay_status status = add_options(b, level, f, overlay, &c);
     if (status == ASSAY_OK) {
-        find_file(b, op, variant, overlay, file);
+        find_file(b, f, overlay, file);
         prefix_path(b, level, prefix);
         add_ours(level, &c);
         /* Launches know their file's name: the same for a mutant and for what it is made of. */
@@ -199,10 +222,10 @@ static assay_status compile(const builder *b, build_level level, const char *op,
 
 /* The race recorder takes the place of ThreadSanitizer's runtime, which must not come along, and of
  * the copies of structures that compilers leave to the library. */
-static assay_status link_object(const builder *b, build_level level, const char *from,
-                                const char *object, const char *log) {
+static assay_status link_object(const builder *b, build_level level, const cuda_file *f,
+                                const char *from, const char *object, const char *log) {
     command options = {0}, c = {0};
-    assay_status status = add_options(b, level, "weighted_sum", "v1", NULL, &options);
+    assay_status status = add_options(b, level, f, NULL, &options);
     if (status == ASSAY_OK) {
         command_add(&c, options.word[0]);
         if (level == BUILD_ASAN)
@@ -219,15 +242,27 @@ static assay_status link_object(const builder *b, build_level level, const char 
     return status;
 }
 
-assay_status builder_compile(const builder *b, build_level level, const char *op,
-                             const char *variant, const char *overlay, const char *object) {
+static assay_status make_object(const builder *b, build_level level, const cuda_file *f,
+                                const char *overlay, const char *object) {
     char part[PATH_SIZE], log[PATH_SIZE];
     snprintf(part, sizeof part, "%s.o", object);
     snprintf(log, sizeof log, "%s.log", object);
-    assay_status status = compile(b, level, op, variant, overlay, part, log);
+    assay_status status = compile(b, level, f, overlay, part, log);
     if (status == ASSAY_OK)
-        status = link_object(b, level, part, object, log);
+        status = link_object(b, level, f, part, object, log);
     return status;
+}
+
+assay_status builder_compile(const builder *b, build_level level, const char *op,
+                             const char *variant, const char *overlay, const char *object) {
+    const cuda_file f = variant_file(op, variant);
+    return make_object(b, level, &f, overlay, object);
+}
+
+assay_status builder_compile_test(const builder *b, const char *name, const char *overlay,
+                                  const char *object) {
+    const cuda_file f = test_file(name);
+    return make_object(b, BUILD_QUICK, &f, overlay, object);
 }
 
 /* ---- the same program ---- */

@@ -36,6 +36,9 @@ bool builder_has(const builder *b, build_level level);
 /* The program that runs variants of that build. */
 void builder_guest(const builder *b, build_level level, char path[BUILD_FOLDER + 32]);
 
+/* The program that runs a header's own tests, which are loaded before it. */
+void builder_unit(const builder *b, char path[BUILD_FOLDER + 32]);
+
 /* What quick builds begin with, compiled once; before the first of them. */
 assay_status builder_prepare(builder *b) ASSAY_MUST_CHECK;
 
@@ -46,6 +49,10 @@ assay_status builder_prepare(builder *b) ASSAY_MUST_CHECK;
 assay_status builder_compile(const builder *b, build_level level, const char *op,
                              const char *variant, const char *overlay,
                              const char *object) ASSAY_MUST_CHECK;
+
+/* The same for a shared header's own test, tests/sim/<name>.cu, unoptimised. */
+assay_status builder_compile_test(const builder *b, const char *name, const char *overlay,
+                                  const char *object) ASSAY_MUST_CHECK;
 
 /*
  * The same for an oracle: the mutated file `path` (from the tree's root) under `overlay`, with the

@@ -3,6 +3,7 @@
 #include "tests/mutants/hearing.h"
 #include "tests/mutants/oracle_judge.h"
 #include "tests/mutants/original.h"
+#include "tests/mutants/unit_judge.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -159,13 +160,19 @@ static assay_status hear_levels(judge *j, const mutant *m, bool *same, mutant_re
     return status;
 }
 
+static assay_status judge_kernel(judge *j, const mutant *m, bool *same, mutant_result *result) {
+    const assay_status status = judge_unit(j, m, result);
+    return status == ASSAY_OK && result->outcome == MUTANT_PENDING ? hear_levels(j, m, same, result)
+                                                                   : status;
+}
+
 static assay_status judge_file(judge *j, const mutant *m, mutant_result *result) {
     bool *same = calloc((size_t)m->file->n_users + 1, sizeof *same);
     if (!same)
         return assay_fail(ASSAY_ERR_MEMORY, "out of memory for a judge's notes");
     assay_status status = write_overlay(j, m);
     if (status == ASSAY_OK)
-        status = m->file->oracle ? judge_oracle(j, m, result) : hear_levels(j, m, same, result);
+        status = m->file->oracle ? judge_oracle(j, m, result) : judge_kernel(j, m, same, result);
     remove_overlay(j, m);
     free(same);
     return status;

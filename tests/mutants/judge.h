@@ -1,11 +1,12 @@
 /*
- * One mutant before all judges, in the order of what they cost: compiled without optimisation and
- * run on the smoke cases; what survives, as the build compiles kernels, on all cases of ci and
- * edge, relations, determinism, golden files and random cases; what survives that, with
- * AddressSanitizer and with the race recorder.
+ * One mutant before all judges, in the order of what they cost: a shared header's own test, where
+ * there is one; then kernels, compiled without optimisation and run on the smoke cases; what
+ * survives, as the build compiles kernels, on all cases of ci and edge, relations, determinism,
+ * golden files and random cases; what survives that, with AddressSanitizer and with the race
+ * recorder.
  *
  * Nobody is killed by a judge who would kill the original too: what found a mutant is asked about
- * the unchanged kernel, built likewise, and must find nothing.
+ * the unchanged kernel, or header, built likewise, and must find nothing.
  */
 #ifndef ASSAY_MUTANTS_JUDGE_H
 #define ASSAY_MUTANTS_JUDGE_H

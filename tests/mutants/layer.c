@@ -7,8 +7,8 @@ static const char *const names[MUTANT_LAYERS] = {
     [LAYER_BASELINE] = "baseline", [LAYER_GUARD] = "guard",   [LAYER_SIM] = "sim",
     [LAYER_REFUSED] = "refused",   [LAYER_CRASH] = "crash",   [LAYER_HANG] = "hang",
     [LAYER_PROPERTY] = "property", [LAYER_GOLDEN] = "golden", [LAYER_FUZZ] = "fuzz",
-    [LAYER_ASAN] = "asan",         [LAYER_RACE] = "race",     [LAYER_TWIN] = "twin",
-    [LAYER_CHECK] = "check",       [LAYER_SUITE] = "suite"};
+    [LAYER_ASAN] = "asan",         [LAYER_RACE] = "race",     [LAYER_UNIT] = "unit",
+    [LAYER_TWIN] = "twin",         [LAYER_CHECK] = "check",   [LAYER_SUITE] = "suite"};
 
 const char *mutant_layer_name(mutant_layer layer) {
     return names[layer];
