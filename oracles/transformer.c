@@ -350,8 +350,9 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "size=tiny b=2 t=5 vocab=300 d=16 ff=8 layers=1 heads=2 steps=2 dtype=f32,bf16 "
                "sched=random seed=3"},
     /* gradients so exact that a ten-thousandth of AdamW's factors shows */
-    {ASSAY_CI, "size=tiny b=1 t=2 steps=5 batches=2 vocab=5 d=2 ff=3 layers=1 heads=1 lr=0.125 wd=0 "
-               "dtype=f32 seed=2"},
+    {ASSAY_CI,
+     "size=tiny b=1 t=2 steps=5 batches=2 vocab=5 d=2 ff=3 layers=1 heads=1 lr=0.125 wd=0 "
+     "dtype=f32 seed=2"},
     /* the layers and heads that a size's name stands for */
     {ASSAY_CI, "size=small b=1 t=3 vocab=7 d=24 ff=3 dtype=f32"},
     {ASSAY_CI, "size=medium b=1 t=3 vocab=7 d=32 ff=3 dtype=f32"},

@@ -33,9 +33,9 @@ static float log2_scale_of(const sizes &n) {
     return (float)(1.4426950408889634 / sqrt((double)n.d));
 }
 
-/* Whether this many blocks are too few for the multiprocessors of a large device. */
+/* Whether this many blocks would leave more than a sixteenth of the multiprocessors idle. */
 static bool too_few(int64_t blocks) {
-    return blocks < 128;
+    return blocks < ASSAY_MULTIPROCESSORS - ASSAY_MULTIPROCESSORS / 16;
 }
 
 template <typename Core, typename Plan>
