@@ -353,12 +353,13 @@ static const assay_case_group cases[] = {
     {ASSAY_CI,
      "size=tiny b=1 t=2 steps=5 batches=2 vocab=5 d=2 ff=3 layers=1 heads=1 lr=0.125 wd=0 "
      "dtype=f32 seed=2"},
-    /* the layers and heads that a size's name stands for */
-    {ASSAY_CI, "size=small b=1 t=3 vocab=7 d=24 ff=3 dtype=f32"},
-    {ASSAY_CI, "size=medium b=1 t=3 vocab=7 d=32 ff=3 dtype=f32"},
-    {ASSAY_CI, "size=large b=1 t=3 vocab=7 d=40 ff=3 dtype=f32"},
-    {ASSAY_CI, "size=xl b=1 t=3 vocab=7 d=50 ff=3 dtype=f32"},
-    {ASSAY_CI, "size=2.7b b=1 t=3 vocab=7 d=64 ff=3 dtype=f32"},
+    /* the layers and the heads that a size's name stands for */
+    {ASSAY_CI, "size=small,medium,large,xl,2.7b b=1 t=3 vocab=7 d=2 ff=3 heads=1 dtype=f32"},
+    {ASSAY_CI, "size=small b=1 t=3 vocab=7 d=24 ff=3 layers=1 dtype=f32"},
+    {ASSAY_CI, "size=medium b=1 t=3 vocab=7 d=32 ff=3 layers=1 dtype=f32"},
+    {ASSAY_CI, "size=large b=1 t=3 vocab=7 d=40 ff=3 layers=1 dtype=f32"},
+    {ASSAY_CI, "size=xl b=1 t=3 vocab=7 d=50 ff=3 layers=1 dtype=f32"},
+    {ASSAY_CI, "size=2.7b b=1 t=3 vocab=7 d=64 ff=3 layers=1 dtype=f32"},
     /* more elements between operators than the simulated device's grid has threads */
     {ASSAY_CI, "size=tiny b=2 t=170 vocab=5 d=16 ff=4 layers=1 heads=2 dtype=f32"},
     {ASSAY_NIGHTLY, "size=tiny dtype=f32,bf16"},
