@@ -14,7 +14,9 @@
 #include "kernels/device/partials.h"
 #include "kernels/kronecker/walk.h"
 
-enum { PARTIAL_ELEMENTS = 1 << 22 };
+/* Of all partial dW of a stage together: four million on a GPU, less than one dW where batches are
+ * small. */
+enum { PARTIAL_ELEMENTS = 64 * ASSAY_MAX_BATCH };
 
 /* A batch of column-major matrices: `step` elements apart, and `jump` between outer batches. */
 template <typename T> struct matrices {
