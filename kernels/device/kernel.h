@@ -49,6 +49,9 @@
  *     the simulated device that records them.
  * ASSAY_MAX_GRID
  *     The most blocks that linear_grid() (grid.h) asks for.
+ * ASSAY_MULTIPROCESSORS
+ *     What plans count blocks against: those of the device that they are made for. The simulated
+ *     device has two, so that small cases see plans for few blocks and plans for many.
  * ASSAY_MAX_SHARED
  *     Bytes of shared memory that one block may have, static and dynamic: 232448 (227 KB).
  * ASSAY_SHARED_BUDGET
