@@ -1,5 +1,6 @@
 #include "assay/problem.h"
 
+#include "assay/parallel.h"
 #include "oracles/fill.h"
 
 #include <math.h>
@@ -44,9 +45,21 @@ static assay_status check_exact(const assay_problem *p) {
                       p->c.op->name, lacking->name, assay_dtype_name(lacking->dtype));
 }
 
+typedef struct rounding {
+    assay_dtype dtype;
+    double *data;
+} rounding;
+
+static void round_piece(void *context, int64_t first, int64_t last) {
+    const rounding *r = context;
+    for (int64_t e = first; e < last; ++e)
+        r->data[e] = assay_dtype_round(r->dtype, r->data[e]);
+}
+
 static void round_again(const assay_tensor_spec *spec, double *data, int64_t count) {
-    for (int64_t e = 0; data && e < count; ++e)
-        data[e] = assay_dtype_round(spec->dtype, data[e]);
+    rounding r = {spec->dtype, data};
+    if (data)
+        assay_parallel(count, round_piece, &r);
 }
 
 /* Lets the operator change the data, and rounds what it left. */
