@@ -120,6 +120,7 @@ typedef struct assay_case {
     int64_t pad;      /* 0..1024 elements */
     int64_t misalign; /* 0..63; from ASSAY_MISALIGN_ONE on, which tensor alone */
     assay_schedule schedule;
+    int32_t multiprocessors; /* that plans count against (assay/device.h); not in the text */
     uint64_t seed;
 } assay_case;
 

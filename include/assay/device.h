@@ -57,6 +57,11 @@ typedef struct assay_device {
     /* How the simulated device orders its threads in the launches to come; others ignore it. */
     void (*schedule)(assay_schedule schedule, uint64_t seed);
 
+    /* The multiprocessors that its kernels' plans count blocks against, and how it is told to plan
+     * from now on as a device with so many does (0: as itself); NULL: it cannot. */
+    int32_t multiprocessors;
+    void (*plan_for)(int32_t multiprocessors);
+
     /* Waits for all launches. ASSAY_ERR_KERNEL with the first defect found since the last call,
      * ASSAY_ERR_DEVICE when the device failed. */
     assay_status (*finish)(void);

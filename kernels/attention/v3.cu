@@ -94,7 +94,7 @@ template <typename T> static backward_problem<T> backward_problem_of(const assay
 
 template <typename Core, typename Plan>
 static assay_status launch_keys(void *stream, const backward_problem<typename Core::storage> &p) {
-    static_assert(PART_KEYS % Plan::ROWS == 0, "the keys of a tile are of one part");
+    static_assert(KEYS_EACH % Plan::ROWS == 0, "the keys of a tile are of one part");
     const int64_t tiles = p.part.heads * ceil_div(p.part.keys, Plan::ROWS);
     return ASSAY_LAUNCH(stream, whole_grid(tiles * Plan::PARTS), dim3(Plan::THREADS),
                         (backward_shared<Core, Plan>() * sizeof(typename Core::storage)),

@@ -2,7 +2,7 @@
  * dS of attention v3 in strict fp32, kept in the workspace: on CUDA cores, products that make P and
  * dS again for dq cost more than 8 bytes a score. gradients_of_keys writes dS of a part of the
  * scores, gradients_from_slopes adds its product with the keys to dq, then the next part takes its
- * place. A part has up to PART_KEYS keys, of one head or of several, so that the workspace grows
+ * place. A part has up to part_keys() keys, of one head or of several, so that the workspace grows
  * with sq, not with sq sk.
  */
 #ifndef ASSAY_ATTENTION_V3_SLOPES_H
@@ -11,9 +11,13 @@
 #include "kernels/attention/v3_splits.h"
 
 enum {
-    PART_KEYS = 512 * ASSAY_MULTIPROCESSORS, /* two blocks with 256 keys for each of these */
-    PIECE = 32, /* a core writes dS of so many keys and queries together, or of fewer */
+    KEYS_EACH = 512, /* for each multiprocessor: two blocks with 256 */
+    PIECE = 32,      /* a core writes dS of so many keys and queries together, or of fewer */
 };
+
+static inline int64_t part_keys() {
+    return (int64_t)KEYS_EACH * ASSAY_MULTIPROCESSORS;
+}
 
 /* dS transposed: a line for each key of each head, with its queries side by side. */
 struct slopes {
@@ -23,8 +27,8 @@ struct slopes {
 
 /* The part with the keys from `key` on of the heads from `head` on. */
 static inline share part_at(const sizes &n, int64_t head, int64_t key) {
-    const int64_t heads = PART_KEYS / clamp(n.sk, 1, PART_KEYS);
-    return {head, clamp(n.heads - head, 0, heads), key, clamp(n.sk - key, 0, PART_KEYS)};
+    const int64_t heads = part_keys() / clamp(n.sk, 1, part_keys());
+    return {head, clamp(n.heads - head, 0, heads), key, clamp(n.sk - key, 0, part_keys())};
 }
 
 /* The part behind it; the last one is followed by one of no heads. */

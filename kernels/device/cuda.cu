@@ -199,6 +199,7 @@ extern "C" __attribute__((visibility("default"))) const assay_device *assay_devi
         .blank = cuda_blank,
         .copy = cuda_copy,
         .schedule = cuda_schedule,
+        .multiprocessors = ASSAY_MULTIPROCESSORS,
         .finish = cuda_finish,
         .variants = assay_cuda_variants,
         .n_variants = assay_cuda_n_variants,

@@ -51,7 +51,8 @@
  *     The most blocks that linear_grid() (grid.h) asks for.
  * ASSAY_MULTIPROCESSORS
  *     What plans count blocks against: those of the device that they are made for. The simulated
- *     device has two, so that small cases see plans for few blocks and plans for many.
+ *     device has two, so that small cases see plans for few blocks and plans for many, and is told
+ *     otherwise where it must give the GPU's bits: no constant expression.
  * ASSAY_MAX_SHARED
  *     Bytes of shared memory that one block may have, static and dynamic: 232448 (227 KB).
  * ASSAY_SHARED_BUDGET

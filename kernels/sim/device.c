@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALIGNMENT = 256, LINE = 768, LARGE = 1 << 28 };
+enum { ALIGNMENT = 256, LINE = 768, LARGE = 1 << 28, MULTIPROCESSORS = 2 };
 
 /* The first bad launch since finish() last asked; a variant may have ignored its status. */
 static assay_status first_status;
@@ -88,6 +88,16 @@ static assay_status sim_copy(void *to, const void *from, size_t bytes) {
     return ASSAY_OK;
 }
 
+static int32_t planned_for = MULTIPROCESSORS;
+
+int32_t sim_multiprocessors(void) {
+    return planned_for;
+}
+
+static void sim_plan_for(int32_t multiprocessors) {
+    planned_for = multiprocessors > 0 ? multiprocessors : MULTIPROCESSORS;
+}
+
 const assay_device *assay_sim_device(void) {
     static assay_device device = {
         .name = "sim",
@@ -98,6 +108,8 @@ const assay_device *assay_sim_device(void) {
         .download = sim_copy,
         .guard = sim_poison,
         .schedule = sim_schedule_set,
+        .multiprocessors = MULTIPROCESSORS,
+        .plan_for = sim_plan_for,
         .finish = sim_finish,
     };
     device.variants = assay_sim_variants;

@@ -35,8 +35,10 @@ typedef struct uint3 {
 /* linear_grid(): every kernel strides. */
 #define ASSAY_MAX_GRID 5
 
-/* So few that plans for small problems and those for large ones are both seen at small sizes. */
-#define ASSAY_MULTIPROCESSORS 2
+/* So few that plans for small problems and those for large ones are both seen at small sizes; as
+ * many as the GPU has where the two devices' bits are compared (assay/device.h, plan_for). */
+#define ASSAY_MULTIPROCESSORS sim_multiprocessors()
+int32_t sim_multiprocessors(void);
 
 /* The static shared memory of one kernel file: a section of the object that holds it. */
 typedef struct sim_section {

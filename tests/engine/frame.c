@@ -167,6 +167,7 @@ static void write_head(frame_head *h, const char *variant, const assay_problem *
                       .pad = c->pad,
                       .misalign = c->misalign,
                       .schedule = c->schedule,
+                      .multiprocessors = c->multiprocessors,
                       .seed = c->seed,
                       .n_in = p->sig.n_in,
                       .n_out = p->sig.n_out,
@@ -232,6 +233,7 @@ static void write_case(frame *f) {
                                 .pad = h->pad,
                                 .misalign = h->misalign,
                                 .schedule = h->schedule,
+                                .multiprocessors = h->multiprocessors,
                                 .seed = h->seed};
     for (int32_t i = 0; i < h->params.count; ++i)
         f->problem.c.params.item[i].name = h->key[i];

@@ -28,6 +28,7 @@ typedef struct frame_head {
     assay_params params;
     int64_t pad, misalign;
     assay_schedule schedule;
+    int32_t multiprocessors;
     uint64_t seed; /* of the schedule */
     int32_t n_in, n_out;
     /* Where the problem stands for a larger one, which the other side runs (sample.h). */

@@ -251,6 +251,7 @@ assay_status assay_check_same_bits(const assay_case *c, const assay_device *a_de
     assay_status status = assay_problem_load(&first.p, c);
     if (status == ASSAY_OK)
         status = assay_problem_load(&second.p, c);
+    first.p.c.multiprocessors = second.p.c.multiprocessors = b_device->multiprocessors;
     if (status == ASSAY_OK)
         status = run_side(&first, a_device, a, report, &ran);
     if (status == ASSAY_OK && ran)

@@ -26,7 +26,8 @@ assay_status assay_check_determinism(const assay_case *c, const assay_device *de
                                      const assay_variant *variant,
                                      assay_relation_report *report) ASSAY_MUST_CHECK;
 
-/* Runs `c` on two devices and compares every bit; variants of one name, one for each. */
+/* Runs `c` on two devices and compares every bit; variants of one name, one for each. Where the
+ * simulated device is one of them it is `a`: it plans as `b` does. */
 assay_status assay_check_same_bits(const assay_case *c, const assay_device *a_device,
                                    const assay_variant *a, const assay_device *b_device,
                                    const assay_variant *b,

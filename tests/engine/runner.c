@@ -345,6 +345,8 @@ assay_status assay_run(const assay_variant *variant, const assay_device *device,
     assay_status status = run_init(&r, variant, device, problem);
     if (status != ASSAY_OK)
         return status;
+    if (device->plan_for)
+        device->plan_for(problem->c.multiprocessors);
     sample_begin_ranges(got);
     static const assay_stage stages[ASSAY_STAGES] = {ASSAY_FORWARD, ASSAY_BACKWARD};
     const int n_stages =
