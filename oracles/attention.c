@@ -86,14 +86,18 @@ static void make_huge(const assay_case *c, int64_t d, double *q, int64_t count) 
 }
 
 /*
- * Scores of about -1000, so that a maximum which begins at 0 leaves only zeros to divide by. The
- * first dimension brings them there, the same for all pairs; the others are as they were. Where it
- * is the only one, neighbours of it that every dtype can tell apart make the scores differ.
+ * Scores of about -1000, so that a maximum which begins at 0 leaves only zeros to divide by; from
+ * the middle key on -800, so that what was summed before counts for nothing in all rows at once.
+ * The first dimension brings them there, the same for all queries; the others are as they were.
+ * Where it is the only one, neighbours of it that every dtype can tell apart make the scores differ.
  */
-static void make_negative(int64_t d, double sign, double *x, int64_t count) {
-    const double first = sign * sqrt(1000 * sqrt((double)d)), spread = d == 1 ? 0x1p-7 : 0;
-    for (int64_t e = 0; e < count; e += d)
-        x[e] = first * (1 + spread * x[e]);
+static void make_negative(int64_t d, double *q, int64_t q_count, double *k, int64_t k_count,
+                          int64_t sk) {
+    const double first = sqrt(1000 * sqrt((double)d)), spread = d == 1 ? 0x1p-7 : 0;
+    for (int64_t e = 0; e < q_count; e += d)
+        q[e] = first * (1 + spread * q[e]);
+    for (int64_t e = 0; e < k_count; e += d)
+        k[e] = (e / d % sk > sk / 2 ? -0.8 : -1) * first * (1 + spread * k[e]);
 }
 
 /* dS and dq have so many factors that they would overflow in f16. */
@@ -113,8 +117,8 @@ static assay_status dress(assay_problem *p) {
     make_huge(&p->c, s.d, in[ATTENTION_Q], p->in.size[ATTENTION_Q]);
     switch (p->c.fill) {
     case ASSAY_FILL_NEGATIVE:
-        make_negative(s.d, 1, in[ATTENTION_Q], p->in.size[ATTENTION_Q]);
-        make_negative(s.d, -1, in[ATTENTION_K], p->in.size[ATTENTION_K]);
+        make_negative(s.d, in[ATTENTION_Q], p->in.size[ATTENTION_Q], in[ATTENTION_K],
+                      p->in.size[ATTENTION_K], s.sk);
         break;
     case ASSAY_FILL_CANCEL:
         fill_alternate(&p->sig.in[ATTENTION_V], 1, 0, in[ATTENTION_V]);
@@ -212,8 +216,11 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "b=1 h=2 sq=66 sk=70 d=32 math=tf32 fill=inf,nan seed=0:2:1 dtype=f32"},
     {ASSAY_CI, "b=1 h=1 sq=20 sk=37 d=16 causal=1 dtype=f32,bf16,f16 "
                "fill=cancel,wide,denormal,zeros,mixed"},
-    {ASSAY_CI, "b=130 h=1 sq=5 sk=40 d=13 causal=1 dtype=f32"}, /* tiles for many rows */
-    {ASSAY_CI, "b=300 h=1 sq=2 sk=256 d=1 dtype=f32"},          /* dS in two parts, on a GPU too */
+    /* tiles for few rows, and for many, by what two multiprocessors make of it */
+    {ASSAY_CI, "b=1 h=1 sq=100 sk=100 d=16,64,128 causal=0,1 dtype=f32"},
+    {ASSAY_CI, "b=2 h=1 sq=70 sk=130 d=64,128 causal=1 dtype=f32"},
+    {ASSAY_CI, "b=130 h=1 sq=5 sk=40 d=13 causal=1 dtype=f32"},
+    {ASSAY_CI, "b=300 h=1 sq=2 sk=256 d=1 dtype=f32"}, /* dS in two parts, on a GPU too */
     /* dS of a head in parts, where there are two multiprocessors */
     {ASSAY_CI, "b=1 h=1 sq=9 sk=1025 d=16 causal=0,1 dtype=f32"},
     {ASSAY_CI, "b=1 h=1,2 sq=70 sk=1060,2100 d=16 causal=0,1 dtype=f32"},
