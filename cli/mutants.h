@@ -27,6 +27,7 @@ typedef struct mutant_tally {
     const char *name; /* operator; "device": what several share */
     int32_t programs; /* mutants: programs of their own */
     int32_t killed, equivalent, survived, broken, same_code, no_program;
+    int32_t pending; /* not in the sample or the shard, or not reached */
     int32_t by[MUTANT_LAYERS];
 } mutant_tally;
 

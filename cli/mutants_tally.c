@@ -63,11 +63,18 @@ static void tally_all(tallies *t, const mutant_rows *rows) {
     memset(t, 0, sizeof *t);
     mutant_tally all = {.name = "all"};
     for (int32_t i = 0; i < rows->count; ++i) {
+        all.pending += rows->row[i].result.outcome == MUTANT_PENDING;
         if (rows->row[i].result.outcome == MUTANT_PENDING)
             continue;
         mutant_operator(rows->row[i].mutant, name);
         mutant_count(tally_of(t, name), &rows->row[i]);
         mutant_count(&all, &rows->row[i]);
+    }
+    for (int32_t i = 0; i < rows->count; ++i) { /* of those that have a line */
+        mutant_operator(rows->row[i].mutant, name);
+        for (int32_t o = 0; o < t->count; ++o)
+            if (strcmp(t->item[o].name, name) == 0)
+                t->item[o].pending += rows->row[i].result.outcome == MUTANT_PENDING;
     }
     t->item[t->count++] = all;
 }
@@ -114,12 +121,13 @@ void mutants_text(FILE *to, const mutant_rows *rows, bool verbose) {
     tallies t;
     tally_all(&t, rows);
     put_rows(to, rows, verbose);
-    fprintf(to, "%-24s %8s %8s %8s %8s %7s %7s\n", "mutants of", "programs", "killed", "equiv.",
-            "survived", "raw", "net");
+    fprintf(to, "%-24s %8s %8s %8s %8s %7s %7s %10s\n", "mutants of", "programs", "killed",
+            "equiv.", "survived", "raw", "net", "not judged");
     for (int32_t i = 0; i < t.count; ++i) {
         const mutant_tally *o = &t.item[i];
-        fprintf(to, "%-24s %8d %8d %8d %8d %6.1f%% %6.1f%%\n", o->name, (int)o->programs,
-                (int)o->killed, (int)o->equivalent, (int)o->survived, mutant_rate(o), net_rate(o));
+        fprintf(to, "%-24s %8d %8d %8d %8d %6.1f%% %6.1f%% %10d\n", o->name, (int)o->programs,
+                (int)o->killed, (int)o->equivalent, (int)o->survived, mutant_rate(o), net_rate(o),
+                (int)o->pending);
     }
     const mutant_tally *all = &t.item[t.count - 1];
     fputs("killed by", to);
@@ -137,16 +145,18 @@ void mutants_text(FILE *to, const mutant_rows *rows, bool verbose) {
 void mutants_markdown(FILE *to, const mutant_rows *rows) {
     tallies t;
     tally_all(&t, rows);
-    fputs("| mutants of | programs | killed | equivalent | survived | raw | net |", to);
+    fputs("| mutants of | programs | killed | equivalent | survived | raw | net | not judged |",
+          to);
     for (int layer = LAYER_BOUND; layer < MUTANT_LAYERS; ++layer)
         fprintf(to, " %s |", mutant_layer_name((mutant_layer)layer));
-    fputs("\n|---|---|---|---|---|---|---|", to);
+    fputs("\n|---|---|---|---|---|---|---|---|", to);
     for (int layer = LAYER_BOUND; layer < MUTANT_LAYERS; ++layer)
         fputs("---|", to);
     for (int32_t i = 0; i < t.count; ++i) {
         const mutant_tally *o = &t.item[i];
-        fprintf(to, "\n| %s | %d | %d | %d | %d | %.1f %% | %.1f %% |", o->name, (int)o->programs,
-                (int)o->killed, (int)o->equivalent, (int)o->survived, mutant_rate(o), net_rate(o));
+        fprintf(to, "\n| %s | %d | %d | %d | %d | %.1f %% | %.1f %% | %d |", o->name,
+                (int)o->programs, (int)o->killed, (int)o->equivalent, (int)o->survived,
+                mutant_rate(o), net_rate(o), (int)o->pending);
         for (int layer = LAYER_BOUND; layer < MUTANT_LAYERS; ++layer)
             fprintf(to, " %d |", (int)o->by[layer]);
     }
@@ -160,10 +170,10 @@ static void put_json_tally(FILE *to, const mutant_tally *o) {
     json_string(to, o->name);
     fprintf(to,
             ", \"programs\": %d, \"killed\": %d, \"equivalent\": %d, \"survived\": %d, "
-            "\"broken\": %d, \"same_code\": %d, \"no_program\": %d, \"raw\": %.2f, \"net\": %.2f, "
-            "\"by\": {",
+            "\"broken\": %d, \"same_code\": %d, \"no_program\": %d, \"not_judged\": %d, "
+            "\"raw\": %.2f, \"net\": %.2f, \"by\": {",
             (int)o->programs, (int)o->killed, (int)o->equivalent, (int)o->survived, (int)o->broken,
-            (int)o->same_code, (int)o->no_program, mutant_rate(o), net_rate(o));
+            (int)o->same_code, (int)o->no_program, (int)o->pending, mutant_rate(o), net_rate(o));
     for (int layer = LAYER_BOUND; layer < MUTANT_LAYERS; ++layer)
         fprintf(to, "%s\"%s\": %d", layer > LAYER_BOUND ? ", " : "",
                 mutant_layer_name((mutant_layer)layer), (int)o->by[layer]);

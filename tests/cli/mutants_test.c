@@ -127,3 +127,19 @@ ASSAY_TEST(cli_mutants, survivors_are_shown, "unit") {
     CHECK(!strstr(text, "v3.cu:1:") && !strstr(text, "v3.cu:3:"));
     free(text);
 }
+
+/* Rates of a part are not taken for those of all. */
+ASSAY_TEST(cli_mutants, a_part_says_what_it_is_a_part_of, "unit") {
+    static sheet s;
+    char *text = NULL;
+    size_t size = 0;
+    fill(&s);
+    s.row[0].result.outcome = s.row[4].result.outcome = MUTANT_PENDING;
+    FILE *to = open_memstream(&text, &size);
+    REQUIRE(to != NULL);
+    mutants_markdown(to, &s.rows);
+    REQUIRE(fclose(to) == 0);
+    CHECK_MSG(strstr(text, "| rmsnorm | 2 | 0 | 1 | 1 | 0.0 % | 0.0 % | 2 |"), "%s", text);
+    CHECK_MSG(strstr(text, "| all | 2 | 0 | 1 | 1 | 0.0 % | 0.0 % | 2 |"), "%s", text);
+    free(text);
+}
