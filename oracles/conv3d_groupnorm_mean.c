@@ -272,9 +272,11 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "n=130 ci=1 co=2 s=1x2x2 k=1 g=1 dtype=f32"},
     {ASSAY_CI, "n=1 ci=80 co=2 s=8x8x8 k=3 g=1 dtype=f32"}, /* several windows to a box */
     {ASSAY_CI, "n=1 ci=1 co=17 s=5x7x47 k=5 g=1 dtype=f64"},
-    /* lines so short, and windows so large, that a box of as many positions as fit has no room */
-    {ASSAY_CI, "n=1 ci=1 co=2 s=31x54x23 k=23 g=1 dtype=f64"},
-    {ASSAY_CI, "n=1 ci=2 co=2 s=18x18x19 k=18 g=1 dtype=f64"}, /* a window of 18 planes has none */
+    /* lines so short that a box of as many positions as fit has no room for its window, and windows
+     * cut within the filter's planes, or lines, with a rest */
+    {ASSAY_CI, "n=1 ci=1 co=2 s=29x21x7 k=6 g=1 dtype=f64"},
+    {ASSAY_CI, "n=1 ci=2 co=2 s=16x16x7 k=5 g=1 dtype=f64"},
+    {ASSAY_CI, "n=1 ci=1 co=2 s=7x238x7,238x7x7 k=7 g=1 dtype=f64"}, /* too large if not cut */
     {ASSAY_CI, "n=1 ci=1 co=2 s=26x26x26 k=1 g=1 dtype=f32"}, /* more boxes than a warp has lanes */
     {ASSAY_CI, "n=1 ci=1 co=4 s=7x7x60 k=7 g=2 dtype=f32 math=tf32"},
     {ASSAY_NIGHTLY, "n=2 ci=3 co=16 s=16x32x32 k=3 g=8 dtype=f32 math=strict,tf32"},
