@@ -89,7 +89,7 @@ static void make_huge(const assay_case *c, int64_t d, double *q, int64_t count) 
  * Scores of about -1000, so that a maximum which begins at 0 leaves only zeros to divide by; from
  * the middle key on -800, so that what was summed before counts for nothing in all rows at once.
  * The first dimension brings them there, the same for all queries; the others are as they were.
- * Where it is the only one, neighbours of it that every dtype can tell apart make the scores differ.
+ * Where it is the only one, neighbours of it that every dtype can tell apart make scores differ.
  */
 static void make_negative(int64_t d, double *q, int64_t q_count, double *k, int64_t k_count,
                           int64_t sk) {

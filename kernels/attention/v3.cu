@@ -24,7 +24,7 @@
  *
  * P and dS are rounded to the operands' type to nearest (to TF32, too) before they are multiplied;
  * the row sums take P before that. q, k, v and dout are cut to TF32 by the instruction. Sums have
- * one order, set by the sizes and the arithmetic alone.
+ * one order, set by the sizes, the arithmetic and the multiprocessors that tiles are chosen for.
  */
 #include "kernels/attention/v3_backward.h"
 #include "kernels/attention/v3_forward.h"

@@ -7,7 +7,7 @@
  * columns of a result are 8 x 8, too, and 128 columns 8 x 16.
  *
  * `few` is for so few rows that `forward` or `keys` would leave multiprocessors idle, `fewer` for
- * sequences of a few hundred: there, warps share rows. The choice depends on sizes alone.
+ * sequences of a few hundred: there, warps share rows.
  */
 #ifndef ASSAY_ATTENTION_V3_PLAN_FP32_H
 #define ASSAY_ATTENTION_V3_PLAN_FP32_H

@@ -2,9 +2,9 @@
  * Judging the engine: variants of weighted_sum written as host functions on the simulated device's
  * memory, one right and the others each wrong in one way. Every one of them must get its verdict.
  */
-#include "kernels/sim/runtime.h"
 #include "tests/engine/check.h"
 #include "tests/engine/relations.h"
+#include "tests/engine/turn.h"
 #include "tests/shim/assay_test.h"
 
 #include <math.h>
@@ -374,49 +374,28 @@ ASSAY_TEST(engine, relations_find_what_breaks_them, "unit smoke") {
     CHECK(relate("zero_padding", by_width).verdict == ASSAY_FAIL);
 }
 
-/* Cuts its sums into as many parts as its device has multiprocessors. */
-static assay_status sums_by_plan(const assay_call *call) {
-    const assay_tensor *x = &call->in[X], *w = &call->in[W];
-    for (int64_t r = 0; r < assay_tensor_rows(x); ++r) {
-        float sum = 0;
-        for (int32_t part = 0; part < sim_multiprocessors(); ++part) {
-            float partial = 0;
-            for (int64_t j = part; j < assay_tensor_row_length(x); j += sim_multiprocessors())
-                partial = fmaf(row(x, r)[j], row(w, 0)[j], partial);
-            sum += partial;
-        }
-        *element(&call->out[0], r) = sum;
-    }
-    return ASSAY_OK;
-}
-
-static assay_status sums_in_seven(const assay_call *call) {
-    const int32_t own = sim_multiprocessors();
+static void plan_as_itself(int32_t multiprocessors) {
     const assay_device *sim;
-    assay_status status = assay_device_open("sim", &sim);
-    if (status == ASSAY_OK) {
-        sim->plan_for(7);
-        status = sums_by_plan(call);
-        sim->plan_for(own);
-    }
-    return status;
+    (void)multiprocessors;
+    if (assay_device_open("sim", &sim) == ASSAY_OK)
+        sim->plan_for(0);
 }
 
+/* attention/v3 takes tiles for few blocks where there are many multiprocessors. */
 ASSAY_TEST(engine, bits_are_compared_under_one_plan, "unit smoke") {
-    const assay_variant mine = variant_of(sums_by_plan, right_backward);
-    const assay_variant its = variant_of(sums_in_seven, right_backward);
-    const assay_case c = parse("weighted_sum n=5 d=100");
+    const assay_case c = parse("attention b=2 h=1 sq=70 sk=130 d=64 dtype=f32");
     const assay_device *sim;
     assay_relation_report report;
     REQUIRE_OK(assay_device_open("sim", &sim));
-    REQUIRE_OK(assay_check_same_bits(&c, sim, &mine, sim, &its, &report));
-    CHECK(report.verdict == ASSAY_FAIL); /* two are not seven */
-    assay_device large = *sim;
-    large.multiprocessors = 7;
-    REQUIRE_OK(assay_check_same_bits(&c, sim, &mine, &large, &its, &report));
+    const assay_variant *v3 = turn_find_variant(sim, "attention", "v3");
+    REQUIRE(v3 != NULL);
+    assay_device large = *sim, stubborn = *sim;
+    large.multiprocessors = stubborn.multiprocessors = 132;
+    stubborn.plan_for = plan_as_itself;
+    REQUIRE_OK(assay_check_same_bits(&c, sim, v3, &large, v3, &report));
     CHECK_MSG(report.verdict == ASSAY_PASS, "%s", report.reason);
-    REQUIRE_OK(assay_check_determinism(&c, sim, &mine, &report));
-    CHECK(sim_multiprocessors() == sim->multiprocessors);
+    REQUIRE_OK(assay_check_same_bits(&c, sim, v3, &stubborn, v3, &report));
+    CHECK(report.verdict == ASSAY_FAIL);
 }
 
 ASSAY_TEST(engine, determinism_finds_a_changing_result, "unit smoke") {
