@@ -1,0 +1,33 @@
+/*
+ * transformer v2_cudnn, v2 with the vendor's fused attention: for bf16, in the shapes that cuDNN has
+ * (attention v2_cudnn): heads of a multiple of 8 dimensions; backward and training with a multiple
+ * of 128 tokens.
+ *
+ * Against v2: no scores in memory, 4 b heads t² bytes and more for each of them and layer.
+ */
+#include "kernels/device/dnn.h"
+#include "kernels/transformer/stages.h"
+
+static constexpr composition parts = {
+    .name = "v2_cudnn",
+    .embedding = "v3",
+    .rmsnorm = "v3",
+    .linear = "v2",
+    .rope = "v3",
+    .attention = "v2_cudnn",
+    .swiglu = "v3",
+    .cross_entropy = "v3",
+    .adamw = "v3",
+};
+
+ASSAY_VARIANT(transformer, v2_cudnn) = {
+    .op = "transformer",
+    .name = "v2_cudnn",
+    .device = ASSAY_DEVICE_NAME,
+    .summary = "cuBLAS for linear, cuDNN's fused attention, v3 of the others; bf16",
+    .lacks = ASSAY_DNN_GRAPH_LACKS,
+    .supports = supports<parts>,
+    .workspace = workspace<parts>,
+    .forward = forward<parts>,
+    .backward = backward<parts>,
+};
