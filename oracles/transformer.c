@@ -330,6 +330,8 @@ static const assay_case_group cases[] = {
     {ASSAY_CI,
      "size=tiny b=1 t=128 vocab=11 d=8 ff=9 layers=1 heads=1 steps=0,1 dtype=bf16"}, /* cuDNN's */
     {ASSAY_SMOKE, "size=tiny b=2 t=4 vocab=11 d=8 ff=9 layers=1 steps=3 batches=2 dtype=f32,bf16"},
+    {ASSAY_CI, "size=tiny b=2 t=4 vocab=11 d=8 ff=9 layers=1 steps=1,3 batches=2 dtype=f32,bf16 "
+               "pad=2"},
     {ASSAY_SMOKE, "size=tiny b=1 t=5 vocab=23 d=6 ff=5 layers=1 heads=1 steps=2 lr=0.01 wd=0.25 "
                   "dtype=f32 math=tf32 misalign=5 sched=random seed=2"},
     {ASSAY_CI, "size=tiny b=1 t=16 dtype=f32,bf16"},

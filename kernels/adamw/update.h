@@ -30,7 +30,8 @@ template <typename A> static inline constants<A> constants_of(const assay_params
 }
 
 /* Data of a call. The results may lie where p, m and v do: each element is made of its own alone,
- * and new_p of new_m and new_v. */
+ * and new_p of new_m and new_v. An optimiser that has made no step yet may have neither m nor v:
+ * NULL, which are zeros. */
 template <typename T> struct state {
     const T *p, *g, *m, *v;
     T *new_p, *new_m, *new_v;

@@ -11,12 +11,12 @@ enum { THREADS = 256 };
 
 template <typename T> static __global__ void move_m(state<T> s, constants<T> k) {
     for (int64_t i = grid_thread(); i < s.n; i += grid_threads())
-        s.new_m[i] = new_m(k, s.g[i], s.m[i]);
+        s.new_m[i] = new_m(k, s.g[i], s.m != NULL ? s.m[i] : 0);
 }
 
 template <typename T> static __global__ void move_v(state<T> s, constants<T> k) {
     for (int64_t i = grid_thread(); i < s.n; i += grid_threads())
-        s.new_v[i] = new_v(k, s.g[i], s.v[i]);
+        s.new_v[i] = new_v(k, s.g[i], s.v != NULL ? s.v[i] : 0);
 }
 
 template <typename T> static __global__ void move_p(state<T> s, constants<T> k) {

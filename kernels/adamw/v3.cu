@@ -12,13 +12,19 @@
 enum { THREADS = 256 };
 
 template <typename T>
+static __device__ __forceinline__ pack<T> load_moment(const T *moment, int64_t i, int64_t left,
+                                                      bool packs) {
+    return moment != NULL ? load_pack(moment + i, left, packs) : pack<T>{};
+}
+
+template <typename T>
 static __global__ void __launch_bounds__(THREADS) step(state<T> s, constants<T> k, bool packs) {
     constexpr int V = pack<T>::size;
     for (int64_t i = grid_thread() * V; i < s.n; i += grid_threads() * V) {
         const int64_t left = s.n - i;
         const pack<T> g = load_pack(s.g + i, left, packs);
-        pack<T> p = load_pack(s.p + i, left, packs), m = load_pack(s.m + i, left, packs);
-        pack<T> v = load_pack(s.v + i, left, packs);
+        pack<T> p = load_pack(s.p + i, left, packs);
+        pack<T> m = load_moment(s.m, i, left, packs), v = load_moment(s.v, i, left, packs);
         for (int e = 0; e < V; ++e) {
             m.v[e] = new_m(k, g.v[e], m.v[e]);
             v.v[e] = new_v(k, g.v[e], v.v[e]);

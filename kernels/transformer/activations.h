@@ -12,10 +12,11 @@
 
 typedef struct activations {
     assay_tensor x, first; /* the residual stream as it enters, normalised */
-    assay_tensor q, k, v;  /* by heads; q and k rotated */
+    assay_tensor rotated;  /* q and k by heads, one behind the other */
+    assay_tensor v;        /* by heads */
     assay_tensor o, lse, merged;
     assay_tensor middle, second; /* the stream behind attention, normalised */
-    assay_tensor a, b, gated;    /* swiglu's */
+    assay_tensor gates, gated;   /* swiglu's a and b beside each other; its y */
 } activations;
 
 static inline activations take_activations(walk *w) {
@@ -24,16 +25,14 @@ static inline activations take_activations(walk *w) {
     activations s = {};
     s.x = take_rows(w, m->d);
     s.first = take_rows(w, m->d);
-    s.q = take_heads(w);
-    s.k = take_heads(w);
-    s.v = take_heads(w);
-    s.o = take_heads(w);
+    s.rotated = take_heads(w, 2);
+    s.v = take_heads(w, 1);
+    s.o = take_heads(w, 1);
     s.lse = dense_at(take(w, m->tokens * m->heads, ASSAY_F32), ASSAY_F32, 3, rows_of_scores);
     s.merged = take_rows(w, m->d);
     s.middle = take_rows(w, m->d);
     s.second = take_rows(w, m->d);
-    s.a = take_rows(w, m->ff);
-    s.b = take_rows(w, m->ff);
+    s.gates = take_rows(w, 2 * m->ff);
     s.gated = take_rows(w, m->ff);
     return s;
 }

@@ -8,13 +8,6 @@ typedef struct batches {
     assay_tensor tokens, target; /* [batches b, t] */
 } batches;
 
-static inline assay_tensor take_packed(walk *w, const assay_tensor *from) {
-    const int64_t rows = assay_tensor_rows(from), columns = assay_tensor_row_length(from);
-    const assay_tensor to = matrix_at(take(w, rows * columns, ASSAY_I32), ASSAY_I32, rows, columns);
-    copy(w, as_matrix(from), to);
-    return to;
-}
-
 static inline batches take_batches(walk *w, const assay_call *call) {
     const assay_tensor tokens = take_packed(w, &call->in[TOKENS]);
     return {tokens, take_packed(w, &call->in[TARGET])};
@@ -22,8 +15,7 @@ static inline batches take_batches(walk *w, const assay_call *call) {
 
 /* [tokens] of one batch. */
 static inline assay_tensor batch_of(const walk *w, const assay_tensor *all, int64_t batch) {
-    int32_t *data = static_cast<int32_t *>(all->data);
-    return vector_at(data != NULL ? data + batch * w->m.tokens : NULL, ASSAY_I32, w->m.tokens);
+    return vector_in(all, batch * w->m.tokens, w->m.tokens);
 }
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * What lies between the operators: rows copied into another layout or dtype, heads brought together
- * or apart, and gradients added that reach one tensor by several ways. 16 bytes at a time where
- * addresses allow it; one launch each, every element read and written once.
+ * What lies between the operators: rows copied into another layout or dtype, and heads brought
+ * together or apart. 16 bytes at a time where addresses allow it; every element read and written
+ * once, several tensors in one launch.
  */
 #ifndef ASSAY_TRANSFORMER_ELEMENTWISE_H
 #define ASSAY_TRANSFORMER_ELEMENTWISE_H
@@ -59,19 +59,38 @@ static __device__ __forceinline__ void copy_piece(const From *from, bool from_pa
     }
 }
 
+/* Copies of one launch, a row of blocks for each: as many as a layer has parameters. */
+enum { MOST_COPIES = LAYER_WEIGHTS };
+
+template <typename To, typename From> struct copies_of_type {
+    rows_of_type<const From> from[MOST_COPIES];
+    rows_of_type<To> to[MOST_COPIES];
+    int64_t rows[MOST_COPIES], columns[MOST_COPIES];
+};
+
 template <typename To, typename From>
-static __global__ void copy_rows(rows_of_type<const From> from, rows_of_type<To> to, int64_t rows,
-                                 int64_t columns) {
-    const int64_t pieces = ceil_div(columns, PIECE<To, From>);
-    for (int64_t e = grid_thread(); e < rows * pieces; e += grid_threads()) {
+static __global__ void copy_rows(copies_of_type<To, From> all) {
+    const int which = (int)blockIdx.y;
+    const rows_of_type<const From> from = all.from[which];
+    const rows_of_type<To> to = all.to[which];
+    const int64_t columns = all.columns[which], pieces = ceil_div(columns, PIECE<To, From>);
+    for (int64_t e = grid_thread(); e < all.rows[which] * pieces; e += grid_threads()) {
         const int64_t i = e / pieces, j = e % pieces * PIECE<To, From>;
         copy_piece(from.data + i * from.stride + j, from.packs, to.data + i * to.stride + j,
                    to.packs, columns - j);
     }
 }
 
+/* to = from, several times; all of one dtype, and all into one. */
+typedef struct copies {
+    assay_tensor from[MOST_COPIES], to[MOST_COPIES];
+    int count;
+} copies;
+
+/* Copy `which`; how many pieces it has. */
 template <typename To, typename From>
-static inline void launch_copy(walk *w, const assay_tensor *from, const assay_tensor *to) {
+static inline int64_t ready_copy(const copies *list, int which, copies_of_type<To, From> *all) {
+    const assay_tensor *from = &list->from[which], *to = &list->to[which];
     int64_t rows = assay_tensor_rows(from), columns = assay_tensor_row_length(from);
     const bool one_row =
         assay_tensor_row_stride(from) == columns && assay_tensor_row_stride(to) == columns;
@@ -79,129 +98,135 @@ static inline void launch_copy(walk *w, const assay_tensor *from, const assay_te
         columns *= rows;
         rows = 1;
     }
-    w->status = ASSAY_LAUNCH(
-        w->stream, linear_grid(rows * ceil_div(columns, PIECE<To, From>), ELEMENTWISE_THREADS),
-        dim3(ELEMENTWISE_THREADS), 0, (copy_rows<To, From>), rows_in<const From>(from, one_row),
-        rows_in<To>(to, one_row), rows, columns);
+    all->from[which] = rows_in<const From>(from, one_row);
+    all->to[which] = rows_in<To>(to, one_row);
+    all->rows[which] = rows;
+    all->columns[which] = columns;
+    return rows * ceil_div(columns, PIECE<To, From>);
 }
 
-/* to = from, of the same shape; rounded where `to` is bf16 and `from` is not. */
-static inline void copy(walk *w, assay_tensor from, assay_tensor to) {
+template <typename To, typename From>
+static inline void launch_copies(walk *w, const copies *list) {
+    copies_of_type<To, From> all = {};
+    int64_t most = 0;
+    for (int which = 0; which < list->count; ++which) {
+        const int64_t pieces = ready_copy(list, which, &all);
+        most = pieces > most ? pieces : most;
+    }
+    dim3 grid = linear_grid(most, ELEMENTWISE_THREADS);
+    grid.y = (unsigned)list->count;
+    w->status =
+        ASSAY_LAUNCH(w->stream, grid, dim3(ELEMENTWISE_THREADS), 0, (copy_rows<To, From>), all);
+}
+
+/* Rounded where `to` is bf16 and `from` is not. */
+static inline void copy_all(walk *w, const copies *list) {
     if (!runs(w))
         return;
-    if (from.dtype == ASSAY_I32)
-        launch_copy<int32_t, int32_t>(w, &from, &to);
-    else if (from.dtype == to.dtype)
-        launch_copy<float, float>(w, &from, &to);
-    else if (to.dtype == ASSAY_BF16)
-        launch_copy<__nv_bfloat16, float>(w, &from, &to);
+    const assay_dtype from = list->from[0].dtype, to = list->to[0].dtype;
+    if (from == ASSAY_I32)
+        launch_copies<int32_t, int32_t>(w, list);
+    else if (from == to)
+        launch_copies<float, float>(w, list);
+    else if (to == ASSAY_BF16)
+        launch_copies<__nv_bfloat16, float>(w, list);
     else
-        launch_copy<float, __nv_bfloat16>(w, &from, &to);
+        launch_copies<float, __nv_bfloat16>(w, list);
+}
+
+static inline void add_copy(copies *list, assay_tensor from, assay_tensor to) {
+    list->from[list->count] = from;
+    list->to[list->count++] = to;
+}
+
+static inline void copy(walk *w, assay_tensor from, assay_tensor to) {
+    copies one = {};
+    add_copy(&one, from, to);
+    copy_all(w, &one);
+}
+
+/* A copy without the padding that rows may have. */
+static inline assay_tensor take_packed(walk *w, const assay_tensor *from) {
+    const int64_t rows = assay_tensor_rows(from), columns = assay_tensor_row_length(from);
+    const assay_tensor to =
+        matrix_at(take(w, rows * columns, from->dtype), from->dtype, rows, columns);
+    copy(w, as_matrix(from), to);
+    return to;
 }
 
 /* ---- heads ---- */
 
-/* to[o, j, i, :] = from[o, i, j, :], both dense; a thread takes a pack of `to`. */
-template <typename T>
-static __global__ void swap_axes(const T *from, T *to, int64_t outer, int64_t n_i, int64_t n_j,
-                                 int64_t length, bool packs) {
-    const int64_t row_packs = ceil_div(length, pack<T>::size);
-    for (int64_t e = grid_thread(); e < outer * n_i * n_j * row_packs; e += grid_threads()) {
-        const int64_t row = e / row_packs, at = e % row_packs * pack<T>::size, left = length - at;
-        const int64_t o = row / (n_i * n_j), j = row / n_i % n_j, i = row % n_i;
-        const T *source = from + ((o * n_i + i) * n_j + j) * length + at;
-        store_pack(to + row * length + at, load_pack(source, left, packs), left, packs);
+/* Up to three tensors by heads, [b, heads, t, head_dim], which as rows lie beside each other:
+ * [b, t, count, heads, head_dim]. All dense. */
+enum { MOST_HEADS = 3 };
+
+typedef struct heads {
+    assay_tensor tensors[MOST_HEADS];
+    int count;
+} heads;
+
+template <typename T> struct heads_of_type {
+    T *data[MOST_HEADS];
+    int64_t count, b, heads, t, length;
+    bool packs;
+};
+
+enum heads_direction { SPLIT, MERGE };
+
+/* A thread takes a pack, in the order of heads. */
+template <typename T, heads_direction DIRECTION>
+static __global__ void move_heads(T *rows, heads_of_type<T> by) {
+    const int64_t row_packs = ceil_div(by.length, pack<T>::size);
+    const int64_t packs = by.count * by.b * by.heads * by.t * row_packs;
+    for (int64_t e = grid_thread(); e < packs; e += grid_threads()) {
+        const int64_t row = e / row_packs, at = e % row_packs * pack<T>::size;
+        const int64_t i = row % by.t, head = row / by.t % by.heads;
+        const int64_t batch = row / (by.t * by.heads) % by.b,
+                      which = row / (by.t * by.heads * by.b);
+        const int64_t token = batch * by.t + i, left = by.length - at;
+        T *beside = rows + ((token * by.count + which) * by.heads + head) * by.length + at;
+        T *apart = by.data[which] + ((batch * by.heads + head) * by.t + i) * by.length + at;
+        if (DIRECTION == SPLIT)
+            store_pack(apart, load_pack(beside, left, by.packs), left, by.packs);
+        else
+            store_pack(beside, load_pack(apart, left, by.packs), left, by.packs);
     }
 }
 
-template <typename T>
-static inline void launch_swap(walk *w, const assay_tensor *from, const assay_tensor *to,
-                               int64_t n_i, int64_t n_j) {
+template <typename T, heads_direction DIRECTION>
+static inline void launch_heads(walk *w, void *rows, const heads *by) {
     const model *m = &w->m;
-    const int64_t rows = m->tokens * m->heads;
-    w->status = ASSAY_LAUNCH(
-        w->stream, linear_grid(rows * ceil_div(m->head_dim, pack<T>::size), ELEMENTWISE_THREADS),
-        dim3(ELEMENTWISE_THREADS), 0, (swap_axes<T>), static_cast<const T *>(from->data),
-        static_cast<T *>(to->data), m->b, n_i, n_j, m->head_dim, m->head_dim % pack<T>::size == 0);
+    heads_of_type<T> all = {};
+    for (int which = 0; which < by->count; ++which)
+        all.data[which] = static_cast<T *>(by->tensors[which].data);
+    all.count = by->count;
+    all.b = m->b;
+    all.heads = m->heads;
+    all.t = m->t;
+    all.length = m->head_dim;
+    all.packs = m->head_dim % pack<T>::size == 0;
+    const int64_t packs = all.count * m->tokens * m->heads * ceil_div(m->head_dim, pack<T>::size);
+    w->status =
+        ASSAY_LAUNCH(w->stream, linear_grid(packs, ELEMENTWISE_THREADS), dim3(ELEMENTWISE_THREADS),
+                     0, (move_heads<T, DIRECTION>), static_cast<T *>(rows), all);
 }
 
-/* [tokens, d] to [b, heads, t, head_dim] */
-static inline void split_heads(walk *w, assay_tensor from, assay_tensor to) {
+static inline void split_heads(walk *w, assay_tensor rows, heads to) {
     if (!runs(w))
         return;
-    if (from.dtype == ASSAY_BF16)
-        launch_swap<__nv_bfloat16>(w, &from, &to, w->m.t, w->m.heads);
+    if (rows.dtype == ASSAY_BF16)
+        launch_heads<__nv_bfloat16, SPLIT>(w, rows.data, &to);
     else
-        launch_swap<float>(w, &from, &to, w->m.t, w->m.heads);
+        launch_heads<float, SPLIT>(w, rows.data, &to);
 }
 
-/* And back. */
-static inline void merge_heads(walk *w, assay_tensor from, assay_tensor to) {
+static inline void merge_heads(walk *w, heads from, assay_tensor rows) {
     if (!runs(w))
         return;
-    if (from.dtype == ASSAY_BF16)
-        launch_swap<__nv_bfloat16>(w, &from, &to, w->m.heads, w->m.t);
+    if (rows.dtype == ASSAY_BF16)
+        launch_heads<__nv_bfloat16, MERGE>(w, rows.data, &from);
     else
-        launch_swap<float>(w, &from, &to, w->m.heads, w->m.t);
-}
-
-/* ---- sums ---- */
-
-/* to = a + b + c, added in fp32; without c where that is NULL. All dense and aligned. */
-template <typename T>
-static __global__ void add(const T *a, const T *b, const T *c, T *to, int64_t n) {
-    for (int64_t e = grid_thread() * pack<T>::size; e < n; e += grid_threads() * pack<T>::size) {
-        const int64_t left = n - e;
-        const pack<T> x = load_pack(a + e, left, true), y = load_pack(b + e, left, true);
-        const pack<T> z = load_pack(c != NULL ? c + e : a, c != NULL ? left : 0, true);
-        pack<T> p;
-        for (int v = 0; v < pack<T>::size; ++v)
-            p.v[v] = narrow<T>(widen(x.v[v]) + widen(y.v[v]) + widen(z.v[v]));
-        store_pack(to + e, p, left, true);
-    }
-}
-
-template <typename T>
-static inline void launch_add(walk *w, const void *a, const void *b, const void *c,
-                              const assay_tensor *to) {
-    const int64_t n = assay_tensor_count(to);
-    w->status = ASSAY_LAUNCH(
-        w->stream, linear_grid(ceil_div(n, pack<T>::size), ELEMENTWISE_THREADS),
-        dim3(ELEMENTWISE_THREADS), 0, (add<T>), static_cast<const T *>(a),
-        static_cast<const T *>(b), static_cast<const T *>(c), static_cast<T *>(to->data), n);
-}
-
-static inline void add_data(walk *w, const void *a, const void *b, const void *c, assay_tensor to) {
-    if (!runs(w))
-        return;
-    if (to.dtype == ASSAY_BF16)
-        launch_add<__nv_bfloat16>(w, a, b, c, &to);
-    else
-        launch_add<float>(w, a, b, c, &to);
-}
-
-static inline void add_two(walk *w, assay_tensor a, assay_tensor b, assay_tensor to) {
-    add_data(w, a.data, b.data, NULL, to);
-}
-static inline void add_three(walk *w, assay_tensor a, assay_tensor b, assay_tensor c,
-                             assay_tensor to) {
-    add_data(w, a.data, b.data, c.data, to);
-}
-
-/* ---- zeros ---- */
-
-static __global__ void clear_elements(float *to, int64_t n) {
-    for (int64_t e = grid_thread(); e < n; e += grid_threads())
-        to[e] = 0;
-}
-
-/* A dense fp32 tensor. */
-static inline void clear(walk *w, assay_tensor to) {
-    const int64_t n = assay_tensor_count(&to);
-    if (runs(w))
-        w->status =
-            ASSAY_LAUNCH(w->stream, linear_grid(n, ELEMENTWISE_THREADS), dim3(ELEMENTWISE_THREADS),
-                         0, clear_elements, static_cast<float *>(to.data), n);
+        launch_heads<float, MERGE>(w, rows.data, &from);
 }
 
 #endif

@@ -12,34 +12,31 @@
 #include "kernels/transformer/elementwise.h"
 #include "kernels/transformer/operators.h"
 
-/* heads = x weightᵀ, by heads; `rows` is room for it by tokens. */
-static inline void project(walk *w, assay_tensor x, int64_t weight, assay_tensor rows,
-                           assay_tensor heads) {
-    linear_forward(w, x, weight_of(w, weight), rows);
-    split_heads(w, rows, heads);
+/* q, k and v, of which the first two are one tensor. */
+static inline heads three_heads(const assay_tensor *q_and_k, assay_tensor v) {
+    return {{part_of(q_and_k, 0, 2), part_of(q_and_k, 1, 2), v}, 3};
 }
 
 static inline void attention_branch(walk *w, int64_t layer, const activations *s,
                                     assay_tensor branch) {
     const size_t before = mark(w);
-    const assay_tensor rows = take_rows(w, w->m.d), heads = take_heads(w);
-    project(w, s->first, layer_weight(layer, Q), rows, heads);
-    rope_forward(w, heads, s->q);
-    project(w, s->first, layer_weight(layer, K), rows, heads);
-    rope_forward(w, heads, s->k);
-    project(w, s->first, layer_weight(layer, V), rows, s->v);
-    attention_forward(w, s->q, s->k, s->v, s->o, s->lse);
-    merge_heads(w, s->o, s->merged);
-    linear_forward(w, s->merged, weight_of(w, layer_weight(layer, OUTPUT)), branch);
+    const assay_tensor rows = take_rows(w, 3 * w->m.d), plain = take_heads(w, 2);
+    linear_forward(w, s->first, weight_of(w, block_in(layer, QKV)), rows);
+    split_heads(w, rows, three_heads(&plain, s->v));
+    rope_forward(w, plain, s->rotated);
+    attention_forward(w, part_of(&s->rotated, 0, 2), part_of(&s->rotated, 1, 2), s->v, s->o,
+                      s->lse);
+    merge_heads(w, {{s->o}, 1}, s->merged);
+    linear_forward(w, s->merged, weight_of(w, block_in(layer, PROJECTION)), branch);
     go_back(w, before);
 }
 
 static inline void feed_forward_branch(walk *w, int64_t layer, const activations *s,
                                        assay_tensor branch) {
-    linear_forward(w, s->second, weight_of(w, layer_weight(layer, W1)), s->a);
-    linear_forward(w, s->second, weight_of(w, layer_weight(layer, W3)), s->b);
-    swiglu_forward(w, s->a, s->b, s->gated);
-    linear_forward(w, s->gated, weight_of(w, layer_weight(layer, W2)), branch);
+    linear_forward(w, s->second, weight_of(w, block_in(layer, GATES)), s->gates);
+    swiglu_forward(w, columns_of(&s->gates, 0, w->m.ff), columns_of(&s->gates, w->m.ff, w->m.ff),
+                   s->gated);
+    linear_forward(w, s->gated, weight_of(w, block_in(layer, DOWN)), branch);
 }
 
 /* The stream behind the layers, and normalised: what the head sees. */
@@ -58,21 +55,21 @@ static inline void forward_layers(walk *w, assay_tensor tokens, const store *kep
     const size_t before = mark(w);
     const assay_tensor branch = take_rows(w, w->m.d);
     activations s = activations_of(w, kept, 0);
-    embedding_forward(w, tokens, weight_of(w, EMBEDDING_WEIGHT), s.x);
-    rmsnorm_forward(w, s.x, weight_of(w, layer_weight(0, LN1)), s.first);
+    embedding_forward(w, tokens, weight_of(w, EMBEDDING), s.x);
+    rmsnorm_forward(w, s.x, weight_of(w, block_in(0, FIRST_NORM)), s.first);
     for (int64_t layer = 0; layer < w->m.layers; ++layer) {
         attention_branch(w, layer, &s, branch);
-        rmsnorm_add_forward(w, s.x, branch, weight_of(w, layer_weight(layer, LN2)), s.middle,
+        rmsnorm_add_forward(w, s.x, branch, weight_of(w, block_in(layer, SECOND_NORM)), s.middle,
                             s.second);
         feed_forward_branch(w, layer, &s, branch);
         if (layer + 1 == w->m.layers)
             break;
         const activations next = activations_of(w, kept, layer + 1);
-        rmsnorm_add_forward(w, s.middle, branch, weight_of(w, layer_weight(layer + 1, LN1)), next.x,
-                            next.first);
+        rmsnorm_add_forward(w, s.middle, branch, weight_of(w, block_in(layer + 1, FIRST_NORM)),
+                            next.x, next.first);
         s = next;
     }
-    rmsnorm_add_forward(w, s.middle, branch, weight_of(w, final_norm_weight(&w->m)), last->x,
+    rmsnorm_add_forward(w, s.middle, branch, weight_of(w, last_norm_block(&w->m)), last->x,
                         last->y);
     go_back(w, before);
 }

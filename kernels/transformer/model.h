@@ -28,24 +28,13 @@ static inline void find_depth(const assay_params *params, model *m) {
     m->heads = heads != 0 ? heads : named.heads;
 }
 
-/*
- * Parameters by their number: the embedding, nine a layer, the last norm's weight and the head's;
- * an input each, in this order.
- */
-enum { EMBEDDING_WEIGHT, FIRST_LAYER_WEIGHT };
+/* Parameters by their number: the embedding, nine a layer, the last norm's weight and the head's;
+ * an input each, in this order. */
+static constexpr int64_t EMBEDDING_WEIGHT = 0, FIRST_LAYER_WEIGHT = 1;
 enum layer_weight { LN1, Q, K, V, OUTPUT, LN2, W1, W2, W3, LAYER_WEIGHTS };
 
-static inline int64_t layer_weight(int64_t layer, enum layer_weight which) {
-    return FIRST_LAYER_WEIGHT + layer * LAYER_WEIGHTS + which;
-}
-static inline int64_t final_norm_weight(const model *m) {
-    return layer_weight(m->layers, LN1);
-}
-static inline int64_t head_weight(const model *m) {
-    return final_norm_weight(m) + 1;
-}
 static inline int64_t parameter_count(const model *m) {
-    return head_weight(m) + 1;
+    return FIRST_LAYER_WEIGHT + m->layers * LAYER_WEIGHTS + 2;
 }
 
 static inline model model_of(const assay_call *call) {
@@ -58,7 +47,7 @@ static inline model model_of(const assay_call *call) {
     m.tokens = m.b * m.t;
     m.vocab = weights[EMBEDDING_WEIGHT].shape[0];
     m.d = weights[EMBEDDING_WEIGHT].shape[1];
-    m.ff = weights[layer_weight(0, W1)].shape[0];
+    m.ff = weights[FIRST_LAYER_WEIGHT + W1].shape[0];
     find_depth(params, &m);
     m.head_dim = m.d / m.heads;
     m.steps = assay_params_int(params, "steps");
@@ -69,30 +58,61 @@ static inline model model_of(const assay_call *call) {
     return m;
 }
 
-/* Shape of a parameter: [rows, columns], or [columns] where rows is 0. */
-typedef struct parameter_shape {
-    int64_t rows, columns;
-} parameter_shape;
+/*
+ * The model works with blocks of parameters: those that multiply the same input lie on each other
+ * as one matrix, so that one product serves q, k and v, and one both gates. Blocks by their number:
+ * the embedding, six a layer, the last norm and the head.
+ */
+enum { EMBEDDING, FIRST_LAYER_BLOCK };
+enum layer_block { FIRST_NORM, QKV, PROJECTION, SECOND_NORM, GATES, DOWN, LAYER_BLOCKS };
 
-static inline parameter_shape layer_weight_shape(const model *m, int64_t which) {
+static inline int64_t block_in(int64_t layer, enum layer_block which) {
+    return FIRST_LAYER_BLOCK + layer * LAYER_BLOCKS + which;
+}
+static inline int64_t last_norm_block(const model *m) {
+    return block_in(m->layers, FIRST_NORM);
+}
+static inline int64_t head_block(const model *m) {
+    return last_norm_block(m) + 1;
+}
+
+/* `count` parameters, the first one's number and the distance to the next one's. Each has the shape
+ * [rows, columns], or [columns] where rows is 0. */
+typedef struct block {
+    int64_t first, step, count;
+    int64_t rows, columns;
+} block;
+
+static inline block block_of_layer(const model *m, int64_t first, int64_t which) {
     switch (which) {
-    case LN1:
-    case LN2:
-        return {0, m->d};
-    case W1:
-    case W3:
-        return {m->ff, m->d};
-    case W2:
-        return {m->d, m->ff};
+    case FIRST_NORM:
+        return {first + LN1, 0, 1, 0, m->d};
+    case QKV:
+        return {first + Q, 1, 3, m->d, m->d};
+    case PROJECTION:
+        return {first + OUTPUT, 0, 1, m->d, m->d};
+    case SECOND_NORM:
+        return {first + LN2, 0, 1, 0, m->d};
+    case GATES:
+        return {first + W1, W3 - W1, 2, m->ff, m->d};
     default:
-        return {m->d, m->d};
+        return {first + W2, 0, 1, m->d, m->ff};
     }
 }
 
-static inline parameter_shape shape_of_parameter(const model *m, int64_t p) {
-    if (p == EMBEDDING_WEIGHT || p == head_weight(m))
-        return {m->vocab, m->d};
-    return layer_weight_shape(m, (p - FIRST_LAYER_WEIGHT) % LAYER_WEIGHTS);
+static inline block block_of(const model *m, int64_t number) {
+    if (number == EMBEDDING)
+        return {EMBEDDING_WEIGHT, 0, 1, m->vocab, m->d};
+    if (number == head_block(m))
+        return {parameter_count(m) - 1, 0, 1, m->vocab, m->d};
+    const int64_t layer = (number - FIRST_LAYER_BLOCK) / LAYER_BLOCKS;
+    return block_of_layer(m, FIRST_LAYER_WEIGHT + layer * LAYER_WEIGHTS,
+                          (number - FIRST_LAYER_BLOCK) % LAYER_BLOCKS);
+}
+
+/* Elements of one parameter of a block. */
+static inline int64_t part_length(const block *b) {
+    return (b->rows > 0 ? b->rows : 1) * b->columns;
 }
 
 #endif

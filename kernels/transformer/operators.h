@@ -104,9 +104,9 @@ static inline void linear_backward(walk *w, assay_tensor x, assay_tensor weight,
 
 /* ---- rope ---- */
 
-static inline assay_params rope_params(const walk *w) {
+static inline assay_params rope_params(const walk *w, const assay_tensor *x) {
     assay_params params = strict_params(w->m.dtype);
-    add_int(&params, "b", w->m.b);
+    add_int(&params, "b", x->shape[0]);
     add_int(&params, "h", w->m.heads);
     add_int(&params, "s", w->m.t);
     add_int(&params, "d", w->m.head_dim);
@@ -116,13 +116,13 @@ static inline assay_params rope_params(const walk *w) {
 }
 
 static inline void rope_forward(walk *w, assay_tensor x, assay_tensor y) {
-    const assay_params params = rope_params(w);
+    const assay_params params = rope_params(w, &x);
     const assay_tensor in[] = {x}, out[] = {y};
     call_part(w, "rope", w->parts->rope, ASSAY_FORWARD, &params, in, out);
 }
 
 static inline void rope_backward(walk *w, assay_tensor dy, assay_tensor dx) {
-    const assay_params params = rope_params(w);
+    const assay_params params = rope_params(w, &dy);
     const assay_tensor none = without_data(dy), in[] = {none, none, dy}, out[] = {dx};
     call_part(w, "rope", w->parts->rope, ASSAY_BACKWARD, &params, in, out);
 }
@@ -216,13 +216,14 @@ static inline void cross_entropy_backward(walk *w, assay_tensor logits, assay_te
     call_part(w, "cross_entropy", w->parts->cross_entropy, ASSAY_BACKWARD, &params, in, out);
 }
 
-/* ---- adamw, of all parameters at once, in place ---- */
+/* ---- adamw: p, m and v before, without m and v in the first step, to those behind it ---- */
 
 typedef struct optimiser_state {
     assay_tensor p, m, v;
 } optimiser_state;
 
-static inline void adamw_step(walk *w, int64_t step, assay_tensor g, optimiser_state s) {
+static inline void adamw_step(walk *w, int64_t step, assay_tensor g, optimiser_state from,
+                              optimiser_state to) {
     assay_params params = strict_params(ASSAY_F32);
     add_int(&params, "n", g.shape[0]);
     add_int(&params, "step", step);
@@ -231,7 +232,7 @@ static inline void adamw_step(walk *w, int64_t step, assay_tensor g, optimiser_s
     add_real(&params, "beta2", ADAMW_BETA2);
     add_real(&params, "eps", ADAMW_EPS);
     add_real(&params, "wd", w->m.wd);
-    const assay_tensor in[] = {s.p, g, s.m, s.v}, out[] = {s.p, s.m, s.v};
+    const assay_tensor in[] = {from.p, g, from.m, from.v}, out[] = {to.p, to.m, to.v};
     call_part(w, "adamw", w->parts->adamw, ASSAY_FORWARD, &params, in, out);
 }
 

@@ -1,60 +1,54 @@
 /*
- * The model's parameters, or as many gradients or moments: either tensors of a call, or parts of
- * one flat buffer, in the same order. A part begins where 16-byte accesses may, in fp32 and in
- * bf16; the gaps between parts belong to nobody and hold zeros.
+ * As many numbers as the model has parameters, in one flat buffer, block on block: weights as the
+ * operators read them, or moments. A block begins where 16-byte accesses may, in fp32 and in bf16;
+ * the gaps between blocks belong to nobody.
  */
 #ifndef ASSAY_TRANSFORMER_PARAMETERS_H
 #define ASSAY_TRANSFORMER_PARAMETERS_H
 
 #include "kernels/transformer/model.h"
 
-enum { PART_ALIGNMENT = 8 }; /* elements */
+enum { BLOCK_ALIGNMENT = 8 }; /* elements */
 
-typedef struct parameters {
-    const assay_tensor *tensors; /* NULL: parts of `flat` */
-    void *flat;
-    assay_dtype dtype;
-} parameters;
-
-/* Elements of a flat buffer that one parameter takes, its gap included. */
-static inline int64_t part_length(const model *m, int64_t p) {
-    const parameter_shape s = shape_of_parameter(m, p);
-    const int64_t n = (s.rows > 0 ? s.rows : 1) * s.columns;
-    return (n + PART_ALIGNMENT - 1) / PART_ALIGNMENT * PART_ALIGNMENT;
+/* Elements of a flat buffer that one block takes, its gap included. */
+static inline int64_t block_length(const model *m, int64_t number) {
+    const block b = block_of(m, number);
+    const int64_t n = b.count * part_length(&b);
+    return (n + BLOCK_ALIGNMENT - 1) / BLOCK_ALIGNMENT * BLOCK_ALIGNMENT;
 }
 
 static inline int64_t layer_length(const model *m) {
     int64_t n = 0;
-    for (int64_t which = 0; which < LAYER_WEIGHTS; ++which)
-        n += part_length(m, FIRST_LAYER_WEIGHT + which);
+    for (int64_t which = 0; which < LAYER_BLOCKS; ++which)
+        n += block_length(m, FIRST_LAYER_BLOCK + which);
     return n;
 }
 
 /* What follows the last layer lies where another layer would begin. */
-static inline int64_t part_offset(const model *m, int64_t p) {
-    if (p == EMBEDDING_WEIGHT)
+static inline int64_t block_offset(const model *m, int64_t number) {
+    if (number == EMBEDDING)
         return 0;
-    const int64_t layer = (p - FIRST_LAYER_WEIGHT) / LAYER_WEIGHTS;
-    int64_t at = part_length(m, EMBEDDING_WEIGHT) + layer * layer_length(m);
-    for (int64_t before = FIRST_LAYER_WEIGHT + layer * LAYER_WEIGHTS; before < p; ++before)
-        at += part_length(m, before);
+    const int64_t layer = (number - FIRST_LAYER_BLOCK) / LAYER_BLOCKS;
+    int64_t at = block_length(m, EMBEDDING) + layer * layer_length(m);
+    for (int64_t before = FIRST_LAYER_BLOCK + layer * LAYER_BLOCKS; before < number; ++before)
+        at += block_length(m, before);
     return at;
 }
 
 static inline int64_t flat_length(const model *m) {
-    const int64_t last = parameter_count(m) - 1;
-    return part_offset(m, last) + part_length(m, last);
+    return block_offset(m, head_block(m)) + block_length(m, head_block(m));
 }
 
-static inline assay_tensor parameter_of(const model *m, const parameters *from, int64_t p) {
-    if (from->tensors != NULL)
-        return from->tensors[p];
-    const parameter_shape s = shape_of_parameter(m, p);
-    unsigned char *data = static_cast<unsigned char *>(from->flat);
-    if (data != NULL)
-        data += (size_t)part_offset(m, p) * assay_dtype_size(from->dtype);
-    return s.rows > 0 ? matrix_at(data, from->dtype, s.rows, s.columns)
-                      : vector_at(data, from->dtype, s.columns);
+/* [count rows, columns], or [columns]. */
+static inline assay_tensor block_at(void *data, assay_dtype dtype, const block *b) {
+    return b->rows > 0 ? matrix_at(data, dtype, b->count * b->rows, b->columns)
+                       : vector_at(data, dtype, b->columns);
+}
+
+/* A block of a flat buffer. */
+static inline assay_tensor block_in_flat(const model *m, const assay_tensor *flat, int64_t number) {
+    const block b = block_of(m, number);
+    return block_at(address_in(flat, block_offset(m, number)), flat->dtype, &b);
 }
 
 #endif

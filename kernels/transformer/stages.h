@@ -2,42 +2,32 @@
  * The stages of a call. The workspace of each is an arena; how much that is, the same walk finds
  * out without running.
  *
- * With T tokens of a batch, P parameters, e bytes an element of an activation, A = T (9 d + 3 ff) e
- * + 4 T heads bytes of a layer's activations, and B = max(9 d, 2 d + 3 ff) T e for the backward of
- * its larger branch, the arena has
+ * With T tokens of a batch, P parameters, the largest block of B of them, e bytes an element of an
+ * activation, A = T (9 d + 3 ff) e + 4 T heads bytes of a layer's activations, and C =
+ * max(9 d, 3 ff) T e for the backward of its larger branch, the arena has
  *
- *     forward     A + 5 T d e
- *     backward    layers A + 3 T d e + max(2 T vocab e, 4 T d e + B)
- *     training    layers A + 3 T d e + max(2 T vocab e, 4 T d e + B) + 16 P
+ *     forward     e P + A + 8 T d e
+ *     backward    e P + layers A + 3 T d e + max(2 T vocab e, 4 T d e + C) + e B
+ *     training    as much and 8 P; in bf16 and 4 B
  *
- * bytes, 8 to 12 for each token and batch, and the workspace of a part; in bf16 also 2 P for
- * rounded parameters, and where there is a backward, the largest parameter once more, as a gradient
- * in bf16.
+ * bytes, 8 to 12 for each token and batch, and the workspace of a part.
  */
 #ifndef ASSAY_TRANSFORMER_STAGES_H
 #define ASSAY_TRANSFORMER_STAGES_H
 
 #include "kernels/transformer/training.h"
 
-/* The parameters as the operators read them: in bf16, a rounded copy. */
-static inline void ready_weights(walk *w, const parameters *given) {
-    w->weights = *given;
-    if (w->m.dtype == ASSAY_F32)
-        return;
-    w->weights = take_parameters(w, w->m.dtype);
-    copy_parameters(w, given, &w->weights);
-}
-
 /* Outputs: logits, loss. */
-static inline void predict(walk *w, const assay_call *call, const parameters *given) {
+static inline void predict(walk *w, const assay_call *call, const assay_tensor *given) {
     const assay_tensor logits = as_matrix(&call->out[0]);
-    ready_weights(w, given);
+    w->weights = take_flat(w, w->m.dtype);
+    load_weights(w, given);
     const batches data = take_batches(w, call);
     const store kept = take_store(w, false);
     const last_norm last = take_last_norm(w);
     const assay_tensor lse = take_vector(w, ASSAY_F32, w->m.tokens);
     forward_layers(w, batch_of(w, &data.tokens, 0), &kept, &last);
-    linear_forward(w, last.y, weight_of(w, head_weight(&w->m)), logits);
+    linear_forward(w, last.y, weight_of(w, head_block(&w->m)), logits);
     cross_entropy_forward(w, logits, batch_of(w, &data.target, 0), call->out[1], lse);
 }
 
@@ -48,18 +38,19 @@ static inline void head_backward(walk *w, assay_tensor dloss, assay_tensor targe
     const assay_tensor logits = take_rows(w, w->m.vocab), dlogits = take_rows(w, w->m.vocab);
     const assay_tensor lse = take_vector(w, ASSAY_F32, w->m.tokens);
     const assay_tensor loss = take_vector(w, ASSAY_F32, 1);
-    linear_forward(w, last->y, weight_of(w, head_weight(&w->m)), logits);
+    linear_forward(w, last->y, weight_of(w, head_block(&w->m)), logits);
     cross_entropy_forward(w, logits, target, loss, lse);
     cross_entropy_backward(w, logits, target, loss, lse, dloss, dlogits);
-    backward_linear(w, last->y, head_weight(&w->m), dlogits, dlast);
+    backward_linear(w, last->y, head_block(&w->m), dlogits, dlast);
     go_back(w, before);
 }
 
 /* Inputs behind the parameters: logits and loss, as forward left them, and dloss. */
-static inline void differentiate(walk *w, const assay_call *call, const parameters *given) {
-    const assay_tensor dloss = given->tensors[parameter_count(&w->m) + 2];
-    w->gradients = {call->out, NULL, ASSAY_F32};
-    ready_weights(w, given);
+static inline void differentiate(walk *w, const assay_call *call, const assay_tensor *given) {
+    const assay_tensor dloss = given[parameter_count(&w->m) + 2];
+    w->gradients = call->out;
+    w->weights = take_flat(w, w->m.dtype);
+    load_weights(w, given);
     const batches data = take_batches(w, call);
     const assay_tensor tokens = batch_of(w, &data.tokens, 0);
     const store kept = take_store(w, true);
@@ -71,22 +62,21 @@ static inline void differentiate(walk *w, const assay_call *call, const paramete
 }
 
 /* Outputs: losses, new parameters. */
-static inline void train_call(walk *w, const assay_call *call, const parameters *given) {
-    const parameters results = {call->out + 1, NULL, ASSAY_F32};
+static inline void train_call(walk *w, const assay_call *call, const assay_tensor *given) {
     const batches data = take_batches(w, call);
-    train(w, given, &data, &call->out[0], &results);
+    train(w, given, &data, &call->out[0], call->out + 1);
 }
 
 static inline void walk_stage(walk *w, assay_stage stage, const assay_call *call) {
-    const parameters given = {call->in + FIRST_PARAMETER, NULL, ASSAY_F32};
+    const assay_tensor *given = call->in + FIRST_PARAMETER;
     if (call->n_out == 0) /* backward of training: nothing is differentiable */
         return;
     if (stage == ASSAY_BACKWARD)
-        differentiate(w, call, &given);
+        differentiate(w, call, given);
     else if (w->m.steps > 0)
-        train_call(w, call, &given);
+        train_call(w, call, given);
     else
-        predict(w, call, &given);
+        predict(w, call, given);
 }
 
 static inline walk start_walk(walk_purpose purpose, const composition *parts,

@@ -37,6 +37,32 @@ static inline assay_tensor as_matrix(const assay_tensor *t) {
     return m;
 }
 
+/* The address of an element, counted in elements from the first. */
+static inline void *address_in(const assay_tensor *t, int64_t at) {
+    unsigned char *data = static_cast<unsigned char *>(t->data);
+    return data != NULL ? data + (size_t)at * assay_dtype_size(t->dtype) : NULL;
+}
+
+/* `n` elements of a dense tensor from `at` on. */
+static inline assay_tensor vector_in(const assay_tensor *t, int64_t at, int64_t n) {
+    return vector_at(address_in(t, at), t->dtype, n);
+}
+
+/* `n` columns of a matrix from `first` on. */
+static inline assay_tensor columns_of(const assay_tensor *t, int64_t first, int64_t n) {
+    assay_tensor m = matrix_at(address_in(t, first), t->dtype, t->shape[0], n);
+    m.stride[0] = t->stride[0];
+    return m;
+}
+
+/* One of `n` equal parts of a dense tensor along its first axis. */
+static inline assay_tensor part_of(const assay_tensor *t, int64_t which, int64_t n) {
+    assay_tensor part = *t;
+    part.shape[0] = t->shape[0] / n;
+    part.data = address_in(t, which * assay_tensor_count(&part));
+    return part;
+}
+
 static inline assay_tensor without_data(assay_tensor t) {
     t.data = NULL;
     return t;

@@ -17,8 +17,9 @@ typedef struct walk {
     walk_purpose purpose;
     const composition *parts;
     model m;
-    parameters weights;   /* as the operators read them, in the dtype of activations */
-    parameters gradients; /* where backward leaves them, fp32 */
+    assay_tensor weights; /* flat, as the operators read them: in the dtype of activations */
+    const assay_tensor *gradients;   /* where backward leaves each parameter's, fp32 … */
+    const struct training *training; /* … or what is done with them instead */
     arena memory;
     void *stream;
     assay_status status;
@@ -52,23 +53,20 @@ static inline assay_tensor take_vector(walk *w, assay_dtype dtype, int64_t n) {
     return vector_at(take(w, n, dtype), dtype, n);
 }
 
-/* [b, heads, t, head_dim] */
-static inline assay_tensor take_heads(walk *w) {
+/* [count b, heads, t, head_dim] */
+static inline assay_tensor take_heads(walk *w, int64_t count) {
     const model *m = &w->m;
-    const int64_t shape[] = {m->b, m->heads, m->t, m->head_dim};
-    return dense_at(take(w, m->tokens * m->d, m->dtype), m->dtype, 4, shape);
+    const int64_t shape[] = {count * m->b, m->heads, m->t, m->head_dim};
+    return dense_at(take(w, count * m->tokens * m->d, m->dtype), m->dtype, 4, shape);
 }
 
-/* Room in every parameter's stead. */
-static inline parameters take_parameters(walk *w, assay_dtype dtype) {
-    return {NULL, take(w, flat_length(&w->m), dtype), dtype};
-}
-static inline assay_tensor as_vector(const walk *w, const parameters *flat) {
-    return vector_at(flat->flat, flat->dtype, flat_length(&w->m));
+/* A number for every parameter. */
+static inline assay_tensor take_flat(walk *w, assay_dtype dtype) {
+    return take_vector(w, dtype, flat_length(&w->m));
 }
 
-static inline assay_tensor weight_of(const walk *w, int64_t p) {
-    return parameter_of(&w->m, &w->weights, p);
+static inline assay_tensor weight_of(const walk *w, int64_t block) {
+    return block_in_flat(&w->m, &w->weights, block);
 }
 
 /* ---- calls of parts ---- */

@@ -1,0 +1,81 @@
+/*
+ * What becomes of a block's gradient as soon as it is there: each parameter's goes into its output,
+ * or AdamW makes a step with it at once, while it may still be in cache. The block's weights are
+ * not needed any more by then.
+ */
+#ifndef ASSAY_TRANSFORMER_GRADIENTS_H
+#define ASSAY_TRANSFORMER_GRADIENTS_H
+
+#include "kernels/transformer/elementwise.h"
+#include "kernels/transformer/operators.h"
+
+/* Parameters on their way from `given` to `results`, where they are from the first step on. */
+typedef struct training {
+    const assay_tensor *given, *results;
+    assay_tensor m, v; /* flat, fp32; of no value before the first step */
+    int64_t step;      /* from 0 on */
+} training;
+
+static inline void give_gradient(walk *w, const block *b, const assay_tensor *made) {
+    copies list = {};
+    for (int64_t i = 0; i < b->count; ++i)
+        add_copy(&list, part_of(made, i, b->count), w->gradients[b->first + i * b->step]);
+    copy_all(w, &list);
+}
+
+static inline bool is_dense(const assay_tensor *t) {
+    return assay_tensor_row_stride(t) == assay_tensor_row_length(t);
+}
+
+static inline assay_tensor as_vector(const assay_tensor *t) {
+    return vector_at(t->data, t->dtype, assay_tensor_count(t));
+}
+
+/* adamw knows no rows: where they are padded, it works on a copy without. */
+static inline void update_parameter(walk *w, int64_t p, assay_tensor g, assay_tensor m,
+                                    assay_tensor v) {
+    const training *now = w->training;
+    const size_t before = mark(w);
+    const bool first = now->step == 0;
+    const assay_tensor *to = &now->results[p], *from = first ? &now->given[p] : to;
+    const assay_tensor packed = is_dense(from) && is_dense(to) ? *to : take_packed(w, from);
+    const assay_tensor *old = is_dense(from) ? from : &packed;
+    adamw_step(w, now->step + 1, g,
+               {as_vector(old), first ? without_data(m) : m, first ? without_data(v) : v},
+               {as_vector(&packed), m, v});
+    if (!is_dense(to))
+        copy(w, packed, *to);
+    go_back(w, before);
+}
+
+static inline void step_with(walk *w, int64_t number, const block *b, const assay_tensor *made) {
+    const size_t before = mark(w);
+    const assay_tensor m = block_in_flat(&w->m, &w->training->m, number);
+    const assay_tensor v = block_in_flat(&w->m, &w->training->v, number);
+    assay_tensor g = *made;
+    if (made->dtype != ASSAY_F32) {
+        g = block_at(take(w, assay_tensor_count(made), ASSAY_F32), ASSAY_F32, b);
+        copy(w, *made, g);
+    }
+    const int64_t n = part_length(b);
+    for (int64_t i = 0; i < b->count; ++i)
+        update_parameter(w, b->first + i * b->step, vector_in(&g, i * n, n),
+                         vector_in(&m, i * n, n), vector_in(&v, i * n, n));
+    go_back(w, before);
+}
+
+/* Room for a block's gradient, in the dtype that the operators make it in. */
+static inline assay_tensor gradient_room(walk *w, int64_t number) {
+    const block b = block_of(&w->m, number);
+    return block_at(take(w, b.count * part_length(&b), w->m.dtype), w->m.dtype, &b);
+}
+
+static inline void deliver_gradient(walk *w, int64_t number, assay_tensor made) {
+    const block b = block_of(&w->m, number);
+    if (w->training != NULL)
+        step_with(w, number, &b, &made);
+    else
+        give_gradient(w, &b, &made);
+}
+
+#endif
