@@ -1,6 +1,7 @@
 /*
  * adamw: one step of PyTorch's AdamW on n parameters. p, g, m, v [n], v >= 0 -> new_p, new_m,
- * new_v:
+ * new_v; fresh=1: the optimiser's first step, which has no m and v yet, in place of zeros. p, g ->
+ * the same:
  *
  *     m' = beta1 m + (1 - beta1) g,  v' = beta2 v + (1 - beta2) g²
  *     p' = p (1 - lr wd) - lr (m' / (1 - beta1^step)) / (√(v' / (1 - beta2^step)) + eps)
@@ -18,7 +19,7 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { KEY_N, KEY_STEP, KEY_LR, KEY_BETA1, KEY_BETA2, KEY_EPS, KEY_WD };
+enum { KEY_N, KEY_STEP, KEY_LR, KEY_BETA1, KEY_BETA2, KEY_EPS, KEY_WD, KEY_FRESH };
 enum { P, G, M, V };
 enum { NEW_P, NEW_M, NEW_V };
 
@@ -30,6 +31,7 @@ static const assay_key keys[] = {
     {"beta2", ASSAY_KEY_REAL, "0.999", 0, 0, "decay of the mean of their squares"},
     {"eps", ASSAY_KEY_REAL, "1e-8", 0, 0, "added to the root of that mean"},
     {"wd", ASSAY_KEY_REAL, "0.01", 0, 0, "weight decay"},
+    {"fresh", ASSAY_KEY_INT, "0", 0, 1, "1: without m and v, as before the first step"},
 };
 
 static assay_status within(const assay_param *key, double low, double high) {
@@ -62,15 +64,21 @@ static assay_tensor_spec parameters(const char *name, const assay_params *params
     return spec;
 }
 
+static bool is_fresh(const assay_params *params) {
+    return params->item[KEY_FRESH].value[0] != 0;
+}
+
 static assay_status signature(const assay_params *params, assay_signature *sig) {
-    const assay_status status = assay_signature_init(sig, 4, 3);
+    const assay_status status = assay_signature_init(sig, is_fresh(params) ? M : V + 1, 3);
     if (status != ASSAY_OK)
         return status;
     sig->in[P] = parameters("p", params);
     sig->in[G] = parameters("g", params);
-    sig->in[M] = parameters("m", params);
-    sig->in[V] = parameters("v", params);
-    sig->in[V].magnitudes = true;
+    if (!is_fresh(params)) {
+        sig->in[M] = parameters("m", params);
+        sig->in[V] = parameters("v", params);
+        sig->in[V].magnitudes = true;
+    }
     sig->out[NEW_P] = parameters("new_p", params);
     sig->out[NEW_M] = parameters("new_m", params);
     sig->out[NEW_V] = parameters("new_v", params);
@@ -99,10 +107,27 @@ static rule rule_of(const assay_params *params) {
     return k;
 }
 
+/* What there is of one parameter. */
+typedef struct state {
+    double p, g, m, v;
+} state;
+
+static state state_of(const assay_arrays *in, int64_t e) {
+    const bool fresh = in->count <= M;
+    return (state){in->data[P][e], in->data[G][e], fresh ? 0 : in->data[M][e],
+                   fresh ? 0 : in->data[V][e]};
+}
+
+static double new_m_of(const rule *k, const state *s) {
+    return k->beta1 * s->m + (1 - k->beta1) * s->g;
+}
+static double new_v_of(const rule *k, const state *s) {
+    return k->beta2 * s->v + (1 - k->beta2) * s->g * s->g;
+}
+
 /* What an update takes off p. */
-static double update_of(const rule *k, double g, double m, double v) {
-    const double new_m = k->beta1 * m + (1 - k->beta1) * g;
-    const double new_v = k->beta2 * v + (1 - k->beta2) * g * g;
+static double update_of(const rule *k, const state *s) {
+    const double new_m = new_m_of(k, s), new_v = new_v_of(k, s);
     return k->lr * (new_m / k->correction1) / (sqrt(new_v / k->correction2) + k->eps);
 }
 
@@ -117,26 +142,27 @@ static assay_status dress(assay_problem *p) {
     const assay_dtype dtype = p->c.params.dtype;
     const rule k = rule_of(&p->c.params);
     double *const *in = p->in.data;
-    for (int32_t i = P; i <= V; ++i) {
+    for (int32_t i = P; i < p->in.count; ++i) {
         const assay_tensor_spec *spec = &p->sig.in[i];
         const int huge = powers[i] * (fill_huge_power(dtype, 0) * 2 / 5);
         fill_scale(p->c.fill, ASSAY_FILL_HUGE, spec, huge, in[i]);
         if (i != V)
             fill_scale(p->c.fill, ASSAY_FILL_DENORMAL, spec, fill_denormal_power(dtype), in[i]);
     }
-    for (int64_t e = 0; p->c.fill == ASSAY_FILL_CANCEL && e < k.n; ++e)
-        in[P][e] = update_of(&k, in[G][e], in[M][e], in[V][e]) * (1 + in[P][e] / 16);
+    for (int64_t e = 0; p->c.fill == ASSAY_FILL_CANCEL && e < k.n; ++e) {
+        const state s = state_of(&p->in, e);
+        in[P][e] = update_of(&k, &s) * (1 + s.p / 16);
+    }
     return ASSAY_OK;
 }
 
 static assay_status forward(const assay_oracle_args *args, assay_arrays *result) {
     const rule k = rule_of(args->params);
     for (int64_t e = 0; e < k.n; ++e) {
-        const double p = args->in->data[P][e], g = args->in->data[G][e];
-        const double m = k.beta1 * args->in->data[M][e] + (1 - k.beta1) * g;
-        const double v = k.beta2 * args->in->data[V][e] + (1 - k.beta2) * g * g;
+        const state s = state_of(args->in, e);
+        const double m = new_m_of(&k, &s), v = new_v_of(&k, &s);
         const double mean = m / k.correction1, root = sqrt(v / k.correction2);
-        result->data[NEW_P][e] = p * (1 - k.lr * k.wd) - k.lr * mean / (root + k.eps);
+        result->data[NEW_P][e] = s.p * (1 - k.lr * k.wd) - k.lr * mean / (root + k.eps);
         result->data[NEW_M][e] = m;
         result->data[NEW_V][e] = v;
     }
@@ -150,12 +176,11 @@ static assay_status forward_plain(const assay_oracle_args *args, assay_arrays *r
     const double correction1 = -expm1(step * log(k.beta1));
     const double root2 = sqrt(-expm1(step * log(k.beta2)));
     for (int64_t e = 0; e < k.n; ++e) {
-        const double p = args->in->data[P][e], g = args->in->data[G][e];
-        double m = args->in->data[M][e], v = args->in->data[V][e];
-        m = k.beta1 < 0.5 ? g - k.beta1 * (g - m) : m + (1 - k.beta1) * (g - m);
-        v = (1 - k.beta2) * (g * g) + v * k.beta2;
-        const double rate = k.lr * root2 / correction1;
-        result->data[NEW_P][e] = p - k.lr * k.wd * p - rate * (m / (sqrt(v) + k.eps * root2));
+        const state s = state_of(args->in, e);
+        const double g = s.g, rate = k.lr * root2 / correction1;
+        const double m = k.beta1 < 0.5 ? g - k.beta1 * (g - s.m) : s.m + (1 - k.beta1) * (g - s.m);
+        const double v = (1 - k.beta2) * (g * g) + s.v * k.beta2;
+        result->data[NEW_P][e] = s.p - k.lr * k.wd * s.p - rate * (m / (sqrt(v) + k.eps * root2));
         result->data[NEW_M][e] = m;
         result->data[NEW_V][e] = v;
     }
@@ -178,21 +203,19 @@ typedef struct errors {
 
 /* The terms of m'. It may be a step from the nearer of m and g towards the other, as PyTorch's lerp
  * takes it, which is off by roundings of the step. */
-static double magnitude_of_m(const rule *k, double g, double m) {
-    const double rest = 1 - k->beta1;
-    return k->beta1 * fabs(m) + rest * fabs(g) + fmin(k->beta1, rest) * (fabs(m) + fabs(g));
+static double magnitude_of_m(const rule *k, const state *s) {
+    const double rest = 1 - k->beta1, m = fabs(s->m), g = fabs(s->g);
+    return k->beta1 * m + rest * g + fmin(k->beta1, rest) * (m + g);
 }
 
-static errors errors_of(const rule *k, const assay_rounding *r, double p, double g, double m,
-                        double v) {
+static errors errors_of(const rule *k, const assay_rounding *r, const state *s) {
     const double of_mean = assay_accumulation(r, MEAN), u = r->u + assay_dtype_unit(ASSAY_F64);
-    const double new_m = k->beta1 * m + (1 - k->beta1) * g;
-    const double new_v = k->beta2 * v + (1 - k->beta2) * g * g;
-    errors e = {.m = of_mean * magnitude_of_m(k, g, m), .v = of_mean * new_v};
+    const double new_m = new_m_of(k, s), new_v = new_v_of(k, s);
+    errors e = {.m = of_mean * magnitude_of_m(k, s), .v = of_mean * new_v};
     const double rate = k->lr / k->correction1 / (sqrt(new_v / k->correction2) + k->eps);
     e.amplified = fmax(1, k->lr) / k->correction1 / fmin(1, sqrt(new_v / k->correction2) + k->eps);
     const double share = new_v > 0 && isfinite(new_v) ? e.v / new_v : 0; /* halved by the root */
-    e.p = assay_accumulation(r, DECAY) * fabs(p) * (1 + k->lr * k->wd) +
+    e.p = assay_accumulation(r, DECAY) * fabs(s->p) * (1 + k->lr * k->wd) +
           rate * (e.m + fabs(new_m) * (share + UPDATE * u));
     return e;
 }
@@ -200,10 +223,10 @@ static errors errors_of(const rule *k, const assay_rounding *r, double p, double
 static assay_status forward_bound(const assay_oracle_args *args, const assay_rounding *r,
                                   const assay_arrays *want, assay_bounds *bounds) {
     const rule k = rule_of(args->params);
-    double *const *in = args->in->data;
     double *const *bound = bounds->element.data;
     for (int64_t i = 0; i < k.n; ++i) {
-        const errors e = errors_of(&k, r, in[P][i], in[G][i], in[M][i], in[V][i]);
+        const state s = state_of(args->in, i);
+        const errors e = errors_of(&k, r, &s);
         const double lost = DECAY + (MEAN + UPDATE) * e.amplified;
         bound[NEW_P][i] = assay_bound_element(r, 1, lost, e.p, want->data[NEW_P][i]);
         bound[NEW_M][i] = assay_bound_element(r, 1, MEAN, e.m, want->data[NEW_M][i]);
@@ -232,7 +255,7 @@ static void draw(assay_rng *rng, double budget, assay_params *params) {
     static const double rates[] = {1e-4, 1e-3, 0.125, 1}, betas1[] = {0.9, 0.95, 0.5, 0.125};
     static const double betas2[] = {0.999, 0.95, 0.5, 0.125}, epsilons[] = {1e-8, 1e-3, 0.25, 2};
     static const double decays[] = {0, 0.01, 0.1, 0.5};
-    params->item[KEY_N].count = params->item[KEY_STEP].count = 1;
+    params->item[KEY_N].count = params->item[KEY_STEP].count = params->item[KEY_FRESH].count = 1;
     params->item[KEY_N].value[0] = draw_extent(rng, (int64_t)fmin(budget / 8, INT32_MAX));
     params->item[KEY_STEP].value[0] = assay_rng_log_between(rng, 1, 100000);
     params->item[KEY_LR].real = one_of(rng, rates);
@@ -240,6 +263,7 @@ static void draw(assay_rng *rng, double budget, assay_params *params) {
     params->item[KEY_BETA2].real = one_of(rng, betas2);
     params->item[KEY_EPS].real = one_of(rng, epsilons);
     params->item[KEY_WD].real = one_of(rng, decays);
+    params->item[KEY_FRESH].value[0] = assay_rng_between(rng, 0, 3) == 0;
 }
 
 /* ---- relations ---- */
@@ -346,6 +370,7 @@ static const assay_case_group cases[] = {
     {ASSAY_SMOKE, "n=130 step=10 lr=1 eps=0.25 dtype=f32,f64 fill=uniform sched=random seed=1"},
     {ASSAY_SMOKE, "n=67 step=1000 lr=0.5 beta1=0.5 beta2=0.95 dtype=f32 fill=positive sched=warp"},
     {ASSAY_SMOKE, "n=1,2,3 step=2 lr=0.25 eps=2 dtype=f32,f64"},
+    {ASSAY_SMOKE, "n=70 lr=0.125 wd=0.5 fresh=1 dtype=f32,f64"},
     {ASSAY_SMOKE, "n=33 step=5 dtype=f32,f64 fill=inf seed=0,1,3"},
     {ASSAY_SMOKE, "n=33 step=5 dtype=f32,f64 fill=nan seed=0:3:1"},
     {ASSAY_SMOKE, "n=41 step=3 lr=0.5 wd=0.1 dtype=f32 fill=cancel,denormal,zeros"},
@@ -353,6 +378,7 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "n=2049 step=1,2,17,100000 lr=1 wd=0,0.1 eps=0.5 dtype=f32,f64 misalign=2"},
     /* one tensor misaligned among aligned ones */
     {ASSAY_CI, "n=257 step=3 lr=0.125 wd=0.5 dtype=f32,f64 misalign=8:14:1"},
+    {ASSAY_CI, "n=257,1025 lr=0.5 wd=0.1 fresh=1 dtype=f32,f64 misalign=0,2,9 fill=normal,uniform"},
     {ASSAY_CI, "n=500 beta1=0.99 beta2=0.9999 step=4 lr=0.5 dtype=f32,f64 seed=2"},
     {ASSAY_CI, "n=9000 lr=0.25 dtype=f32,f64 sched=random"},
     {ASSAY_CI, "n=70 step=3 lr=0.5 wd=0.1 dtype=f32,f64 fill=cancel,wide,denormal,huge,zeros"},

@@ -239,6 +239,7 @@ static const assay_case_group cases[] = {
     {ASSAY_SMOKE, "n=2 ci=3 co=8 s=5x6x7 k=3 g=2 dtype=f32,f64 fill=huge sched=reverse"},
     {ASSAY_SMOKE, "n=2 ci=3 co=8 s=5x6x7 k=3 g=2 dtype=f32 math=tf32 fill=negative seed=1"},
     {ASSAY_SMOKE, "n=2 ci=2 co=4 s=4x4x4 k=3 g=2 dtype=f32 fill=inf,nan seed=0,5"},
+    {ASSAY_SMOKE, "n=2 ci=3 co=4 s=5x6x8 k=3 g=2 dtype=f32 math=tf32 fill=nan seed=0,5"},
     {ASSAY_SMOKE, "n=3 ci=2 co=4 s=3x4x5 k=2 g=2 dtype=f32 fill=cancel,wide,mixed seed=1"},
     {ASSAY_SMOKE, "n=1 ci=1 co=2 s=3x3x67 k=3 g=1 dtype=f32"}, /* several boxes to a line */
     /* boxes that fill all slots, or a warp's and one more */

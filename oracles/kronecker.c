@@ -262,7 +262,7 @@ static const assay_case_group cases[] = {
     {ASSAY_SMOKE, "b=3 f=17 q=33 dtype=f32,f64 sched=warp"},
     {ASSAY_SMOKE, "b=2 f=2x3x2x2x1x2x3x2 dtype=f32"},
     {ASSAY_SMOKE, "b=2 f=8x9 layers=3 dtype=f32 fill=uniform"},
-    {ASSAY_SMOKE, "b=3 f=4x5 dtype=f32 fill=nan seed=0,1,2"},
+    {ASSAY_SMOKE, "b=3 f=4x5 dtype=f32,f64 fill=inf,nan seed=0,1,2"},
     {ASSAY_SMOKE, "b=4 f=4x6 dtype=f32 fill=cancel,denormal"},
     {ASSAY_SMOKE, "b=2 f=2x1x2x1x1x2x1x2 layers=16 dtype=f32"}, /* as many stages as may be */
     /* where shared memory is small: modes for no tile, tiles with no room for a slice of a factor,

@@ -285,6 +285,7 @@ static const assay_case_group cases[] = {
     {ASSAY_SMOKE, "m=5 n=7 k=3 dtype=f32 math=strict,tf32 fill=positive"},
     {ASSAY_SMOKE, "m=133 n=21 k=35 dtype=f32,f64,bf16"}, /* tiles of 128 for large products */
     {ASSAY_SMOKE, "m=7 n=9 k=5 dtype=f32,bf16 fill=inf,nan seed=0,1"},
+    {ASSAY_SMOKE, "m=7 n=9 k=5 dtype=f32 math=tf32 fill=inf,nan seed=0,1"},
     {ASSAY_SMOKE, "m=11 n=13 k=18 dtype=f32 fill=cancel,denormal,mixed"},
     {ASSAY_CI, "m=15,17,63,65 n=31,33 k=7,16,33 dtype=f32,bf16"},
     /* one tensor misaligned among aligned ones */

@@ -462,6 +462,9 @@ static const assay_case_group cases[] = {
     {ASSAY_SMOKE, "m=40 n=24 k=10 iters=1,3 dtype=f32,f64,bf16 fill=exact sched=random seed=1"},
     {ASSAY_SMOKE, "m=37 n=24 k=19 tb=1 dtype=f32 math=tf32 fill=exact sched=random seed=1"},
     {ASSAY_SMOKE, "m=5 n=7 k=3 dtype=f32 math=strict,tf32 fill=positive"},
+    {ASSAY_SMOKE, "m=7 n=9 k=5 iters=1,3 dtype=f32,f64,bf16 fill=inf,nan seed=0,1,2"},
+    {ASSAY_SMOKE, "m=7 n=9 k=5 dtype=f32 math=tf32 fill=inf,nan seed=0,1,2"},
+    {ASSAY_CI, "m=40 n=33 k=37 ta=1 tb=1 dtype=f32,bf16 fill=inf,nan seed=0:3:1"},
     /* more than a tile of 128: what is for large products, in small */
     {ASSAY_SMOKE, "m=133 n=21 k=35 ta=0,1 tb=0,1 dtype=f32,bf16 pad=1"},
     {ASSAY_SMOKE, "m=21 n=133 k=35 dtype=f32,f64"},

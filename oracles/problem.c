@@ -72,6 +72,12 @@ static assay_status change(assay_problem *p, assay_status (*how)(assay_problem *
     return status;
 }
 
+/* A NaN with every bit of its fraction, as a GPU's arithmetic makes them: adding to its bits, to
+ * round it, makes a number of it. */
+static double full_nan(void) {
+    return nan("0xfffffffffffff");
+}
+
 /* What a fill does beyond its random data. */
 static assay_status finish_fill(assay_problem *p) {
     const assay_fill fill = p->c.fill;
@@ -85,7 +91,7 @@ static assay_status finish_fill(assay_problem *p) {
     while (p->sig.in[chosen].dtype == ASSAY_I32) /* no operator has indices alone */
         chosen = (chosen + 1) % p->sig.n_in;
     if (p->in.size[chosen] > 0)
-        p->in.data[chosen][0] = fill == ASSAY_FILL_INF ? inf : NAN;
+        p->in.data[chosen][0] = fill == ASSAY_FILL_INF ? inf : full_nan();
     return ASSAY_OK;
 }
 

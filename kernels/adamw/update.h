@@ -30,8 +30,7 @@ template <typename A> static inline constants<A> constants_of(const assay_params
 }
 
 /* Data of a call. The results may lie where p, m and v do: each element is made of its own alone,
- * and new_p of new_m and new_v. An optimiser that has made no step yet may have neither m nor v:
- * NULL, which are zeros. */
+ * and new_p of new_m and new_v. Where the call has no m and v they are NULL, and mean zeros. */
 template <typename T> struct state {
     const T *p, *g, *m, *v;
     T *new_p, *new_m, *new_v;
@@ -39,7 +38,9 @@ template <typename T> struct state {
 };
 
 template <typename T> static inline state<T> state_of(const assay_call *call) {
-    const auto in = [&](int i) { return static_cast<const T *>(call->in[i].data); };
+    const auto in = [&](int i) {
+        return static_cast<const T *>(i < call->n_in ? call->in[i].data : NULL);
+    };
     const auto out = [&](int i) { return static_cast<T *>(call->out[i].data); };
     return {in(0), in(1), in(2), in(3), out(0), out(1), out(2), assay_tensor_count(&call->in[0])};
 }

@@ -36,13 +36,10 @@ static inline void update_parameter(walk *w, int64_t p, assay_tensor g, assay_te
                                     assay_tensor v) {
     const training *now = w->training;
     const size_t before = mark(w);
-    const bool first = now->step == 0;
-    const assay_tensor *to = &now->results[p], *from = first ? &now->given[p] : to;
+    const assay_tensor *to = &now->results[p], *from = now->step == 0 ? &now->given[p] : to;
     const assay_tensor packed = is_dense(from) && is_dense(to) ? *to : take_packed(w, from);
     const assay_tensor *old = is_dense(from) ? from : &packed;
-    adamw_step(w, now->step + 1, g,
-               {as_vector(old), first ? without_data(m) : m, first ? without_data(v) : v},
-               {as_vector(&packed), m, v});
+    adamw_step(w, now->step + 1, as_vector(old), g, {as_vector(&packed), m, v});
     if (!is_dense(to))
         copy(w, packed, *to);
     go_back(w, before);

@@ -216,13 +216,13 @@ static inline void cross_entropy_backward(walk *w, assay_tensor logits, assay_te
     call_part(w, "cross_entropy", w->parts->cross_entropy, ASSAY_BACKWARD, &params, in, out);
 }
 
-/* ---- adamw: p, m and v before, without m and v in the first step, to those behind it ---- */
+/* ---- adamw: from p to another place, m and v in place, which the first step does not find ---- */
 
 typedef struct optimiser_state {
     assay_tensor p, m, v;
 } optimiser_state;
 
-static inline void adamw_step(walk *w, int64_t step, assay_tensor g, optimiser_state from,
+static inline void adamw_step(walk *w, int64_t step, assay_tensor p, assay_tensor g,
                               optimiser_state to) {
     assay_params params = strict_params(ASSAY_F32);
     add_int(&params, "n", g.shape[0]);
@@ -232,8 +232,15 @@ static inline void adamw_step(walk *w, int64_t step, assay_tensor g, optimiser_s
     add_real(&params, "beta2", ADAMW_BETA2);
     add_real(&params, "eps", ADAMW_EPS);
     add_real(&params, "wd", w->m.wd);
-    const assay_tensor in[] = {from.p, g, from.m, from.v}, out[] = {to.p, to.m, to.v};
-    call_part(w, "adamw", w->parts->adamw, ASSAY_FORWARD, &params, in, out);
+    add_int(&params, "fresh", step == 1);
+    const assay_tensor in[] = {p, g, to.m, to.v}, out[] = {to.p, to.m, to.v};
+    assay_call call = {};
+    call.params = &params;
+    call.n_in = step == 1 ? 2 : 4;
+    call.n_out = 3;
+    call.in = in;
+    call.out = out;
+    call_part(w, "adamw", w->parts->adamw, ASSAY_FORWARD, &call);
 }
 
 #endif

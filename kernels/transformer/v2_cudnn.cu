@@ -1,7 +1,7 @@
 /*
- * transformer v2_cudnn, v2 with the vendor's fused attention: for bf16, in the shapes that cuDNN has
- * (attention v2_cudnn): heads of a multiple of 8 dimensions; backward and training with a multiple
- * of 128 tokens.
+ * transformer v2_cudnn, v2 with the vendor's fused attention: for bf16, in the shapes that cuDNN
+ * has (attention v2_cudnn): heads of a multiple of 8 dimensions; backward and training with a
+ * multiple of 128 tokens.
  *
  * Against v2: no scores in memory, 4 b heads t² bytes and more for each of them and layer.
  */
