@@ -250,7 +250,8 @@ static double one_of(assay_rng *rng, const double choices[4]) {
     return choices[assay_rng_between(rng, 0, 3)];
 }
 
-/* Betas above 0: m and v of before count for something. */
+/* Betas above 0: m and v of before count for something. They are never left out: denormal data
+ * would then say nothing, as v' would be 0. */
 static void draw(assay_rng *rng, double budget, assay_params *params) {
     static const double rates[] = {1e-4, 1e-3, 0.125, 1}, betas1[] = {0.9, 0.95, 0.5, 0.125};
     static const double betas2[] = {0.999, 0.95, 0.5, 0.125}, epsilons[] = {1e-8, 1e-3, 0.25, 2};
@@ -263,7 +264,6 @@ static void draw(assay_rng *rng, double budget, assay_params *params) {
     params->item[KEY_BETA2].real = one_of(rng, betas2);
     params->item[KEY_EPS].real = one_of(rng, epsilons);
     params->item[KEY_WD].real = one_of(rng, decays);
-    params->item[KEY_FRESH].value[0] = assay_rng_between(rng, 0, 3) == 0;
 }
 
 /* ---- relations ---- */

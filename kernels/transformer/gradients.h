@@ -37,11 +37,11 @@ static inline void update_parameter(walk *w, int64_t p, assay_tensor g, assay_te
     const training *now = w->training;
     const size_t before = mark(w);
     const assay_tensor *to = &now->results[p], *from = now->step == 0 ? &now->given[p] : to;
-    const assay_tensor packed = is_dense(from) && is_dense(to) ? *to : take_packed(w, from);
-    const assay_tensor *old = is_dense(from) ? from : &packed;
-    adamw_step(w, now->step + 1, as_vector(old), g, {as_vector(&packed), m, v});
-    if (!is_dense(to))
-        copy(w, packed, *to);
+    const bool direct = is_dense(from) && is_dense(to);
+    const assay_tensor result = direct ? *to : take_packed(w, from);
+    adamw_step(w, now->step + 1, as_vector(direct ? from : &result), g, {as_vector(&result), m, v});
+    if (!direct)
+        copy(w, result, *to);
     go_back(w, before);
 }
 
