@@ -6,6 +6,9 @@
  * Against v2: no scores in memory, 4 b heads t² bytes and more for each of them and layer.
  */
 #include "kernels/device/dnn.h"
+
+#if ASSAY_DNN_GRAPH
+
 #include "kernels/transformer/stages.h"
 
 static constexpr composition parts = {
@@ -20,14 +23,19 @@ static constexpr composition parts = {
     .adamw = "v3",
 };
 
+#endif
+
+/* The members are never called where the variant says what it lacks. */
 ASSAY_VARIANT(transformer, v2_cudnn) = {
     .op = "transformer",
     .name = "v2_cudnn",
     .device = ASSAY_DEVICE_NAME,
     .summary = "cuBLAS for linear, cuDNN's fused attention, v3 of the others; bf16",
     .lacks = ASSAY_DNN_GRAPH_LACKS,
+#if ASSAY_DNN_GRAPH
     .supports = supports<parts>,
     .workspace = workspace<parts>,
     .forward = forward<parts>,
     .backward = backward<parts>,
+#endif
 };
