@@ -3,8 +3,8 @@
  * writes as much of each result.
  *
  * Against v1: one launch instead of three, and 7 n elements of memory traffic instead of 11 n,
- * which is the least there is: 4 n read, 3 n written. Flops: 14 n, with a root and two divisions,
- * which are IEEE's and hide behind memory.
+ * which is the least there is: 4 n read, 3 n written; 2 n read where there are no m and v. Flops:
+ * 14 n, with a root and two divisions, which are IEEE's and hide behind memory.
  */
 #include "kernels/adamw/update.h"
 #include "kernels/device/pack.h"
