@@ -37,47 +37,84 @@ template <typename T> struct conversion<T, T> {
     }
 };
 
-/* Elements that a thread takes: a pack of the narrower type. */
+/* A piece, what a thread takes at once: a pack of the narrower type. */
 template <typename To, typename From>
 constexpr int PIECE = sizeof(To) < sizeof(From) ? pack<To>::size : pack<From>::size;
 
+template <typename To, typename From> struct piece { From v[PIECE<To, From>]; };
+
 template <typename To, typename From>
-static __device__ __forceinline__ void copy_piece(const From *from, bool from_packs, To *to,
-                                                  bool to_packs, int64_t left) {
-    constexpr int N = PIECE<To, From>, FROM = pack<From>::size, TO = pack<To>::size;
-    From held[N];
-    for (int first = 0; first < N; first += FROM) {
-        const pack<From> p = load_pack(from + first, left - first, from_packs, From());
-        for (int v = 0; v < FROM; ++v)
-            held[first + v] = p.v[v];
+static __device__ __forceinline__ piece<To, From> load_piece(const From *from, bool packs,
+                                                             int64_t left) {
+    constexpr int SIZE = pack<From>::size;
+    piece<To, From> held;
+    for (int first = 0; first < PIECE<To, From>; first += SIZE) {
+        const pack<From> p = load_pack(from + first, left - first, packs, From());
+        for (int v = 0; v < SIZE; ++v)
+            held.v[first + v] = p.v[v];
     }
-    for (int first = 0; first < N; first += TO) {
+    return held;
+}
+
+template <typename To, typename From>
+static __device__ __forceinline__ void store_piece(To *to, const piece<To, From> &held, bool packs,
+                                                   int64_t left) {
+    constexpr int SIZE = pack<To>::size;
+    for (int first = 0; first < PIECE<To, From>; first += SIZE) {
         pack<To> p;
-        for (int v = 0; v < TO; ++v)
-            p.v[v] = conversion<To, From>::of(held[first + v]);
-        store_pack(to + first, p, left - first, to_packs);
+        for (int v = 0; v < SIZE; ++v)
+            p.v[v] = conversion<To, From>::of(held.v[first + v]);
+        store_pack(to + first, p, left - first, packs);
     }
 }
 
-/* Copies of one launch, a row of blocks for each: as many as a layer has parameters. */
+template <typename To, typename From> struct copy_of_type {
+    rows_of_type<const From> from;
+    rows_of_type<To> to;
+    int64_t rows, columns, row_pieces;
+};
+
+/* A block copies a tile at a time. All of a thread's loads are on their way before its first store:
+ * one is far too little to keep the memory busy. */
+enum { TILE_PIECES = 4, TILE = TILE_PIECES * ELEMENTWISE_THREADS };
+
+template <typename To, typename From>
+static __device__ __forceinline__ void copy_tile(const copy_of_type<To, From> &c, int64_t tile) {
+    piece<To, From> held[TILE_PIECES];
+    int64_t row[TILE_PIECES], column[TILE_PIECES];
+#pragma unroll
+    for (int u = 0; u < TILE_PIECES; ++u) {
+        const int64_t e = tile * TILE + u * ELEMENTWISE_THREADS + threadIdx.x;
+        row[u] = c.rows > 1 ? e / c.row_pieces : e >= c.row_pieces;
+        column[u] = (e - row[u] * c.row_pieces) * PIECE<To, From>;
+        if (row[u] < c.rows)
+            held[u] = load_piece<To>(c.from.data + row[u] * c.from.stride + column[u], c.from.packs,
+                                     c.columns - column[u]);
+    }
+#pragma unroll
+    for (int u = 0; u < TILE_PIECES; ++u)
+        if (row[u] < c.rows)
+            store_piece(c.to.data + row[u] * c.to.stride + column[u], held[u], c.to.packs,
+                        c.columns - column[u]);
+}
+
+/* Copies of one launch: as many as a layer has parameters. Their tiles are counted through, those
+ * of copy k end before end[k]. */
 enum { MOST_COPIES = LAYER_WEIGHTS };
 
 template <typename To, typename From> struct copies_of_type {
-    rows_of_type<const From> from[MOST_COPIES];
-    rows_of_type<To> to[MOST_COPIES];
-    int64_t rows[MOST_COPIES], columns[MOST_COPIES];
+    copy_of_type<To, From> copy[MOST_COPIES];
+    int64_t end[MOST_COPIES];
+    int count;
 };
 
 template <typename To, typename From>
-static __global__ void copy_rows(copies_of_type<To, From> all) {
-    const int which = (int)blockIdx.y;
-    const rows_of_type<const From> from = all.from[which];
-    const rows_of_type<To> to = all.to[which];
-    const int64_t columns = all.columns[which], pieces = ceil_div(columns, PIECE<To, From>);
-    for (int64_t e = grid_thread(); e < all.rows[which] * pieces; e += grid_threads()) {
-        const int64_t i = e / pieces, j = e % pieces * PIECE<To, From>;
-        copy_piece(from.data + i * from.stride + j, from.packs, to.data + i * to.stride + j,
-                   to.packs, columns - j);
+static __global__ void copy_rows(const __grid_constant__ copies_of_type<To, From> all) {
+    int which = 0;
+    for (int64_t tile = blockIdx.x; tile < all.end[all.count - 1]; tile += gridDim.x) {
+        while (tile >= all.end[which])
+            ++which;
+        copy_tile(all.copy[which], which > 0 ? tile - all.end[which - 1] : tile);
     }
 }
 
@@ -87,10 +124,8 @@ typedef struct copies {
     int count;
 } copies;
 
-/* Copy `which`; how many pieces it has. */
 template <typename To, typename From>
-static inline int64_t ready_copy(const copies *list, int which, copies_of_type<To, From> *all) {
-    const assay_tensor *from = &list->from[which], *to = &list->to[which];
+static inline copy_of_type<To, From> typed_copy(const assay_tensor *from, const assay_tensor *to) {
     int64_t rows = assay_tensor_rows(from), columns = assay_tensor_row_length(from);
     const bool one_row =
         assay_tensor_row_stride(from) == columns && assay_tensor_row_stride(to) == columns;
@@ -98,25 +133,23 @@ static inline int64_t ready_copy(const copies *list, int which, copies_of_type<T
         columns *= rows;
         rows = 1;
     }
-    all->from[which] = rows_in<const From>(from, one_row);
-    all->to[which] = rows_in<To>(to, one_row);
-    all->rows[which] = rows;
-    all->columns[which] = columns;
-    return rows * ceil_div(columns, PIECE<To, From>);
+    return {rows_in<const From>(from, one_row), rows_in<To>(to, one_row), rows, columns,
+            ceil_div(columns, PIECE<To, From>)};
 }
 
 template <typename To, typename From>
 static inline void launch_copies(walk *w, const copies *list) {
     copies_of_type<To, From> all = {};
-    int64_t most = 0;
-    for (int which = 0; which < list->count; ++which) {
-        const int64_t pieces = ready_copy(list, which, &all);
-        most = pieces > most ? pieces : most;
+    int64_t tiles = 0;
+    for (int k = 0; k < list->count; ++k) {
+        const copy_of_type<To, From> c = typed_copy<To, From>(&list->from[k], &list->to[k]);
+        tiles += ceil_div(c.rows * c.row_pieces, TILE);
+        all.copy[k] = c;
+        all.end[k] = tiles;
     }
-    dim3 grid = linear_grid(most, ELEMENTWISE_THREADS);
-    grid.y = (unsigned)list->count;
-    w->status =
-        ASSAY_LAUNCH(w->stream, grid, dim3(ELEMENTWISE_THREADS), 0, (copy_rows<To, From>), all);
+    all.count = list->count;
+    w->status = ASSAY_LAUNCH(w->stream, linear_grid(tiles, 1), dim3(ELEMENTWISE_THREADS), 0,
+                             (copy_rows<To, From>), all);
 }
 
 /* Rounded where `to` is bf16 and `from` is not. */
