@@ -4,9 +4,9 @@
  *
  * A block has columns by lanes of threads: a thread has one pack of columns, lanes have different
  * rows. Forward copies a row for each token. Backward: a block has 8 rows of dtable, each searched
- * for by one warp: 32 ids at a time, it lists the tokens that have its row, in ascending order, for
- * 1024 tokens; then the block adds these tokens' dy to sums that it keeps in registers until all
- * tokens are through.
+ * for by one warp: among 1024 ids in shared memory, 32 at a time, it lists the tokens that have its
+ * row, in ascending order; then the block adds these tokens' dy to sums that it keeps in registers
+ * until all tokens are through.
  *
  * Against v1: the ids are read once for 8 rows and 256 packs of columns, not once for each element.
  * Bytes: forward t d elements read and written; backward dy read once, dtable written once, and the
@@ -72,15 +72,28 @@ static __device__ __forceinline__ found *room_for_rows() {
     return room;
 }
 
+/* The ids of these tokens, fetched by the block at once; behind the last one there is no row. */
+static constexpr int32_t NO_ROW = -1;
+
+static __device__ __forceinline__ int32_t *room_for_ids() {
+    __shared__ int32_t room[CHUNK];
+    return room;
+}
+
+static __device__ __forceinline__ void fetch(const int32_t *ids, int64_t tokens, int32_t *to) {
+#pragma unroll
+    for (int i = (int)threadIdx.x; i < CHUNK; i += THREADS)
+        to[i] = i < tokens ? ids[i] : NO_ROW;
+}
+
 /* One warp. */
-static __device__ __forceinline__ void search(const int32_t *ids, int64_t tokens, int64_t row,
-                                              found &to) {
+static __device__ __forceinline__ void search(const int32_t *ids, int64_t row, found &to) {
     const int lane = (int)threadIdx.x % WARP;
     int count = 0;
-#pragma unroll 4
+#pragma unroll 8
     for (int first = 0; first < CHUNK; first += WARP) {
         const int i = first + lane;
-        const bool hit = i < tokens && ids[i] == row;
+        const bool hit = ids[i] == row;
         const unsigned hits = __ballot_sync(0xffffffffu, hit);
         if (hit)
             to.token[count + __popc(hits & ((1u << lane) - 1))] = (int16_t)i;
@@ -130,16 +143,18 @@ static __global__ void __launch_bounds__(THREADS)
     grad_table(const int32_t *ids, rows<const T> dy, rows<T> dtable, sizes s, cut c, bool dy_packs,
                bool dtable_packs) {
     found *list = room_for_rows();
+    int32_t *chunk = room_for_ids();
     const place at = place_in<T>(c);
     const int64_t first = (int64_t)blockIdx.x / c.strips * ROWS, left = s.d - at.column;
     acc_t<T> sum[ROWS][pack<T>::size] = {};
     for (int64_t i = 0; i < s.t; i += CHUNK) {
-        search(ids + i, s.t - i, first + threadIdx.x / WARP, list[threadIdx.x / WARP]);
+        fetch(ids + i, s.t - i, chunk);
+        __syncthreads();
+        search(chunk, first + threadIdx.x / WARP, list[threadIdx.x / WARP]);
         __syncthreads();
         if (left > 0)
             add_tokens<T>(list, at, {dy.data + i * dy.stride + at.column, dy.stride}, left,
                           dy_packs, sum);
-        __syncthreads();
     }
     store_sums<T>(dtable, first, s, at, dtable_packs, sum);
 }

@@ -10,7 +10,7 @@
  * the workspace.
  *
  * Against v1: every tensor is read and written once. Bytes: x, r, y and h forward; h, dy, dh, dx
- * and dr backward, plus the partial sums, one row of them for at least four rows a group. Flops: as
+ * and dr backward, plus the partial sums, one row of them for at least two rows a group. Flops: as
  * v1.
  *
  * Every sum has one order, given by the shape alone: an address that does not allow 16-byte
@@ -123,8 +123,9 @@ static __device__ __forceinline__ void store_scaled(const pack<T> &h, const T *w
 }
 
 template <typename T>
-static __global__ void normalise(matrix<const T> x, matrix<const T> r, const T *w, matrix<T> h,
-                                 matrix<T> y, int64_t rows, int64_t d, acc_t<T> eps, split cut) {
+static __global__ void __launch_bounds__(THREADS, 4)
+    normalise(matrix<const T> x, matrix<const T> r, const T *w, matrix<T> h, matrix<T> y,
+              int64_t rows, int64_t d, acc_t<T> eps, split cut) {
     const place<T> at(cut.lanes);
     const int groups = THREADS / cut.lanes;
     const bool packs = cut.packs;
@@ -296,7 +297,7 @@ static __global__ void __launch_bounds__(THREADS, 2)
 
 /* ---- launches ---- */
 
-enum { BLOCKS_WANTED = 264, ROWS_PER_GROUP = 4 };
+enum { BLOCKS_WANTED = 264, ROWS_PER_GROUP = 2 };
 
 static bool all_take_packs(const tensors &t) {
     const assay_tensor *all[] = {t.x, t.r, t.w, t.h, t.dy, t.dh, t.y, t.dx, t.dr};

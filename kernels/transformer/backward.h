@@ -64,7 +64,7 @@ static inline void backward_output(walk *w, int64_t layer, const activations *s,
     const size_t before = mark(w);
     const assay_tensor dmerged = take_rows(w, w->m.d);
     backward_linear(w, s->merged, block_in(layer, PROJECTION), dbranch, dmerged);
-    split_heads(w, dmerged, {{dout}, 1});
+    split_heads(w, dmerged, one_of_heads(dout));
     go_back(w, before);
 }
 
@@ -72,13 +72,11 @@ static inline void backward_attention(walk *w, int64_t layer, const activations 
                                       assay_tensor dbranch, assay_tensor dinput) {
     const size_t before = mark(w);
     const assay_tensor dout = take_heads(w, 1), dv = take_heads(w, 1);
-    const assay_tensor drotated = take_heads(w, 2), dplain = take_heads(w, 2);
-    const assay_tensor drows = take_rows(w, 3 * w->m.d);
+    const assay_tensor drotated = take_heads(w, 2), drows = take_rows(w, 3 * w->m.d);
     backward_output(w, layer, s, dbranch, dout);
     attention_backward(w, part_of(&s->rotated, 0, 2), part_of(&s->rotated, 1, 2), s->v, s->o,
                        s->lse, dout, {part_of(&drotated, 0, 2), part_of(&drotated, 1, 2), dv});
-    rope_backward(w, drotated, dplain);
-    merge_heads(w, three_heads(&dplain, dv), drows);
+    merge_heads(w, three_heads(&drotated, dv), drows);
     backward_linear(w, s->first, block_in(layer, QKV), drows, dinput);
     go_back(w, before);
 }

@@ -2,7 +2,7 @@
 #ifndef ASSAY_TRANSFORMER_BATCHES_H
 #define ASSAY_TRANSFORMER_BATCHES_H
 
-#include "kernels/transformer/elementwise.h"
+#include "kernels/transformer/copies.h"
 
 typedef struct batches {
     assay_tensor tokens, target; /* [batches b, t] */

@@ -4,7 +4,7 @@
 
 typedef struct composition {
     const char *name; /* the model's own */
-    const char *embedding, *rmsnorm, *linear, *rope, *attention, *swiglu, *cross_entropy, *adamw;
+    const char *embedding, *rmsnorm, *linear, *attention, *swiglu, *cross_entropy, *adamw;
 } composition;
 
 #endif

@@ -9,24 +9,26 @@
 #define ASSAY_TRANSFORMER_FORWARD_H
 
 #include "kernels/transformer/activations.h"
-#include "kernels/transformer/elementwise.h"
+#include "kernels/transformer/heads.h"
 #include "kernels/transformer/operators.h"
 
-/* q, k and v, of which the first two are one tensor. */
+/* q, k and v, of which the first two are one tensor, and turned. */
 static inline heads three_heads(const assay_tensor *q_and_k, assay_tensor v) {
-    return {{part_of(q_and_k, 0, 2), part_of(q_and_k, 1, 2), v}, 3};
+    return {{part_of(q_and_k, 0, 2), part_of(q_and_k, 1, 2), v}, 3, 2};
+}
+static inline heads one_of_heads(assay_tensor o) {
+    return {{o}, 1, 0};
 }
 
 static inline void attention_branch(walk *w, int64_t layer, const activations *s,
                                     assay_tensor branch) {
     const size_t before = mark(w);
-    const assay_tensor rows = take_rows(w, 3 * w->m.d), plain = take_heads(w, 2);
+    const assay_tensor rows = take_rows(w, 3 * w->m.d);
     linear_forward(w, s->first, weight_of(w, block_in(layer, QKV)), rows);
-    split_heads(w, rows, three_heads(&plain, s->v));
-    rope_forward(w, plain, s->rotated);
+    split_heads(w, rows, three_heads(&s->rotated, s->v));
     attention_forward(w, part_of(&s->rotated, 0, 2), part_of(&s->rotated, 1, 2), s->v, s->o,
                       s->lse);
-    merge_heads(w, {{s->o}, 1}, s->merged);
+    merge_heads(w, one_of_heads(s->o), s->merged);
     linear_forward(w, s->merged, weight_of(w, block_in(layer, PROJECTION)), branch);
     go_back(w, before);
 }

@@ -6,7 +6,7 @@
 #ifndef ASSAY_TRANSFORMER_GRADIENTS_H
 #define ASSAY_TRANSFORMER_GRADIENTS_H
 
-#include "kernels/transformer/elementwise.h"
+#include "kernels/transformer/copies.h"
 #include "kernels/transformer/operators.h"
 
 /* Parameters on their way from `given` to `results`, where they are from the first step on. */

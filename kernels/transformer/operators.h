@@ -3,14 +3,14 @@
  *
  * Backward takes what its formula names. An input or output of forward that the formula leaves out
  * is not kept, and goes into the call without data: y of all of them, x and r of rmsnorm where h is
- * there, x of rope.
+ * there.
  */
 #ifndef ASSAY_TRANSFORMER_OPERATORS_H
 #define ASSAY_TRANSFORMER_OPERATORS_H
 
 #include "kernels/transformer/walk.h"
 
-static constexpr double NORM_EPS = 1e-5, ROPE_THETA = 1e4;
+static constexpr double NORM_EPS = 1e-5;
 static constexpr double ADAMW_BETA1 = 0.9, ADAMW_BETA2 = 0.999, ADAMW_EPS = 1e-8;
 
 /* ---- embedding: y = table[ids] ---- */
@@ -100,31 +100,6 @@ static inline void linear_backward(walk *w, assay_tensor x, assay_tensor weight,
     const assay_params params = linear_params(w, &weight);
     const assay_tensor in[] = {x, weight, without_data(dy), dy}, out[] = {dx, dweight};
     call_part(w, "linear", w->parts->linear, ASSAY_BACKWARD, &params, in, out);
-}
-
-/* ---- rope ---- */
-
-static inline assay_params rope_params(const walk *w, const assay_tensor *x) {
-    assay_params params = strict_params(w->m.dtype);
-    add_int(&params, "b", x->shape[0]);
-    add_int(&params, "h", w->m.heads);
-    add_int(&params, "s", w->m.t);
-    add_int(&params, "d", w->m.head_dim);
-    add_real(&params, "theta", ROPE_THETA);
-    add_int(&params, "start", 0);
-    return params;
-}
-
-static inline void rope_forward(walk *w, assay_tensor x, assay_tensor y) {
-    const assay_params params = rope_params(w, &x);
-    const assay_tensor in[] = {x}, out[] = {y};
-    call_part(w, "rope", w->parts->rope, ASSAY_FORWARD, &params, in, out);
-}
-
-static inline void rope_backward(walk *w, assay_tensor dy, assay_tensor dx) {
-    const assay_params params = rope_params(w, &dy);
-    const assay_tensor none = without_data(dy), in[] = {none, none, dy}, out[] = {dx};
-    call_part(w, "rope", w->parts->rope, ASSAY_BACKWARD, &params, in, out);
 }
 
 /* ---- attention, causal ---- */

@@ -4,13 +4,14 @@
  *
  * With T tokens of a batch, P parameters, the largest block of B of them, e bytes an element of an
  * activation, A = T (9 d + 3 ff) e + 4 T heads bytes of a layer's activations, and C =
- * max(9 d, 3 ff) T e for the backward of its larger branch, the arena has
+ * max(7 d, 3 ff) T e for the backward of its larger branch, the arena has
  *
- *     forward     e P + A + 8 T d e
+ *     forward     e P + A + 6 T d e
  *     backward    e P + layers A + 3 T d e + max(2 T vocab e, 4 T d e + C) + e B
  *     training    as much and 8 P; in bf16 and 4 B
  *
- * bytes, 8 to 12 for each token and batch, and the workspace of a part.
+ * bytes, 8 to 12 for each token and batch, 4 head_dim for each position, and the workspace of a
+ * part.
  */
 #ifndef ASSAY_TRANSFORMER_STAGES_H
 #define ASSAY_TRANSFORMER_STAGES_H
@@ -22,6 +23,7 @@ static inline void predict(walk *w, const assay_call *call, const assay_tensor *
     const assay_tensor logits = as_matrix(&call->out[0]);
     w->weights = take_flat(w, w->m.dtype);
     load_weights(w, given);
+    w->angles = take_angles(w);
     const batches data = take_batches(w, call);
     const store kept = take_store(w, false);
     const last_norm last = take_last_norm(w);
@@ -51,6 +53,7 @@ static inline void differentiate(walk *w, const assay_call *call, const assay_te
     w->gradients = call->out;
     w->weights = take_flat(w, w->m.dtype);
     load_weights(w, given);
+    w->angles = take_angles(w);
     const batches data = take_batches(w, call);
     const assay_tensor tokens = batch_of(w, &data.tokens, 0);
     const store kept = take_store(w, true);

@@ -42,6 +42,7 @@ static inline void train(walk *w, const assay_tensor *given, const batches *data
     const assay_tensor m = take_flat(w, ASSAY_F32);
     training now = {given, results, m, take_flat(w, ASSAY_F32), 0};
     w->weights = take_flat(w, w->m.dtype);
+    w->angles = take_angles(w);
     w->training = &now;
     const int64_t steps = w->purpose == RUN ? w->m.steps : 1;
     for (; now.step < steps; ++now.step) {

@@ -9,7 +9,6 @@ static constexpr composition parts = {
     .embedding = "v1",
     .rmsnorm = "v1",
     .linear = "v1",
-    .rope = "v1",
     .attention = "v1",
     .swiglu = "v1",
     .cross_entropy = "v1",

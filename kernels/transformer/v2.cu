@@ -11,7 +11,6 @@ static constexpr composition parts = {
     .embedding = "v3",
     .rmsnorm = "v3",
     .linear = "v2",
-    .rope = "v3",
     .attention = "v2",
     .swiglu = "v3",
     .cross_entropy = "v3",

@@ -10,7 +10,6 @@ static constexpr composition parts = {
     .embedding = "v3",
     .rmsnorm = "v3",
     .linear = "v3",
-    .rope = "v3",
     .attention = "v3",
     .swiglu = "v3",
     .cross_entropy = "v3",

@@ -3,7 +3,7 @@
 #ifndef ASSAY_TRANSFORMER_WEIGHTS_H
 #define ASSAY_TRANSFORMER_WEIGHTS_H
 
-#include "kernels/transformer/elementwise.h"
+#include "kernels/transformer/copies.h"
 
 /* Adds a block's parameters; launches what there is where the list could not take another block. */
 static inline void add_block(walk *w, copies *list, const assay_tensor *parameters,

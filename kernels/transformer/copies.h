@@ -1,18 +1,15 @@
 /*
- * What lies between the operators: rows copied into another layout or dtype, and heads brought
- * together or apart. 16 bytes at a time where addresses allow it; every element read and written
- * once, several tensors in one launch.
+ * Rows copied into another layout or dtype: 16 bytes at a time where addresses allow it, every
+ * element read and written once, several tensors in one launch.
  */
-#ifndef ASSAY_TRANSFORMER_ELEMENTWISE_H
-#define ASSAY_TRANSFORMER_ELEMENTWISE_H
+#ifndef ASSAY_TRANSFORMER_COPIES_H
+#define ASSAY_TRANSFORMER_COPIES_H
 
 #include "kernels/device/grid.h"
 #include "kernels/device/pack.h"
 #include "kernels/transformer/walk.h"
 
-enum { ELEMENTWISE_THREADS = 256 };
-
-/* ---- copies of rows ---- */
+enum { COPY_THREADS = 256 };
 
 /* Equally spaced rows of `columns` elements. */
 template <typename T> struct rows_of_type {
@@ -37,19 +34,30 @@ template <typename T> struct conversion<T, T> {
     }
 };
 
-/* A piece, what a thread takes at once: a pack of the narrower type. */
+/* A piece is what a thread writes at once, 16 bytes: stores of neighbours lie side by side. It is
+ * read as one or two parts, of 8 bytes where bf16 becomes fp32. */
+template <typename To> constexpr int PIECE = pack<To>::size;
 template <typename To, typename From>
-constexpr int PIECE = sizeof(To) < sizeof(From) ? pack<To>::size : pack<From>::size;
+constexpr int PART = PIECE<To> < pack<From>::size ? PIECE<To> : pack<From>::size;
 
-template <typename To, typename From> struct piece { From v[PIECE<To, From>]; };
+template <typename To, typename From> struct alignas(PART<To, From> * sizeof(From)) part {
+    From v[PART<To, From>];
+};
+
+template <typename To, typename From> struct piece { From v[PIECE<To>]; };
 
 template <typename To, typename From>
 static __device__ __forceinline__ piece<To, From> load_piece(const From *from, bool packs,
                                                              int64_t left) {
-    constexpr int SIZE = pack<From>::size;
+    constexpr int SIZE = PART<To, From>;
     piece<To, From> held;
-    for (int first = 0; first < PIECE<To, From>; first += SIZE) {
-        const pack<From> p = load_pack(from + first, left - first, packs, From());
+    for (int first = 0; first < PIECE<To>; first += SIZE) {
+        part<To, From> p;
+        if (packs && left - first >= SIZE)
+            p = load_whole(reinterpret_cast<const part<To, From> *>(from + first));
+        else
+            for (int v = 0; v < SIZE; ++v)
+                p.v[v] = first + v < left ? from[first + v] : From();
         for (int v = 0; v < SIZE; ++v)
             held.v[first + v] = p.v[v];
     }
@@ -59,13 +67,10 @@ static __device__ __forceinline__ piece<To, From> load_piece(const From *from, b
 template <typename To, typename From>
 static __device__ __forceinline__ void store_piece(To *to, const piece<To, From> &held, bool packs,
                                                    int64_t left) {
-    constexpr int SIZE = pack<To>::size;
-    for (int first = 0; first < PIECE<To, From>; first += SIZE) {
-        pack<To> p;
-        for (int v = 0; v < SIZE; ++v)
-            p.v[v] = conversion<To, From>::of(held.v[first + v]);
-        store_pack(to + first, p, left - first, packs);
-    }
+    pack<To> p;
+    for (int v = 0; v < PIECE<To>; ++v)
+        p.v[v] = conversion<To, From>::of(held.v[v]);
+    store_pack(to, p, left, packs);
 }
 
 template <typename To, typename From> struct copy_of_type {
@@ -74,28 +79,29 @@ template <typename To, typename From> struct copy_of_type {
     int64_t rows, columns, row_pieces;
 };
 
-/* A block copies a tile at a time. All of a thread's loads are on their way before its first store:
- * one is far too little to keep the memory busy. */
-enum { TILE_PIECES = 4, TILE = TILE_PIECES * ELEMENTWISE_THREADS };
+/* A block copies a tile at a time. All of a thread's loads, 64 to 128 bytes, are on their way
+ * before its first store: one is far too little to keep the memory busy. */
+template <typename To> constexpr int TILE_PIECES = 32 / PIECE<To>;
+template <typename To> constexpr int TILE = TILE_PIECES<To> *COPY_THREADS;
 
 template <typename To, typename From>
 static __device__ __forceinline__ void copy_tile(const copy_of_type<To, From> &c, int64_t tile) {
-    piece<To, From> held[TILE_PIECES];
-    int64_t row[TILE_PIECES], column[TILE_PIECES];
+    piece<To, From> held[TILE_PIECES<To>];
+    int64_t row[TILE_PIECES<To>], column[TILE_PIECES<To>];
 #pragma unroll
-    for (int u = 0; u < TILE_PIECES; ++u) {
-        const int64_t e = tile * TILE + u * ELEMENTWISE_THREADS + threadIdx.x;
+    for (int u = 0; u < TILE_PIECES<To>; ++u) {
+        const int64_t e = tile * TILE<To> + u * COPY_THREADS + threadIdx.x;
         row[u] = c.rows > 1 ? e / c.row_pieces : e >= c.row_pieces;
-        column[u] = (e - row[u] * c.row_pieces) * PIECE<To, From>;
+        column[u] = (e - row[u] * c.row_pieces) * PIECE<To>;
         if (row[u] < c.rows)
             held[u] = load_piece<To>(c.from.data + row[u] * c.from.stride + column[u], c.from.packs,
                                      c.columns - column[u]);
     }
 #pragma unroll
-    for (int u = 0; u < TILE_PIECES; ++u)
+    for (int u = 0; u < TILE_PIECES<To>; ++u)
         if (row[u] < c.rows)
-            store_piece(c.to.data + row[u] * c.to.stride + column[u], held[u], c.to.packs,
-                        c.columns - column[u]);
+            store_piece<To>(c.to.data + row[u] * c.to.stride + column[u], held[u], c.to.packs,
+                            c.columns - column[u]);
 }
 
 /* Copies of one launch: as many as a layer has parameters. Their tiles are counted through, those
@@ -134,7 +140,7 @@ static inline copy_of_type<To, From> typed_copy(const assay_tensor *from, const 
         rows = 1;
     }
     return {rows_in<const From>(from, one_row), rows_in<To>(to, one_row), rows, columns,
-            ceil_div(columns, PIECE<To, From>)};
+            ceil_div(columns, PIECE<To>)};
 }
 
 template <typename To, typename From>
@@ -143,12 +149,12 @@ static inline void launch_copies(walk *w, const copies *list) {
     int64_t tiles = 0;
     for (int k = 0; k < list->count; ++k) {
         const copy_of_type<To, From> c = typed_copy<To, From>(&list->from[k], &list->to[k]);
-        tiles += ceil_div(c.rows * c.row_pieces, TILE);
+        tiles += ceil_div(c.rows * c.row_pieces, TILE<To>);
         all.copy[k] = c;
         all.end[k] = tiles;
     }
     all.count = list->count;
-    w->status = ASSAY_LAUNCH(w->stream, linear_grid(tiles, 1), dim3(ELEMENTWISE_THREADS), 0,
+    w->status = ASSAY_LAUNCH(w->stream, linear_grid(tiles, 1), dim3(COPY_THREADS), 0,
                              (copy_rows<To, From>), all);
 }
 
@@ -185,81 +191,6 @@ static inline assay_tensor take_packed(walk *w, const assay_tensor *from) {
         matrix_at(take(w, rows * columns, from->dtype), from->dtype, rows, columns);
     copy(w, as_matrix(from), to);
     return to;
-}
-
-/* ---- heads ---- */
-
-/* Up to three tensors by heads, [b, heads, t, head_dim], which as rows lie beside each other:
- * [b, t, count, heads, head_dim]. All dense. */
-enum { MOST_HEADS = 3 };
-
-typedef struct heads {
-    assay_tensor tensors[MOST_HEADS];
-    int count;
-} heads;
-
-template <typename T> struct heads_of_type {
-    T *data[MOST_HEADS];
-    int64_t count, b, heads, t, length;
-    bool packs;
-};
-
-enum heads_direction { SPLIT, MERGE };
-
-/* A thread takes a pack, in the order of heads. */
-template <typename T, heads_direction DIRECTION>
-static __global__ void move_heads(T *rows, heads_of_type<T> by) {
-    const int64_t row_packs = ceil_div(by.length, pack<T>::size);
-    const int64_t packs = by.count * by.b * by.heads * by.t * row_packs;
-    for (int64_t e = grid_thread(); e < packs; e += grid_threads()) {
-        const int64_t row = e / row_packs, at = e % row_packs * pack<T>::size;
-        const int64_t i = row % by.t, head = row / by.t % by.heads;
-        const int64_t batch = row / (by.t * by.heads) % by.b,
-                      which = row / (by.t * by.heads * by.b);
-        const int64_t token = batch * by.t + i, left = by.length - at;
-        T *beside = rows + ((token * by.count + which) * by.heads + head) * by.length + at;
-        T *apart = by.data[which] + ((batch * by.heads + head) * by.t + i) * by.length + at;
-        if (DIRECTION == SPLIT)
-            store_pack(apart, load_pack(beside, left, by.packs), left, by.packs);
-        else
-            store_pack(beside, load_pack(apart, left, by.packs), left, by.packs);
-    }
-}
-
-template <typename T, heads_direction DIRECTION>
-static inline void launch_heads(walk *w, void *rows, const heads *by) {
-    const model *m = &w->m;
-    heads_of_type<T> all = {};
-    for (int which = 0; which < by->count; ++which)
-        all.data[which] = static_cast<T *>(by->tensors[which].data);
-    all.count = by->count;
-    all.b = m->b;
-    all.heads = m->heads;
-    all.t = m->t;
-    all.length = m->head_dim;
-    all.packs = m->head_dim % pack<T>::size == 0;
-    const int64_t packs = all.count * m->tokens * m->heads * ceil_div(m->head_dim, pack<T>::size);
-    w->status =
-        ASSAY_LAUNCH(w->stream, linear_grid(packs, ELEMENTWISE_THREADS), dim3(ELEMENTWISE_THREADS),
-                     0, (move_heads<T, DIRECTION>), static_cast<T *>(rows), all);
-}
-
-static inline void split_heads(walk *w, assay_tensor rows, heads to) {
-    if (!runs(w))
-        return;
-    if (rows.dtype == ASSAY_BF16)
-        launch_heads<__nv_bfloat16, SPLIT>(w, rows.data, &to);
-    else
-        launch_heads<float, SPLIT>(w, rows.data, &to);
-}
-
-static inline void merge_heads(walk *w, heads from, assay_tensor rows) {
-    if (!runs(w))
-        return;
-    if (rows.dtype == ASSAY_BF16)
-        launch_heads<__nv_bfloat16, MERGE>(w, rows.data, &from);
-    else
-        launch_heads<float, MERGE>(w, rows.data, &from);
 }
 
 #endif
