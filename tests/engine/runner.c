@@ -91,9 +91,10 @@ static assay_tensor view(const run *r, pieces_role role, int32_t i) {
 
 /* ---- arguments of a call ---- */
 
-/* Between inputs and results, for whoever takes one input too many. */
+/* Between inputs and results, for whoever takes one input too many: aligned and spaced for 16-byte
+ * accesses, so that who asks it instead of a tensor that is not makes them. */
 static const assay_tensor nobody = {
-    .data = (void *)1, .rank = 1, .shape = {INT64_MAX}, .stride = {INT64_MAX}};
+    .data = (void *)64, .rank = 1, .shape = {INT64_MAX}, .stride = {INT64_MAX - 15}};
 
 /* The call with shapes and strides; with data where buffers exist already. Its tensors are moved to
  * the end of the room, where AddressSanitizer sees who reads one more. */
