@@ -91,6 +91,7 @@ static __device__ __forceinline__ void copy_tile(const copy_of_type<To, From> &c
 #pragma unroll
     for (int u = 0; u < TILE_PIECES<To>; ++u) {
         const int64_t e = tile * TILE<To> + u * COPY_THREADS + threadIdx.x;
+        /* Long copies are of one row, and need no division. */
         row[u] = c.rows > 1 ? e / c.row_pieces : e >= c.row_pieces;
         column[u] = (e - row[u] * c.row_pieces) * PIECE<To>;
         if (row[u] < c.rows)
