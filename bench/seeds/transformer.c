@@ -32,7 +32,7 @@ static bench_stage stage_of(int which) {
 /* The rows of one scenario; NULL where there is none. */
 typedef struct scenario_rows {
     const bench_row *vanilla, *compiled;
-    const bench_row *ours; /* the fastest variant; where none has a time, the first */
+    const bench_row *ours; /* the fastest variant; where none has a time, the last */
 } scenario_rows;
 
 static const bench_row *fastest_of_ours(const bench_results *results, const bench_row *like,
