@@ -1,7 +1,7 @@
 #include "bench/arm.h"
 
-#include "tests/engine/clock.h"
-#include "tests/engine/process.h"
+#include "core/clock.h"
+#include "engine/process.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 #include "bench/course.h"
 
-#include "tests/engine/check.h"
-#include "tests/engine/memory.h"
+#include "engine/check.h"
+#include "engine/memory.h"
 
 static const double large = 1 << 26;                     /* bytes of one set's inputs */
 static const double slow_flops = 1e9, most_flops = 5e11; /* of an oracle on the host */

@@ -1,7 +1,7 @@
 #include "bench/course.h"
 
 #include "bench/statistics.h"
-#include "tests/engine/clock.h"
+#include "core/clock.h"
 
 #include <math.h>
 #include <stdio.h>

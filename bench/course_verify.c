@@ -1,7 +1,7 @@
 #include "bench/course.h"
 
 #include "assay/compare.h"
-#include "tests/engine/check.h"
+#include "engine/check.h"
 
 #include <stdio.h>
 #include <stdlib.h>

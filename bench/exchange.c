@@ -1,7 +1,7 @@
 #include "bench/exchange.h"
 
-#include "assay/parallel.h"
-#include "tests/engine/pattern.h"
+#include "core/parallel.h"
+#include "engine/pattern.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 #include "bench/proof.h"
 
-#include "tests/engine/check.h"
+#include "engine/check.h"
 
 typedef struct proof {
     const assay_device *device;

@@ -1,7 +1,7 @@
 #include "bench/results_json.h"
 
 #include "bench/derived.h"
-#include "tests/engine/json.h"
+#include "core/json.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -2,7 +2,7 @@
 #include "bench/results_json.h"
 
 #include "cJSON.h"
-#include "tests/engine/utf8.h"
+#include "core/utf8.h"
 
 #include <ctype.h>
 #include <errno.h>

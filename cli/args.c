@@ -3,8 +3,8 @@
 #include "cli/nearest.h"
 #include "cli/variants.h"
 #include "cli/verbs.h"
-#include "oracles/case_parse.h"
-#include "tests/engine/sample.h"
+#include "core/case_parse.h"
+#include "engine/sample.h"
 
 #include <errno.h>
 #include <stdlib.h>

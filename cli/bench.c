@@ -7,9 +7,9 @@
 #include "cli/bench_gate.h"
 #include "cli/bench_jobs.h"
 #include "cli/environment.h"
-#include "tests/engine/clock.h"
-#include "tests/engine/isolate.h"
-#include "tests/engine/sink.h"
+#include "core/clock.h"
+#include "core/sink.h"
+#include "engine/isolate.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 
 #include "bench/proof.h"
 #include "cli/state.h"
-#include "tests/engine/turn.h"
+#include "engine/turn.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "cli/cases.h"
 #include "cli/certify.h"
-#include "tests/engine/random.h"
+#include "engine/random.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* assay certificate */
 #include "cli/cli.h"
 #include "cli/state.h"
-#include "tests/engine/isolate.h"
-#include "tests/engine/turn.h"
+#include "engine/isolate.h"
+#include "engine/turn.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -4,7 +4,7 @@
 
 #include "cli/cases.h"
 #include "cli/report.h"
-#include "tests/engine/certificate.h"
+#include "engine/certificate.h"
 
 /* How many cases of each operator are drawn from a seed that nobody knew before, beside the set's.
  */

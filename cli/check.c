@@ -3,10 +3,10 @@
 #include "cli/certify.h"
 #include "cli/report.h"
 #include "cli/spread.h"
-#include "tests/engine/clock.h"
-#include "tests/engine/isolate.h"
-#include "tests/engine/sink.h"
-#include "tests/engine/turn.h"
+#include "core/clock.h"
+#include "core/sink.h"
+#include "engine/isolate.h"
+#include "engine/turn.h"
 
 #include <errno.h>
 #include <inttypes.h>

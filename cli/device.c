@@ -1,5 +1,5 @@
 #include "cli/cli.h"
-#include "tests/engine/isolate.h"
+#include "engine/isolate.h"
 
 /* Where the user names no limits: a case of the sets takes seconds at most. */
 static const double seconds = 60, gib = 8;

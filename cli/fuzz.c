@@ -1,8 +1,8 @@
 /* assay fuzz */
 #include "cli/fuzz.h"
+#include "core/clock.h"
+#include "device/choose.h"
 #include "fuzz/search/big.h"
-#include "kernels/device/choose.h"
-#include "tests/engine/clock.h"
 
 #include <inttypes.h>
 #include <math.h>

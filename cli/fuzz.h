@@ -3,8 +3,8 @@
 #define ASSAY_CLI_FUZZ_H
 
 #include "cli/cases.h"
+#include "engine/isolate.h"
 #include "fuzz/search/hunt.h"
-#include "tests/engine/isolate.h"
 
 #include <limits.h>
 

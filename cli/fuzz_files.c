@@ -1,12 +1,12 @@
-#include "assay/findings.h"
 #include "cli/fuzz.h"
 #include "cli/text_file.h"
+#include "core/sink.h"
+#include "engine/runner.h"
+#include "engine/sample.h"
+#include "engine/turn.h"
 #include "fuzz/search/corpus.h"
 #include "fuzz/search/journal.h"
-#include "tests/engine/runner.h"
-#include "tests/engine/sample.h"
-#include "tests/engine/sink.h"
-#include "tests/engine/turn.h"
+#include "golden/findings.h"
 
 #include <stdlib.h>
 #include <string.h>

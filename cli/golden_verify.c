@@ -1,6 +1,6 @@
 /* assay golden verify: every case of a golden file against our oracle and against the variants. */
 #include "cli/golden.h"
-#include "tests/engine/golden.h"
+#include "engine/golden.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "cli/inventory.h"
 #include "cli/variants.h"
-#include "tests/engine/json.h"
+#include "core/json.h"
 
 #include <inttypes.h>
 

@@ -1,7 +1,7 @@
 /* assay list */
 #include "cli/cases.h"
 #include "cli/inventory.h"
-#include "tests/engine/sink.h"
+#include "core/sink.h"
 
 #include <inttypes.h>
 #include <string.h>

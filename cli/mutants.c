@@ -1,11 +1,11 @@
 /* assay mutants: judges the judges, by kernels that are made wrong on purpose. */
 #include "cli/mutants.h"
 #include "cli/variants.h"
-#include "tests/engine/clock.h"
-#include "tests/engine/random.h"
-#include "tests/engine/sink.h"
-#include "tests/mutants/campaign.h"
-#include "tests/mutants/equivalent.h"
+#include "core/clock.h"
+#include "core/sink.h"
+#include "engine/random.h"
+#include "mutants/campaign.h"
+#include "mutants/equivalent.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -175,7 +175,7 @@ static assay_status check_list(const run *r) {
     for (int32_t e = 0; e < r->equivalents.count; ++e)
         if (!r->equivalents.met[e] && concerns(r, r->equivalents.line[e]))
             return assay_fail(ASSAY_ERR_FILE,
-                              "tests/mutants/equivalent.txt: no mutant answers to this entry; "
+                              "mutants/equivalent.txt: no mutant answers to this entry; "
                               "take it out: %.200s",
                               r->equivalents.line[e]);
     return ASSAY_OK;

@@ -3,8 +3,8 @@
 #define ASSAY_CLI_MUTANTS_H
 
 #include "cli/cli.h"
-#include "tests/mutants/equivalent.h"
-#include "tests/mutants/judge.h"
+#include "mutants/equivalent.h"
+#include "mutants/judge.h"
 
 #include <stdio.h>
 
@@ -31,7 +31,7 @@ typedef struct mutant_tally {
     int32_t by[MUTANT_LAYERS];
 } mutant_tally;
 
-/* The operator whose file it is; "device": of kernels/device/. */
+/* The operator whose file it is; "device": of kernels/common/ and device/. */
 void mutant_operator(const mutant *m, char name[SOURCE_PATH]);
 
 /* Adds a row to a tally. */

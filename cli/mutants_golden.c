@@ -1,6 +1,6 @@
 /* assay mutants --golden: golden files made wrong, and what tells. */
 #include "cli/mutants.h"
-#include "tests/mutants/golden_edit.h"
+#include "mutants/golden_edit.h"
 
 #include <errno.h>
 #include <inttypes.h>

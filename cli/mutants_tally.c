@@ -1,6 +1,6 @@
 /* Counting mutants, and the tables of them. */
 #include "cli/mutants.h"
-#include "tests/engine/json.h"
+#include "core/json.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,9 +3,9 @@
 
 #include "cli/cases.h"
 #include "cli/report.h"
-#include "tests/engine/isolate.h"
-#include "tests/engine/runner.h"
-#include "tests/engine/turn.h"
+#include "engine/isolate.h"
+#include "engine/runner.h"
+#include "engine/turn.h"
 
 #include <inttypes.h>
 #include <string.h>

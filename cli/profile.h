@@ -4,7 +4,7 @@
 
 #include "assay/problem.h"
 #include "cli/cli.h"
-#include "tests/engine/sink.h"
+#include "core/sink.h"
 
 typedef struct profile {
     const assay_cli_args *args;

@@ -4,7 +4,7 @@
 
 #include "assay/op.h"
 #include "cli/profile.h"
-#include "kernels/sim/count.h"
+#include "sim/count/count.h"
 
 /* A launch, or all launches of one kernel in one stage and one configuration. */
 typedef struct profile_sum {

@@ -2,7 +2,7 @@
  * a launch and time is only the order. */
 #include "bench/profile/trace.h"
 #include "cli/profile_counts.h"
-#include "tests/engine/json.h"
+#include "core/json.h"
 
 #include <inttypes.h>
 

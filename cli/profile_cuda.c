@@ -1,10 +1,10 @@
 /* A profile on the GPU: calls that wait, one that warms up, then those that CUPTI records. */
-#include "assay/module.h"
 #include "bench/profile/around.h"
 #include "bench/profile/record_trace.h"
 #include "bench/profile/table_text.h"
 #include "cli/profile.h"
-#include "tests/engine/json.h"
+#include "core/json.h"
+#include "device/module.h"
 
 #include <string.h>
 

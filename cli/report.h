@@ -4,7 +4,7 @@
 
 #include "cli/cli.h"
 #include "cli/environment.h"
-#include "tests/engine/check.h"
+#include "engine/check.h"
 
 #include <math.h>
 

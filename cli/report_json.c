@@ -1,5 +1,5 @@
 #include "cli/report.h"
-#include "tests/engine/json.h"
+#include "core/json.h"
 
 #include <inttypes.h>
 

@@ -1,7 +1,7 @@
 /* JUnit XML as CI servers read it: a suite for each operator, a test case for each case and
  * variant. A wrong or mistrusted number is a failure, a broken kernel or harness an error. */
 #include "cli/report.h"
-#include "tests/engine/utf8.h"
+#include "core/utf8.h"
 
 #include <inttypes.h>
 

@@ -1,6 +1,6 @@
 /* GitHub's Markdown: the verdicts as a table, then what is not a pass with its command. */
 #include "cli/report.h"
-#include "tests/engine/utf8.h"
+#include "core/utf8.h"
 
 #include <inttypes.h>
 #include <string.h>

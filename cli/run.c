@@ -2,10 +2,10 @@
 #include "assay/compare.h"
 #include "assay/state.h"
 #include "cli/cases.h"
-#include "tests/engine/check.h"
-#include "tests/engine/memory.h"
-#include "tests/engine/runner.h"
-#include "tests/engine/turn.h"
+#include "engine/check.h"
+#include "engine/memory.h"
+#include "engine/runner.h"
+#include "engine/turn.h"
 
 #include <inttypes.h>
 #include <string.h>

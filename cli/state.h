@@ -2,7 +2,7 @@
 #ifndef ASSAY_CLI_STATE_H
 #define ASSAY_CLI_STATE_H
 
-#include "tests/engine/certificate.h"
+#include "engine/certificate.h"
 
 #include <limits.h>
 

@@ -1,5 +1,5 @@
 #include "cli/text_file.h"
-#include "tests/engine/sink.h"
+#include "core/sink.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -36,7 +36,7 @@ const cli_flag_entry cli_flags[CLI_FLAGS] = {
     [FLAG_JOBS] = {"--jobs", "N", "processes (default: one for each processor; 4 on a GPU)"},
     [FLAG_RESUME] = {"--resume", "FILE", "go on from what this file says is done"},
     [FLAG_SURVIVORS] = {"--survivors", "FILE", "only those that survive in this CSV file"},
-    [FLAG_UNDER] = {"--under", "PATH", "only files whose path begins so: kernels/device/exp"},
+    [FLAG_UNDER] = {"--under", "PATH", "only files whose path begins so: kernels/common/exp"},
     [FLAG_TIME] = {"--time", "SECONDS", "how long it looks (default: 60, unless --cases is given)"},
     [FLAG_CASES] = {"--cases", "N", "how many cases it tries"},
     [FLAG_FINDINGS] = {"--findings", "FILE", "write what was found, with tensors, HDF5"},
@@ -137,7 +137,7 @@ const cli_verb cli_verbs[CLI_VERBS] = {
          "Each mutant of a kernel's source is compiled for the simulated device and judged by\n"
          "all checks, cheapest first; survivors also with AddressSanitizer and the race\n"
          "recorder, where build/asan and build/race are built. It fails when one survives that\n"
-         "tests/mutants/equivalent.txt does not list. It needs the tree that assay was built\n"
+         "mutants/equivalent.txt does not list. It needs the tree that assay was built\n"
          "from, and its compiler.\n",
      .run = assay_cli_mutants},
     {.name = "fuzz",

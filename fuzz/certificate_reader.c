@@ -2,8 +2,8 @@
  * The reader of certificates: of any bytes, as they are and under a right seal, it gives a line
  * that says what is wrong, or a certificate that is written and read back as itself.
  */
+#include "engine/certificate.h"
 #include "fuzz/fuzz.h"
-#include "tests/engine/certificate.h"
 
 #include <stdbool.h>
 #include <string.h>

@@ -7,9 +7,9 @@
  * Inputs: a byte for each choice, in the order in which the operator lists its keys; what is
  * missing is 0. An extent is the byte itself below 64, otherwise one of source.h's.
  */
+#include "engine/check.h"
 #include "fuzz/fuzz.h"
 #include "fuzz/search/source.h"
-#include "tests/engine/check.h"
 
 #include <math.h>
 #include <string.h>

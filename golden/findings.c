@@ -1,4 +1,4 @@
-#include "assay/findings.h"
+#include "golden/findings.h"
 #include "golden/attribute.h"
 #include "golden/replace.h"
 #include "golden/state.h"

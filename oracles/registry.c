@@ -1,5 +1,5 @@
 #include "assay/op.h"
-#include "oracles/case_parse.h"
+#include "core/case_parse.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -12,14 +12,14 @@ machine_path+=/someone/data
 
 clean_tree() {
     rm -rf "${tree:?}"/*
-    mkdir -p "$tree"/{include/assay,oracles,kernels/sim,golden,fuzz,bench,tests/sim,ci}
+    mkdir -p "$tree"/{include/assay,oracles,kernels,sim,golden,fuzz,bench,tests/sim,ci}
     cp "$source_root/.clang-format" "$tree"
     echo 'typedef int number;' >"$tree/include/assay/number.h"
     printf '#include "assay/number.h"\n\n#include <math.h>\n' >"$tree/oracles/oracle.h"
     echo '#include "assay/number.h"' >"$tree/kernels/kernel.cu"
-    echo '#include "assay/number.h"' >"$tree/kernels/sim/sim.h"
-    echo '#include "assay/number.h"' >"$tree/kernels/sim/fiber.h"
-    echo '#include "kernels/sim/sim.h"' >"$tree/tests/sim/test.c"
+    echo '#include "assay/number.h"' >"$tree/sim/sim.h"
+    echo '#include "assay/number.h"' >"$tree/sim/fiber.h"
+    echo '#include "sim/sim.h"' >"$tree/tests/sim/test.c"
     printf '#!/bin/sh\n' >"$tree/ci/script"
     chmod +x "$tree/ci/script"
 }
@@ -48,19 +48,19 @@ fi
 if command -v clang-format-14 >/dev/null; then
     expect_caught formatting oracles/bad.c 'int  a;'
 fi
-expect_caught layering oracles/bad.c '#include "kernels/sim/sim.h"'
-expect_caught layering oracles/bad.c '#include <kernels/sim/sim.h>'
-expect_caught layering oracles/bad.cu '#include "kernels/sim/sim.h"'
+expect_caught layering oracles/bad.c '#include "sim/sim.h"'
+expect_caught layering oracles/bad.c '#include <sim/sim.h>'
+expect_caught layering oracles/bad.cu '#include "sim/sim.h"'
 expect_caught layering kernels/bad.cu '#include "oracles/oracle.h"'
 expect_caught layering kernels/bad.cu '#include "../oracles/oracle.h"'
-expect_caught layering kernels/sim/bad.c '  #  include "../../oracles/oracle.h"'
+expect_caught layering sim/bad.c '  #  include "../oracles/oracle.h"'
 expect_caught layering golden/bad.c '#include "oracles/oracle.h"'
 expect_caught layering include/assay/bad.h '#include "oracles/oracle.h"'
-expect_caught layering fuzz/bad.c '#include "kernels/sim/sim.h"'
+expect_caught layering fuzz/bad.c '#include "sim/sim.h"'
 expect_caught layering bench/bad.c '#include "oracles/oracle.h"'
 expect_caught layering tests/bad.c '#include "oracles/oracle.h"'
-expect_caught layering tests/bad.c '#include "kernels/sim/sim.h"'
-expect_caught layering tests/sim/bad.c '#include "kernels/sim/fiber.h"'
+expect_caught layering tests/bad.c '#include "sim/sim.h"'
+expect_caught layering tests/sim/bad.c '#include "sim/fiber.h"'
 expect_caught 'a header does not stand alone as C17' include/assay/bad.h 'extern unknown_type x;'
 expect_caught 'a header does not stand alone as C++20' include/assay/bad.h 'extern int class;'
 expect_caught 'NaN passes' oracles/bad.c 'int f(double err, double tol) {\n    return err > tol;\n}'

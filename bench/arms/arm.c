@@ -1,5 +1,5 @@
 #include "bench/arms/arm.h"
-#include "tests/engine/inside.h"
+#include "engine/inside.h"
 
 #include <stdlib.h>
 #include <string.h>

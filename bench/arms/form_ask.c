@@ -1,5 +1,5 @@
 #include "bench/arms/form.h"
-#include "tests/engine/process.h"
+#include "engine/process.h"
 
 #include <errno.h>
 #include <fcntl.h>

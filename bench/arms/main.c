@@ -4,7 +4,7 @@
  * talks"); ends with its input.
  */
 #include "bench/arms/arm.h"
-#include "tests/engine/inside.h"
+#include "engine/inside.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 #include "bench/arms/timer.h"
 
-#include "assay/module.h"
+#include "device/module.h"
 
 #include <string.h>
 

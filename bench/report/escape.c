@@ -1,6 +1,6 @@
 #include "bench/report/escape.h"
 
-#include "tests/engine/utf8.h"
+#include "core/utf8.h"
 
 #include <stdbool.h>
 #include <string.h>

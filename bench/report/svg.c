@@ -2,7 +2,7 @@
 
 #include "bench/report/escape.h"
 #include "bench/report/style.h"
-#include "tests/engine/utf8.h"
+#include "core/utf8.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #include "bench/report/report.h"
 #include "bench/report/writers.h"
 #include "bench/results_json.h"
-#include "tests/engine/sink.h"
+#include "core/sink.h"
 
 #include <errno.h>
 #include <stdlib.h>

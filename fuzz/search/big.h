@@ -1,7 +1,7 @@
 /*
  * Cases past what numbers of 32 bits count: the rows of a small case become so many that its
  * largest tensor has just more than 2^31 or 2^32 elements, or 2^32 bytes. Judged through a small
- * one (tests/engine/sample.h), on a device that has the memory.
+ * one (engine/sample.h), on a device that has the memory.
  */
 #ifndef ASSAY_FUZZ_SEARCH_BIG_H
 #define ASSAY_FUZZ_SEARCH_BIG_H

@@ -1,6 +1,6 @@
 #include "fuzz/search/crew.h"
 
-#include "tests/engine/turn.h"
+#include "engine/turn.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -5,9 +5,9 @@
 #ifndef ASSAY_FUZZ_SEARCH_CREW_H
 #define ASSAY_FUZZ_SEARCH_CREW_H
 
+#include "engine/isolate.h"
 #include "fuzz/search/judge.h"
 #include "fuzz/search/shrink.h"
-#include "tests/engine/isolate.h"
 
 #include <sys/types.h>
 

@@ -1,5 +1,5 @@
 #include "fuzz/search/hunt.h"
-#include "tests/engine/clock.h"
+#include "core/clock.h"
 
 #include <stdlib.h>
 #include <string.h>

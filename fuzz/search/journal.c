@@ -1,6 +1,6 @@
 #include "fuzz/search/journal.h"
 
-#include "tests/engine/hash.h"
+#include "engine/hash.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 #include "fuzz/search/judge.h"
 
-#include "tests/engine/isolate.h"
-#include "tests/engine/relations.h"
-#include "tests/engine/turn.h"
+#include "engine/isolate.h"
+#include "engine/relations.h"
+#include "engine/turn.h"
 
 #include <ctype.h>
 #include <math.h>

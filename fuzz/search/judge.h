@@ -6,8 +6,8 @@
 #ifndef ASSAY_FUZZ_SEARCH_JUDGE_H
 #define ASSAY_FUZZ_SEARCH_JUDGE_H
 
-#include "tests/engine/check.h"
-#include "tests/engine/frame.h"
+#include "engine/check.h"
+#include "engine/frame.h"
 
 enum { FUZZ_VARIANT = 32, FUZZ_RELATION = 48, FUZZ_FAILURES = 8, FUZZ_MARKS = 96 };
 

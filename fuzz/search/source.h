@@ -11,7 +11,7 @@
 #define ASSAY_FUZZ_SEARCH_SOURCE_H
 
 #include "assay/device.h"
-#include "tests/engine/random.h"
+#include "engine/random.h"
 
 enum { FUZZ_EDGES = 512 };
 

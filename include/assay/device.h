@@ -66,8 +66,9 @@ typedef struct assay_device {
      * ASSAY_ERR_DEVICE when the device failed. */
     assay_status (*finish)(void);
 
-    /* C[m,n] = op(A)·op(B) + beta·C on host memory, row-major fp64 as blas_gemm (oracles/blas.h)
-     * has it, computed on the device; NULL where that gains nothing. An error leaves C as it is. */
+    /* C[m,n] = op(A)·op(B) + beta·C on host memory, row-major fp64 as blas_gemm
+     * (oracles/common/blas.h) has it, computed on the device; NULL where that gains nothing. An
+     * error leaves C as it is. */
     assay_gemm gemm;
 
     /* The variants compiled for this device, and the oracles. */
@@ -76,7 +77,7 @@ typedef struct assay_device {
     const assay_device_oracle *const *oracles;
     int32_t n_oracles;
 
-    /* Not NULL: its variants run in processes of their own (tests/engine/isolate.h). */
+    /* Not NULL: its variants run in processes of their own (engine/isolate.h). */
     struct assay_isolated *isolated;
 } assay_device;
 

@@ -3,8 +3,8 @@
  * the CPU, for sizes that take the CPU too long. It is trusted because the suite compares it with
  * the CPU's, in every case of the smoke and ci sets, on every device.
  *
- * oracles/<op>.cu defines it with ASSAY_DEVICE_ORACLE(op) (oracles/device_oracle.h); the file is
- * compiled for each device, as variants are.
+ * oracles/<op>/device.cu defines it with ASSAY_DEVICE_ORACLE(op) (oracles/common/device_oracle.h);
+ * the file is compiled for each device, as variants are.
  */
 #ifndef ASSAY_DEVICE_ORACLE_H
 #define ASSAY_DEVICE_ORACLE_H

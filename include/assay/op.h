@@ -138,7 +138,7 @@ typedef struct assay_op {
 
     bool own_forward; /* backward computes its forward anew: a call of both is backward's alone */
     bool multilinear; /* affine in each input separately: gradient checks rely on it */
-    bool baseline;    /* bf16 and f16 are also held against v1 (tests/engine/baseline.h) */
+    bool baseline;    /* bf16 and f16 are also held against v1 (engine/baseline.h) */
     unsigned dtypes;  /* ASSAY_DTYPE_BIT mask */
     unsigned maths;   /* ASSAY_MATH_BIT mask */
     unsigned fills;   /* ASSAY_FILL_BIT mask of those that not every operator has, see case.h */
@@ -146,7 +146,7 @@ typedef struct assay_op {
     /* The first key is the extent of one axis of some tensors, the rows, and of nothing else. A row
      * of a result depends on the same row of inputs and cotangents, and on tensors that have no
      * rows; the gradients of these are sums over the rows. A large case can then be made up of few
-     * different rows (tests/engine/sample.h). */
+     * different rows (engine/sample.h). */
     bool by_rows;
 
     /* Checks what the key ranges cannot, and puts the parameters in canonical form. */
@@ -168,7 +168,7 @@ typedef struct assay_op {
 
     /* Why a kernel that ignores part of its inputs would be right on these data, as a text that
      * outlives the call; NULL when none is known. A pass is then `mistrusted`. Asked only for cases
-     * that are too large to find that out (tests/engine/trivial.h). NULL: never. */
+     * that are too large to find that out (engine/trivial.h). NULL: never. */
     const char *(*mistrust)(const struct assay_problem *p);
 
     /* Counts flops and least, and corrects read and written, which come as the bytes of all inputs

@@ -21,7 +21,7 @@ typedef struct assay_problem {
     assay_arrays cot; /* n_out, absent where not differentiable; rounded likewise */
 
     /* Not NULL: it stands for a larger problem, to all of whose rows its own are dealt out, and on
-     * which variants run (tests/engine/sample.h). */
+     * which variants run (engine/sample.h). */
     const struct assay_sample *sample;
 } assay_problem;
 

@@ -2,8 +2,8 @@
 #ifndef ASSAY_ADAMW_UPDATE_H
 #define ASSAY_ADAMW_UPDATE_H
 
-#include "kernels/device/grid.h"
-#include "kernels/device/numeric.h"
+#include "device/grid.h"
+#include "kernels/common/numeric.h"
 
 /* Made in fp64 and rounded once: 1 - (float)beta2 would be off by 2^-15 of it. */
 template <typename A> struct constants {

@@ -7,7 +7,7 @@
  * 14 n, with a root and two divisions, which are IEEE's and hide behind memory.
  */
 #include "kernels/adamw/update.h"
-#include "kernels/device/pack.h"
+#include "kernels/common/pack.h"
 
 enum { THREADS = 256 };
 

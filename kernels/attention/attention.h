@@ -11,9 +11,9 @@
 #ifndef ASSAY_ATTENTION_ATTENTION_H
 #define ASSAY_ATTENTION_ATTENTION_H
 
-#include "kernels/device/exp.h"
-#include "kernels/device/grid.h"
-#include "kernels/device/numeric.h"
+#include "device/grid.h"
+#include "kernels/common/exp.h"
+#include "kernels/common/numeric.h"
 
 static constexpr float NO_SCORE = -__builtin_inff(); /* of an invisible key; lse of an empty row */
 

@@ -20,8 +20,8 @@
  * cache), and as P 2 or 4 written and read; backward 8 written and read, and as P and dS 4 or 8
  * written, 6 or 12 read. Flops: 4 sq sk d a head forward, 10 sq sk d backward, causal or not.
  */
+#include "device/blas.h"
 #include "kernels/attention/v2_softmax.h"
-#include "kernels/device/blas.h"
 
 static constexpr int64_t MAX_SCORES = (int64_t)1 << 28, MAX_HEADS = 256;
 enum { FILL_THREADS = 256 };

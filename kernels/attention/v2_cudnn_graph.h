@@ -8,8 +8,8 @@
 #ifndef ASSAY_ATTENTION_V2_CUDNN_GRAPH_H
 #define ASSAY_ATTENTION_V2_CUDNN_GRAPH_H
 
-#include "kernels/device/dnn.h"
-#include "kernels/device/grid.h"
+#include "device/dnn.h"
+#include "device/grid.h"
 
 #include <stdio.h>
 

@@ -64,7 +64,7 @@ static __device__ __forceinline__ uint32_t tf32_bits(float x) {
 }
 
 /* bf16 and f16 by m16n8k16, fp32 as TF32 by m16n8k8: of each row a step takes two packs. Fragments
- * are numbered by g = lane / 4 and t = lane % 4 (kernels/device/tensor.h). */
+ * are numbered by g = lane / 4 and t = lane % 4 (kernels/common/tensor.h). */
 template <typename T> struct tensor_core {
     typedef T storage;
     enum { MATES = 4, APART = 1, STEP = 2 * pack<T> };

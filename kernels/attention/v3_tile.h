@@ -9,7 +9,7 @@
 #define ASSAY_ATTENTION_V3_TILE_H
 
 #include "kernels/attention/attention.h"
-#include "kernels/device/tensor.h"
+#include "kernels/common/tensor.h"
 
 /* Registers have no index: nvcc must unroll the loops that run over them. A host's compiler that
  * did so, too, would take minutes. */

@@ -11,8 +11,8 @@
 #ifndef ASSAY_CONV3D_GROUPNORM_MEAN_CONV_H
 #define ASSAY_CONV3D_GROUPNORM_MEAN_CONV_H
 
-#include "kernels/device/grid.h"
-#include "kernels/device/numeric.h"
+#include "device/grid.h"
+#include "kernels/common/numeric.h"
 
 /* A volume's extents; its last axis is packed. */
 struct volume {

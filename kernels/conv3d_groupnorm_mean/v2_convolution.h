@@ -8,8 +8,8 @@
 #ifndef ASSAY_CONV3D_GROUPNORM_MEAN_V2_CONVOLUTION_H
 #define ASSAY_CONV3D_GROUPNORM_MEAN_V2_CONVOLUTION_H
 
+#include "device/dnn.h"
 #include "kernels/conv3d_groupnorm_mean/conv.h"
-#include "kernels/device/dnn.h"
 
 #if ASSAY_DNN
 

@@ -20,8 +20,8 @@
  * math=tf32 runs on tensor cores, with operands rounded to nearest; everything behind the products
  * is fp32. f32 and f64 run on CUDA cores.
  */
+#include "kernels/common/partials.h"
 #include "kernels/conv3d_groupnorm_mean/v3_input.h"
-#include "kernels/device/partials.h"
 
 enum {
     LINE = 64,               /* longest line of a box: longer ones gain nothing */

@@ -12,7 +12,7 @@
  *     FIRST_PEER                  lanes that differ in this bit of their number or in a higher one
  *                                 have the same channels
  *
- * Lane numbering of the fragments: g = lane / 4, t = lane % 4 (kernels/device/tensor.h).
+ * Lane numbering of the fragments: g = lane / 4, t = lane % 4 (kernels/common/tensor.h).
  */
 #ifndef ASSAY_CONV3D_GROUPNORM_MEAN_V3_CORE_H
 #define ASSAY_CONV3D_GROUPNORM_MEAN_V3_CORE_H

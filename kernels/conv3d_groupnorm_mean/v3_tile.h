@@ -9,8 +9,8 @@
 #ifndef ASSAY_CONV3D_GROUPNORM_MEAN_V3_TILE_H
 #define ASSAY_CONV3D_GROUPNORM_MEAN_V3_TILE_H
 
+#include "kernels/common/tensor.h"
 #include "kernels/conv3d_groupnorm_mean/conv.h"
-#include "kernels/device/tensor.h"
 
 enum {
     THREADS = 128,

@@ -3,9 +3,9 @@
 #ifndef ASSAY_CROSS_ENTROPY_TOKENS_H
 #define ASSAY_CROSS_ENTROPY_TOKENS_H
 
-#include "kernels/device/exp.h"
-#include "kernels/device/exp64.h"
-#include "kernels/device/grid.h"
+#include "device/grid.h"
+#include "kernels/common/exp.h"
+#include "kernels/common/exp64.h"
 
 /* The logits of t tokens; rows lie `stride` apart. */
 template <typename T> struct tokens {

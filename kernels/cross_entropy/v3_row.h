@@ -5,8 +5,8 @@
 #ifndef ASSAY_CROSS_ENTROPY_V3_ROW_H
 #define ASSAY_CROSS_ENTROPY_V3_ROW_H
 
+#include "kernels/common/pack.h"
 #include "kernels/cross_entropy/tokens.h"
-#include "kernels/device/pack.h"
 
 enum { THREADS = 256, WARP = 32 };
 

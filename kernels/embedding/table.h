@@ -2,8 +2,8 @@
 #ifndef ASSAY_EMBEDDING_TABLE_H
 #define ASSAY_EMBEDDING_TABLE_H
 
-#include "kernels/device/grid.h"
-#include "kernels/device/numeric.h"
+#include "device/grid.h"
+#include "kernels/common/numeric.h"
 
 /* Rows of d elements, `stride` apart. */
 template <typename T> struct rows {

@@ -15,7 +15,7 @@
  *
  * Each element's sum is in the order of tokens, as in v1.
  */
-#include "kernels/device/pack.h"
+#include "kernels/common/pack.h"
 #include "kernels/embedding/table.h"
 
 enum { THREADS = 256, WARP = 32, ROWS = THREADS / WARP, CHUNK = 1024 };

@@ -13,8 +13,8 @@
 #ifndef ASSAY_KRONECKER_STAGES_H
 #define ASSAY_KRONECKER_STAGES_H
 
-#include "kernels/device/grid.h"
-#include "kernels/device/numeric.h"
+#include "device/grid.h"
+#include "kernels/common/numeric.h"
 
 enum { MAX_FACTORS = 8, MAX_LAYERS = 16, MAX_STAGES = MAX_FACTORS * MAX_LAYERS };
 

@@ -10,8 +10,8 @@
  * Against v1: tiled products that read each state about once a stage. Bytes: as v1 otherwise, plus
  * the partial sums. Flops: as v1.
  */
-#include "kernels/device/blas.h"
-#include "kernels/device/partials.h"
+#include "device/blas.h"
+#include "kernels/common/partials.h"
 #include "kernels/kronecker/walk.h"
 
 /* Of all partial dW of a stage together: four million on a GPU, less than one dW where batches are

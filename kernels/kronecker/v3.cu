@@ -14,7 +14,7 @@
  * written once a pass forward; backward once more for the states between passes, then x, dy and dx
  * once a pass. Flops: as v1.
  */
-#include "kernels/device/partials.h"
+#include "kernels/common/partials.h"
 #include "kernels/kronecker/v3_large.h"
 #include "kernels/kronecker/v3_tile.h"
 #include "kernels/kronecker/walk.h"

@@ -5,7 +5,7 @@
 #ifndef ASSAY_KRONECKER_V3_LARGE_H
 #define ASSAY_KRONECKER_V3_LARGE_H
 
-#include "kernels/device/partials.h"
+#include "kernels/common/partials.h"
 #include "kernels/kronecker/v3_plan.h"
 
 enum { EDGE = 32, EDGE_LANES = 8 };

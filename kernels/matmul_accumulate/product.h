@@ -7,8 +7,8 @@
 #ifndef ASSAY_MATMUL_ACCUMULATE_PRODUCT_H
 #define ASSAY_MATMUL_ACCUMULATE_PRODUCT_H
 
-#include "kernels/device/grid.h"
-#include "kernels/device/numeric.h"
+#include "device/grid.h"
+#include "kernels/common/numeric.h"
 
 /* Rows in memory lie `stride` apart; `transposed`: they are the matrix's columns. */
 template <typename T> struct matrix {

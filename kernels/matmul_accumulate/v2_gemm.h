@@ -2,7 +2,7 @@
 #ifndef ASSAY_MATMUL_ACCUMULATE_V2_GEMM_H
 #define ASSAY_MATMUL_ACCUMULATE_V2_GEMM_H
 
-#include "kernels/device/blas.h"
+#include "device/blas.h"
 #include "kernels/matmul_accumulate/product.h"
 
 /* A product as cuBLAS is given it, column-major: op_a(A)[m, k] op_b(B)[k, n]. */

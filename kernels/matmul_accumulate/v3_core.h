@@ -11,7 +11,7 @@
  *     settle()                    called behind every RUN products of each element
  *     each<Left, Right>(visit)    visit(i, j, sum) for this lane's elements
  *
- * Lane numbering of the fragments: g = lane / 4, t = lane % 4 (kernels/device/tensor.h).
+ * Lane numbering of the fragments: g = lane / 4, t = lane % 4 (kernels/common/tensor.h).
  */
 #ifndef ASSAY_MATMUL_ACCUMULATE_V3_CORE_H
 #define ASSAY_MATMUL_ACCUMULATE_V3_CORE_H

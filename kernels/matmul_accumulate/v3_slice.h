@@ -2,7 +2,7 @@
 #ifndef ASSAY_MATMUL_ACCUMULATE_V3_SLICE_H
 #define ASSAY_MATMUL_ACCUMULATE_V3_SLICE_H
 
-#include "kernels/device/tensor.h"
+#include "kernels/common/tensor.h"
 #include "kernels/matmul_accumulate/product.h"
 
 enum {

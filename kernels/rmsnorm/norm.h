@@ -2,8 +2,8 @@
 #ifndef ASSAY_RMSNORM_NORM_H
 #define ASSAY_RMSNORM_NORM_H
 
-#include "kernels/device/grid.h"
-#include "kernels/device/numeric.h"
+#include "device/grid.h"
+#include "kernels/common/numeric.h"
 
 /* The rows of a tensor; no data where the call has no such tensor. */
 template <typename T> struct matrix {

@@ -5,9 +5,9 @@
 #ifndef ASSAY_ROPE_PAIRS_H
 #define ASSAY_ROPE_PAIRS_H
 
-#include "kernels/device/exp64.h"
-#include "kernels/device/grid.h"
-#include "kernels/device/trig.h"
+#include "device/grid.h"
+#include "kernels/common/exp64.h"
+#include "kernels/common/trig.h"
 
 /* One call: rows of `to` are those of `from` rotated, row r being at position start + r % s. */
 struct rotation {

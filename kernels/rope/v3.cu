@@ -8,7 +8,7 @@
  *
  * Each element is computed as in v1, bit for bit.
  */
-#include "kernels/device/pack.h"
+#include "kernels/common/pack.h"
 #include "kernels/rope/pairs.h"
 
 enum { THREADS = 256, BATCH = 4, HEADS_PER_THREAD = 2 * BATCH };

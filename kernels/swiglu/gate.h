@@ -2,9 +2,9 @@
 #ifndef ASSAY_SWIGLU_GATE_H
 #define ASSAY_SWIGLU_GATE_H
 
-#include "kernels/device/exp.h"
-#include "kernels/device/exp64.h"
-#include "kernels/device/grid.h"
+#include "device/grid.h"
+#include "kernels/common/exp.h"
+#include "kernels/common/exp64.h"
 
 /* Tensors of the same shape: where their rows begin. */
 template <typename T> struct matrix {

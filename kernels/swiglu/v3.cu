@@ -8,7 +8,7 @@
  *
  * Each element is computed as in v1, bit for bit.
  */
-#include "kernels/device/pack.h"
+#include "kernels/common/pack.h"
 #include "kernels/swiglu/gate.h"
 
 enum { THREADS = 256 };

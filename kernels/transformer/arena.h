@@ -8,7 +8,7 @@
 #ifndef ASSAY_TRANSFORMER_ARENA_H
 #define ASSAY_TRANSFORMER_ARENA_H
 
-#include "kernels/device/kernel.h"
+#include "device/kernel.h"
 
 enum { ARENA_ALIGNMENT = 256 };
 

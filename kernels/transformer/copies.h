@@ -5,8 +5,8 @@
 #ifndef ASSAY_TRANSFORMER_COPIES_H
 #define ASSAY_TRANSFORMER_COPIES_H
 
-#include "kernels/device/grid.h"
-#include "kernels/device/pack.h"
+#include "device/grid.h"
+#include "kernels/common/pack.h"
 #include "kernels/transformer/walk.h"
 
 enum { COPY_THREADS = 256 };

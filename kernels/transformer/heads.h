@@ -10,7 +10,7 @@
 #ifndef ASSAY_TRANSFORMER_HEADS_H
 #define ASSAY_TRANSFORMER_HEADS_H
 
-#include "kernels/device/pack.h"
+#include "kernels/common/pack.h"
 #include "kernels/rope/pairs.h"
 #include "kernels/transformer/walk.h"
 

@@ -3,7 +3,7 @@
 #ifndef ASSAY_TRANSFORMER_TENSORS_H
 #define ASSAY_TRANSFORMER_TENSORS_H
 
-#include "kernels/device/kernel.h"
+#include "device/kernel.h"
 
 static inline assay_tensor dense_at(void *data, assay_dtype dtype, int32_t rank,
                                     const int64_t *shape) {

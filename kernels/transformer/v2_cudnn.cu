@@ -5,7 +5,7 @@
  *
  * Against v2: no scores in memory, 4 b heads t² bytes and more for each of them and layer.
  */
-#include "kernels/device/dnn.h"
+#include "device/dnn.h"
 
 #if ASSAY_DNN_GRAPH
 

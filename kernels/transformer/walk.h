@@ -6,7 +6,7 @@
 #ifndef ASSAY_TRANSFORMER_WALK_H
 #define ASSAY_TRANSFORMER_WALK_H
 
-#include "kernels/device/variants.h"
+#include "kernels/common/variants.h"
 #include "kernels/transformer/arena.h"
 #include "kernels/transformer/composition.h"
 #include "kernels/transformer/parameters.h"

@@ -2,8 +2,8 @@
 #ifndef ASSAY_WEIGHTED_SUM_ROWS_H
 #define ASSAY_WEIGHTED_SUM_ROWS_H
 
-#include "kernels/device/grid.h"
-#include "kernels/device/numeric.h"
+#include "device/grid.h"
+#include "kernels/common/numeric.h"
 
 /* The elements of y and dy, one for each row of x. Their last axis is packed; its rows may be
  * further apart than they are long. */

@@ -6,7 +6,7 @@
  * Against v1: coalesced, and dw uses the whole GPU. Bytes: x once forward; x once and dx once
  * backward; y and dy are copied once more when their rows are padded, as cuBLAS knows one stride.
  */
-#include "kernels/device/blas.h"
+#include "device/blas.h"
 #include "kernels/weighted_sum/rows.h"
 
 enum { THREADS = 256 };

@@ -13,8 +13,8 @@
  * Every sum has one order, given by the shape alone: an address that does not allow 16-byte
  * accesses changes how elements are fetched, not which lane adds them.
  */
-#include "kernels/device/pack.h"
-#include "kernels/device/partials.h"
+#include "kernels/common/pack.h"
+#include "kernels/common/partials.h"
 #include "kernels/weighted_sum/rows.h"
 
 enum { THREADS = 256, WARP = 32, FETCHED = 4 };

@@ -1,6 +1,6 @@
 #include "tests/bench/arm_client.h"
-#include "tests/engine/runner.h"
-#include "tests/engine/turn.h"
+#include "engine/runner.h"
+#include "engine/turn.h"
 #include "tests/shim/assay_test.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 #include "assay/problem.h"
 #include "cli/cases.h"
-#include "tests/engine/sink.h"
+#include "core/sink.h"
 #include "tests/shim/assay_test.h"
 
 #include <errno.h>

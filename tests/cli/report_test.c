@@ -1,7 +1,7 @@
 /* The writers against hostile strings: what they write must read back as what was meant. */
 #include "cli/report.h"
-#include "tests/engine/json.h"
-#include "tests/engine/utf8.h"
+#include "core/json.h"
+#include "core/utf8.h"
 #include "tests/shim/assay_test.h"
 
 #include <math.h>

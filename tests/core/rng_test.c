@@ -1,5 +1,5 @@
 #include "assay/rng.h"
-#include "oracles/normal.h"
+#include "core/normal.h"
 #include "tests/shim/assay_test.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 #include "tests/evidence/methods.h"
 #include "assay/compare.h"
-#include "tests/engine/baseline.h"
+#include "engine/baseline.h"
 
 #include <math.h>
 

@@ -1,8 +1,8 @@
 #include "tests/evidence/sensitivity.h"
 #include "assay/compare.h"
-#include "tests/engine/baseline.h"
-#include "tests/engine/runner.h"
-#include "tests/engine/turn.h"
+#include "engine/baseline.h"
+#include "engine/runner.h"
+#include "engine/turn.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 #include "tests/evidence/source.h"
-#include "tests/engine/random.h"
+#include "engine/random.h"
 
 typedef struct search {
     const mode *mode;

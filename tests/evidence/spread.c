@@ -1,5 +1,5 @@
 #include "tests/evidence/spread.h"
-#include "tests/engine/check.h"
+#include "engine/check.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 #include "tests/evidence/workers.h"
-#include "tests/engine/clock.h"
+#include "core/clock.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* What a campaign once found, judged for ever: every case of fuzz/corpus/<op>.txt, by all variants
  * and relations on the simulated device. */
+#include "engine/isolate.h"
 #include "fuzz/search/corpus.h"
 #include "fuzz/search/judge.h"
-#include "tests/engine/isolate.h"
 #include "tests/shim/assay_test.h"
 
 #include <stdio.h>

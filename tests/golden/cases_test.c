@@ -2,7 +2,7 @@
  * A test for each case of each operator's golden file: our oracle agrees with it; each variant
  * agrees with both; and one for each file, which fails when it cannot be listed.
  */
-#include "tests/engine/golden.h"
+#include "engine/golden.h"
 #include "tests/shim/assay_test.h"
 #include "tests/suite/suite.h"
 

@@ -1,5 +1,5 @@
 /* A golden file with wrong numbers and right hashes does not get past the oracle. */
-#include "tests/mutants/golden_edit.h"
+#include "mutants/golden_edit.h"
 #include "tests/shim/assay_test.h"
 
 #include <stdlib.h>

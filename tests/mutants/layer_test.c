@@ -1,9 +1,9 @@
 /* Which layer a run without numbers counts for: the lines are those of the runner, the isolated
  * device and the simulated device as they really print them. */
-#include "tests/engine/isolate.h"
-#include "tests/engine/runner.h"
-#include "tests/engine/turn.h"
-#include "tests/mutants/judge.h"
+#include "engine/isolate.h"
+#include "engine/runner.h"
+#include "engine/turn.h"
+#include "mutants/judge.h"
 #include "tests/shim/assay_test.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* What each rule makes of a line, what no rule touches, and what a mutant is known by. */
-#include "tests/mutants/equivalent.h"
-#include "tests/mutants/mutant.h"
+#include "mutants/equivalent.h"
+#include "mutants/mutant.h"
 #include "tests/shim/assay_test.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* Which headers have tests of their own, and what the output of tests that failed says. */
-#include "tests/mutants/unit_judge.h"
+#include "mutants/unit_judge.h"
 #include "tests/shim/assay_test.h"
 
 #include <stdlib.h>
@@ -39,11 +39,11 @@ ASSAY_TEST(mutants, headers_are_judged_by_their_own_tests, "unit") {
     write_test(root, "exp64", "/* exp */\n\nASSAY_TEST(exp64, one, \"unit\") {\n}\n");
     write_test(root, "tensor", "/* Kernels for tensor_test.c. */\n");
 
-    CHECK(has_test(root, "kernels/device/exp.h", "exp"));
-    CHECK(has_test(root, "kernels/device/exp64.h", "exp64"));
-    CHECK(!has_test(root, "kernels/device/tensor.h", "tensor"));
-    CHECK(!has_test(root, "kernels/device/grid.h", "grid"));
-    CHECK(!has_test(root, "kernels/device/exp.hpp", "exp"));
+    CHECK(has_test(root, "kernels/common/exp.h", "exp"));
+    CHECK(has_test(root, "kernels/common/exp64.h", "exp64"));
+    CHECK(!has_test(root, "kernels/common/tensor.h", "tensor"));
+    CHECK(!has_test(root, "device/grid.h", "grid"));
+    CHECK(!has_test(root, "kernels/common/exp.hpp", "exp"));
     CHECK(!has_test(root, "kernels/rmsnorm/exp.h", "exp"));
 
     for (size_t i = 0; i < sizeof files / sizeof *files; ++i) {

@@ -1,7 +1,7 @@
 /* What the simulated device costs: a program, not a test. */
-#include "kernels/sim/context.h"
-#include "kernels/sim/sim.h"
-#include "tests/engine/clock.h"
+#include "core/clock.h"
+#include "sim/context.h"
+#include "sim/sim.h"
 #include "tests/sim/kernels.h"
 
 #include <stdio.h>

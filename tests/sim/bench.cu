@@ -1,5 +1,5 @@
 /* The kernels that bench.c times. */
-#include "kernels/device/kernel.h"
+#include "device/kernel.h"
 #include "tests/sim/kernels.h"
 
 static __global__ void barriers(int rounds) {

@@ -1,6 +1,6 @@
 /* bf16 and f16 of the simulated device against the core's rounding, which works in fp64. */
 #include "assay/dtype.h"
-#include "kernels/device/kernel.h"
+#include "device/kernel.h"
 #include "tests/shim/assay_test.h"
 
 #include <math.h>

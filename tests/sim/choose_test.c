@@ -1,5 +1,5 @@
 /* Which GPU a process uses, by its environment. */
-#include "kernels/device/choose.h"
+#include "device/choose.h"
 #include "tests/shim/assay_test.h"
 
 #include <stdio.h>

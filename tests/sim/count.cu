@@ -1,7 +1,7 @@
 #include "tests/sim/count.h"
 
-#include "kernels/device/kernel.h"
-#include "kernels/device/tensor.h"
+#include "device/kernel.h"
+#include "kernels/common/tensor.h"
 
 enum { WARP = 32, SIDE = 32, ROW = 8 /* ints of 32 bytes */ };
 

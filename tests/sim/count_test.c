@@ -4,8 +4,8 @@
  */
 #include "tests/sim/count.h"
 
-#include "kernels/sim/count.h"
-#include "kernels/sim/sim.h"
+#include "sim/count/count.h"
+#include "sim/sim.h"
 #include "tests/shim/assay_test.h"
 
 #include <inttypes.h>

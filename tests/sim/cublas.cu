@@ -1,6 +1,6 @@
 /* The cuBLAS stand-in against plain loops: transposes, leading dimensions, batch steps, storage
  * types; and its argument checks. */
-#include "kernels/device/blas.h"
+#include "device/blas.h"
 #include "tests/shim/assay_test.h"
 
 #include <math.h>

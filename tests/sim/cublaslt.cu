@@ -1,6 +1,6 @@
 /* The cuBLASLt stand-in against plain loops: transposes, four leading dimensions, C apart from D;
  * and its checks of arguments, alignments and workspace. */
-#include "kernels/device/blas.h"
+#include "device/blas.h"
 #include "tests/shim/assay_test.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* The cuDNN stand-in against plain loops: strides, padding, modes, alpha and beta, TF32; and its
  * checks. */
-#include "kernels/device/dnn.h"
+#include "device/dnn.h"
 #include "tests/shim/assay_test.h"
 
 #include <math.h>

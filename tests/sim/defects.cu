@@ -3,7 +3,7 @@
  * out[t] either n - 1 - t, through shared memory, or t ^ 1, through a shuffle. The #line directives
  * pin the lines that the reports must name.
  */
-#include "kernels/device/kernel.h"
+#include "device/kernel.h"
 #include "tests/sim/kernels.h"
 
 enum { THREADS = SIM_TEST_THREADS };

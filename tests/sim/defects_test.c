@@ -1,6 +1,6 @@
 /* Every class of defect is found, under every schedule, with its line; its correct twin is not. */
-#include "kernels/sim/asan.h"
-#include "kernels/sim/sim.h"
+#include "sim/asan.h"
+#include "sim/sim.h"
 #include "tests/shim/assay_test.h"
 #include "tests/sim/kernels.h"
 

@@ -1,5 +1,5 @@
 /* exp, exp2 and log of kernels against the host's in fp64. */
-#include "kernels/device/exp.h"
+#include "kernels/common/exp.h"
 #include "tests/shim/assay_test.h"
 
 #include <math.h>

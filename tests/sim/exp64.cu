@@ -1,5 +1,5 @@
 /* exp and log of kernels in fp64 against the host's in extended precision. */
-#include "kernels/device/exp64.h"
+#include "kernels/common/exp64.h"
 #include "tests/shim/assay_test.h"
 
 #include <math.h>

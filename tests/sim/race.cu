@@ -1,6 +1,6 @@
 #include "tests/sim/race.h"
 
-#include "kernels/device/kernel.h"
+#include "device/kernel.h"
 
 int race_lines[RACE_KERNELS][2];
 

@@ -2,8 +2,8 @@
  * nothing in the kernels that do it right. */
 #include "tests/sim/race.h"
 
-#include "kernels/sim/race.h"
-#include "kernels/sim/sim.h"
+#include "sim/race/race.h"
+#include "sim/sim.h"
 #include "tests/shim/assay_test.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* Correct kernels, one for each thing whose meaning semantics_test.c checks. */
-#include "kernels/device/kernel.h"
+#include "device/kernel.h"
 #include "tests/sim/kernels.h"
 
 static const unsigned all_lanes = 0xffffffffu;

@@ -1,6 +1,6 @@
 /* What each construct of CUDA C means on the simulated device, against plain loops on the host. */
 #include "assay/rng.h"
-#include "kernels/sim/sim.h"
+#include "sim/sim.h"
 #include "tests/shim/assay_test.h"
 #include "tests/sim/kernels.h"
 

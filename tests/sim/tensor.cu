@@ -2,7 +2,7 @@
  * ISA numbers them. */
 #include "tests/sim/tensor.h"
 
-#include "kernels/device/tensor.h"
+#include "kernels/common/tensor.h"
 
 /* Element e of a lane's A or B, e counting the elements of all its registers in order. */
 static __device__ int half_row_a(int lane, int e) {

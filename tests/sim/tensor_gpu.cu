@@ -1,15 +1,15 @@
 /*
- * Holds the model of the matrix instructions (kernels/sim/mma.c) against a GPU, bit for bit, on
+ * Holds the model of the matrix instructions (sim/mma.c) against a GPU, bit for bit, on
  * random tiles. A program to run by hand when the model or the GPU is new:
  *
  *     nvcc -O2 -std=c++20 -arch=sm_90a -fmad=false -I. -Iinclude tests/sim/tensor_gpu.cu \
- *         kernels/sim/mma.c -o tensor_gpu && ./tensor_gpu [tiles per instruction]
+ *         sim/mma.c -o tensor_gpu && ./tensor_gpu [tiles per instruction]
  *
  * Prints, for each instruction and class of tiles, how many elements differ, and the first of them.
  * Exit code 1 when one differs in any class but that of NaNs, 2 when the GPU fails.
  */
-#include "kernels/device/tensor.h"
-#include "kernels/sim/mma.h"
+#include "kernels/common/tensor.h"
+#include "sim/mma.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 
 #include "assay/dtype.h"
 #include "assay/rng.h"
-#include "kernels/sim/sim.h"
+#include "sim/sim.h"
 #include "tests/shim/assay_test.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 #include "tests/sim/tiles.h"
-#include "kernels/sim/mma.h"
+#include "sim/mma.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,7 +45,7 @@ typedef struct registers {
     float c[4];
 } registers;
 
-/* kernels/device/tensor.h says which lane holds what. */
+/* kernels/common/tensor.h says which lane holds what. */
 static void load(const tile *t, sim_tiles kind, int64_t lane, registers *r) {
     const bool tf32 = kind == SIM_TILES_TF32;
     const int64_t g = lane / 4, q = lane % 4;

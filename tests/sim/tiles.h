@@ -1,4 +1,4 @@
-/* A whole product by the tensor cores' own rule (kernels/sim/mma.h), as a right kernel might make
+/* A whole product by the tensor cores' own rule (sim/mma.h), as a right kernel might make
  * it.
  */
 #ifndef ASSAY_TESTS_SIM_TILES_H

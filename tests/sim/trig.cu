@@ -1,5 +1,5 @@
 /* sin and cos of kernels in fp64 against the host's in extended precision. */
-#include "kernels/device/trig.h"
+#include "kernels/common/trig.h"
 #include "tests/shim/assay_test.h"
 
 #include <math.h>

@@ -1,0 +1,95 @@
+#include "assay/compare.h"
+
+#include "core/norm.h"
+
+#include <math.h>
+
+/* The judgement of one element. */
+typedef struct judgement {
+    bool right;
+    double error; /* |got - want|; 0 for equal infinities and NaNs, infinite for a NaN mismatch */
+    double ratio; /* error / bound, above 1 exactly when wrong */
+} judgement;
+
+static const judgement equal = {.right = true};
+static const judgement hopeless = {.right = false, .error = INFINITY, .ratio = INFINITY};
+
+/* An infinity for a finite number is right when that number, off by its bound, overflows. Its
+ * error is what is missing to the largest finite value. */
+static judgement judge_overflow(assay_dtype dtype, double got, double want, double bound) {
+    const double sign = got > 0 ? 1 : -1;
+    if (!(assay_dtype_round(dtype, want + sign * bound) == got))
+        return hopeless;
+    const double missing = fmax(assay_dtype_max(dtype) - sign * want, 0);
+    return (judgement){.right = true, .error = missing, .ratio = missing / bound};
+}
+
+static judgement judge(assay_dtype dtype, double got, double want, double bound) {
+    if ((isnan(got) && isnan(want)) || (isinf(want) && got == want))
+        return equal;
+    if (isnan(got) || !isfinite(want))
+        return hopeless;
+    if (isinf(got))
+        return bound > 0 ? judge_overflow(dtype, got, want, bound) : hopeless;
+
+    judgement j = {.error = fabs(got - want)};
+    j.right = j.error <= bound;
+    if (bound > 0)
+        j.ratio = isinf(bound) ? 0 : j.error / bound;
+    else
+        j.ratio = j.right ? 0 : INFINITY;
+    return j;
+}
+
+static const char *wrong_reason(const assay_comparison *r) {
+    if (isnan(r->got))
+        return "NaN where the oracle has a number";
+    if (isnan(r->bound))
+        return "the bound is NaN";
+    if (isnan(r->want))
+        return "a number where the oracle has NaN";
+    return "beyond its bound";
+}
+
+assay_comparison assay_compare(assay_dtype dtype, const double *got, const double *want,
+                               const double *bound, int64_t count) {
+    assay_comparison r = {.verdict = ASSAY_PASS, .reason = "", .count = count, .worst = -1};
+    assay_norms of_got = {0}, of_want = {0}, of_bound = {0}, of_error = {0};
+    bool zeros_pass = true;
+
+    for (int64_t i = 0; i < count; ++i) {
+        const judgement j = judge(dtype, got[i], want[i], bound[i]);
+        r.wrong += !j.right;
+        if (r.worst < 0 || j.ratio > r.ratio) {
+            r.worst = i;
+            r.ratio = j.ratio;
+        }
+        zeros_pass = zeros_pass && judge(dtype, 0, want[i], bound[i]).right;
+        assay_norms_add(&of_error, j.error);
+        assay_norms_add(&of_got, got[i]);
+        assay_norms_add(&of_want, want[i]);
+        assay_norms_add(&of_bound, bound[i]);
+    }
+
+    if (r.worst >= 0) {
+        r.got = isnan(got[r.worst]) ? NAN : got[r.worst]; /* a NaN's sign says nothing */
+        r.want = want[r.worst];
+        r.bound = bound[r.worst];
+    }
+    r.max_abs = of_error.max;
+    r.rel_l1 = assay_norms_ratio_l1(&of_error, &of_want);
+    r.rel_l2 = assay_norms_ratio_l2(&of_error, &of_want);
+    r.rel_linf = assay_norms_ratio_linf(&of_error, &of_want);
+    r.norm_got = assay_norms_l2(&of_got);
+    r.norm_want = assay_norms_l2(&of_want);
+    r.resolution = assay_norms_ratio_l2(&of_bound, &of_want);
+
+    if (r.wrong > 0) {
+        r.verdict = ASSAY_FAIL;
+        r.reason = wrong_reason(&r);
+    } else if (count <= 0 || zeros_pass) {
+        r.verdict = ASSAY_MISTRUSTED;
+        r.reason = count <= 0 ? "nothing to compare" : "a result of zeros would pass";
+    }
+    return r;
+}

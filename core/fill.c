@@ -1,0 +1,170 @@
+#include "core/fill.h"
+
+#include "core/parallel.h"
+
+#include <math.h>
+
+static const double sqrt_3 = 0x1.bb67ae8584caap0;
+
+/* Elements of wide data are within 2^±WIDE of the scale; one of EVERY in zeros is 0. Four terms of
+ * cancel, of about four deviations, do not change the sign of 1 + z/STEADY. */
+enum { WIDE = 10, EVERY = 4, STEADY = 16 };
+
+bool assay_fill_has_exact(const assay_tensor_spec *spec) {
+    return spec->exact_limit >= 1 || spec->dtype == ASSAY_I32;
+}
+
+/* How many odd magnitudes fill=exact chooses from. Integers below 2^p are exact in the dtype. */
+static uint64_t odd_magnitudes(const assay_tensor_spec *spec) {
+    const double held = ldexp(1, assay_dtype_significand(spec->dtype)) - 1;
+    const double limit = spec->exact_limit < held ? spec->exact_limit : held;
+    return ((uint64_t)limit + 1) / 2;
+}
+
+/* In 0..count-1, for bits below 2^63. */
+static uint64_t scaled(uint64_t bits, uint64_t count) {
+    return (uint64_t)(((unsigned __int128)bits * count) >> 63);
+}
+
+static double odd_integer(uint64_t bits, uint64_t magnitudes) {
+    const uint64_t k = scaled(bits >> 1, magnitudes);
+    const double magnitude = (double)(2 * k + 1);
+    return (bits & 1) != 0 ? -magnitude : magnitude;
+}
+
+/* Elements between one row's beginning and the next; a tensor of one axis or none has one row. */
+static int64_t row_length(const assay_tensor_spec *spec) {
+    return spec->rank > 1 ? spec->shape[spec->rank - 1] : assay_spec_count(spec);
+}
+
+assay_fill fill_of_row(assay_fill fill, int64_t row) {
+    static const assay_fill turns[] = {ASSAY_FILL_NORMAL, ASSAY_FILL_WIDE, ASSAY_FILL_ZEROS,
+                                       ASSAY_FILL_DENORMAL, ASSAY_FILL_HUGE};
+    return fill == ASSAY_FILL_MIXED ? turns[row % (int64_t)(sizeof turns / sizeof *turns)] : fill;
+}
+
+typedef struct array {
+    assay_fill fill;
+    assay_dtype dtype;
+    double scale;
+    uint64_t seed, stream, magnitudes;
+    int64_t row, indices;
+    bool magnitudes_only;
+    double *data;
+} array;
+
+static double sign_of(uint64_t bits) {
+    return (bits & 1) != 0 ? -1 : 1;
+}
+
+static double normal_at(const array *a, uint64_t index) {
+    return a->scale * assay_rng_normal(a->seed, a->stream, index);
+}
+
+static double wide_at(const array *a, uint64_t index) {
+    const double exponent = WIDE * (2 * assay_rng_uniform(a->seed, a->stream, index) - 1);
+    return sign_of(assay_rng_bits(a->seed, ~a->stream, index)) * a->scale * exp2(exponent);
+}
+
+static double zero_or_normal_at(const array *a, uint64_t index) {
+    const uint64_t bits = assay_rng_bits(a->seed, ~a->stream, index);
+    return index > 0 && (bits >> 1) % EVERY == 0 ? sign_of(bits) * 0.0 : normal_at(a, index);
+}
+
+static double value_at(const array *a, uint64_t index) {
+    if (a->dtype == ASSAY_I32)
+        return (double)scaled(assay_rng_bits(a->seed, a->stream, index) >> 1, (uint64_t)a->indices);
+    switch (fill_of_row(a->fill, (int64_t)index / a->row)) {
+    case ASSAY_FILL_UNIFORM:
+        return a->scale * sqrt_3 * (2 * assay_rng_uniform(a->seed, a->stream, index) - 1);
+    case ASSAY_FILL_POSITIVE:
+        return a->scale * sqrt_3 * assay_rng_uniform(a->seed, a->stream, index);
+    case ASSAY_FILL_EXACT:
+        return odd_integer(assay_rng_bits(a->seed, a->stream, index), a->magnitudes);
+    case ASSAY_FILL_NORMAL:
+    case ASSAY_FILL_INF:
+    case ASSAY_FILL_NAN:
+    case ASSAY_FILL_HUGE:
+    case ASSAY_FILL_NEGATIVE:
+    case ASSAY_FILL_INITIAL:
+    case ASSAY_FILL_CANCEL:
+    case ASSAY_FILL_DENORMAL:
+        return normal_at(a, index);
+    case ASSAY_FILL_WIDE:
+        return wide_at(a, index);
+    case ASSAY_FILL_ZEROS:
+        return zero_or_normal_at(a, index);
+    case ASSAY_FILL_GOLDEN:
+    case ASSAY_FILL_MIXED: /* no row's own */
+        break;
+    }
+    return 0;
+}
+
+static void fill_elements(void *context, int64_t first, int64_t last) {
+    const array *a = context;
+    for (int64_t i = first; i < last; ++i) {
+        const double value = assay_dtype_round(a->dtype, value_at(a, (uint64_t)i));
+        a->data[i] = a->magnitudes_only ? fabs(value) : value;
+    }
+}
+
+void assay_fill_array(assay_fill fill, const char *name, const assay_tensor_spec *spec,
+                      double scale, uint64_t seed, double *data, int64_t count) {
+    array a = {.fill = fill,
+               .dtype = spec->dtype,
+               .scale = scale,
+               .seed = seed,
+               .stream = assay_rng_stream(name),
+               .row = row_length(spec),
+               .indices = spec->indices,
+               .magnitudes_only = spec->magnitudes,
+               .magnitudes = fill == ASSAY_FILL_EXACT ? odd_magnitudes(spec) : 0,
+               .data = data};
+    assay_parallel(count, fill_elements, &a);
+}
+
+/* ---- what operators dress normal data with ---- */
+
+void fill_scale(assay_fill fill, assay_fill family, const assay_tensor_spec *spec, int power,
+                double *data) {
+    const int64_t count = assay_spec_count(spec), length = row_length(spec);
+    for (int64_t e = 0; e < count; ++e)
+        if (fill_of_row(fill, e / length) == family)
+            data[e] = ldexp(data[e], power);
+}
+
+void fill_narrow(assay_fill fill, const assay_tensor_spec *spec, double scale, double times,
+                 double *data) {
+    const int64_t count = assay_spec_count(spec), length = row_length(spec);
+    for (int64_t e = 0; e < count; ++e)
+        if (fill_of_row(fill, e / length) == ASSAY_FILL_WIDE)
+            data[e] = copysign(scale * pow(fabs(data[e]) / scale, 1 / times), data[e]);
+}
+
+int fill_denormal_power(assay_dtype dtype) {
+    return ilogb(assay_dtype_denorm_min(dtype)) + assay_dtype_significand(dtype) - 1;
+}
+
+int fill_huge_power(assay_dtype dtype, int room) {
+    const int most = ilogb(assay_dtype_max(dtype));
+    return most > room ? most - room : 0;
+}
+
+void fill_scale_factor(assay_fill fill, const assay_tensor_spec *spec, int room, double *data) {
+    fill_scale(fill, ASSAY_FILL_DENORMAL, spec, fill_denormal_power(spec->dtype), data);
+    fill_scale(fill, ASSAY_FILL_HUGE, spec, fill_huge_power(spec->dtype, room), data);
+}
+
+void fill_alternate(const assay_tensor_spec *spec, double scale, unsigned axes, double *data) {
+    const int64_t count = assay_spec_count(spec);
+    for (int64_t e = 0; e < count; ++e) {
+        int64_t odd = 0, rest = e;
+        for (int32_t a = spec->rank - 1; a >= 0; --a) {
+            odd += (axes >> a & 1u) != 0 ? rest % spec->shape[a] : 0;
+            rest /= spec->shape[a];
+        }
+        const double size = scale + data[e] / STEADY;
+        data[e] = odd % 2 == 0 ? size : -size;
+    }
+}

@@ -1,0 +1,208 @@
+/* The GPU as an assay_device; the module that open.c loads. */
+#include "assay/device.h"
+#include "device/kernel.h"
+
+#include <stdio.h>
+
+extern "C" const assay_variant *const assay_cuda_variants[];
+extern "C" const int32_t assay_cuda_n_variants;
+
+static __global__ void probe_kernel() {
+}
+
+static assay_status unsupported(const char *what, cudaError_t error, const char *remedy) {
+    (void)cudaGetLastError();
+    return assay_fail(ASSAY_ERR_UNSUPPORTED, "cuda: %s: %s (%s); %s", what,
+                      cudaGetErrorString(error), cudaGetErrorName(error), remedy);
+}
+
+/* How much L2 cache may hold on to data; as the device had it before any variant ran. */
+static size_t cache_at_start;
+
+static size_t persisting_cache() {
+    size_t bytes = 0;
+    if (cudaDeviceGetLimit(&bytes, cudaLimitPersistingL2CacheSize) != cudaSuccess)
+        (void)cudaGetLastError(); /* a device without such a cache has nothing to set aside */
+    return bytes;
+}
+
+static assay_status cuda_probe(char text[ASSAY_DEVICE_TEXT]) {
+    int count = 0, driver = 0, runtime = 0;
+    cudaDeviceProp gpu;
+    cudaFuncAttributes attributes;
+    cudaError_t error = cudaGetDeviceCount(&count);
+    if (error != cudaSuccess)
+        return unsupported("no GPU that the driver gives", error,
+                           "see nvidia-smi, or use --device sim");
+    if (count == 0)
+        return assay_fail(ASSAY_ERR_UNSUPPORTED, "cuda: no GPU on this machine; use --device sim");
+    if ((error = cudaGetDeviceProperties(&gpu, 0)) != cudaSuccess)
+        return unsupported("GPU 0 does not answer", error, "use --device sim");
+    if ((error = cudaFuncGetAttributes(&attributes, probe_kernel)) != cudaSuccess) {
+        char what[ASSAY_DEVICE_TEXT];
+        snprintf(what, sizeof what, "%.200s, sm_%d%d, cannot run these kernels", gpu.name,
+                 gpu.major, gpu.minor);
+        return unsupported(what, error,
+                           "configure with -DCMAKE_CUDA_ARCHITECTURES for it, or use --device sim");
+    }
+    static bool probed;
+    if (!probed)
+        cache_at_start = persisting_cache();
+    probed = true;
+    (void)cudaDriverGetVersion(&driver);
+    (void)cudaRuntimeGetVersion(&runtime);
+    snprintf(text, ASSAY_DEVICE_TEXT, "%.160s, sm_%d%d, driver %d.%d, runtime %d.%d", gpu.name,
+             gpu.major, gpu.minor, driver / 1000, driver % 1000 / 10, runtime / 1000,
+             runtime % 1000 / 10);
+    return ASSAY_OK;
+}
+
+static assay_status no_memory(size_t bytes) {
+    const double gib = 1 << 30;
+    size_t available = 0, all = 0;
+    (void)cudaMemGetInfo(&available, &all);
+    return assay_fail(ASSAY_ERR_MEMORY,
+                      "cuda: needs %.2f GiB more of device memory, %.2f GiB of %.2f GiB are free: "
+                      "choose a smaller case",
+                      (double)bytes / gib, (double)available / gib, (double)all / gib);
+}
+
+/*
+ * A small case takes and gives back memory dozens of times, and the driver takes longer over each
+ * than the kernels run: with the device's pool, ten processes under MPS judge four times as many
+ * cases of rope. In the order of the default stream; whoever gives memory back has waited for its
+ * kernels.
+ */
+static bool pooled;
+static const uint64_t most_kept = (uint64_t)1 << 26; /* bytes */
+
+static void cuda_keep_memory(void) {
+    int pools = 0;
+    cudaMemPool_t pool;
+    uint64_t kept = most_kept;
+    pooled = cudaDeviceGetAttribute(&pools, cudaDevAttrMemoryPoolsSupported, 0) == cudaSuccess &&
+             pools != 0 && cudaDeviceGetDefaultMemPool(&pool, 0) == cudaSuccess &&
+             cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &kept) == cudaSuccess;
+    if (!pooled)
+        (void)cudaGetLastError(); /* without pools every piece is the driver's */
+}
+
+static assay_status cuda_alloc(size_t bytes, void **memory) {
+    *memory = nullptr;
+    const size_t some = bytes > 0 ? bytes : 1;
+    cudaError_t error = pooled ? cudaMallocAsync(memory, some, nullptr) : cudaMalloc(memory, some);
+    if (error != cudaErrorMemoryAllocation)
+        return assay_cuda_check(error, "device memory");
+    (void)cudaGetLastError(); /* it would be blamed on the next launch */
+    return no_memory(bytes);
+}
+
+static void cuda_release(void *memory) {
+    if (memory != nullptr)
+        (void)(pooled ? cudaFreeAsync(memory, nullptr) : cudaFree(memory));
+}
+
+static assay_status cuda_upload(void *to, const void *from, size_t bytes) {
+    return assay_cuda_check(cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice), "upload");
+}
+
+static assay_status cuda_download(void *to, const void *from, size_t bytes) {
+    return assay_cuda_check(cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToHost), "download");
+}
+
+/* ---- the order of the default stream ---- */
+
+static __global__ void pause_kernel(long long cycles) {
+    const long long start = clock64();
+    while (clock64() - start < cycles)
+        continue;
+}
+
+static assay_status cuda_pause(void) {
+    static const long long cycles = 2000000; /* some 1 ms */
+    return ASSAY_LAUNCH(nullptr, 1, 1, 0, pause_kernel, cycles);
+}
+
+static assay_status cuda_blank(void *memory, size_t bytes) {
+    return assay_cuda_check(cudaMemsetAsync(memory, 0xff, bytes, nullptr), "blanking memory");
+}
+
+static assay_status cuda_copy(void *to, const void *from, size_t bytes) {
+    return assay_cuda_check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, nullptr),
+                            "copying");
+}
+
+/* Only the simulated device can trap accesses or order threads. */
+static void cuda_guard(void *, size_t, bool) {
+}
+static void cuda_schedule(assay_schedule, uint64_t) {
+}
+
+/* Errors that a kernel's own accesses and assertions cause. After one of them the process's CUDA
+ * context is lost: every later call gives the same error. */
+static bool is_kernels_fault(cudaError_t error) {
+    switch (error) {
+    case cudaErrorIllegalAddress:
+    case cudaErrorMisalignedAddress:
+    case cudaErrorInvalidAddressSpace:
+    case cudaErrorInvalidPc:
+    case cudaErrorIllegalInstruction:
+    case cudaErrorHardwareStackError:
+    case cudaErrorAssert:
+    case cudaErrorLaunchTimeout:
+    case cudaErrorLaunchFailure:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* A part of the L2 cache set aside would make the calls after this one look fast. */
+static assay_status check_cache(void) {
+    const size_t now = persisting_cache();
+    cudaLaunchAttributeValue value;
+    memset(&value, 0, sizeof value);
+    if (cudaStreamGetAttribute(nullptr, cudaStreamAttributeAccessPolicyWindow, &value) !=
+        cudaSuccess)
+        (void)cudaGetLastError(); /* a device without such windows has none to leave behind */
+    if (now == cache_at_start && value.accessPolicyWindow.num_bytes == 0)
+        return ASSAY_OK;
+    return assay_fail(ASSAY_ERR_KERNEL,
+                      "cuda: it set L2 cache aside and left it so: %zu bytes, %zu before, with a "
+                      "window of %zu",
+                      now, cache_at_start, value.accessPolicyWindow.num_bytes);
+}
+
+static assay_status cuda_finish(void) {
+    cudaError_t error = cudaDeviceSynchronize();
+    if (error == cudaSuccess)
+        error = cudaGetLastError();
+    if (is_kernels_fault(error))
+        return assay_fail(ASSAY_ERR_KERNEL,
+                          "cuda: a kernel failed: %s (%s); compute-sanitizer shows where",
+                          cudaGetErrorString(error), cudaGetErrorName(error));
+    const assay_status status = assay_cuda_check(error, "waiting for the kernels");
+    return status == ASSAY_OK ? check_cache() : status;
+}
+
+extern "C" __attribute__((visibility("default"))) const assay_device *assay_device_module() {
+    static const assay_device device = {
+        .name = "cuda",
+        .probe = cuda_probe,
+        .alloc = cuda_alloc,
+        .release = cuda_release,
+        .keep_memory = cuda_keep_memory,
+        .upload = cuda_upload,
+        .download = cuda_download,
+        .guard = cuda_guard,
+        .pause = cuda_pause,
+        .blank = cuda_blank,
+        .copy = cuda_copy,
+        .schedule = cuda_schedule,
+        .multiprocessors = ASSAY_MULTIPROCESSORS,
+        .finish = cuda_finish,
+        .variants = assay_cuda_variants,
+        .n_variants = assay_cuda_n_variants,
+    };
+    return &device;
+}

@@ -1,0 +1,40 @@
+/*
+ * cuDNN for variants: the library's own header under nvcc, a stand-in for its convolutions with the
+ * same calls on the simulated device. A variant that needs the convolutions, or the graph API, is
+ * compiled where ASSAY_DNN, or ASSAY_DNN_GRAPH, is 1; its `lacks` is ASSAY_DNN_LACKS, or
+ * ASSAY_DNN_GRAPH_LACKS, which is NULL there.
+ */
+#ifndef ASSAY_DEVICE_DNN_H
+#define ASSAY_DEVICE_DNN_H
+
+#include "device/kernel.h"
+
+#if !defined(__CUDACC__)
+#include "sim/libraries/cudnn.h"
+#define ASSAY_DNN             1
+#define ASSAY_DNN_GRAPH       0
+#define ASSAY_DNN_LACKS       NULL
+#define ASSAY_DNN_GRAPH_LACKS "cuDNN's graph API has no stand-in on the simulated device"
+#elif defined(ASSAY_CUDNN) /* the build system found it */
+#include <cudnn.h>
+#define ASSAY_DNN             1
+#define ASSAY_DNN_GRAPH       1
+#define ASSAY_DNN_LACKS       NULL
+#define ASSAY_DNN_GRAPH_LACKS NULL
+#else
+#define ASSAY_DNN             0
+#define ASSAY_DNN_GRAPH       0
+#define ASSAY_DNN_LACKS       "built without cuDNN; install it and configure again"
+#define ASSAY_DNN_GRAPH_LACKS ASSAY_DNN_LACKS
+#endif
+
+#if ASSAY_DNN
+/* The device's handle, bound to `stream`. Owned by the device, made once a process. */
+assay_status assay_dnn_handle(void *stream, cudnnHandle_t *handle);
+
+/* Turns a cuDNN status into a line, with what cuDNN itself says about it, and an assay_status.
+ * `call` names the call. */
+assay_status assay_dnn_check(cudnnStatus_t status, const char *call);
+#endif
+
+#endif

@@ -1,0 +1,123 @@
+/* Finds a device by its name. The GPU's is a module, loaded here so that a program needs no CUDA
+ * library to start. */
+#include "assay/device.h"
+#include "device/choose.h"
+#include "device/module.h"
+#include "sim/sim.h"
+
+#include <dlfcn.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CUDA_DRIVER "libcuda.so.1"
+#define CUDA_MODULE "libassay_cuda.so"
+#define CUDA_AID    "libassay_cuda_oracles.so"
+
+static const char *program_directory(char path[PATH_MAX]) {
+    ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);
+    if (n < 0)
+        return NULL;
+    path[n] = '\0';
+    return dirname(path);
+}
+
+/* Where a module is: $ASSAY_MODULE_DIR, beside the program, or where it was built. */
+static bool find_module(const char *name, char path[PATH_MAX]) {
+    char program[PATH_MAX];
+    const char *directories[] = {getenv("ASSAY_MODULE_DIR"), program_directory(program),
+                                 ASSAY_MODULE_DIR};
+    for (size_t i = 0; i < sizeof directories / sizeof directories[0]; ++i) {
+        if (!directories[i])
+            continue;
+        int n = snprintf(path, PATH_MAX, "%s/%s", directories[i], name);
+        if (n < PATH_MAX && access(path, R_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Modules and the driver stay loaded: variants and their kernels live in them. */
+assay_status assay_module_load(const char *name, const char *entry, void **symbol) {
+    char path[PATH_MAX];
+    if (!find_module(name, path))
+        return assay_fail(ASSAY_ERR_UNSUPPORTED,
+                          "cuda: %s is not built; configure with -DASSAY_CUDA=ON, or set "
+                          "ASSAY_MODULE_DIR to its directory",
+                          name);
+    void *module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!module)
+        return assay_fail(ASSAY_ERR_DEVICE, "cuda: cannot load the module: %s", dlerror());
+    *symbol = dlsym(module, entry);
+    if (!*symbol)
+        return assay_fail(ASSAY_ERR_DEVICE, "cuda: %s has no %s; rebuild it", path, entry);
+    return ASSAY_OK;
+}
+
+static assay_status load_cuda(assay_device *device) {
+    void *symbol;
+    if (!dlopen(CUDA_DRIVER, RTLD_NOW | RTLD_GLOBAL))
+        return assay_fail(ASSAY_ERR_UNSUPPORTED,
+                          "cuda: no NVIDIA driver on this machine (" CUDA_DRIVER
+                          " not found); use --device sim");
+    const assay_status status = assay_module_load(CUDA_MODULE, ASSAY_DEVICE_ENTRY, &symbol);
+    if (status != ASSAY_OK)
+        return status;
+    assay_device_entry entry;
+    memcpy(&entry, &symbol, sizeof entry); /* ISO C has no cast from an object to a function */
+    *device = *entry();
+    return ASSAY_OK;
+}
+
+static assay_status load_aid(assay_device *device) {
+    void *symbol;
+    const assay_status status = assay_module_load(CUDA_AID, ASSAY_DEVICE_AID_ENTRY, &symbol);
+    if (status != ASSAY_OK)
+        return status;
+    assay_device_aid_entry entry;
+    memcpy(&entry, &symbol, sizeof entry);
+    const assay_device_aid *aid = entry();
+    device->gemm = aid->gemm;
+    device->oracles = aid->oracles;
+    device->n_oracles = aid->n_oracles;
+    return ASSAY_OK;
+}
+
+static assay_status open_cuda(bool bare, const assay_device **device) {
+    static assay_device cuda;
+    char text[ASSAY_DEVICE_TEXT];
+    assay_status status = cuda.name ? ASSAY_OK : assay_gpu_take();
+    if (status == ASSAY_OK && !cuda.name)
+        status = load_cuda(&cuda);
+    if (status == ASSAY_OK)
+        status = cuda.probe(text);
+    if (status == ASSAY_OK && !bare && !cuda.gemm) {
+        cuda.keep_memory();
+        status = load_aid(&cuda);
+    }
+    if (status == ASSAY_OK)
+        *device = &cuda;
+    return status;
+}
+
+static assay_status open_device(const char *name, bool bare, const assay_device **device) {
+    *device = NULL;
+    if (strcmp(name, "sim") == 0) {
+        *device = assay_sim_device(); /* whoever is to hold no oracles is linked without them */
+        return ASSAY_OK;
+    }
+    if (strcmp(name, "cuda") == 0)
+        return open_cuda(bare, device);
+    return assay_fail(ASSAY_ERR_USAGE, "%s: no such device; there are sim and cuda", name);
+}
+
+assay_status assay_device_open(const char *name, const assay_device **device) {
+    return open_device(name, false, device);
+}
+
+assay_status assay_device_open_bare(const char *name, const assay_device **device) {
+    return open_device(name, true, device);
+}

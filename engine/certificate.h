@@ -1,0 +1,74 @@
+/*
+ * What a passed check leaves: which code was judged by which program on which cases, and how near
+ * the limit it came. docs/certificates.md says what one proves and what it does not.
+ *
+ * The text, one line each, in this order, every value to the end of its line:
+ *
+ *     assay-certificate 1
+ *     variant OP/NAME
+ *     device NAME
+ *     device_text ...            the device and its driver, in the device's own words
+ *     kernel HASH                SHA-256 of the file that holds the variant's code
+ *     guest HASH                 of the program that ran it
+ *     judge HASH                 of the program that judged it
+ *     version 0.1.0
+ *     date 2026-01-31T12:00:00Z
+ *     set ci
+ *     case pass RATIO set|secret CASE      one line a case; `skip - set CASE`: not for this variant
+ *     seal HASH                  HMAC of all bytes before this line, by the user's key
+ */
+#ifndef ASSAY_ENGINE_CERTIFICATE_H
+#define ASSAY_ENGINE_CERTIFICATE_H
+
+#include "assay/device.h"
+#include "assay/verdict.h"
+#include "engine/hash.h"
+
+#include <stdio.h>
+
+enum { CERTIFICATE_NAME = 64, CERTIFICATE_TEXT = 256, CERTIFICATE_WHY = 320 };
+
+/* What was judged, where and by what. */
+typedef struct certificate_subject {
+    char op[CERTIFICATE_NAME], variant[CERTIFICATE_NAME];
+    char device[CERTIFICATE_NAME], device_text[CERTIFICATE_TEXT];
+    char kernel[HASH_TEXT], guest[HASH_TEXT], judge[HASH_TEXT];
+} certificate_subject;
+
+typedef struct certificate_case {
+    assay_verdict verdict; /* pass or skip */
+    double ratio;          /* the worst of its tensors; 0 for a skip */
+    bool secret;           /* drawn when it was judged, from a seed that nobody knew before */
+    char *text;
+} certificate_case;
+
+typedef struct assay_certificate {
+    certificate_subject subject;
+    char version[CERTIFICATE_NAME], date[CERTIFICATE_NAME], set[CERTIFICATE_NAME];
+    certificate_case *cases;
+    int64_t n_cases, room;
+} assay_certificate;
+
+/* The subject as it is now: hashes the files. `isolated` is the device that runs the variant. */
+assay_status certificate_subject_init(certificate_subject *subject, const assay_device *isolated,
+                                      const assay_variant *variant) ASSAY_MUST_CHECK;
+
+assay_status certificate_add(assay_certificate *c, assay_verdict verdict, double ratio, bool secret,
+                             const char *text) ASSAY_MUST_CHECK;
+void certificate_clear(assay_certificate *c);
+
+/* The sealed text, for free(). */
+assay_status certificate_format(const assay_certificate *c, const unsigned char key[HASH_KEY],
+                                char **text, size_t *size) ASSAY_MUST_CHECK;
+
+/* Reads it back. ASSAY_ERR_FILE, with `name` and the line: it is damaged, or sealed by another
+ * key. */
+assay_status certificate_parse(assay_certificate *c, const char *name, const char *text,
+                               size_t size, const unsigned char key[HASH_KEY]) ASSAY_MUST_CHECK;
+
+/* Whether it still holds for the subject as it is now and for the set's cases of today; otherwise
+ * `why` says what has changed. An error only when memory runs out. */
+assay_status certificate_holds(const assay_certificate *c, const certificate_subject *now,
+                               bool *holds, char why[CERTIFICATE_WHY]) ASSAY_MUST_CHECK;
+
+#endif

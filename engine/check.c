@@ -1,0 +1,383 @@
+#include "engine/check.h"
+#include "core/clock.h"
+#include "engine/baseline.h"
+#include "engine/isolate.h"
+#include "engine/memory.h"
+#include "engine/sample.h"
+#include "engine/trivial.h"
+#include "engine/turn.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- rows ---- */
+
+static void write_repro(const assay_report *report, const turn *t, char repro[ASSAY_REPRO]) {
+    const char *words = strchr(report->case_text, ' ');
+    char rows[32] = "";
+    if (report->sampled > 0)
+        snprintf(rows, sizeof rows, " --rows %" PRId64, report->sampled);
+    snprintf(repro, ASSAY_REPRO, "assay check %s/%s%s%s --device %s%s%s", report->c.op->name,
+             t->variant->name, words ? words : "", rows, report->device,
+             t->kernel ? " --kernel " : "", t->kernel ? t->kernel : "");
+}
+
+/* Why a compared tensor is not a pass. */
+static void explain(assay_row *row) {
+    const assay_comparison *cmp = &row->cmp;
+    char at[128];
+    if (cmp->verdict == ASSAY_PASS)
+        return;
+    if (cmp->verdict != ASSAY_FAIL) {
+        snprintf(row->reason, sizeof row->reason, "%s", cmp->reason);
+        return;
+    }
+    snprintf(row->reason, sizeof row->reason,
+             "%lld of %lld elements beyond their bound, worst at %s: got %.9g, want %.9g, off by "
+             "%.3g where %.3g is allowed",
+             (long long)cmp->wrong, (long long)cmp->count,
+             assay_index_text(row->rank, row->shape, cmp->worst, at), cmp->got, cmp->want,
+             fabs(cmp->got - cmp->want), cmp->bound);
+}
+
+static assay_row *add_row(assay_report *report, const turn *t) {
+    assay_row *row = &report->rows[report->n_rows++];
+    *row = (assay_row){.variant = t->variant->name};
+    write_repro(report, t, row->repro);
+    return row;
+}
+
+/* Copies a series to where the report keeps them, and moves on there. */
+static void keep_series(assay_row *row, const double *got, const double *want, double **next) {
+    const size_t count = (size_t)row->cmp.count;
+    memcpy(*next, got, count * sizeof *got);
+    memcpy(*next + count, want, count * sizeof *want);
+    row->got = *next;
+    row->want = *next + count;
+    *next += 2 * count;
+}
+
+static void hold_to_baseline(assay_row *row, const double *got, const double *v1,
+                             const double *want, const double *bound, double rows) {
+    const baseline b = baseline_compare(row->dtype, got, v1, want, bound, row->cmp.count, rows);
+    if (row->verdict != ASSAY_PASS || b.kept)
+        return;
+    row->verdict = ASSAY_FAIL;
+    snprintf(
+        row->reason, sizeof row->reason,
+        "as a whole off by %.3g in L2, where %.3g is allowed by what v1 is off, and a rounding",
+        b.error, b.allowed);
+}
+
+/* Tells a tensor as that of the whole. */
+static void place_in_whole(assay_row *row, const sample *s, const assay_tensor_spec *part,
+                           int32_t i, const char *why) {
+    const assay_tensor_spec *whole = row->stage == ASSAY_BACKWARD ? &s->sig.in[i] : &s->sig.out[i];
+    const sample_axis axis = sample_axis_of(whole, part);
+    memcpy(row->shape, whole->shape, sizeof row->shape);
+    row->cmp.worst = sample_home(s, axis, row->cmp.worst);
+    if (axis.inner > 0)
+        snprintf(row->why, sizeof row->why, "%" PRId64 " rows of %" PRId64 " kinds; %s", s->rows,
+                 s->count, why);
+}
+
+/* One group of tensors: outputs (prefix "") or gradients (prefix "d"); v1: its own, or NULL; s:
+ * what they are samples of, or NULL; rows: as baseline.h has them. */
+static void compare_group(assay_report *report, const turn *t, assay_stage stage,
+                          const assay_tensor_spec *specs, const assay_arrays *got,
+                          const assay_arrays *v1, const assay_arrays *want,
+                          const assay_bounds *bounds, const sample *s, double rows,
+                          double **series) {
+    for (int32_t i = 0; i < want->count; ++i) {
+        if (!want->data[i])
+            continue;
+        assay_row *row = add_row(report, t);
+        row->stage = stage;
+        row->dtype = specs[i].dtype;
+        row->rank = specs[i].rank;
+        memcpy(row->shape, specs[i].shape, sizeof row->shape);
+        snprintf(row->tensor, sizeof row->tensor, "%s%s", stage == ASSAY_BACKWARD ? "d" : "",
+                 specs[i].name);
+        snprintf(row->why, sizeof row->why, "%s", bounds->why[i]);
+        row->cmp = assay_compare(row->dtype, got->data[i], want->data[i], bounds->element.data[i],
+                                 want->size[i]);
+        row->verdict = row->cmp.verdict;
+        if (s)
+            place_in_whole(row, s, &specs[i], i, bounds->why[i]);
+        explain(row);
+        if (stage == ASSAY_FORWARD && specs[i].series)
+            keep_series(row, got->data[i], want->data[i], series);
+        if (v1 && baseline_holds(row->dtype))
+            hold_to_baseline(row, got->data[i], v1->data[i], want->data[i], bounds->element.data[i],
+                             rows);
+    }
+}
+
+/* `v1`: the turn that is the baseline, or NULL. `series`: where the next one is kept. */
+static void add_rows(assay_report *report, turn *t, const turn *v1, const assay_problem *p,
+                     const assay_reference *ref, double **series) {
+    if (t->status != ASSAY_OK) {
+        assay_row *row = add_row(report, t);
+        row->verdict = t->status == ASSAY_ERR_UNSUPPORTED ? ASSAY_SKIP : ASSAY_ERROR;
+        snprintf(row->reason, sizeof row->reason, "%s", t->line);
+        return;
+    }
+    const double rows = v1 ? baseline_rows(p, ref) : 0;
+    sample_choose_worst(p, &t->got, &ref->want);
+    compare_group(report, t, ASSAY_FORWARD, p->sig.out, &t->got.out, v1 ? &v1->got.out : NULL,
+                  &ref->want.out, &ref->out_bound, p->sample, rows, series);
+    compare_group(report, t, ASSAY_BACKWARD, p->sig.in, &t->got.grad, v1 ? &v1->got.grad : NULL,
+                  &ref->want.grad, &ref->grad_bound, p->sample, rows, series);
+}
+
+/* Which trivial solution of the row's tensor passes; "" for none. */
+static const char *trivial_of(const assay_row *row, const assay_problem *p,
+                              const trivial_findings *found) {
+    const bool gradient = row->stage == ASSAY_BACKWARD;
+    const char *name = row->tensor + gradient; /* behind the d of a gradient */
+    for (int32_t i = 0; gradient && i < p->sig.n_in; ++i)
+        if (strcmp(p->sig.in[i].name, name) == 0)
+            return found->grad[i];
+    for (int32_t i = 0; !gradient && i < p->sig.n_out; ++i)
+        if (strcmp(p->sig.out[i].name, name) == 0)
+            return found->out[i];
+    return "";
+}
+
+/* What passed on data that could not tell a wrong kernel proves nothing. The operator's rule
+ * stands in where the search is too expensive. */
+static assay_status mistrust_rows(assay_report *report, const assay_problem *p,
+                                  const assay_reference *ref) {
+    trivial_findings found;
+    const assay_status status = trivial_find(p, ref, &found);
+    if (status != ASSAY_OK)
+        return status;
+    const char *rule = !found.searched && p->c.op->mistrust ? p->c.op->mistrust(p) : NULL;
+    const char *whole = rule ? rule : found.whole;
+    for (int32_t i = 0; i < report->n_rows; ++i) {
+        assay_row *row = &report->rows[i];
+        if (row->verdict != ASSAY_PASS)
+            continue;
+        const char *own = trivial_of(row, p, &found), *reason = own[0] != '\0' ? own : whole;
+        if (reason[0] == '\0')
+            continue;
+        row->verdict = ASSAY_MISTRUSTED;
+        snprintf(row->reason, sizeof row->reason, "%s", reason);
+    }
+    trivial_clear(&found);
+    return ASSAY_OK;
+}
+
+/* ---- sums over all rows of a whole ---- */
+
+static void hold_turn_to_sums(turn *t, const assay_problem *p, const assay_arrays *sums) {
+    for (int32_t i = 0; i < sums->count; ++i) {
+        const assay_tensor_spec *spec = &p->sig.in[i];
+        const double *got = t->got.grad_low.data[i], *want = sums->data[i];
+        int64_t e = 0;
+        char at[128];
+        while (want && e < sums->size[i] && got[e] == want[e])
+            ++e;
+        if (!want || e == sums->size[i] || t->status != ASSAY_OK)
+            continue;
+        t->status = ASSAY_ERR_KERNEL;
+        snprintf(t->line, sizeof t->line,
+                 "backward: d%s is %.9g at %s, where the exact sum over all rows is %.9g",
+                 spec->name, got[e], assay_index_text(spec->rank, spec->shape, e, at), want[e]);
+    }
+}
+
+static assay_status hold_to_sums(turns *all, const assay_problem *p, const assay_reference *ref) {
+    assay_arrays sums = {0};
+    const assay_status status = p->sample ? sample_sums(p, ref, &sums) : ASSAY_OK;
+    for (int32_t i = 0; status == ASSAY_OK && i < all->count; ++i)
+        if (all->turn[i].status == ASSAY_OK)
+            hold_turn_to_sums(&all->turn[i], p, &sums);
+    assay_arrays_clear(&sums);
+    return status;
+}
+
+/* ---- pairs ---- */
+
+/* Each side may be off by its bound, so the two by twice that. */
+static bool agree(const double *a, const double *b, const double *bound, int64_t count) {
+    for (int64_t e = 0; e < count; ++e) {
+        const bool same = a[e] == b[e] || (isnan(a[e]) && isnan(b[e]));
+        if (!same && !(fabs(a[e] - b[e]) <= 2 * bound[e]))
+            return false;
+    }
+    return true;
+}
+
+static void pair_tensor(assay_report *report, const turns *all, const char *prefix,
+                        const char *name, int32_t i, bool gradient, const assay_bounds *bounds) {
+    for (const turn *a = all->turn; a < all->turn + all->count; ++a) {
+        for (const turn *b = a + 1; b < all->turn + all->count; ++b) {
+            if (a->status != ASSAY_OK || b->status != ASSAY_OK)
+                continue;
+            const assay_arrays *x = gradient ? &a->got.grad : &a->got.out;
+            const assay_arrays *y = gradient ? &b->got.grad : &b->got.out;
+            assay_pair *pair = &report->pairs[report->n_pairs++];
+            *pair = (assay_pair){.a = a->variant->name, .b = b->variant->name};
+            snprintf(pair->tensor, sizeof pair->tensor, "%s%s", prefix, name);
+            pair->agree = agree(x->data[i], y->data[i], bounds->element.data[i], x->size[i]);
+            pair->distance = assay_distance2(x->data[i], y->data[i], x->size[i]);
+        }
+    }
+}
+
+static void add_pairs(assay_report *report, const turns *all, const assay_problem *p,
+                      const assay_reference *ref) {
+    for (int32_t o = 0; o < p->sig.n_out; ++o)
+        pair_tensor(report, all, "", p->sig.out[o].name, o, false, &ref->out_bound);
+    for (int32_t i = 0; i < p->sig.n_in; ++i)
+        if (ref->want.grad.data[i])
+            pair_tensor(report, all, "d", p->sig.in[i].name, i, true, &ref->grad_bound);
+}
+
+/* ---- the check ---- */
+
+static size_t series_elements(const assay_signature *sig) {
+    size_t elements = 0;
+    for (int32_t o = 0; o < sig->n_out; ++o)
+        if (sig->out[o].series)
+            elements += (size_t)assay_spec_count(&sig->out[o]);
+    return elements;
+}
+
+static assay_status report_init(assay_report *report, const assay_case *c,
+                                const assay_device *device, const assay_signature *sig,
+                                int32_t count) {
+    *report = (assay_report){.c = *c, .device = device->name};
+    assay_case_format(c, report->case_text);
+    const size_t tensors = (size_t)sig->n_in + (size_t)sig->n_out, n = (size_t)count;
+    report->rows = calloc(n * tensors + 1, sizeof *report->rows);
+    report->pairs = calloc(n * n * tensors + 1, sizeof *report->pairs);
+    report->series = calloc(2 * n * series_elements(sig) + 1, sizeof *report->series);
+    if (report->rows && report->pairs && report->series)
+        return ASSAY_OK;
+    assay_report_clear(report);
+    return assay_fail(ASSAY_ERR_MEMORY, "out of memory for the report of %s", c->op->name);
+}
+
+void assay_report_clear(assay_report *report) {
+    free(report->rows);
+    free(report->pairs);
+    free(report->series);
+    *report = (assay_report){0};
+}
+
+static assay_status check_memory(const assay_case *c, int32_t n_variants) {
+    assay_signature sig;
+    assay_status status = c->op->signature(&c->params, &sig);
+    if (status != ASSAY_OK)
+        return status;
+    status = assay_memory_suffices(&sig, n_variants);
+    assay_signature_clear(&sig);
+    return status;
+}
+
+static assay_verdict verdict_of(const assay_report *report) {
+    if (report->n_rows == 0)
+        return ASSAY_ERROR;
+    assay_verdict verdict = report->rows[0].verdict;
+    for (int32_t i = 1; i < report->n_rows; ++i)
+        verdict = assay_verdict_merge(verdict, report->rows[i].verdict);
+    return verdict;
+}
+
+/* How much of a case is looked at. */
+typedef struct scope {
+    int64_t sampled; /* rows; 0: all */
+    bool numbers;    /* and nothing else */
+} scope;
+
+/* The data that are judged: the case's own, or those of the few rows that make it up. */
+static assay_status load(const assay_case *c, const assay_device *base, const turns *all,
+                         int32_t n_variants, scope how, sample *s, assay_problem *p) {
+    if (how.sampled == 0) {
+        const assay_status status = check_memory(c, n_variants);
+        return status == ASSAY_OK ? assay_problem_load(p, c) : status;
+    }
+    assay_status status = sample_init(s, c, how.sampled, all);
+    if (status != ASSAY_OK)
+        return status;
+    const assay_case part = sample_case(s);
+    status = check_memory(&part, n_variants);
+    /* The simulated device's memory is the host's. */
+    if (status == ASSAY_OK && strcmp(base->name, "sim") == 0)
+        status = assay_memory_holds(sample_bytes(s));
+    return status == ASSAY_OK ? sample_problem(s, p) : status;
+}
+
+static assay_status check(const assay_case *c, const assay_device *device,
+                          const char *const *variants, int32_t n_variants, scope how,
+                          assay_report *report) {
+    const double start = now();
+    assay_problem p = {0};
+    assay_reference ref = {0};
+    sample s = {0};
+    turns all, first = {0};                                 /* `first`: v1 as the baseline */
+    const assay_device *base = assay_isolated_base(device); /* the baseline is our own v1 */
+    *report = (assay_report){0};
+    assay_status status = turns_init(&all, device, c->op->name, variants, n_variants);
+    if (status == ASSAY_OK && baseline_applies(c) && turn_find_variant(base, c->op->name, "v1"))
+        status = turns_init(&first, base, c->op->name, &(const char *){"v1"}, 1);
+    if (status == ASSAY_OK)
+        status = load(c, base, &all, all.count + first.count, how, &s, &p);
+    if (status == ASSAY_OK)
+        status = report_init(report, c, device, &p.sig, all.count);
+    report->sampled = how.sampled;
+    if (status == ASSAY_OK)
+        status = turns_run(&all, device, &p);
+    if (status == ASSAY_OK)
+        status = turns_run(&first, base, &p);
+    if (status == ASSAY_OK)
+        status = assay_reference_init_with(&ref, &p, base);
+    if (status == ASSAY_OK)
+        status = hold_to_sums(&all, &p, &ref);
+    if (status != ASSAY_OK) {
+        assay_report_clear(report);
+        goto done;
+    }
+    double *series = report->series;
+    const turn *v1 = first.count > 0 && first.turn->status == ASSAY_OK ? first.turn : NULL;
+    for (int32_t i = 0; i < all.count; ++i)
+        add_rows(report, &all.turn[i], v1, &p, &ref, &series);
+    add_pairs(report, &all, &p, &ref);
+    if (!how.numbers)
+        status = mistrust_rows(report, &p, &ref);
+    if (status != ASSAY_OK) {
+        assay_report_clear(report);
+        goto done;
+    }
+    report->verdict = verdict_of(report);
+    report->seconds = now() - start;
+done:
+    turns_clear(&all);
+    turns_clear(&first);
+    assay_reference_clear(&ref);
+    assay_problem_clear(&p);
+    sample_clear(&s);
+    return status;
+}
+
+assay_status assay_check(const assay_case *c, const assay_device *device,
+                         const char *const *variants, int32_t n_variants, assay_report *report) {
+    return check(c, device, variants, n_variants, (scope){0}, report);
+}
+
+assay_status assay_check_numbers(const assay_case *c, const assay_device *device,
+                                 const char *const *variants, int32_t n_variants,
+                                 assay_report *report) {
+    return check(c, device, variants, n_variants, (scope){.numbers = true}, report);
+}
+
+assay_status assay_check_rows(const assay_case *c, const assay_device *device,
+                              const char *const *variants, int32_t n_variants, int64_t sampled,
+                              bool numbers, assay_report *report) {
+    return check(c, device, variants, n_variants, (scope){sampled, numbers}, report);
+}

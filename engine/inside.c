@@ -1,0 +1,54 @@
+#include "engine/inside.h"
+#include "engine/kernel_file.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+static void write_text(const char *path, const char *text) {
+    const int file = open(path, O_WRONLY | O_CLOEXEC);
+    if (file >= 0) {
+        const ssize_t n = write(file, text, strlen(text));
+        (void)n; /* as good a wish as the system grants */
+        close(file);
+    }
+}
+
+void inside_settle(void) {
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    (void)setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+    write_text("/proc/self/oom_score_adj", "1000");
+}
+
+static assay_status load(const char *kernel, const char *symbol, const assay_variant **variant) {
+    void *object = dlopen(kernel, RTLD_NOW | RTLD_LOCAL);
+    if (!object)
+        return assay_fail(ASSAY_ERR_KERNEL, "cannot be loaded: %s", dlerror());
+    *variant = dlsym(object, symbol);
+    if (!*variant)
+        return assay_fail(ASSAY_ERR_USAGE, "%s has no %s: ASSAY_VARIANT names another", kernel,
+                          symbol);
+    return ASSAY_OK;
+}
+
+assay_status inside_find_variant(const assay_device *device, const char *kernel, const char *op,
+                                 const char *name, const assay_variant **variant) {
+    *variant = NULL;
+    if (kernel) {
+        char symbol[KERNEL_SYMBOL];
+        kernel_file_symbol(op, name, device->name, symbol);
+        return load(kernel, symbol, variant);
+    }
+    for (int32_t v = 0; v < device->n_variants; ++v)
+        if (strcmp(device->variants[v]->op, op) == 0 &&
+            strcmp(device->variants[v]->name, name) == 0)
+            *variant = device->variants[v];
+    return *variant
+               ? ASSAY_OK
+               : assay_fail(ASSAY_ERR_USAGE, "%s has no variant %s on %s", op, name, device->name);
+}

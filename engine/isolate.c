@@ -1,0 +1,207 @@
+#include "engine/isolate.h"
+#include "engine/frame.h"
+#include "engine/guest.h"
+#include "engine/kernel_file.h"
+
+#include <libgen.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+/* How often the tensors lie in a guest's memory: the frame, images, device memory, rehearsals. */
+enum { COPIES = 6 };
+
+/* Bytes of a whole's tensors (sample.h) that are made, sent and looked at in a second, at least. */
+static const double sampled_speed = 1 << 26;
+
+struct assay_isolated {
+    assay_device device; /* what callers hold */
+    const assay_device *base;
+    assay_isolation how;
+    char program[PATH_MAX];
+    assay_variant stranger; /* stands for the kernel file's variant */
+    const assay_variant **variants;
+    guest *guests; /* one for each variant or, together, the first; started when first asked */
+    const char *current; /* the operator that has guests */
+    uint8_t edges[FRAME_EDGES];
+};
+
+static assay_status find_program(const char *wanted, char path[PATH_MAX]) {
+    const char *named = wanted ? wanted : getenv("ASSAY_GUEST");
+    if (named) {
+        snprintf(path, PATH_MAX, "%s", named);
+    } else {
+        char own[PATH_MAX];
+        const ssize_t n = readlink("/proc/self/exe", own, sizeof own - 1);
+        own[n > 0 ? n : 0] = '\0';
+        const int length = snprintf(path, PATH_MAX, "%s/assay_guest", dirname(own));
+        if (length >= PATH_MAX || access(path, X_OK) != 0)
+            snprintf(path, PATH_MAX, "%s", ASSAY_GUEST_PATH);
+    }
+    if (access(path, X_OK) == 0)
+        return ASSAY_OK;
+    return assay_fail(ASSAY_ERR_FILE,
+                      "%.200s, which runs variants, is not there: build the target assay_guest, or "
+                      "set ASSAY_GUEST to it",
+                      path);
+}
+
+/* The base's variants, the stranger last or in the place of its namesake. */
+static assay_status list_variants(struct assay_isolated *i) {
+    const assay_device *base = i->base;
+    int32_t n = base->n_variants, at = n;
+    i->variants = calloc((size_t)n + 1, sizeof *i->variants);
+    i->guests = calloc((size_t)n + 1, sizeof *i->guests);
+    if (!i->variants || !i->guests)
+        return assay_fail(ASSAY_ERR_MEMORY, "out of memory for the variants of %s", base->name);
+    for (int32_t v = 0; v < n; ++v) {
+        i->variants[v] = base->variants[v];
+        if (i->how.kernel && strcmp(base->variants[v]->op, i->how.op) == 0 &&
+            strcmp(base->variants[v]->name, i->how.variant) == 0)
+            at = v;
+    }
+    if (i->how.kernel) {
+        i->stranger = (assay_variant){.op = i->how.op,
+                                      .name = i->how.variant,
+                                      .device = base->name,
+                                      .summary = i->how.kernel};
+        i->variants[at] = &i->stranger;
+        n = at == n ? n + 1 : n;
+    }
+    i->device.variants = i->variants;
+    i->device.n_variants = n;
+    return ASSAY_OK;
+}
+
+assay_status assay_isolate(const assay_device *device, const assay_isolation *how,
+                           const assay_device **isolated) {
+    *isolated = NULL;
+    if (how->kernel) {
+        char symbol[KERNEL_SYMBOL];
+        kernel_file_symbol(how->op, how->variant, device->name, symbol);
+        const assay_status named = kernel_file_names(how->kernel, symbol);
+        if (named != ASSAY_OK)
+            return named;
+    }
+    struct assay_isolated *i = calloc(1, sizeof *i);
+    if (!i)
+        return assay_fail(ASSAY_ERR_MEMORY, "out of memory for the device %s", device->name);
+    i->device = *device;
+    i->device.isolated = i;
+    i->base = device;
+    i->how = *how;
+    assay_status status = find_program(how->guest, i->program);
+    if (status == ASSAY_OK)
+        status = list_variants(i);
+    if (status == ASSAY_OK)
+        *isolated = &i->device;
+    else
+        assay_isolate_end(&i->device);
+    return status;
+}
+
+static void end_guests(struct assay_isolated *i) {
+    for (int32_t v = 0; i->guests && v < i->device.n_variants; ++v)
+        guest_end(&i->guests[v]);
+}
+
+void assay_isolate_end(const assay_device *isolated) {
+    struct assay_isolated *i = isolated ? isolated->isolated : NULL;
+    if (!i)
+        return;
+    end_guests(i);
+    free(i->guests);
+    free(i->variants);
+    free(i);
+}
+
+const assay_device *assay_isolated_base(const assay_device *device) {
+    return device->isolated ? device->isolated->base : device;
+}
+
+const char *assay_isolated_kernel(const assay_device *device, const assay_variant *variant) {
+    const struct assay_isolated *i = device->isolated;
+    return i && variant == &i->stranger ? i->how.kernel : NULL;
+}
+
+const char *assay_isolated_program(const assay_device *isolated) {
+    return isolated->isolated->program;
+}
+
+static int32_t rehearsals(const assay_isolation *how) {
+    uint32_t bits;
+    if (!how->surprise || how->rehearsals <= 1 || getrandom(&bits, sizeof bits, 0) != sizeof bits)
+        return how->rehearsals;
+    return 1 + (int32_t)(bits % (uint32_t)how->rehearsals);
+}
+
+/* The variant's guest. On a GPU each has a context, so those of another operator go first. */
+static guest *find_guest(struct assay_isolated *i, const assay_variant *variant) {
+    int32_t v = 0;
+    if (i->how.together)
+        return &i->guests[0];
+    while (i->variants[v] != variant)
+        ++v;
+    if (!i->current || strcmp(i->current, variant->op) != 0)
+        end_guests(i);
+    i->current = variant->op;
+    return &i->guests[v];
+}
+
+const uint8_t *assay_isolated_edges(const assay_device *isolated) {
+    return isolated->isolated->edges;
+}
+
+void assay_isolated_forget_edges(const assay_device *isolated) {
+    memset(isolated->isolated->edges, 0, FRAME_EDGES);
+}
+
+static void add_edges(struct assay_isolated *i, const frame_head *h) {
+    for (int32_t e = 0; e < FRAME_EDGES; ++e)
+        i->edges[e] |= h->edges[e];
+}
+
+static assay_status answer(const frame *f, assay_results *got) {
+    const frame_head *h = f->head;
+    char line[FRAME_LINE];
+    memcpy(line, h->line, sizeof line);
+    line[sizeof line - 1] = '\0';
+    if (!h->answered)
+        return assay_fail(ASSAY_ERR_KERNEL, "its process said that it was done, and was not");
+    if (h->status != ASSAY_OK)
+        return assay_fail(h->status, "%s", line);
+    frame_results(f, got);
+    return ASSAY_OK;
+}
+
+assay_status assay_run_isolated(const assay_variant *variant, const assay_device *isolated,
+                                const assay_problem *problem, assay_results *got) {
+    struct assay_isolated *i = isolated->isolated;
+    guest *g = find_guest(i, variant);
+    frame f;
+    assay_status status =
+        frame_init(&f, variant->name, problem, problem->sample ? 0 : rehearsals(&i->how));
+    if (status != ASSAY_OK)
+        return status;
+    if (g->pid == 0)
+        status =
+            guest_start(g, i->program, i->base->name, assay_isolated_kernel(isolated, variant));
+    if (status == ASSAY_OK) {
+        const double whole = problem->sample ? sample_bytes(problem->sample) : 0;
+        const guest_limits limits = {.seconds = i->how.seconds + whole / sampled_speed,
+                                     .bytes =
+                                         i->how.gib * (1 << 30) + COPIES * (double)f.bytes + whole};
+        status = guest_ask(g, f.file, &limits);
+    }
+    add_edges(i, f.head);
+    if (status == ASSAY_OK)
+        status = answer(&f, got);
+    /* After a kernel's fault a process may have lost its device, or hold all of its memory. */
+    if (status == ASSAY_ERR_KERNEL || status == ASSAY_ERR_DEVICE || status == ASSAY_ERR_MEMORY)
+        guest_end(g);
+    frame_clear(&f);
+    return status;
+}

@@ -1,0 +1,36 @@
+/* Checks one metamorphic relation (relation.h) of one variant on one case. */
+#ifndef ASSAY_ENGINE_RELATIONS_H
+#define ASSAY_ENGINE_RELATIONS_H
+
+#include "assay/device.h"
+#include "assay/relation.h"
+#include "assay/verdict.h"
+#include "engine/check.h"
+
+typedef struct assay_relation_report {
+    assay_verdict verdict;
+    char reason[ASSAY_REASON]; /* which tensor, where, by how much; "" for a pass */
+} assay_relation_report;
+
+/* Whether the relation says anything of the case; none does of data that are not finite. */
+bool relation_applies(const assay_relation *relation, const assay_case *c);
+
+/* Returns an error only for trouble outside the variant (memory, golden file). */
+assay_status assay_check_relation(const assay_relation *relation, const assay_case *c,
+                                  const assay_device *device, const assay_variant *variant,
+                                  assay_relation_report *report) ASSAY_MUST_CHECK;
+
+/* Runs `c` twice under each schedule of the simulated device (twice on others): every bit of every
+ * result must be the same. */
+assay_status assay_check_determinism(const assay_case *c, const assay_device *device,
+                                     const assay_variant *variant,
+                                     assay_relation_report *report) ASSAY_MUST_CHECK;
+
+/* Runs `c` on two devices and compares every bit; variants of one name, one for each. Where the
+ * simulated device is one of them it is `a`: it plans as `b` does. */
+assay_status assay_check_same_bits(const assay_case *c, const assay_device *a_device,
+                                   const assay_variant *a, const assay_device *b_device,
+                                   const assay_variant *b,
+                                   assay_relation_report *report) ASSAY_MUST_CHECK;
+
+#endif

@@ -1,0 +1,48 @@
+/* The arithmetic that templated kernels share: storage types and the type they are summed in. */
+#ifndef ASSAY_KERNELS_COMMON_NUMERIC_H
+#define ASSAY_KERNELS_COMMON_NUMERIC_H
+
+#include "device/kernel.h"
+
+/* Accumulator of a storage type: fp32 for everything narrower than fp64. */
+template <typename T> struct accumulator { typedef float type; };
+template <> struct accumulator<double> { typedef double type; };
+template <typename T> using acc_t = typename accumulator<T>::type;
+
+static __device__ __forceinline__ float widen(float v) {
+    return v;
+}
+static __device__ __forceinline__ double widen(double v) {
+    return v;
+}
+static __device__ __forceinline__ float widen(__nv_bfloat16 v) {
+    return __bfloat162float(v);
+}
+static __device__ __forceinline__ float widen(__half v) {
+    return __half2float(v);
+}
+
+/* Rounds an accumulator to the storage type, to nearest even. */
+template <typename T> static __device__ __forceinline__ T narrow(acc_t<T> v);
+template <> __device__ __forceinline__ float narrow<float>(float v) {
+    return v;
+}
+template <> __device__ __forceinline__ double narrow<double>(double v) {
+    return v;
+}
+template <> __device__ __forceinline__ __nv_bfloat16 narrow<__nv_bfloat16>(float v) {
+    return __float2bfloat16_rn(v);
+}
+template <> __device__ __forceinline__ __half narrow<__half>(float v) {
+    return __float2half_rn(v);
+}
+
+/* a * b + c, rounded once. */
+static __device__ __forceinline__ float fma_(float a, float b, float c) {
+    return fmaf(a, b, c);
+}
+static __device__ __forceinline__ double fma_(double a, double b, double c) {
+    return fma(a, b, c);
+}
+
+#endif

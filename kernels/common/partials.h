@@ -1,0 +1,42 @@
+/* The second half of a two-step sum without atomics: partial sums of blocks, in a fixed order. */
+#ifndef ASSAY_KERNELS_COMMON_PARTIALS_H
+#define ASSAY_KERNELS_COMMON_PARTIALS_H
+
+#include "device/grid.h"
+#include "kernels/common/numeric.h"
+
+enum { PARTIALS_WIDTH = 32, PARTIALS_LANES = 8 };
+
+/* out[e / columns, e % columns] = sum over s < count of partial[s, e], for e < size: each lane sums
+ * every eighth s in ascending order, then the lanes are summed in ascending order. */
+template <typename T>
+static __global__ void sum_partials(const acc_t<T> *partial, int64_t count, int64_t size, T *out,
+                                    int64_t columns, int64_t out_stride) {
+    __shared__ acc_t<T> lanes[PARTIALS_LANES][PARTIALS_WIDTH];
+    const int64_t step = (int64_t)gridDim.x * PARTIALS_WIDTH;
+    for (int64_t first = (int64_t)blockIdx.x * PARTIALS_WIDTH; first < size; first += step) {
+        const int64_t e = first + threadIdx.x;
+        acc_t<T> sum = 0;
+        if (e < size)
+            for (int64_t s = threadIdx.y; s < count; s += PARTIALS_LANES)
+                sum += partial[s * size + e];
+        lanes[threadIdx.y][threadIdx.x] = sum;
+        __syncthreads();
+        if (threadIdx.y == 0 && e < size) {
+            for (int lane = 1; lane < PARTIALS_LANES; ++lane)
+                sum += lanes[lane][threadIdx.x];
+            out[e / columns * out_stride + e % columns] = narrow<T>(sum);
+        }
+        __syncthreads();
+    }
+}
+
+template <typename T>
+static assay_status launch_sum_partials(void *stream, const acc_t<T> *partial, int64_t count,
+                                        int64_t size, T *out, int64_t columns, int64_t out_stride) {
+    return ASSAY_LAUNCH(stream, linear_grid(size, PARTIALS_WIDTH),
+                        dim3(PARTIALS_WIDTH, PARTIALS_LANES), 0, (sum_partials<T>), partial, count,
+                        size, out, columns, out_stride);
+}
+
+#endif

@@ -1,0 +1,18 @@
+/* Which words of the build's own commands mutants are compiled with. */
+#ifndef ASSAY_MUTANTS_BUILD_WORDS_H
+#define ASSAY_MUTANTS_BUILD_WORDS_H
+
+#include "mutants/build.h"
+#include "mutants/command.h"
+
+/* A template that never ends would keep the compiler for as long as there is memory. */
+enum { BUILD_SECONDS = 300 };
+
+/* What stands before the compiler: ccache. */
+bool build_is_launcher(const char *word);
+
+/* Warnings are nobody's business here. A quick build chooses its own optimisation; only reports of
+ * instrumented builds need lines, which would tell apart what is one program. */
+bool build_keeps(const char *word, build_level level);
+
+#endif

@@ -1,0 +1,24 @@
+/* Many mutants before many judges: processes that take the next mutant when they are done. */
+#ifndef ASSAY_MUTANTS_CAMPAIGN_H
+#define ASSAY_MUTANTS_CAMPAIGN_H
+
+#include "mutants/judge.h"
+
+typedef struct campaign {
+    const builder *builder;
+    judge_cases *cases;
+    int32_t n_cases;
+    const mutant *const *mutant; /* those to judge, neighbours of one operator */
+    int32_t count;
+    int32_t jobs; /* processes */
+
+    /* Hears of each when it is judged, `done` of them by then. */
+    void (*visit)(const mutant *m, const mutant_result *result, int32_t done, void *context);
+    void *context;
+    bool (*interrupted)(void); /* true: end with what is known */
+} campaign;
+
+/* ASSAY_ERR_*: no mutant could be judged. */
+assay_status campaign_run(const campaign *c) ASSAY_MUST_CHECK;
+
+#endif

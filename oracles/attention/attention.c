@@ -1,0 +1,273 @@
+/*
+ * attention: q[b, h, sq, d], k[b, h, sk, d], v[b, h, sk, d] -> o[b, h, sq, d], lse[b, h, sq].
+ *
+ * S = q·kᵀ/√D, lse_i = log Σ_j exp(S_ij), P_ij = exp(S_ij - lse_i), o = P·v. With `causal` query i
+ * sees key j where j <= i + sk - sq: the last query sees all keys. Pairs that do not see each other
+ * take no part in anything. A row without a key, or whose scores are all -Inf, has lse = -Inf and
+ * P = 0: it adds nothing, except 0·Inf where it multiplies an Inf. lse is fp32 whatever the inputs
+ * are.
+ *
+ * Backward, given do, from the forward's own o and lse: Delta_i = Σ_d do_id o_id; dv = Pᵀ·do;
+ * dS = P ⊙ (do·vᵀ - Delta); dq = dS·k/√D; dk = dSᵀ·q/√D.
+ */
+#include "oracles/attention/attention.h"
+#include "assay/problem.h"
+#include "core/fill.h"
+#include "oracles/common/draw.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static const assay_key keys[] = {
+    {"b", ASSAY_KEY_INT, NULL, 0, INT32_MAX, "batch"},
+    {"h", ASSAY_KEY_INT, NULL, 0, INT32_MAX, "heads"},
+    {"sq", ASSAY_KEY_INT, NULL, 0, INT32_MAX, "queries"},
+    {"sk", ASSAY_KEY_INT, "", 0, INT32_MAX, "keys; default: as many as queries"},
+    {"d", ASSAY_KEY_INT, NULL, 1, 256, "head dimension"},
+    {"causal", ASSAY_KEY_INT, "0", 0, 1, "1: query i sees keys up to i + sk - sq"},
+};
+
+static assay_status legal(assay_params *params) {
+    if (params->math == ASSAY_TF32 && params->dtype != ASSAY_F32)
+        return assay_fail(ASSAY_ERR_USAGE,
+                          "attention: math=tf32 is a mode of dtype=f32, not of %s; use math=strict",
+                          assay_dtype_name(params->dtype));
+    const attention_sizes s = attention_sizes_of(params);
+    const double b = fmax(1, (double)params->item[ATTENTION_KEY_B].value[0]);
+    const double h = fmax(1, (double)params->item[ATTENTION_KEY_H].value[0]);
+    const double rows = b * h * fmax(1, fmax((double)s.sq, (double)s.sk));
+    if (!(rows * (double)s.d < 0x1p60))
+        return assay_fail(ASSAY_ERR_USAGE,
+                          "attention: a tensor would have %.3g elements; make b, h, sq or sk "
+                          "smaller",
+                          rows * (double)s.d);
+    return ASSAY_OK;
+}
+
+static assay_tensor_spec tensor(const char *name, const assay_params *params, int64_t length) {
+    assay_tensor_spec spec = {.dtype = params->dtype,
+                              .rank = 4,
+                              .inner = 1,
+                              .shape = {params->item[ATTENTION_KEY_B].value[0],
+                                        params->item[ATTENTION_KEY_H].value[0], length,
+                                        params->item[ATTENTION_KEY_D].value[0]},
+                              .scale = 1,
+                              .differentiable = true};
+    snprintf(spec.name, sizeof spec.name, "%s", name);
+    return spec;
+}
+
+static assay_status signature(const assay_params *params, assay_signature *sig) {
+    const assay_status status = assay_signature_init(sig, ATTENTION_INPUTS, ATTENTION_OUTPUTS);
+    if (status != ASSAY_OK)
+        return status;
+    const attention_sizes s = attention_sizes_of(params);
+    sig->in[ATTENTION_Q] = tensor("q", params, s.sq);
+    sig->in[ATTENTION_K] = tensor("k", params, s.sk);
+    sig->in[ATTENTION_V] = tensor("v", params, s.sk);
+    sig->out[ATTENTION_O] = tensor("o", params, s.sq);
+    assay_tensor_spec *lse = &sig->out[ATTENTION_LSE];
+    *lse = tensor("lse", params, s.sq);
+    lse->dtype = params->dtype == ASSAY_F64 ? ASSAY_F64 : ASSAY_F32;
+    lse->rank = 3;
+    lse->differentiable = false;
+    return ASSAY_OK;
+}
+
+/* ---- data that break kernels ---- */
+
+/* Scores of deviation 32: P is nearly one-hot, and most exps underflow. TF32 knows a score to 2^-9
+ * of it, and P only where scores are smaller. */
+static void make_huge(const assay_case *c, int64_t d, double *q, int64_t count) {
+    const double factor = c->params.math == ASSAY_TF32 ? 8 : 32;
+    for (int64_t e = 0; e < count; ++e)
+        if (fill_of_row(c->fill, e / d) == ASSAY_FILL_HUGE)
+            q[e] *= factor;
+}
+
+/*
+ * Scores of about -1000, so that a maximum which begins at 0 leaves only zeros to divide by; from
+ * the middle key on -800, so that what was summed before counts for nothing in all rows at once.
+ * The first dimension brings them there, the same for all queries; the others are as they were.
+ * Where it is the only one, neighbours of it that every dtype can tell apart make scores differ.
+ */
+static void make_negative(int64_t d, double *q, int64_t q_count, double *k, int64_t k_count,
+                          int64_t sk) {
+    const double first = sqrt(1000 * sqrt((double)d)), spread = d == 1 ? 0x1p-7 : 0;
+    for (int64_t e = 0; e < q_count; e += d)
+        q[e] = first * (1 + spread * q[e]);
+    for (int64_t e = 0; e < k_count; e += d)
+        k[e] = (e / d % sk > sk / 2 ? -0.8 : -1) * first * (1 + spread * k[e]);
+}
+
+/* dS and dq have so many factors that they would overflow in f16. */
+static void make_narrower(assay_problem *p) {
+    enum { TIMES = 4 };
+    for (int32_t i = 0; i < p->sig.n_in; ++i)
+        fill_narrow(p->c.fill, &p->sig.in[i], 1, TIMES, p->in.data[i]);
+    fill_narrow(p->c.fill, &p->sig.out[ATTENTION_O], 1, TIMES, p->cot.data[ATTENTION_O]);
+}
+
+/* denormal: q and k, so that P knows nothing of them, but dq and dk do. cancel: all v are alike, so
+ * that dP - Delta cancels. */
+static assay_status dress(assay_problem *p) {
+    const attention_sizes s = attention_sizes_of(&p->c.params);
+    const assay_tensor_spec *q = &p->sig.in[ATTENTION_Q], *k = &p->sig.in[ATTENTION_K];
+    double *const *in = p->in.data;
+    make_huge(&p->c, s.d, in[ATTENTION_Q], p->in.size[ATTENTION_Q]);
+    switch (p->c.fill) {
+    case ASSAY_FILL_NEGATIVE:
+        make_negative(s.d, in[ATTENTION_Q], p->in.size[ATTENTION_Q], in[ATTENTION_K],
+                      p->in.size[ATTENTION_K], s.sk);
+        break;
+    case ASSAY_FILL_CANCEL:
+        fill_alternate(&p->sig.in[ATTENTION_V], 1, 0, in[ATTENTION_V]);
+        break;
+    case ASSAY_FILL_DENORMAL:
+        fill_scale_factor(p->c.fill, q, 0, in[ATTENTION_Q]);
+        fill_scale_factor(p->c.fill, k, 0, in[ATTENTION_K]);
+        break;
+    case ASSAY_FILL_WIDE:
+    case ASSAY_FILL_MIXED:
+        make_narrower(p);
+        break;
+    default:
+        break;
+    }
+    return ASSAY_OK;
+}
+
+/* ---- random cases ---- */
+
+static void draw(assay_rng *rng, double budget, assay_params *params) {
+    for (int32_t key = 0; key < params->count; ++key)
+        params->item[key].count = 1;
+    params->item[ATTENTION_KEY_CAUSAL].value[0] = assay_rng_between(rng, 0, 1);
+    const bool tf32 = assay_rng_between(rng, 0, 2) == 0;
+    if (tf32 && params->dtype == ASSAY_F32)
+        params->math = ASSAY_TF32;
+
+    int64_t room = (int64_t)fmin(budget, INT32_MAX);
+    const int64_t d = draw_extent(rng, room < 256 ? room : 256);
+    params->item[ATTENTION_KEY_D].value[0] = d;
+    room /= d;
+    const bool many_keys = assay_rng_between(rng, 0, 1) == 0;
+    const int32_t order[] = {many_keys ? ATTENTION_KEY_SK : ATTENTION_KEY_SQ,
+                             many_keys ? ATTENTION_KEY_SQ : ATTENTION_KEY_SK, ATTENTION_KEY_H,
+                             ATTENTION_KEY_B};
+    for (size_t i = 0; i < sizeof order / sizeof *order; ++i) {
+        assay_param *extent = &params->item[order[i]];
+        extent->value[0] = draw_extent(rng, room);
+        if (extent->value[0] == 1 && order[i] == ATTENTION_KEY_SK)
+            extent->value[0] = 2; /* a single key proves little: P = 1 */
+        room /= extent->value[0];
+    }
+}
+
+/* ---- work ---- */
+
+/* Products of visible pairs: S and P v; backward S again, dP, dv, dq and dk. */
+static void count_work(const assay_params *params, const assay_signature *sig, assay_stage stage,
+                       assay_work *work) {
+    (void)sig;
+    const attention_sizes s = attention_sizes_of(params);
+    double pairs = 0;
+    for (int64_t query = 0; query < s.sq; ++query)
+        pairs += (double)attention_visible(&s, query);
+    const double product = 2 * (double)s.heads * pairs * (double)s.d;
+    work->flops = work->least = (stage == ASSAY_FORWARD ? 2 : 5) * product;
+}
+
+static const assay_case_group cases[] = {
+    {ASSAY_SMOKE, "b=2 h=3 sq=33 d=32 causal=0,1 dtype=f32,bf16,f16"},
+    {ASSAY_SMOKE, "b=1 h=2 sq=48 sk=80 d=64 causal=0,1 dtype=f32 math=tf32"},
+    {ASSAY_SMOKE, "b=1 h=1 sq=17 sk=70 d=80 causal=1 dtype=f32,bf16 pad=3 misalign=1 sched=warp"},
+    {ASSAY_SMOKE, "b=1 h=2 sq=70 sk=19 d=16 causal=0,1 dtype=f32,f16 pad=1 misalign=5"},
+    {ASSAY_SMOKE, "b=1 h=1 sq=5 sk=130 d=128 dtype=f32,bf16 sched=random seed=1"},
+    {ASSAY_SMOKE, "b=3 h=1 sq=1,2 sk=9 d=1,17 causal=1 dtype=f32 sched=reverse"},
+    {ASSAY_SMOKE, "b=1 h=2 sq=24 sk=67 d=32 fill=huge dtype=f32,bf16,f16"},
+    {ASSAY_SMOKE, "b=1 h=2 sq=24 sk=67 d=32 fill=negative dtype=f32,bf16,f16 causal=0,1"},
+    {ASSAY_SMOKE, "b=1 h=2 sq=24 sk=67 d=32 math=tf32 fill=huge,positive dtype=f32"},
+    {ASSAY_SMOKE, "b=1 h=2 sq=20 sk=40 d=16 fill=uniform,positive dtype=f32,bf16"},
+    {ASSAY_SMOKE, "b=2 h=1 sq=18 sk=35 d=16 fill=inf,nan seed=0:2:1 dtype=f32,bf16"},
+    {ASSAY_SMOKE, "b=1 h=2 sq=18 sk=35 d=16 causal=1 fill=nan seed=1,2 dtype=f32,f16"},
+    {ASSAY_SMOKE, "b=1 h=1 sq=11 sk=13 d=8 causal=1 dtype=f32,f16 fill=cancel,denormal,mixed"},
+    {ASSAY_CI, "b=1 h=1 sq=15,16,17,63,64,65 sk=15,16,17,63,64,65 d=32 causal=1 dtype=f32"},
+    {ASSAY_CI, "b=1 h=1 sq=15,17,63,65 sk=31,33,64 d=64 causal=0,1 dtype=bf16,f16"},
+    {ASSAY_CI, "b=1 h=1 sq=15,17,65 sk=31,33,64 d=64 causal=0,1 dtype=f32 math=tf32"},
+    {ASSAY_CI, "b=1 h=1 sq=127,128,129 sk=127,129 d=32 causal=0,1 dtype=f32,bf16 sched=random"},
+    {ASSAY_CI, "b=1 h=1 sq=128 sk=128 d=64,128 causal=0,1 dtype=bf16,f16"},
+    {ASSAY_CI, "b=1 h=1 sq=129 sk=65 d=32 causal=1 dtype=f32 math=tf32 sched=warp"},
+    {ASSAY_CI, "b=1 h=1 sq=33 sk=40 d=1,2,7,8,15,31,63 causal=1 dtype=f32,bf16,f16 sched=reverse"},
+    {ASSAY_CI, "b=1 h=1 sq=20 sk=33 d=65,80,96,127,192,255,256 causal=1 dtype=f32,bf16,f16"},
+    {ASSAY_CI, "b=1 h=1 sq=20 sk=33 d=4,8,12,96,128,256 dtype=f32 math=tf32"},
+    {ASSAY_CI, "b=2,3 h=1,5 sq=9,20 sk=21 d=24 causal=0,1 dtype=f32,bf16 pad=5 misalign=3"},
+    /* one tensor misaligned among aligned ones */
+    {ASSAY_CI, "b=1 h=1 sq=17 sk=21 d=16 dtype=f32,bf16 pad=8 misalign=8:17:1"},
+    {ASSAY_CI, "b=1 h=1 sq=1 sk=5,300,1025 d=64 causal=0,1 dtype=f32,bf16,f16"},
+    {ASSAY_CI, "b=1 h=1 sq=300 sk=3 d=32 causal=0,1 dtype=f32,bf16"},
+    {ASSAY_CI, "b=1 h=1 sq=50 sk=130 d=64 fill=huge,negative,positive causal=0,1 dtype=f32,bf16"},
+    {ASSAY_CI, "b=1 h=1 sq=40 sk=90 d=64 fill=huge,negative dtype=f16"},
+    {ASSAY_CI, "b=1 h=1 sq=40 sk=90 d=1 fill=huge dtype=f16"},
+    {ASSAY_CI, "b=1 h=1 sq=40 sk=90 d=1,64 fill=huge dtype=f32 math=tf32"},
+    {ASSAY_CI, "b=1 h=2 sq=66 sk=70 d=32 fill=inf,nan seed=0:2:1 dtype=f32,bf16,f16"},
+    {ASSAY_CI, "b=1 h=2 sq=66 sk=70 d=32 fill=inf seed=3:5:1 dtype=f32"},
+    {ASSAY_CI, "b=1 h=2 sq=3 sk=1 d=16 fill=inf seed=4,6,7 dtype=f32,bf16"}, /* -Inf alone */
+    {ASSAY_CI, "b=1 h=2 sq=66 sk=70 d=32 math=tf32 fill=inf,nan seed=0:2:1 dtype=f32"},
+    {ASSAY_CI, "b=1 h=1 sq=20 sk=37 d=16 causal=1 dtype=f32,bf16,f16 "
+               "fill=cancel,wide,denormal,zeros,mixed"},
+    /* tiles for few rows, and for many, by what two multiprocessors make of it */
+    {ASSAY_CI, "b=1 h=1 sq=100 sk=100 d=16,64,128 causal=0,1 dtype=f32"},
+    {ASSAY_CI, "b=2 h=1 sq=70 sk=130 d=64,128 causal=1 dtype=f32"},
+    {ASSAY_CI, "b=130 h=1 sq=5 sk=40 d=13 causal=1 dtype=f32"},
+    {ASSAY_CI, "b=265 h=1 sq=2 sk=256 d=1 dtype=f32"}, /* dS in two parts, on a GPU too */
+    /* dS of a head in parts, where there are two multiprocessors */
+    {ASSAY_CI, "b=1 h=1 sq=9 sk=1025 d=16 causal=0,1 dtype=f32"},
+    {ASSAY_CI, "b=1 h=1,2 sq=70 sk=1060,2100 d=16 causal=0,1 dtype=f32"},
+    {ASSAY_CI, "b=1 h=1 sq=20 sk=256 d=32 fill=huge seed=2 dtype=f32"}, /* warps share rows */
+    {ASSAY_CI, "b=1 h=1 sq=128 sk=5 d=256 dtype=f32"},                  /* a block's tile, filled */
+    {ASSAY_NIGHTLY, "b=1 h=1 sq=1024 d=64 causal=0,1 dtype=f32,bf16,f16"},
+    {ASSAY_NIGHTLY, "b=66,130 h=1 sq=33 sk=70 d=16,33,64,128 causal=0,1 dtype=f32"},
+    {ASSAY_NIGHTLY, "b=1 h=1 sq=3 sk=68000 d=2 causal=0,1 dtype=f32"}, /* parts of a head */
+    {ASSAY_NIGHTLY, "b=1 h=1 sq=1024 d=64 causal=1 dtype=f32 math=tf32"},
+    {ASSAY_NIGHTLY, "b=1 h=1 sq=3 sk=20000 d=64 causal=0,1 dtype=f32,bf16,f16"},
+    {ASSAY_EDGE, "b=0 h=0,2 sq=5 d=8 dtype=f32,bf16"},
+    {ASSAY_EDGE, "b=1 h=0 sq=5 d=8 dtype=f32,bf16"},
+    {ASSAY_EDGE, "b=1 h=2 sq=0,5,40 sk=0 d=8 causal=0,1 dtype=f32,f16"}, /* 40: more than a block */
+    {ASSAY_EDGE, "b=1 h=2 sq=0 sk=3 d=8 causal=0,1 dtype=f32,f16"},
+    {ASSAY_EDGE, "b=1 h=2 sq=0,5 sk=0 d=8 dtype=f32 math=tf32"},
+    /* P = 1: dq and dk are 0 */
+    {ASSAY_EDGE, "b=1 h=2 sq=1,70 sk=1 d=16 causal=0,1 dtype=f32,bf16,f16"},
+    {ASSAY_BENCH, "b=8 h=1 sq=16384 d=64,128 causal=1 dtype=bf16"},
+    {ASSAY_BENCH, "b=8 h=1 sq=4096 d=64 causal=1 dtype=f32"},
+    {ASSAY_BENCH, "b=8 h=1 sq=256,1024,4096,8192,16384 d=16,32,64,128 dtype=f32"},
+};
+
+const assay_op assay_op_attention = {
+    .name = "attention",
+    .forward_formula = "S = q k^T / sqrt(d), lse = log sum exp S, P = exp(S - lse), o = P v",
+    .backward_formula = "dv = P^T do, dS = P (do v^T - rowsum(do o)), dq = dS k / sqrt(d), "
+                        "dk = dS^T q / sqrt(d)",
+    .keys = keys,
+    .n_keys = sizeof keys / sizeof *keys,
+    .baseline = true,
+    .by_rows = true,
+    .dtypes = ASSAY_DTYPE_BIT(ASSAY_F32) | ASSAY_DTYPE_BIT(ASSAY_BF16) | ASSAY_DTYPE_BIT(ASSAY_F16),
+    .maths = ASSAY_MATH_BIT(ASSAY_STRICT) | ASSAY_MATH_BIT(ASSAY_TF32),
+    .fills = FILL_FAMILIES | ASSAY_FILL_BIT(ASSAY_FILL_NEGATIVE),
+    .legal = legal,
+    .signature = signature,
+    .forward = attention_forward,
+    .backward = attention_backward,
+    .forward_plain = attention_forward_plain,
+    .backward_plain = attention_backward_plain,
+    .forward_bound = attention_forward_bound,
+    .backward_bound = attention_backward_bound,
+    .dress = dress,
+    .work = count_work,
+    .draw = draw,
+    .relations = attention_relations,
+    .n_relations = ATTENTION_RELATIONS,
+    .cases = cases,
+    .n_cases = sizeof cases / sizeof *cases,
+};

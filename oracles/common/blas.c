@@ -1,0 +1,52 @@
+#include "oracles/common/blas.h"
+
+#include <cblas.h>
+#include <string.h>
+
+enum { PIECE = 1 << 20 }; /* rows a call: CBLAS counts in int */
+
+static assay_gemm delegate;
+static const double worth_delegating = 0x1p31;
+
+void blas_delegate(assay_gemm gemm) {
+    delegate = gemm;
+}
+
+static int at_least_one(int64_t ld) {
+    return ld > 0 ? (int)ld
+                  : 1; /* CBLAS refuses a leading dimension of 0 even for an empty array */
+}
+
+static void scale(int64_t m, int64_t n, double beta, double *c, int64_t ldc) {
+    for (int64_t i = 0; i < m; ++i) {
+        if (beta == 0)
+            memset(c + i * ldc, 0, (size_t)n * sizeof *c);
+        else
+            cblas_dscal((int)n, beta, c + i * ldc, 1);
+    }
+}
+
+void blas_gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const double *a, int64_t lda,
+               const double *b, int64_t ldb, double beta, double *c, int64_t ldc) {
+    if (m == 0 || n == 0)
+        return;
+    if (k == 0) {
+        scale(m, n, beta, c, ldc);
+        return;
+    }
+    if (delegate && (double)m * (double)n * (double)k >= worth_delegating &&
+        delegate(ta, tb, m, n, k, a, lda, b, ldb, beta, c, ldc) == ASSAY_OK)
+        return;
+    const CBLAS_TRANSPOSE op_a = ta ? CblasTrans : CblasNoTrans;
+    const CBLAS_TRANSPOSE op_b = tb ? CblasTrans : CblasNoTrans;
+    for (int64_t i = 0; i < m; i += PIECE) {
+        const int rows = (int)(m - i < PIECE ? m - i : PIECE);
+        for (int64_t j = 0; j < k; j += PIECE) {
+            const int terms = (int)(k - j < PIECE ? k - j : PIECE);
+            cblas_dgemm(CblasRowMajor, op_a, op_b, rows, (int)n, terms, 1.0,
+                        ta ? a + j * lda + i : a + i * lda + j, at_least_one(lda),
+                        tb ? b + j : b + j * ldb, at_least_one(ldb), j == 0 ? beta : 1.0,
+                        c + i * ldc, at_least_one(ldc));
+        }
+    }
+}

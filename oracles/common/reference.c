@@ -1,0 +1,82 @@
+#include "oracles/common/reference.h"
+#include "assay/problem.h"
+#include "oracles/common/bound.h"
+
+#include <math.h>
+#include <stdio.h>
+
+/* Allocates bounds beside the arrays that `want` has. */
+static assay_status bounds_like(const assay_arrays *want, assay_bounds *bounds) {
+    assay_status status = assay_bounds_init(bounds, want->count);
+    for (int32_t i = 0; status == ASSAY_OK && i < want->count; ++i)
+        if (want->data[i])
+            status = assay_arrays_add(&bounds->element, i, want->size[i]);
+    return status;
+}
+
+/* The exact tier: every partial sum is an integer that the accumulator holds, so a correct kernel
+ * returns the exact sum, rounded once to the stored type. The bounds stay 0. */
+static void make_exact(assay_dtype dtype, assay_arrays *want, assay_bounds *bounds) {
+    for (int32_t i = 0; i < want->count; ++i) {
+        for (int64_t e = 0; want->data[i] && e < want->size[i]; ++e)
+            want->data[i][e] = assay_dtype_round(dtype, want->data[i][e]);
+        snprintf(bounds->why[i], ASSAY_WHY,
+                 "exact: integers whose sums fit the accumulator, so no rounding is allowed");
+    }
+}
+
+assay_status reference_allocate(assay_reference *r, const assay_problem *p) {
+    *r = (assay_reference){0};
+    assay_status status = assay_results_init(&r->want, &p->sig);
+    if (status == ASSAY_OK)
+        status = bounds_like(&r->want.out, &r->out_bound);
+    if (status == ASSAY_OK)
+        status = bounds_like(&r->want.grad, &r->grad_bound);
+    return status;
+}
+
+/* The oracle's answers, with bounds allocated and still 0. */
+static assay_status answer(assay_reference *r, const assay_problem *p, assay_oracle_args *args) {
+    assay_status status = reference_allocate(r, p);
+    if (status == ASSAY_OK)
+        status = p->c.op->forward(args, &r->want.out);
+    args->out = &r->want.out;
+    args->cot = &p->cot;
+    if (status == ASSAY_OK && p->c.op->backward)
+        status = p->c.op->backward(args, &r->want.grad);
+    return status;
+}
+
+assay_status assay_reference_init_as(assay_reference *r, const assay_problem *p,
+                                     assay_dtype dtype) {
+    const assay_rounding rounding = assay_rounding_of(dtype, p->c.params.math, p->c.fill);
+    assay_oracle_args args = {.params = &p->c.params, .sig = &p->sig, .in = &p->in};
+    assay_status status = answer(r, p, &args);
+    if (status == ASSAY_OK)
+        status = p->c.op->forward_bound(&args, &rounding, &r->want.out, &r->out_bound);
+    if (status == ASSAY_OK && p->c.op->backward)
+        status = p->c.op->backward_bound(&args, &rounding, &r->want.grad, &r->grad_bound);
+    if (status != ASSAY_OK)
+        assay_reference_clear(r);
+    return status;
+}
+
+assay_status assay_reference_init(assay_reference *r, const assay_problem *p) {
+    if (p->c.fill != ASSAY_FILL_EXACT)
+        return assay_reference_init_as(r, p, p->c.params.dtype);
+    assay_oracle_args args = {.params = &p->c.params, .sig = &p->sig, .in = &p->in};
+    const assay_status status = answer(r, p, &args);
+    if (status != ASSAY_OK) {
+        assay_reference_clear(r);
+        return status;
+    }
+    make_exact(p->c.params.dtype, &r->want.out, &r->out_bound);
+    make_exact(p->c.params.dtype, &r->want.grad, &r->grad_bound);
+    return ASSAY_OK;
+}
+
+void assay_reference_clear(assay_reference *r) {
+    assay_results_clear(&r->want);
+    assay_bounds_clear(&r->out_bound);
+    assay_bounds_clear(&r->grad_bound);
+}

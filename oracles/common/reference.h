@@ -1,0 +1,11 @@
+/* What the makers of references share. */
+#ifndef ASSAY_ORACLES_COMMON_REFERENCE_H
+#define ASSAY_ORACLES_COMMON_REFERENCE_H
+
+#include "assay/problem.h"
+
+/* All arrays of the answers and of their bounds, zeroed; cleared by assay_reference_clear(), also
+ * after an error. */
+assay_status reference_allocate(assay_reference *r, const assay_problem *p) ASSAY_MUST_CHECK;
+
+#endif

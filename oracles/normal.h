@@ -1,8 +1,0 @@
-/* The quantile function of N(0, 1), the same bits on every host. */
-#ifndef ASSAY_ORACLES_NORMAL_H
-#define ASSAY_ORACLES_NORMAL_H
-
-/* z with P(Z <= z) = p, for p in (0, 1). */
-double assay_normal_quantile(double p);
-
-#endif

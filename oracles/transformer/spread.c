@@ -1,0 +1,106 @@
+#include "oracles/transformer/spread.h"
+#include "core/parallel.h"
+#include "oracles/transformer/local.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static const double deviations = 6;
+
+assay_status transformer_spread_init(transformer_spread *s, int64_t size, int64_t row) {
+    assay_arrays two;
+    *s = (transformer_spread){.size = size, .row = row};
+    assay_status status = assay_arrays_init(&two, 2);
+    for (int32_t i = 0; status == ASSAY_OK && i < 2; ++i)
+        status = assay_arrays_add(&two, i, size);
+    if (status == ASSAY_OK) {
+        s->variance = two.data[0];
+        s->largest = two.data[1];
+        two.data[0] = two.data[1] = NULL;
+    }
+    assay_arrays_clear(&two);
+    return status;
+}
+
+void transformer_spread_clear(transformer_spread *s) {
+    free(s->variance);
+    free(s->largest);
+    *s = (transformer_spread){0};
+}
+
+transformer_spread *transformer_spreads(const assay_oracle_args *args) {
+    const int32_t count = transformer_sizes_of(args->params).parameters;
+    transformer_spread *spread = calloc((size_t)count, sizeof *spread);
+    if (!spread) {
+        (void)assay_fail(ASSAY_ERR_MEMORY, "out of memory for a list of %d tensors", count);
+        return NULL;
+    }
+    for (int32_t i = 0; i < count; ++i) {
+        const assay_tensor_spec *spec = &args->sig->in[TRANSFORMER_FIRST + i];
+        if (transformer_spread_init(&spread[i], assay_spec_count(spec),
+                                    spec->shape[spec->rank - 1]) != ASSAY_OK) {
+            transformer_spreads_free(spread, i);
+            return NULL;
+        }
+    }
+    return spread;
+}
+
+void transformer_spreads_free(transformer_spread *spread, int32_t count) {
+    for (int32_t i = 0; spread && i < count; ++i)
+        transformer_spread_clear(&spread[i]);
+    free(spread);
+}
+
+typedef struct run {
+    transformer_spread *spread;
+    const double *got, *want;
+    double gain, weight;
+} run;
+
+/* What is not finite in the exact result has no bound. */
+static void add_piece(void *context, int64_t first, int64_t last) {
+    const run *r = context;
+    for (int64_t e = first; e < last; ++e) {
+        const double deviation = fabs(r->got[e] - r->want[e]) / r->gain;
+        if (!isfinite(deviation))
+            continue;
+        r->spread->variance[e] += r->weight * deviation * deviation;
+        if (r->weight == 0)
+            r->spread->largest[e] = fmax(r->spread->largest[e], deviation);
+    }
+}
+
+void transformer_spread_add(transformer_spread *s, const double *got, const double *want,
+                            double gain, double weight) {
+    run r = {s, got, want, gain, weight};
+    assay_parallel(s->size, add_piece, &r);
+}
+
+static double mean(const double *v, int64_t count) {
+    double sum = 0;
+    for (int64_t e = 0; e < count; ++e)
+        sum += v[e];
+    return sum / (double)count;
+}
+
+void transformer_spread_bound(const transformer_spread *s, const double *local, bool astray,
+                              double *bound) {
+    for (int64_t first = 0; first < s->size; first += s->row) {
+        const double of_row = mean(s->variance + first, s->row);
+        for (int64_t e = first; e < first + s->row; ++e) {
+            const double sigma = sqrt((s->variance[e] + of_row) / 2);
+            bound[e] = astray ? (double)INFINITY
+                              : deviations * sigma + s->largest[e] + (local ? local[e] : 0);
+        }
+    }
+}
+
+void transformer_spread_why(char why[ASSAY_WHY]) {
+    snprintf(why, ASSAY_WHY,
+             "%g deviations of %d runs in which each stored tensor is off by its operator's bound "
+             "with random signs, %d of them by rows, + the larger of 2 of equal signs + the last "
+             "operator's bound",
+             deviations, TRANSFORMER_ELEMENT_RUNS + TRANSFORMER_ROW_RUNS, TRANSFORMER_ROW_RUNS);
+}

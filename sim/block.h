@@ -1,0 +1,60 @@
+/* The threads of the block that runs: each a fiber that goes on until it waits, rests or ends. */
+#ifndef ASSAY_SIM_BLOCK_H
+#define ASSAY_SIM_BLOCK_H
+
+#include "sim/runtime.h"
+#include "sim/trace.h"
+
+/* Reports are never in a hurry, and their buffers would widen every waiting thread's frame. */
+#define SIM_REPORT __attribute__((noinline, cold))
+
+/* Where a thread waits. */
+typedef struct sim_place {
+    const char *call; /* "__syncthreads" */
+    const char *file;
+    int line;
+} sim_place;
+
+assay_status sim_block_setup(void) ASSAY_MUST_CHECK;
+
+/* Threads per axis and in all, for a launch. */
+void sim_block_shape(const sim_launch *launch);
+
+/* Runs block sim_now.block; false when a defect made it abandon its threads. */
+bool sim_block_run(const sim_launch *launch);
+
+/* Lanes of a warp that have not exited, and threads of the block that have not. */
+uint32_t sim_live_lanes(int32_t warp);
+int32_t sim_live_threads(void);
+bool sim_lane_exists(int32_t warp, int32_t lane);
+
+/* The current thread waits from now on, until it is woken; the place is what reports name. */
+void sim_wait(const char *call, const char *file, int line);
+void sim_wake(int32_t warp, uint32_t lanes);
+
+/* The schedule chooses who runs now; returns when it has chosen the caller again. */
+void sim_switch(void);
+
+/* The current thread lets others go first. More than 2^20 rests in a row without sim_progress
+ * between them are a livelock, reported at `place`. */
+void sim_rest(sim_place place);
+void sim_progress(void);
+
+/* Ends the launch from within a thread, after a defect. */
+void sim_abandon(void) __attribute__((noreturn));
+
+/* The parts of the block's end and of its diagnosis that barrier.c and warp.c know. */
+void sim_barrier_begin(void);
+void sim_barrier_exit(void); /* a thread of the block has exited */
+void sim_warps_begin(void);
+void sim_warp_exit(int32_t thread);
+bool sim_warps_mismatched(void); /* reports lanes that wait for each other in vain */
+
+/* A matrix instruction for which all lanes of a warp have met, each with its value. */
+void sim_tensor_meet(sim_collective kind, int32_t warp, const uint64_t values[SIM_WARP]);
+
+/* Asynchronous copies at the start of a block and when the current thread exits. */
+void sim_async_begin(void);
+void sim_async_exit(void);
+
+#endif

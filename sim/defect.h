@@ -1,0 +1,15 @@
+/* The defects of a launch: the first is kept, the rest are counted. */
+#ifndef ASSAY_SIM_DEFECT_H
+#define ASSAY_SIM_DEFECT_H
+
+#include "sim/runtime.h"
+
+void sim_defects_begin(const sim_launch *launch);
+
+/* ASSAY_OK, or ASSAY_ERR_KERNEL with the first defect's line. */
+assay_status sim_defects_end(void) ASSAY_MUST_CHECK;
+
+/* A path without its folders. */
+const char *sim_base_name(const char *path);
+
+#endif

@@ -1,0 +1,38 @@
+/* ASSAY_LAUNCH and dynamic shared memory, as device/kernel.h documents them. */
+#ifndef ASSAY_SIM_LAUNCH_H
+#define ASSAY_SIM_LAUNCH_H
+
+#include "sim/vector.h"
+
+static sim_section sim_file_section
+    __attribute__((unused)) = {ASSAY_SHARED_SECTION, nullptr, nullptr, false};
+
+/* An argument converts to its parameter's type as in a call, and each thread gets a copy. */
+template <class T> static inline T sim_converted(std::type_identity_t<T> argument) {
+    return argument;
+}
+
+template <class... P, class... A>
+static inline assay_status sim_launch_with(sim_launch launch, dim3 grid, dim3 block,
+                                           size_t shared_bytes, void (*kernel)(P...),
+                                           A... arguments) {
+    static_assert(sizeof...(P) == sizeof...(A), "a launch needs one argument for each parameter");
+    auto thread = [kernel, ... parameters = sim_converted<P>(arguments)] { kernel(parameters...); };
+    launch.grid = {grid.x, grid.y, grid.z};
+    launch.block = {block.x, block.y, block.z};
+    launch.shared_bytes = shared_bytes;
+    launch.section = &sim_file_section;
+    launch.run = [](const void *closure) { (*static_cast<const decltype(thread) *>(closure))(); };
+    launch.closure = &thread;
+    return sim_launch_kernel(&launch);
+}
+
+#define ASSAY_LAUNCH(stream, grid, block, shared_bytes, kernel, ...)                               \
+    ((void)(stream),                                                                               \
+     sim_launch_with(                                                                              \
+         sim_launch{#kernel, __FILE__, __LINE__, {}, {}, 0, nullptr, nullptr, nullptr}, (grid),    \
+         (block), (shared_bytes), kernel __VA_OPT__(, ) __VA_ARGS__))
+
+#define ASSAY_DYNAMIC_SHARED(type, name) type *name = static_cast<type *>(sim_dynamic_shared())
+
+#endif

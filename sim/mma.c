@@ -1,0 +1,191 @@
+/*
+ * The rule of Hopper's tensor cores, found by measuring an H200: an element of the result takes all
+ * K products, which are exact, and the accumulator at once:
+ *
+ *   - the exponent of a product is the sum of its factors' exponents, also where the product of the
+ *     significands is 2 or more; E is the largest exponent of the terms that are not zero;
+ *   - each term is cut toward zero to a multiple of 2^(E - 25);
+ *   - the terms are added exactly, and the sum is rounded toward zero to fp32.
+ *
+ * TF32 operands are the upper 19 bits of fp32 numbers. m8n8k4 is a chain of fused multiply-adds in
+ * ascending k.
+ *
+ * And (tests/sim/tensor_gpu.cu, no difference): a subnormal factor has the smallest exponent and a
+ * significand below 1; a zero takes no part in E; a sum of zero is +0; subnormal results are kept;
+ * a sum beyond fp32 becomes infinite; an invalid operation, or a NaN, gives the NaN 0x7fffffff. The
+ * bits of a NaN of m8n8k4 are the host's.
+ */
+#include "sim/mma.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+enum { WARP = 32, M = 16, N = 8, MAX_K = 16, KEPT = 25, MOST_SHIFT = 31 };
+
+/* Exponents of what has none: zero lies below all numbers, and infinities and NaN above. Sums of
+ * two of them are still told apart. */
+enum { OF_ZERO = -(1 << 20), NOT_FINITE = 1 << 20 };
+
+typedef struct format {
+    int32_t exponent_bits, fraction_bits;
+} format;
+
+static const format fp32 = {8, 23};
+
+/* significand * 2^(exponent - fraction bits of its format). NOT_FINITE: the significand is 0 for a
+ * NaN, the sign of an infinity. */
+typedef struct number {
+    int32_t significand, exponent;
+} number;
+
+/* What an element of the result takes of one side: a row of a, a column of b. */
+typedef struct side {
+    int32_t significand[MAX_K], exponent[MAX_K];
+    bool finite;
+} side;
+
+static inline number decode(uint32_t bits, format f) {
+    const uint32_t mask = (1u << f.exponent_bits) - 1;
+    const uint32_t field = bits >> f.fraction_bits & mask;
+    const int32_t fraction = (int32_t)(bits & ((1u << f.fraction_bits) - 1));
+    const int32_t sign = (bits >> (f.exponent_bits + f.fraction_bits) & 1) != 0 ? -1 : 1;
+    if (field == mask)
+        return (number){fraction == 0 ? sign : 0, NOT_FINITE};
+    const int32_t size = fraction + (field == 0 ? 0 : 1 << f.fraction_bits);
+    const int32_t exponent = (int32_t)(field == 0 ? 1 : field) - (int32_t)(mask >> 1);
+    return (number){sign * size, size == 0 ? OF_ZERO : exponent};
+}
+
+static void put(side *s, int32_t k, number x) {
+    s->significand[k] = x.significand;
+    s->exponent[k] = x.exponent;
+    s->finite = s->finite && x.exponent != NOT_FINITE;
+}
+
+static double value(int32_t significand, int32_t exponent, format f) {
+    if (exponent == NOT_FINITE)
+        return significand == 0 ? NAN : significand * (double)INFINITY;
+    return ldexp(significand, exponent - f.fraction_bits);
+}
+
+/* The sum where a factor or the accumulator is not finite: infinite or NaN, and fp64, which no
+ * product of finite factors leaves, has the same one. */
+static float sum_not_finite(int32_t k, const side *a, const side *b, format f, number c) {
+    double sum = value(c.significand, c.exponent, fp32);
+    for (int32_t i = 0; i < k; ++i)
+        sum += value(a->significand[i], a->exponent[i], f) *
+               value(b->significand[i], b->exponent[i], f);
+    if (!isnan(sum))
+        return (float)sum;
+    const uint32_t bits = 0x7fffffffu;
+    float nan;
+    memcpy(&nan, &bits, sizeof nan);
+    return nan;
+}
+
+/* x * 2^(up - down), cut toward zero. */
+static inline int32_t scale(int32_t x, int32_t up, int32_t down) {
+    const int32_t size = (x < 0 ? -x : x) << up >> (down < MOST_SHIFT ? down : MOST_SHIFT);
+    return x < 0 ? -size : size;
+}
+
+/* sum * 2^unit in fp32, toward zero. fp64 holds the number, in its normal range; bits that fp32 has
+ * no place for are cut off it, more of them where the result is subnormal. */
+static inline float round_toward_zero(int64_t sum, int32_t unit) {
+    enum { FRACTION = 52, BIAS = 1023, SMALLEST_NORMAL = -126 };
+    if (sum == 0)
+        return 0.0f;
+    const uint64_t power = (uint64_t)(unit + BIAS) << FRACTION;
+    double exact;
+    memcpy(&exact, &power, sizeof exact);
+    exact *= (double)sum;
+    uint64_t bits;
+    memcpy(&bits, &exact, sizeof bits);
+    const int32_t below = SMALLEST_NORMAL - ((int32_t)(bits >> FRACTION & 0x7ff) - BIAS);
+    const int32_t lost = FRACTION - fp32.fraction_bits + (below > 0 ? below : 0);
+    bits = lost > FRACTION ? 0 : bits >> lost << lost;
+    memcpy(&exact, &bits, sizeof exact);
+    return (float)exact;
+}
+
+/* c + the sum of a[i] b[i]. */
+static float dot(int32_t k, const side *a, const side *b, format f, float accumulator) {
+    uint32_t bits;
+    memcpy(&bits, &accumulator, sizeof bits);
+    const number c = decode(bits, fp32);
+    if (!a->finite || !b->finite || c.exponent == NOT_FINITE)
+        return sum_not_finite(k, a, b, f, c);
+    int32_t largest = c.exponent, products = 0;
+    for (int32_t i = 0; i < k; ++i) {
+        const int32_t exponent = a->exponent[i] + b->exponent[i];
+        largest = exponent > largest ? exponent : largest;
+    }
+    if (largest < OF_ZERO / 2)
+        return 0.0f;
+    /* 16 products, each below 2^27 here. */
+    for (int32_t i = 0; i < k; ++i)
+        products += scale(a->significand[i] * b->significand[i], KEPT - 2 * f.fraction_bits,
+                          largest - a->exponent[i] - b->exponent[i]);
+    const int32_t other = scale(c.significand, KEPT - fp32.fraction_bits, largest - c.exponent);
+    return round_toward_zero((int64_t)products + other, largest - KEPT);
+}
+
+/* Both shapes with fp32 accumulators: a register holds `per` neighbours in k. */
+static void multiply_m16n8(const sim_fragments lane[], format f, int32_t per) {
+    side a[M], b[N];
+    const int32_t bits = 1 + f.exponent_bits + f.fraction_bits, k = 8 * per;
+    const uint32_t mask = (1u << bits) - 1;
+    for (int32_t i = 0; i < M; ++i)
+        a[i].finite = true;
+    for (int32_t i = 0; i < N; ++i)
+        b[i].finite = true;
+    for (int32_t l = 0; l < WARP; ++l) {
+        const int32_t g = l / 4, t = l % 4;
+        const uint32_t *from_a = lane[l].a, *from_b = lane[l].b;
+        for (int32_t h = 0; h < per; ++h) {
+            /* 16-bit elements lie from bit 0 and 16 on, a 19-bit one ends at bit 31. */
+            const int32_t low = per == 1 ? 32 - bits : 16 * h;
+            for (int32_t i = 0; i < 4; ++i)
+                put(&a[g + 8 * (i % 2)], per * (t + 4 * (i / 2)) + h,
+                    decode(from_a[i] >> low & mask, f));
+            for (int32_t i = 0; i < 2; ++i)
+                put(&b[g], per * (t + 4 * i) + h, decode(from_b[i] >> low & mask, f));
+        }
+    }
+    for (int32_t l = 0; l < WARP; ++l) {
+        float *c = lane[l].c;
+        for (int32_t i = 0; i < 4; ++i)
+            c[i] = dot(k, &a[l / 4 + 8 * (i / 2)], &b[2 * (l % 4) + i % 2], f, c[i]);
+    }
+}
+
+static void multiply_m8n8k4(const sim_fragments lane[]) {
+    for (int32_t l = 0; l < WARP; ++l) {
+        double *c = lane[l].c;
+        for (int32_t i = 0; i < 2; ++i)
+            for (int32_t k = 0; k < 4; ++k) {
+                const double *a = lane[l / 4 * 4 + k].a;
+                const double *b = lane[(2 * (l % 4) + i) * 4 + k].b;
+                c[i] = fma(*a, *b, c[i]);
+            }
+    }
+}
+
+void sim_mma_compute(sim_mma_shape shape, const sim_fragments lane[32]) {
+    switch (shape) {
+    case SIM_M16N8K16_BF16:
+        multiply_m16n8(lane, (format){8, 7}, 2);
+        break;
+    case SIM_M16N8K16_F16:
+        multiply_m16n8(lane, (format){5, 10}, 2);
+        break;
+    case SIM_M16N8K8_TF32:
+        multiply_m16n8(lane, (format){8, 10}, 1);
+        break;
+    case SIM_M8N8K4_F64:
+        multiply_m8n8k4(lane);
+        break;
+    }
+}

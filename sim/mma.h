@@ -1,0 +1,33 @@
+/*
+ * What one matrix instruction of the tensor cores computes, as a function of the fragments of all
+ * lanes. It knows nothing of the simulated device, so that a program can hold it against a GPU.
+ */
+#ifndef ASSAY_SIM_MMA_H
+#define ASSAY_SIM_MMA_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum sim_mma_shape {
+    SIM_M16N8K16_BF16,
+    SIM_M16N8K16_F16,
+    SIM_M16N8K8_TF32,
+    SIM_M8N8K4_F64,
+} sim_mma_shape;
+
+/* One lane's registers: a, b, c of the functions in kernels/common/tensor.h, which says where in
+ * the tile they belong. For m8n8k4 a and b point at the one number. */
+typedef struct sim_fragments {
+    const void *a, *b;
+    void *c;
+} sim_fragments;
+
+/* c += a b for a whole warp, lane[0] to lane[31]. */
+void sim_mma_compute(sim_mma_shape shape, const sim_fragments lane[32]);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,155 @@
+#include "sim/race/race_shadow.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+sim_region sim_shadow_parts[2];
+
+/* Shadow of released allocations, kept for the next ones: cells of earlier epochs are empty as they
+ * are, and fresh pages are what recording costs most for. */
+enum { SPARE = 16, SPARE_CELLS = 1 << 22 /* 600 MB at most */ };
+
+static struct {
+    sim_region *global; /* sorted by address */
+    size_t n_global, capacity;
+    sim_region *last; /* hit */
+    sim_region spare[SPARE];
+    size_t n_spare;
+} s;
+
+/* Zeroed; pages that are never touched cost nothing. */
+static void *map(size_t bytes) {
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) {
+        fprintf(stderr, "assay: no memory to record accesses; choose a smaller case\n");
+        abort();
+    }
+    return memory;
+}
+
+static void clear(sim_region *region) {
+    if (region->word)
+        munmap(region->word, region->capacity * sizeof(sim_cell));
+    if (region->byte)
+        munmap(region->byte, region->capacity * SIM_WORD * sizeof(sim_cell));
+    if (region->state)
+        munmap(region->state, region->capacity);
+    *region = (sim_region){.shared = region->shared};
+}
+
+static size_t cells(const sim_region *region) {
+    return region->capacity * (region->byte ? 1 + SIM_WORD : 1);
+}
+
+static void keep(sim_region *region) {
+    size_t kept = cells(region);
+    for (size_t i = 0; i < s.n_spare; ++i)
+        kept += cells(&s.spare[i]);
+    if (s.n_spare == SPARE || kept > SPARE_CELLS) {
+        clear(region);
+        return;
+    }
+    s.spare[s.n_spare++] = *region;
+}
+
+/* A spare one for so many words, if there is one that is not much too large; else an empty one. */
+static sim_region spare_for(size_t words) {
+    for (size_t i = 0; i < s.n_spare; ++i) {
+        sim_region found = s.spare[i];
+        if (found.capacity < words || found.capacity > 4 * words)
+            continue;
+        s.spare[i] = s.spare[--s.n_spare];
+        memset(found.state, 0, found.capacity);
+        return found;
+    }
+    return (sim_region){.shared = false};
+}
+
+static size_t words_of(sim_range range) {
+    size_t bytes = (size_t)(range.high - range.low) + (uintptr_t)range.low % SIM_WORD;
+    return (bytes + SIM_WORD - 1) / SIM_WORD;
+}
+
+/* The first word holds the range's first byte, which need not be its own first. */
+static void cover(sim_region *region, sim_range range) {
+    region->range = range;
+    region->words = words_of(range);
+    if (region->words <= region->capacity)
+        return;
+    size_t words = region->words;
+    clear(region);
+    region->range = range;
+    region->words = region->capacity = words;
+    region->word = map(words * sizeof(sim_cell));
+    region->state = map(words);
+}
+
+/* Cells that an earlier block or another kernel left are of an earlier epoch, and thus empty. */
+void sim_shadow_shared(int part, sim_range range) {
+    sim_region *region = &sim_shadow_parts[part];
+    region->shared = true;
+    cover(region, range);
+    if (region->words > 0)
+        memset(region->state, 0, region->words);
+}
+
+/* Index of the first allocation that ends behind `address`. */
+static size_t find_global(const volatile char *address) {
+    size_t low = 0, high = s.n_global;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (s.global[middle].range.high > address)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+void sim_shadow_alloc(sim_range range) {
+    if (range.low == range.high)
+        return;
+    if (s.n_global == s.capacity) {
+        s.capacity = s.capacity == 0 ? 64 : 2 * s.capacity;
+        s.global = realloc(s.global, s.capacity * sizeof s.global[0]);
+        if (!s.global)
+            abort();
+    }
+    size_t i = find_global(range.low);
+    memmove(&s.global[i + 1], &s.global[i], (s.n_global - i) * sizeof s.global[0]);
+    s.global[i] = spare_for(words_of(range));
+    cover(&s.global[i], range);
+    ++s.n_global;
+    s.last = NULL;
+}
+
+void sim_shadow_release(const void *memory) {
+    size_t i = find_global(memory);
+    if (i == s.n_global || s.global[i].range.low != memory)
+        return;
+    keep(&s.global[i]);
+    --s.n_global;
+    memmove(&s.global[i], &s.global[i + 1], (s.n_global - i) * sizeof s.global[0]);
+    s.last = NULL;
+}
+
+sim_region *sim_shadow_find_global(const volatile char *address) {
+    if (s.last && sim_in_range(&s.last->range, address))
+        return s.last;
+    size_t i = find_global(address);
+    if (i == s.n_global || address < s.global[i].range.low)
+        return NULL;
+    s.last = &s.global[i];
+    return s.last;
+}
+
+void sim_shadow_split(sim_region *region, size_t word) {
+    if (!region->byte)
+        region->byte = map(region->capacity * SIM_WORD * sizeof(sim_cell));
+    for (size_t i = 0; i < SIM_WORD; ++i)
+        region->byte[word * SIM_WORD + i] = region->word[word];
+    region->state[word] |= SIM_SPLIT;
+}

@@ -1,0 +1,203 @@
+/*
+ * What the CUDA headers of this folder call: the runtime behind the inline functions that kernels
+ * include. It is never compiled with the recorder's instrumentation, so that collectives and
+ * atomics are not taken for a kernel's own accesses.
+ */
+#ifndef ASSAY_SIM_RUNTIME_H
+#define ASSAY_SIM_RUNTIME_H
+
+#include "assay/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct uint3 {
+    unsigned int x, y, z;
+} uint3;
+
+/* Bytes of shared memory that one block may have: 227 KB, as on sm_90. */
+#define ASSAY_MAX_SHARED 232448
+
+/* What kernels plan with; given on the command line for mutants (mutants/build.c). */
+#ifndef ASSAY_SHARED_BUDGET
+#ifdef ASSAY_RACE
+#define ASSAY_SHARED_BUDGET 8192
+#else
+#define ASSAY_SHARED_BUDGET ASSAY_MAX_SHARED
+#endif
+#endif
+
+/* linear_grid(): every kernel strides. */
+#define ASSAY_MAX_GRID 5
+
+/* So few that plans for small problems and those for large ones are both seen at small sizes; as
+ * many as the GPU has where the two devices' bits are compared (assay/device.h, plan_for). */
+#define ASSAY_MULTIPROCESSORS sim_multiprocessors()
+int32_t sim_multiprocessors(void);
+
+/* The static shared memory of one kernel file: a section of the object that holds it. */
+typedef struct sim_section {
+    const char *name;
+    char *low, *high; /* valid when found */
+    bool found;
+} sim_section;
+
+typedef struct sim_launch {
+    const char *kernel, *file; /* the kernel as written in ASSAY_LAUNCH, and where that is */
+    int line;
+    uint3 grid, block;
+    size_t shared_bytes;
+    sim_section *section;
+    void (*run)(const void *closure); /* runs one thread */
+    const void *closure;
+} sim_launch;
+
+/*
+ * Runs all threads of all blocks.
+ *   ASSAY_ERR_KERNEL  a defect was found; the line names the kernel's file and line
+ *   ASSAY_ERR_DEVICE  CUDA would refuse this configuration
+ *   ASSAY_ERR_MEMORY  no memory for stacks
+ */
+assay_status sim_launch_kernel(const sim_launch *launch) ASSAY_MUST_CHECK;
+
+/* The launch's dynamic shared memory. */
+void *sim_dynamic_shared(void);
+
+typedef enum sim_vote { SIM_VOTE_NONE, SIM_VOTE_COUNT, SIM_VOTE_AND, SIM_VOTE_OR } sim_vote;
+
+/* __syncthreads and its relatives. */
+int sim_barrier(sim_vote vote, int predicate, const char *file, int line);
+
+typedef enum sim_collective {
+    SIM_SYNCWARP,
+    SIM_SHUFFLE,
+    SIM_SHUFFLE_UP,
+    SIM_SHUFFLE_DOWN,
+    SIM_SHUFFLE_XOR,
+    SIM_BALLOT,
+    SIM_ANY,
+    SIM_ALL,
+    SIM_MATCH_ANY,
+    SIM_MATCH_ALL,
+    SIM_REDUCE_ADD,
+    SIM_REDUCE_MIN,
+    SIM_REDUCE_MAX,
+    SIM_REDUCE_MIN_SIGNED,
+    SIM_REDUCE_MAX_SIGNED,
+    SIM_REDUCE_AND,
+    SIM_REDUCE_OR,
+    SIM_REDUCE_XOR,
+    SIM_MMA_BF16,
+    SIM_MMA_F16,
+    SIM_MMA_TF32,
+    SIM_MMA_F64,
+    SIM_LDMATRIX,
+} sim_collective;
+
+/* The calling lane meets the lanes of `mask`. `value`: what it brings; `lane` and `width`: the
+ * shuffles' last two arguments. Returns what the collective gives this lane. */
+uint64_t sim_meet(sim_collective kind, uint32_t mask, uint64_t value, uint32_t lane, int width,
+                  const char *file, int line);
+
+/* The warp's matrix instructions and asynchronous copies, as kernels/common/tensor.h documents
+ * them. `kind`: one of SIM_MMA_...; a, b, c: the lane's fragments. */
+void sim_mma(sim_collective kind, const void *a, const void *b, void *c, const char *file,
+             int line);
+void sim_ldmatrix(uint32_t *r, int32_t matrices, bool transposed, const void *row, const char *file,
+                  int line);
+void sim_cp_async(void *shared, const void *global, int32_t bytes, int32_t valid, const char *file,
+                  int line);
+void sim_cp_async_commit(void);
+void sim_cp_async_wait(int32_t groups);
+
+#if defined(ASSAY_RACE)
+/* A copy of SIM_WHOLE bytes from or to the device's memory, recorded as one access of its caller.
+ */
+enum { SIM_WHOLE = 16 };
+void sim_load_whole(void *to, const void *from);
+void sim_store_whole(void *to, const void *from);
+#endif
+
+/* The calling lane's bit alone: lanes run one at a time here, and CUDA promises no more. */
+uint32_t sim_activemask(void);
+
+/* Lets other threads run: in __nanosleep at once, in fences once in a while. */
+void sim_sleep(const char *file, int line);
+void sim_fence(const char *file, int line);
+
+/* A clock that counts its own calls, so that runs repeat. */
+long long sim_clock(void);
+
+/* __trap and a failed assert end the launch; outside of a kernel they abort the process. */
+void sim_trap(const char *kind, const char *what, const char *file, int line)
+    __attribute__((noreturn));
+
+/* Ends the launch with a report unless the address is a multiple of `bytes`. */
+void sim_require_aligned(const char *call, const void *address, int32_t bytes, const char *file,
+                         int line);
+
+/* T atomicOp(T *address, T value): returns the old value. */
+#define SIM_ATOMICS(DO)                                                                            \
+    DO(add, i32, int)                                                                              \
+    DO(add, u32, unsigned int)                                                                     \
+    DO(add, u64, unsigned long long)                                                               \
+    DO(sub, i32, int)                                                                              \
+    DO(sub, u32, unsigned int)                                                                     \
+    DO(min, i32, int)                                                                              \
+    DO(min, u32, unsigned int)                                                                     \
+    DO(min, i64, long long)                                                                        \
+    DO(min, u64, unsigned long long)                                                               \
+    DO(max, i32, int)                                                                              \
+    DO(max, u32, unsigned int)                                                                     \
+    DO(max, i64, long long)                                                                        \
+    DO(max, u64, unsigned long long)                                                               \
+    DO(exch, i32, int)                                                                             \
+    DO(exch, u32, unsigned int)                                                                    \
+    DO(exch, u64, unsigned long long)                                                              \
+    DO(and, i32, int)                                                                              \
+    DO(and, u32, unsigned int)                                                                     \
+    DO(and, u64, unsigned long long)                                                               \
+    DO(or, i32, int)                                                                               \
+    DO(or, u32, unsigned int)                                                                      \
+    DO(or, u64, unsigned long long)                                                                \
+    DO(xor, i32, int)                                                                              \
+    DO(xor, u32, unsigned int)                                                                     \
+    DO(xor, u64, unsigned long long)                                                               \
+    DO(inc, u32, unsigned int)                                                                     \
+    DO(dec, u32, unsigned int)
+#define SIM_ATOMICS_FLOAT(DO)                                                                      \
+    DO(add, f32, float)                                                                            \
+    DO(add, f64, double)                                                                           \
+    DO(exch, f32, float)
+#define SIM_ATOMIC_CAS(DO)                                                                         \
+    DO(i32, int)                                                                                   \
+    DO(u32, unsigned int)                                                                          \
+    DO(u64, unsigned long long)                                                                    \
+    DO(u16, unsigned short)
+
+#define SIM_DECLARE(op, suffix, type)                                                              \
+    type sim_atomic_##op##_##suffix(type *address, type value, const char *file, int line);
+#define SIM_DECLARE_CAS(suffix, type)                                                              \
+    type sim_atomic_cas_##suffix(type *address, type compare, type value, const char *file,        \
+                                 int line);
+SIM_ATOMICS(SIM_DECLARE)
+SIM_ATOMICS_FLOAT(SIM_DECLARE)
+SIM_ATOMIC_CAS(SIM_DECLARE_CAS)
+#undef SIM_DECLARE
+#undef SIM_DECLARE_CAS
+
+/* An atomic of the current thread at `address` has been done; `changed`: memory differs now. For
+ * atomics on types that this header does not know. */
+void sim_atomic_done(const volatile void *address, size_t bytes, bool changed, const char *file,
+                     int line);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,339 @@
+/*
+ * Warp collectives: the lanes named in a mask meet, then each gets its result. Lanes of one warp
+ * may be in several meetings at once, with masks that do not overlap.
+ *
+ * A meeting is complete when all lanes of its mask have come that have not exited (CUDA C
+ * Programming Guide, "all non-exited threads named in mask must execute the same intrinsic with the
+ * same mask"); a lane beyond the block's last thread counts as exited. A caller outside its own
+ * mask is found at once. Lanes that come with different masks, or to different collectives, wait
+ * for each other in vain; that shows when no thread can run.
+ */
+#include "sim/block.h"
+#include "sim/defect.h"
+
+#include <string.h>
+
+enum { MAX_WARPS = SIM_MAX_THREADS / SIM_WARP };
+
+typedef struct meeting {
+    sim_collective kind;
+    uint32_t mask, arrived;
+} meeting;
+
+typedef struct sim_warp {
+    meeting open[SIM_WARP];
+    int32_t n_open;
+    /* Of each lane, as it came to its meeting. */
+    sim_place place[SIM_WARP];
+    uint64_t value[SIM_WARP];
+    uint32_t lane[SIM_WARP];
+    int width[SIM_WARP];
+    uint64_t result[SIM_WARP]; /* written when the meeting is complete */
+} sim_warp;
+
+static sim_warp warps[MAX_WARPS];
+
+static const char *const names[] = {
+    [SIM_SYNCWARP] = "__syncwarp",
+    [SIM_SHUFFLE] = "__shfl_sync",
+    [SIM_SHUFFLE_UP] = "__shfl_up_sync",
+    [SIM_SHUFFLE_DOWN] = "__shfl_down_sync",
+    [SIM_SHUFFLE_XOR] = "__shfl_xor_sync",
+    [SIM_BALLOT] = "__ballot_sync",
+    [SIM_ANY] = "__any_sync",
+    [SIM_ALL] = "__all_sync",
+    [SIM_MATCH_ANY] = "__match_any_sync",
+    [SIM_MATCH_ALL] = "__match_all_sync",
+    [SIM_REDUCE_ADD] = "__reduce_add_sync",
+    [SIM_REDUCE_MIN] = "__reduce_min_sync",
+    [SIM_REDUCE_MAX] = "__reduce_max_sync",
+    [SIM_REDUCE_MIN_SIGNED] = "__reduce_min_sync",
+    [SIM_REDUCE_MAX_SIGNED] = "__reduce_max_sync",
+    [SIM_REDUCE_AND] = "__reduce_and_sync",
+    [SIM_REDUCE_OR] = "__reduce_or_sync",
+    [SIM_REDUCE_XOR] = "__reduce_xor_sync",
+    [SIM_MMA_BF16] = "mma_m16n8k16_bf16",
+    [SIM_MMA_F16] = "mma_m16n8k16_f16",
+    [SIM_MMA_TF32] = "mma_m16n8k8_tf32",
+    [SIM_MMA_F64] = "mma_m8n8k4_f64",
+    [SIM_LDMATRIX] = "ldmatrix",
+};
+
+void sim_warps_begin(void) {
+    for (int32_t w = 0; w < MAX_WARPS; ++w)
+        warps[w].n_open = 0;
+}
+
+static int32_t first_lane(uint32_t lanes) {
+    return __builtin_ctz(lanes);
+}
+
+SIM_REPORT static void report_mask(const meeting *m, const sim_place *place) {
+    char where[SIM_POSITION];
+    sim_defect("wrong mask", place->file, place->line,
+               "%s calls %s with mask 0x%08x, without lane %d",
+               sim_block_thread_text(sim_now.block, sim_now.thread, where), names[m->kind], m->mask,
+               sim_now.thread % SIM_WARP);
+    sim_abandon();
+}
+
+/* The lane whose value `lane` reads (PTX ISA, shfl.sync): beyond its segment it reads its own. */
+static int32_t source_lane(sim_collective kind, int32_t lane, uint32_t operand, int width) {
+    int32_t first = lane & ~(width - 1), last = first + width - 1, shift = (int32_t)(operand & 31);
+    switch (kind) {
+    case SIM_SHUFFLE_UP:
+        return lane - shift >= first ? lane - shift : lane;
+    case SIM_SHUFFLE_DOWN:
+        return lane + shift <= last ? lane + shift : lane;
+    case SIM_SHUFFLE_XOR:
+        return (lane ^ shift) <= last ? lane ^ shift : lane;
+    default:
+        return first | (shift & (width - 1));
+    }
+}
+
+static const char *absence(int32_t warp, int32_t lane, const meeting *m) {
+    if ((m->mask >> lane & 1u) == 0)
+        return "is not in the mask";
+    return sim_lane_exists(warp, lane) ? "has exited" : "does not exist in this block";
+}
+
+SIM_REPORT static void report_lane(int32_t warp, int32_t reader, int32_t source, const meeting *m) {
+    char where[SIM_POSITION];
+    const sim_place *place = &warps[warp].place[reader];
+    sim_defect("wrong lane", place->file, place->line,
+               "%s reads lane %d, which %s (%s, mask 0x%08x)",
+               sim_block_thread_text(sim_now.block, warp * SIM_WARP + reader, where), source,
+               absence(warp, source, m), names[m->kind], m->mask);
+    sim_abandon();
+}
+
+static void shuffle(sim_warp *w, int32_t warp, const meeting *m) {
+    for (uint32_t rest = m->arrived; rest != 0; rest &= rest - 1) {
+        int32_t lane = first_lane(rest);
+        int32_t source = source_lane(m->kind, lane, w->lane[lane], w->width[lane]);
+        if ((m->arrived >> source & 1u) == 0)
+            report_lane(warp, lane, source, m);
+        w->result[lane] = w->value[source];
+    }
+}
+
+static uint32_t lanes_with(const sim_warp *w, uint32_t mask, uint64_t value) {
+    uint32_t lanes = 0;
+    for (uint32_t rest = mask; rest != 0; rest &= rest - 1)
+        if (w->value[first_lane(rest)] == value)
+            lanes |= rest & -rest;
+    return lanes;
+}
+
+static uint32_t combine(sim_collective kind, uint32_t a, uint32_t b) {
+    switch (kind) {
+    case SIM_REDUCE_ADD:
+        return a + b;
+    case SIM_REDUCE_MIN:
+        return a < b ? a : b;
+    case SIM_REDUCE_MAX:
+        return a > b ? a : b;
+    case SIM_REDUCE_MIN_SIGNED:
+        return (int32_t)a < (int32_t)b ? a : b;
+    case SIM_REDUCE_MAX_SIGNED:
+        return (int32_t)a > (int32_t)b ? a : b;
+    case SIM_REDUCE_AND:
+        return a & b;
+    case SIM_REDUCE_OR:
+        return a | b;
+    default:
+        return a ^ b;
+    }
+}
+
+static uint32_t reduce(const sim_warp *w, const meeting *m) {
+    uint32_t rest = m->arrived, sum = (uint32_t)w->value[first_lane(rest)];
+    for (rest &= rest - 1; rest != 0; rest &= rest - 1)
+        sum = combine(m->kind, sum, (uint32_t)w->value[first_lane(rest)]);
+    return sum;
+}
+
+static void set_results(sim_warp *w, uint32_t lanes, uint64_t result) {
+    for (uint32_t rest = lanes; rest != 0; rest &= rest - 1)
+        w->result[first_lane(rest)] = result;
+}
+
+SIM_REPORT static void report_whole_warp(int32_t warp, int32_t caller, int32_t lane,
+                                         const meeting *m) {
+    char where[SIM_POSITION];
+    const sim_place *place = &warps[warp].place[caller];
+    sim_defect("lanes missing", place->file, place->line,
+               "%s calls %s, which takes all 32 lanes; lane %d %s",
+               sim_block_thread_text(sim_now.block, warp * SIM_WARP + caller, where),
+               names[m->kind], lane, absence(warp, lane, m));
+    sim_abandon();
+}
+
+SIM_REPORT static void report_lines(int32_t warp, int32_t lane, const meeting *m) {
+    char first[SIM_POSITION], second[SIM_POSITION];
+    const sim_place *place = &warps[warp].place[0], *other = &warps[warp].place[lane];
+    sim_defect("divergent warp", place->file, place->line, "%s calls %s here, %s at %s:%d",
+               sim_block_thread_text(sim_now.block, warp * SIM_WARP, first), names[m->kind],
+               sim_thread_text(warp * SIM_WARP + lane, second), sim_base_name(other->file),
+               other->line);
+    sim_abandon();
+}
+
+static bool same_line(const sim_place *p, const sim_place *q) {
+    return p->line == q->line && (p->file == q->file || strcmp(p->file, q->file) == 0);
+}
+
+/* The other collectives leave out lanes that are not there; a matrix instruction takes the
+ * whole warp, at one place of the source (PTX ISA, mma and ldmatrix: .aligned). */
+static void require_whole_warp(const sim_warp *w, int32_t warp, const meeting *m) {
+    if (m->arrived != UINT32_MAX)
+        report_whole_warp(warp, first_lane(m->arrived), first_lane(~m->arrived), m);
+    for (int32_t lane = 1; lane < SIM_WARP; ++lane)
+        if (!same_line(&w->place[0], &w->place[lane]))
+            report_lines(warp, lane, m);
+}
+
+static void compute(sim_warp *w, int32_t warp, const meeting *m) {
+    switch (m->kind) {
+    case SIM_SYNCWARP:
+        trace_syncwarp(warp, m->arrived);
+        break;
+    case SIM_SHUFFLE:
+    case SIM_SHUFFLE_UP:
+    case SIM_SHUFFLE_DOWN:
+    case SIM_SHUFFLE_XOR:
+        shuffle(w, warp, m);
+        break;
+    case SIM_BALLOT:
+        set_results(w, m->arrived, m->arrived & ~lanes_with(w, m->arrived, 0));
+        break;
+    case SIM_ANY:
+        set_results(w, m->arrived, (m->arrived & ~lanes_with(w, m->arrived, 0)) != 0);
+        break;
+    case SIM_ALL:
+        set_results(w, m->arrived, lanes_with(w, m->arrived, 0) == 0);
+        break;
+    case SIM_MATCH_ANY:
+        for (uint32_t rest = m->arrived; rest != 0; rest &= rest - 1) {
+            int32_t lane = first_lane(rest);
+            w->result[lane] = lanes_with(w, m->arrived, w->value[lane]);
+        }
+        break;
+    case SIM_MATCH_ALL: {
+        bool all = lanes_with(w, m->arrived, w->value[first_lane(m->arrived)]) == m->arrived;
+        set_results(w, m->arrived, all ? m->arrived : 0);
+        break;
+    }
+    case SIM_REDUCE_ADD:
+    case SIM_REDUCE_MIN:
+    case SIM_REDUCE_MAX:
+    case SIM_REDUCE_MIN_SIGNED:
+    case SIM_REDUCE_MAX_SIGNED:
+    case SIM_REDUCE_AND:
+    case SIM_REDUCE_OR:
+    case SIM_REDUCE_XOR:
+        set_results(w, m->arrived, reduce(w, m));
+        break;
+    case SIM_MMA_BF16:
+    case SIM_MMA_F16:
+    case SIM_MMA_TF32:
+    case SIM_MMA_F64:
+    case SIM_LDMATRIX:
+        require_whole_warp(w, warp, m);
+        sim_tensor_meet(m->kind, warp, w->value);
+        break;
+    }
+}
+
+/* The open meeting that the lane belongs to, opened if need be. */
+static meeting *join(sim_warp *w, const meeting *wanted, int32_t lane) {
+    meeting *m = w->open, *end = w->open + w->n_open;
+    while (m < end && (m->kind != wanted->kind || m->mask != wanted->mask))
+        ++m;
+    if (m == end) {
+        *m = *wanted;
+        ++w->n_open;
+    }
+    m->arrived |= 1u << lane;
+    return m;
+}
+
+SIM_REPORT static void report_width(sim_collective kind, int width, const sim_place *place) {
+    char where[SIM_POSITION];
+    sim_defect("wrong width", place->file, place->line,
+               "%s calls %s with width %d, not a power of two up to 32",
+               sim_block_thread_text(sim_now.block, sim_now.thread, where), names[kind], width);
+    sim_abandon();
+}
+
+/* Ends the meeting if everyone has come who will: its lanes have their results and can go on. */
+static bool settle(sim_warp *w, int32_t warp, meeting *m) {
+    if (m->arrived != (m->mask & sim_live_lanes(warp)))
+        return false;
+    const uint32_t lanes = m->arrived;
+    compute(w, warp, m);
+    trace_met(m->kind, warp, lanes);
+    *m = w->open[--w->n_open];
+    sim_progress();
+    sim_wake(warp, lanes);
+    return true;
+}
+
+uint64_t sim_meet(sim_collective kind, uint32_t mask, uint64_t value, uint32_t operand, int width,
+                  const char *file, int line) {
+    int32_t warp = sim_now.thread / SIM_WARP, lane = sim_now.thread % SIM_WARP;
+    sim_warp *w = &warps[warp];
+    meeting wanted = {kind, mask, 0};
+    w->place[lane] = (sim_place){names[kind], file, line};
+    if ((mask >> lane & 1u) == 0)
+        report_mask(&wanted, &w->place[lane]);
+    if (width <= 0 || width > SIM_WARP || (width & (width - 1)) != 0)
+        report_width(kind, width, &w->place[lane]);
+    w->value[lane] = value;
+    w->lane[lane] = operand;
+    w->width[lane] = width;
+    if (settle(w, warp, join(w, &wanted, lane)))
+        sim_switch();
+    else
+        sim_wait(names[kind], file, line);
+    return w->result[lane];
+}
+
+uint32_t sim_activemask(void) {
+    return 1u << sim_now.thread % SIM_WARP;
+}
+
+void sim_warp_exit(int32_t thread) {
+    const int32_t warp = thread / SIM_WARP;
+    sim_warp *w = &warps[warp];
+    for (int32_t i = w->n_open - 1; i >= 0;
+         --i) /* downwards: the last takes an ended one's place */
+        (void)settle(w, warp, &w->open[i]);
+}
+
+SIM_REPORT static void report_mismatch(int32_t warp, const meeting *m, const meeting *other) {
+    char first[SIM_POSITION], second[SIM_POSITION];
+    int32_t lane = first_lane(m->arrived), other_lane = first_lane(other->arrived & m->mask);
+    const sim_place *place = &warps[warp].place[lane];
+    const sim_place *other_place = &warps[warp].place[other_lane];
+    sim_defect(m->mask != other->mask ? "mismatched masks" : "mismatched collectives", place->file,
+               place->line, "%s calls %s with mask 0x%08x, %s calls %s with mask 0x%08x at %s:%d",
+               sim_block_thread_text(sim_now.block, warp * SIM_WARP + lane, first), names[m->kind],
+               m->mask, sim_thread_text(warp * SIM_WARP + other_lane, second), names[other->kind],
+               other->mask, sim_base_name(other_place->file), other_place->line);
+}
+
+bool sim_warps_mismatched(void) {
+    for (int32_t warp = 0; warp < MAX_WARPS; ++warp) {
+        const sim_warp *w = &warps[warp];
+        for (int32_t i = 0; i < w->n_open; ++i)
+            for (int32_t j = 0; j < w->n_open; ++j)
+                if (i != j && (w->open[i].mask & w->open[j].arrived) != 0 &&
+                    (w->open[j].mask & w->open[i].arrived) != 0) {
+                    report_mismatch(warp, &w->open[i], &w->open[j]);
+                    return true;
+                }
+    }
+    return false;
+}

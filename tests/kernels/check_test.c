@@ -1,0 +1,76 @@
+/* Every variant on every case of the smoke, ci and edge sets, on every device. */
+#include "engine/check.h"
+#include "tests/shim/assay_test.h"
+#include "tests/suite/suite.h"
+
+#include <string.h>
+
+static void fail_row(const assay_row *row) {
+    assay_test_fail(__FILE__, __LINE__, "%s %s: %s\n  why: %s\n  %s",
+                    assay_verdict_name(row->verdict), row->tensor, row->reason, row->why,
+                    row->repro);
+}
+
+/* A degenerate case must be survived, and the engine must not call it proof. */
+static void judge_edge(const assay_report *report) {
+    for (int32_t i = 0; i < report->n_rows; ++i)
+        if (report->rows[i].verdict != ASSAY_PASS && report->rows[i].verdict != ASSAY_MISTRUSTED)
+            fail_row(&report->rows[i]);
+    CHECK_MSG(report->verdict == ASSAY_MISTRUSTED, "an empty case is not mistrusted but %s",
+              assay_verdict_name(report->verdict));
+}
+
+static void judge(const assay_report *report) {
+    for (int32_t i = 0; i < report->n_rows; ++i)
+        if (report->rows[i].verdict != ASSAY_PASS)
+            fail_row(&report->rows[i]);
+    CHECK(report->verdict == ASSAY_PASS);
+}
+
+static void run(void *context) {
+    const suite_item *item = context;
+    const char *variant = item->variant;
+    assay_report report;
+    REQUIRE_OK(assay_check(&item->c, suite_device(item), &variant, 1, &report));
+    if (report.verdict == ASSAY_SKIP)
+        SKIP("%s", report.rows[0].reason);
+    if (item->set == ASSAY_EDGE)
+        judge_edge(&report);
+    else
+        judge(&report);
+    assay_report_clear(&report);
+}
+
+/* A model of many layers makes the same accesses in each. */
+enum { MANY_INPUTS = 100 };
+
+static bool is_deep(const assay_case *c) {
+    assay_signature sig;
+    if (c->op->signature(&c->params, &sig) != ASSAY_OK)
+        return false;
+    const bool deep = sig.n_in > MANY_INPUTS;
+    assay_signature_clear(&sig);
+    return deep;
+}
+
+/* Under instruments, which look at accesses, not at numbers. v1 and v2 have no tiles, whose edges
+ * need many shapes: the smoke cases, and those of edge, reach every access of theirs. f16 takes the
+ * way of bf16. */
+static bool reaches_more(const suite_item *item) {
+    const bool tiled = strcmp(item->variant, "v1") != 0 && strncmp(item->variant, "v2", 2) != 0;
+    return tiled && item->c.params.dtype != ASSAY_F16 && !is_deep(&item->c);
+}
+
+static bool worth_running(const suite_item *item) {
+    return !SUITE_INSTRUMENTED || item->set != ASSAY_CI || reaches_more(item);
+}
+
+static void add(const suite_item *item) {
+    if (worth_running(item))
+        suite_register("check", "", "check", item, run);
+}
+
+__attribute__((constructor)) static void register_checks(void) {
+    suite_visit("check", ASSAY_SMOKE, ASSAY_CI, add);
+    suite_visit("check", ASSAY_EDGE, ASSAY_EDGE, add);
+}

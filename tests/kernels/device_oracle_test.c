@@ -1,0 +1,72 @@
+/* An oracle on a device gives what the CPU's gives: the same answers as far as fp64 goes, and the
+ * same bounds. */
+#include "assay/compare.h"
+#include "engine/check.h"
+#include "tests/shim/assay_test.h"
+#include "tests/suite/suite.h"
+
+#include <math.h>
+#include <string.h>
+
+static const double same_bound = 1e-9; /* relative; bounds are sums of fp64 roundings too */
+
+static void compare_bounds(const char *tensor, const double *got, const double *want,
+                           int64_t count) {
+    for (int64_t e = 0; e < count; ++e) {
+        const bool same = got[e] == want[e] || (!isfinite(got[e]) && !isfinite(want[e]));
+        if (!same && !(fabs(got[e] - want[e]) <= same_bound * want[e]))
+            assay_test_abort(__FILE__, __LINE__, "%s: bound %lld is %.17g, the CPU's %.17g", tensor,
+                             (long long)e, got[e], want[e]);
+    }
+}
+
+static void compare(const assay_tensor_spec *specs, const assay_arrays *got,
+                    const assay_arrays *want, const assay_arrays *bound, const assay_bounds *fp64,
+                    const assay_arrays *want_bound) {
+    for (int32_t i = 0; i < want->count; ++i) {
+        if (!want->data[i])
+            continue;
+        const assay_comparison cmp = assay_compare(ASSAY_F64, got->data[i], want->data[i],
+                                                   fp64->element.data[i], want->size[i]);
+        CHECK_MSG(cmp.verdict != ASSAY_FAIL, "%s: element %lld is %.17g, the CPU's %.17g, ratio %g",
+                  specs[i].name, (long long)cmp.worst, cmp.got, cmp.want, cmp.ratio);
+        compare_bounds(specs[i].name, bound->data[i], want_bound->data[i], want->size[i]);
+    }
+}
+
+static void run(void *context) {
+    const suite_item *item = context;
+    const assay_device *device = suite_device(item);
+    const assay_device_oracle *oracle = assay_device_oracle_find(device, item->c.op);
+    assay_problem p;
+    assay_reference got, want, fp64;
+    REQUIRE(oracle != NULL);
+    REQUIRE_OK(assay_problem_init(&p, &item->c));
+    REQUIRE_OK(assay_reference_init(&want, &p));
+    REQUIRE_OK(assay_reference_init_as(&fp64, &p, ASSAY_F64));
+    REQUIRE_OK(assay_reference_init_by(&got, &p, device, oracle));
+    compare(p.sig.out, &got.want.out, &want.want.out, &got.out_bound.element, &fp64.out_bound,
+            &want.out_bound.element);
+    compare(p.sig.in, &got.want.grad, &want.want.grad, &got.grad_bound.element, &fp64.grad_bound,
+            &want.grad_bound.element);
+    assay_reference_clear(&got);
+    assay_reference_clear(&want);
+    assay_reference_clear(&fp64);
+    assay_problem_clear(&p);
+}
+
+/* Once for all variants. */
+static void add(const suite_item *item) {
+    const assay_device *sim = NULL; /* has every oracle that there is */
+    REQUIRE_OK(assay_device_open("sim", &sim));
+    if (strcmp(item->variant, "v1") != 0 || !assay_device_oracle_find(sim, item->c.op))
+        return;
+    suite_item of_oracle = *item;
+    of_oracle.variant[0] = '\0';
+    suite_register("device_oracle", "", "oracle", &of_oracle, run);
+}
+
+__attribute__((constructor)) static void register_device_oracles(void) {
+    /* The smoke cases have every access. */
+    suite_visit("device_oracle", ASSAY_SMOKE, SUITE_INSTRUMENTED ? ASSAY_SMOKE : ASSAY_CI, add);
+}
