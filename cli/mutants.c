@@ -394,7 +394,7 @@ assay_exit assay_cli_mutants(const assay_cli_args *args) {
     if (args->golden)
         return mutants_of_golden(args);
     assay_status status =
-        equivalents_read(&r.equivalents, ASSAY_SOURCE_DIR "/tests/mutants/equivalent.txt");
+        equivalents_read(&r.equivalents, ASSAY_SOURCE_DIR "/mutants/equivalent.txt");
     if (status == ASSAY_OK)
         status = make_mutants(&r);
     if (status == ASSAY_OK)
