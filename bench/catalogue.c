@@ -1,6 +1,6 @@
 #include "bench/catalogue.h"
+#include "core/place.h"
 
-#include <libgen.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -153,35 +153,35 @@ void bench_arms_clear(bench_arms *arms) {
 
 /* ---- their programs ---- */
 
-/* $VARIABLE, beside this program, or where it was built. */
-static assay_status find_program(const char *variable, const char *name, const char *built,
-                                 char path[PATH_MAX]) {
-    char own[PATH_MAX];
-    const char *named = getenv(variable);
-    const ssize_t n = readlink("/proc/self/exe", own, sizeof own - 1);
-    own[n > 0 ? n : 0] = '\0';
-    int length = snprintf(path, PATH_MAX, "%s", named ? named : "");
+static assay_status find_program(const char *name, char path[PATH_MAX]) {
+    const assay_status status = assay_place(name, path);
+    if (status != ASSAY_OK || access(path, X_OK) == 0)
+        return status;
+    return assay_fail(ASSAY_ERR_UNSUPPORTED, "%s is not there: build the target %s", path, name);
+}
+
+/* $ASSAY_ARM stands for our own program. */
+static assay_status find_ours(char path[PATH_MAX]) {
+    const char *named = getenv("ASSAY_ARM");
     if (!named)
-        length = snprintf(path, PATH_MAX, "%s/%s", dirname(own), name);
-    if (!named && (length >= PATH_MAX || access(path, X_OK) != 0))
-        length = snprintf(path, PATH_MAX, "%s", built);
-    if (length < PATH_MAX && access(path, X_OK) == 0)
+        return find_program("assay_arm", path);
+    if (snprintf(path, PATH_MAX, "%s", named) < PATH_MAX && access(path, X_OK) == 0)
         return ASSAY_OK;
     return assay_fail(ASSAY_ERR_UNSUPPORTED,
-                      "%s is not there: build the target %s, or set %s to it", path, name,
-                      variable);
+                      "ASSAY_ARM=%.300s is not there: build the target assay_arm and name it",
+                      named);
 }
 
 assay_status bench_arm_command(const bench_arm *a, const char *op, char *argv[BENCH_ARGV]) {
     static char program[PATH_MAX], script[PATH_MAX], full[2 * BENCH_NAME];
-    const char *folder = getenv("ASSAY_PEERS"), *python = getenv("ASSAY_PYTHON");
+    const char *python = getenv("ASSAY_PYTHON");
     assay_status status = ASSAY_OK;
     int n = 0;
     snprintf(full, sizeof full, "%s%s%s", op ? op : "", op ? "/" : "", a->name);
     argv[n++] = program;
     switch (a->program) {
     case BENCH_PROGRAM_OURS:
-        status = find_program("ASSAY_ARM", "assay_arm", ASSAY_ARM_PATH, program);
+        status = find_ours(program);
         if (a->kernel) {
             argv[n++] = "--kernel";
             argv[n++] = (char *)a->kernel;
@@ -190,13 +190,12 @@ assay_status bench_arm_command(const bench_arm *a, const char *op, char *argv[BE
         break;
     case BENCH_PROGRAM_PYTHON:
         snprintf(program, sizeof program, "%s", python ? python : "python3");
-        snprintf(script, sizeof script, "%s/arm.py", folder ? folder : ASSAY_PEERS_DIR);
+        status = assay_place("peers/arm.py", script);
         argv[n++] = script;
         argv[n++] = (char *)a->name;
         break;
     case BENCH_PROGRAM_LIBTORCH:
-        status =
-            find_program("ASSAY_LIBTORCH_ARM", "assay_libtorch_arm", ASSAY_LIBTORCH_PATH, program);
+        status = find_program("assay_libtorch_arm", program);
         argv[n++] = (char *)a->name;
         break;
     }

@@ -8,9 +8,11 @@
 #include "cli/bench_jobs.h"
 #include "cli/environment.h"
 #include "core/clock.h"
+#include "core/place.h"
 #include "core/sink.h"
 #include "engine/isolate.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -119,10 +121,12 @@ static bool show_progress(void *context, const char *line) {
  * git. */
 static void find_commit(char commit[BENCH_NAME]) {
     const char *told = getenv("ASSAY_COMMIT");
-    char path[1024], line[512] = "ref: HEAD";
+    char source[PATH_MAX], path[PATH_MAX + 600], line[512] = "ref: HEAD";
     snprintf(commit, BENCH_NAME, "%s", told ? told : "");
-    for (int hops = 0; !told && hops < 3 && strncmp(line, "ref: ", 5) == 0; ++hops) {
-        snprintf(path, sizeof path, ASSAY_SOURCE_DIR "/.git/%s", line + 5);
+    if (told || assay_place("source", source) != ASSAY_OK)
+        return;
+    for (int hops = 0; hops < 3 && strncmp(line, "ref: ", 5) == 0; ++hops) {
+        snprintf(path, sizeof path, "%s/.git/%s", source, line + 5);
         FILE *file = fopen(path, "r");
         if (!file)
             return;
@@ -131,8 +135,7 @@ static void find_commit(char commit[BENCH_NAME]) {
         fclose(file);
         line[strcspn(line, "\n")] = '\0';
     }
-    if (!told)
-        snprintf(commit, BENCH_NAME, "%.12s", line);
+    snprintf(commit, BENCH_NAME, "%.12s", line);
 }
 
 static void describe(bench *b) {

@@ -2,6 +2,7 @@
 #include "cli/mutants.h"
 #include "cli/variants.h"
 #include "core/clock.h"
+#include "core/place.h"
 #include "core/sink.h"
 #include "engine/random.h"
 #include "mutants/campaign.h"
@@ -30,6 +31,7 @@ typedef struct run {
     int32_t n_todo;
     FILE *csv; /* written as mutants are judged, to be there whatever ends this process */
     cli_sink json, markdown;
+    char source[PATH_MAX], build[PATH_MAX]; /* the trees that this program is made from and in */
     char left_out[96];
 } run;
 
@@ -67,7 +69,7 @@ static assay_status list_oracles(run *r) {
     assay_status status = ASSAY_OK;
     for (int32_t i = 0; status == ASSAY_OK && i < assay_op_count(); ++i)
         if (names(r->args, assay_op_at(i)))
-            status = sources_add_oracle(&r->sources, ASSAY_SOURCE_DIR, assay_op_at(i)->name);
+            status = sources_add_oracle(&r->sources, r->source, assay_op_at(i)->name);
     return status;
 }
 
@@ -76,8 +78,8 @@ static assay_status list_kernels(run *r) {
     assay_status status = assay_device_open("sim", &sim);
     for (int32_t v = 0; status == ASSAY_OK && v < sim->n_variants; ++v)
         if (!sim->variants[v]->lacks && selected(r->args, sim->variants[v]))
-            status = sources_add(&r->sources, ASSAY_SOURCE_DIR, sim->variants[v]->op,
-                                 sim->variants[v]->name);
+            status =
+                sources_add(&r->sources, r->source, sim->variants[v]->op, sim->variants[v]->name);
     return status;
 }
 
@@ -246,24 +248,34 @@ static assay_status gather_cases(run *r) {
 }
 
 /* A build beside this one that can judge: it has commands, and the program that runs variants. */
-static bool find_build(const char *name, char path[PATH_SIZE]) {
+static bool find_build(const run *r, const char *name, char path[PATH_SIZE]) {
     char part[PATH_SIZE + 32];
-    snprintf(path, PATH_SIZE, "%.400s/../%s", ASSAY_BUILD_DIR, name);
-    snprintf(part, sizeof part, "%s/tests/assay_guest", path);
+    snprintf(path, PATH_SIZE, "%.400s/../%s", r->build, name);
+    snprintf(part, sizeof part, "%s/engine/assay_guest", path);
     const bool guest = access(part, X_OK) == 0;
     snprintf(part, sizeof part, "%s/compile_commands.json", path);
     return guest && access(part, R_OK) == 0;
 }
 
+static void leave_out(run *r, const char *what) {
+    const size_t n = strlen(r->left_out);
+    snprintf(r->left_out + n, sizeof r->left_out - n, "%s%s", n > 0 ? ", " : "", what);
+}
+
 static assay_status open_builder(run *r) {
     char asan[PATH_SIZE], race[PATH_SIZE];
-    const bool has_asan = find_build("asan", asan);
-    const bool has_race = find_build("race", race) || find_build("race-clang", race);
-    snprintf(r->left_out, sizeof r->left_out, "%s%s%s", has_asan ? "" : "build/asan",
-             has_asan || has_race ? "" : ", ", has_race ? "" : "build/race");
+    const bool has_asan = find_build(r, "asan", asan);
+    const bool has_race = find_build(r, "race", race) || find_build(r, "race-clang", race);
+    const assay_status status = builder_init(&r->builder, r->source, r->build,
+                                             has_asan ? asan : NULL, has_race ? race : NULL);
+    if (!builder_has_unit(&r->builder))
+        leave_out(r, "assay_unit (the headers' own tests)");
+    if (!has_asan)
+        leave_out(r, "build/asan");
+    if (!has_race)
+        leave_out(r, "build/race");
     r->rows.left_out = r->left_out;
-    return builder_init(&r->builder, ASSAY_SOURCE_DIR, ASSAY_BUILD_DIR, has_asan ? asan : NULL,
-                        has_race ? race : NULL);
+    return status;
 }
 
 /* ---- while they judge ---- */
@@ -393,8 +405,14 @@ assay_exit assay_cli_mutants(const assay_cli_args *args) {
     run r = {.args = args};
     if (args->golden)
         return mutants_of_golden(args);
-    assay_status status =
-        equivalents_read(&r.equivalents, ASSAY_SOURCE_DIR "/mutants/equivalent.txt");
+    char listed[PATH_MAX + 32];
+    assay_status status = assay_place("source", r.source);
+    if (status == ASSAY_OK)
+        status = assay_place("build", r.build);
+    if (status == ASSAY_OK) {
+        snprintf(listed, sizeof listed, "%s/mutants/equivalent.txt", r.source);
+        status = equivalents_read(&r.equivalents, listed);
+    }
     if (status == ASSAY_OK)
         status = make_mutants(&r);
     if (status == ASSAY_OK)

@@ -11,25 +11,36 @@ assay_status profile_counting(const assay_cli_args *args) {
 
 #else
 
+#include "core/place.h"
+
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { PATH_SIZE = 512, MORE_WORDS = 24, NUMBER = 96 };
+enum { PATH_SIZE = PATH_MAX, MORE_WORDS = 24, NUMBER = 96 };
 
 static bool runs(const char *program, char path[PATH_SIZE]) {
-    snprintf(path, PATH_SIZE, "%.500s", program);
-    return access(path, X_OK) == 0;
+    const int length = snprintf(path, PATH_SIZE, "%s", program);
+    return length < PATH_SIZE && access(path, X_OK) == 0;
 }
 
 /* $ASSAY_RACE_PROGRAM, or where the preset builds it. */
 static bool find_program(char path[PATH_SIZE]) {
+    static const char *const builds[] = {"race", "race-clang"};
     const char *named = getenv("ASSAY_RACE_PROGRAM");
     if (named != NULL)
         return runs(named, path);
-    return runs(ASSAY_BUILD_DIR "/../race/cli/assay", path) ||
-           runs(ASSAY_BUILD_DIR "/../race-clang/cli/assay", path);
+    char build[PATH_MAX], program[PATH_MAX + 32];
+    bool found = false;
+    if (assay_place("build", build) != ASSAY_OK)
+        return false;
+    for (size_t i = 0; !found && i < sizeof builds / sizeof *builds; ++i) {
+        snprintf(program, sizeof program, "%s/../%s/cli/assay", build, builds[i]);
+        found = runs(program, path);
+    }
+    return found;
 }
 
 /* The words of a command. */

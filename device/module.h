@@ -9,8 +9,8 @@
 extern "C" {
 #endif
 
-/* The symbol `entry` of the module `name`, which is in $ASSAY_MODULE_DIR, beside the program, or
- * where it was built, and stays loaded. ASSAY_ERR_UNSUPPORTED when it is nowhere. */
+/* The symbol `entry` of the module `name`, from this tree (core/place.h), which stays loaded.
+ * ASSAY_ERR_UNSUPPORTED when it was not built. */
 assay_status assay_module_load(const char *name, const char *entry, void **symbol) ASSAY_MUST_CHECK;
 
 #ifdef __cplusplus

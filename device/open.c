@@ -1,15 +1,13 @@
 /* Finds a device by its name. The GPU's is a module, loaded here so that a program needs no CUDA
  * library to start. */
 #include "assay/device.h"
+#include "core/place.h"
 #include "device/choose.h"
 #include "device/module.h"
 #include "sim/sim.h"
 
 #include <dlfcn.h>
-#include <libgen.h>
 #include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -17,37 +15,15 @@
 #define CUDA_MODULE "libassay_cuda.so"
 #define CUDA_AID    "libassay_cuda_oracles.so"
 
-static const char *program_directory(char path[PATH_MAX]) {
-    ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);
-    if (n < 0)
-        return NULL;
-    path[n] = '\0';
-    return dirname(path);
-}
-
-/* Where a module is: $ASSAY_MODULE_DIR, beside the program, or where it was built. */
-static bool find_module(const char *name, char path[PATH_MAX]) {
-    char program[PATH_MAX];
-    const char *directories[] = {getenv("ASSAY_MODULE_DIR"), program_directory(program),
-                                 ASSAY_MODULE_DIR};
-    for (size_t i = 0; i < sizeof directories / sizeof directories[0]; ++i) {
-        if (!directories[i])
-            continue;
-        int n = snprintf(path, PATH_MAX, "%s/%s", directories[i], name);
-        if (n < PATH_MAX && access(path, R_OK) == 0)
-            return true;
-    }
-    return false;
-}
-
 /* Modules and the driver stay loaded: variants and their kernels live in them. */
 assay_status assay_module_load(const char *name, const char *entry, void **symbol) {
     char path[PATH_MAX];
-    if (!find_module(name, path))
+    const assay_status placed = assay_place(name, path);
+    if (placed != ASSAY_OK)
+        return placed;
+    if (access(path, R_OK) != 0)
         return assay_fail(ASSAY_ERR_UNSUPPORTED,
-                          "cuda: %s is not built; configure with -DASSAY_CUDA=ON, or set "
-                          "ASSAY_MODULE_DIR to its directory",
-                          name);
+                          "cuda: %s is not there; configure with -DASSAY_CUDA=ON and build", path);
     void *module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!module)
         return assay_fail(ASSAY_ERR_DEVICE, "cuda: cannot load the module: %s", dlerror());

@@ -112,7 +112,7 @@ static double resident(pid_t pid) {
 static assay_status no_process(const char *program, int error) {
     return assay_fail(ASSAY_ERR_FILE,
                       "%s, which runs variants, cannot be started: %s; build the target "
-                      "assay_guest, or set ASSAY_GUEST to it",
+                      "assay_guest",
                       program, strerror(error));
 }
 

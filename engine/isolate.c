@@ -1,9 +1,9 @@
 #include "engine/isolate.h"
+#include "core/place.h"
 #include "engine/frame.h"
 #include "engine/guest.h"
 #include "engine/kernel_file.h"
 
-#include <libgen.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,22 +30,15 @@ struct assay_isolated {
 };
 
 static assay_status find_program(const char *wanted, char path[PATH_MAX]) {
-    const char *named = wanted ? wanted : getenv("ASSAY_GUEST");
-    if (named) {
-        snprintf(path, PATH_MAX, "%s", named);
-    } else {
-        char own[PATH_MAX];
-        const ssize_t n = readlink("/proc/self/exe", own, sizeof own - 1);
-        own[n > 0 ? n : 0] = '\0';
-        const int length = snprintf(path, PATH_MAX, "%s/assay_guest", dirname(own));
-        if (length >= PATH_MAX || access(path, X_OK) != 0)
-            snprintf(path, PATH_MAX, "%s", ASSAY_GUEST_PATH);
-    }
+    const assay_status status = wanted ? ASSAY_OK : assay_place("assay_guest", path);
+    if (status != ASSAY_OK)
+        return status;
+    if (wanted)
+        snprintf(path, PATH_MAX, "%s", wanted);
     if (access(path, X_OK) == 0)
         return ASSAY_OK;
     return assay_fail(ASSAY_ERR_FILE,
-                      "%.200s, which runs variants, is not there: build the target assay_guest, or "
-                      "set ASSAY_GUEST to it",
+                      "%.200s, which runs variants, is not there: build the target assay_guest",
                       path);
 }
 

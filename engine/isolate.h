@@ -15,7 +15,7 @@
 #include "assay/problem.h"
 
 typedef struct assay_isolation {
-    const char *guest; /* program; NULL: $ASSAY_GUEST, or assay_guest beside this program */
+    const char *guest; /* program; NULL: this tree's assay_guest */
 
     /* A shared object that holds the variant op/variant, beside or in place of a built-in one;
      * NULL: none. It is never loaded into this process. */

@@ -1,6 +1,8 @@
 /* The reading half of include/assay/golden.h. */
+#include "core/place.h"
 #include "golden/store.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -38,9 +40,14 @@ assay_status assay_golden_visit(const char *path, assay_golden_visitor visit, vo
 }
 
 assay_status assay_golden_path(const assay_op *op, char *path, size_t size) {
+    char placed[PATH_MAX];
     const char *directory = getenv("ASSAY_GOLDEN_DIR");
-    if (directory == NULL || *directory == '\0')
-        directory = ASSAY_GOLDEN_DIRECTORY;
+    if (directory == NULL || *directory == '\0') {
+        const assay_status status = assay_place("golden", placed);
+        if (status != ASSAY_OK)
+            return status;
+        directory = placed;
+    }
     const int length = snprintf(path, size, "%s/%s.h5", directory, op->name);
     if (length < 0 || (size_t)length >= size)
         return assay_fail(ASSAY_ERR_FILE,

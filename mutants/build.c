@@ -68,6 +68,12 @@ void builder_guest(const builder *b, build_level level, char path[BUILD_FOLDER +
     snprintf(path, BUILD_FOLDER + 32, "%s/engine/assay_guest", b->folder[level]);
 }
 
+bool builder_has_unit(const builder *b) {
+    char path[BUILD_FOLDER + 32];
+    builder_unit(b, path);
+    return access(path, X_OK) == 0;
+}
+
 void builder_unit(const builder *b, char path[BUILD_FOLDER + 32]) {
     snprintf(path, BUILD_FOLDER + 32, "%s/tests/assay_unit", b->folder[BUILD_QUICK]);
 }

@@ -36,8 +36,10 @@ bool builder_has(const builder *b, build_level level);
 /* The program that runs variants of that build. */
 void builder_guest(const builder *b, build_level level, char path[BUILD_FOLDER + 32]);
 
-/* The program that runs a header's own tests, which are loaded before it. */
+/* The program that runs a header's own tests, which are loaded before it; a build without tests
+ * (-DASSAY_TESTS=OFF) does not have it. */
 void builder_unit(const builder *b, char path[BUILD_FOLDER + 32]);
+bool builder_has_unit(const builder *b);
 
 /* What quick builds begin with, compiled once; before the first of them. */
 assay_status builder_prepare(builder *b) ASSAY_MUST_CHECK;

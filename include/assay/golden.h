@@ -41,7 +41,8 @@ assay_status assay_golden_check_listed(const char *path, bool *listed) ASSAY_MUS
 assay_status assay_golden_write(const char *path, const assay_problem *problem,
                                 const assay_reference *reference) ASSAY_MUST_CHECK;
 
-/* "<directory>/<op>.h5": the directory is $ASSAY_GOLDEN_DIR, or the one of the source tree. */
+/* "<directory>/<op>.h5": the directory is $ASSAY_GOLDEN_DIR, or the golden files of
+ * this build tree or of the installed tree. */
 assay_status assay_golden_path(const assay_op *op, char *path, size_t size) ASSAY_MUST_CHECK;
 
 #ifdef __cplusplus

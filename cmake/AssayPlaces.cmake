@@ -1,0 +1,28 @@
+# Where files lie, in a build tree and in an installed one: core/place.h.
+include(GNUInstallDirs)
+foreach(part BINDIR LIBEXECDIR DATADIR INCLUDEDIR LIBDIR)
+  if(IS_ABSOLUTE "${CMAKE_INSTALL_${part}}")
+    message(FATAL_ERROR "CMAKE_INSTALL_${part}=${CMAKE_INSTALL_${part}}: must be relative to the "
+                        "prefix, so that an installed tree can be moved")
+  endif()
+endforeach()
+set(ASSAY_INSTALLED_PROGRAMS ${CMAKE_INSTALL_LIBEXECDIR}/assay)
+set(ASSAY_INSTALLED_DATA ${CMAKE_INSTALL_DATADIR}/assay)
+
+# The build tree's list. Modules that this build does not make are in it, too: their place says what
+# is missing.
+function(assay_write_places)
+  set(lines "")
+  foreach(module cuda cuda_oracles timer profile)
+    string(APPEND lines "libassay_${module}.so ${PROJECT_BINARY_DIR}/device/libassay_${module}.so\n")
+  endforeach()
+  file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/assay-places.txt CONTENT
+"source ${PROJECT_SOURCE_DIR}
+build ${PROJECT_BINARY_DIR}
+golden ${PROJECT_SOURCE_DIR}/golden
+peers/arm.py ${PROJECT_SOURCE_DIR}/bench/peers/arm.py
+assay_guest $<TARGET_FILE:assay_guest>
+assay_arm $<TARGET_FILE:assay_arm>
+assay_libtorch_arm ${PROJECT_BINARY_DIR}/bench/peers/assay_libtorch_arm
+${lines}")
+endfunction()

@@ -1,0 +1,17 @@
+# cmake -D assay=PROGRAM -D folder=FOLDER -P manuals.cmake: manual pages and completions, as the
+# command tells them.
+function(tell file)
+  execute_process(COMMAND ${assay} ${ARGN} OUTPUT_FILE ${folder}/${file} COMMAND_ERROR_IS_FATAL ANY)
+endfunction()
+file(MAKE_DIRECTORY ${folder}/man1)
+tell(man1/assay.1 help --man)
+execute_process(COMMAND ${assay} help OUTPUT_VARIABLE help COMMAND_ERROR_IS_FATAL ANY)
+string(REGEX MATCHALL "\n  [a-z]+  +[^\n]" lines "${help}")
+foreach(line IN LISTS lines)
+  string(REGEX MATCH "[a-z]+" verb "${line}")
+  tell(man1/assay-${verb}.1 help ${verb} --man)
+endforeach()
+tell(assay.bash completion bash)
+tell(_assay completion zsh)
+tell(assay.fish completion fish)
+file(TOUCH ${folder}/done)

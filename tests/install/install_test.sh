@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# Installs this build, moves the result, and uses it as a stranger does: the command, a project that
+# finds the library by find_package, and one that finds it by pkg-config.
+# Usage: install_test.sh BUILD-FOLDER PROJECT-FOLDER
+set -uo pipefail
+build=$(realpath "$1") project=$(realpath "$2")
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+unset ASSAY_TREE ASSAY_GOLDEN_DIR ASSAY_ARM
+export NO_COLOR=1
+
+fail() {
+    printf 'FAILED: %s\n' "$*"
+    [ -s "$folder/log" ] && tail -15 "$folder/log"
+    exit 1
+}
+try() { "$@" >"$folder/log" 2>&1 || fail "exit $?: $*"; }
+says() { grep -qF -- "$1" "$folder/log" || fail "does not say: $1"; }
+# Exit code $1, with $2 in the output.
+refuses() {
+    local code=$1 text=$2 got
+    shift 2
+    "$@" >"$folder/log" 2>&1
+    got=$?
+    [ $got -eq "$code" ] || fail "exit $got, not $code: $*"
+    says "$text"
+}
+
+# ---- installed below DESTDIR, then moved ----
+DESTDIR=$folder/stage try cmake --install "$build" --prefix /opt/assay --strip
+mv "$folder/stage/opt/assay" "$folder/moved" || fail "nothing was installed"
+prefix=$folder/moved assay=$folder/moved/bin/assay
+for file in libexec/assay/assay_guest libexec/assay/peers/arm.py share/assay/golden/SHA256SUMS \
+    include/assay/op.h include/assay/kernel/device/kernel.h \
+    share/doc/assay/third_party/cjson/LICENSE; do
+    [ -e "$prefix/$file" ] || fail "$file is not installed"
+done
+cd "$folder" || exit 1
+
+# ---- the command ----
+try "$assay" check weighted_sum --device sim --quiet
+try "$assay" golden verify weighted_sum
+
+# ---- a project by find_package ----
+try cmake -S "$project" -B by_cmake -DCMAKE_PREFIX_PATH="$prefix"
+try cmake --build by_cmake
+for program in from_c from_cpp; do
+    ASSAY_TREE=$prefix try by_cmake/$program
+    says "pass fail $prefix/share/assay/golden/weighted_sum.h5"
+    refuses 3 "set ASSAY_TREE" by_cmake/$program
+done
+mine=(weighted_sum/mine n=5x7 d=33 dtype=f32 --device sim)
+try "$assay" check "${mine[@]}" --kernel by_cmake/mine.so
+
+# ---- the same by pkg-config ----
+if command -v pkg-config >/dev/null; then
+    export PKG_CONFIG_PATH
+    PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name assay.pc)")
+    read -ra words <<<"$(pkg-config --cflags --libs assay)"
+    try cc -std=c17 "$project/program.c" -o program "${words[@]}"
+    ASSAY_TREE=$prefix try ./program
+    says "pass fail"
+    read -ra words <<<"$(pkg-config --cflags --libs assay-kernel)"
+    try c++ -x c++ "$project/kernel.cu" -o k.so "${words[@]}"
+    try "$assay" check "${mine[@]}" --kernel ./k.so
+    # The same kernel without its last term must fail.
+    sed 's/j < d; ++j)/j < d - 1; ++j)/' "$project/kernel.cu" >wrong.cu
+    try c++ -x c++ wrong.cu -o wrong.so "${words[@]}"
+    refuses 1 fail "$assay" check "${mine[@]}" --kernel ./wrong.so
+fi
+
+# ---- nothing is taken from the build tree ----
+refuses 3 "is an installed tree" "$assay" mutants weighted_sum
+mv "$prefix/share/assay/golden" gone
+refuses 3 "$prefix/share/assay/golden" "$assay" golden verify weighted_sum
+rm "$prefix/libexec/assay/assay_guest"
+refuses 3 "$prefix/libexec/assay/assay_guest" "$assay" check weighted_sum --device sim
+mv "$assay" alone
+refuses 3 "no installed tree" ./alone check weighted_sum --device sim
+echo "installed, moved, used"
