@@ -1,12 +1,13 @@
 /*
- * What every kernel file includes, whoever compiles it: CUDA C from the toolkit under nvcc, from
- * sim/cuda.h under the host compiler. Kernel files are plain CUDA C with these rules:
+ * What every kernel file includes, under both compilers: nvcc gets CUDA C from the toolkit, the
+ * host's compiler gets it from sim/cuda.h. Kernel files are plain CUDA C with these rules:
  *
  *   - kernels are `static __global__ void`; templates only where they remove copies;
  *   - launches go through ASSAY_LAUNCH, dynamic shared memory through ASSAY_DYNAMIC_SHARED;
  *   - products that feed a sum are written fma_(a, b, c) (numeric.h): contraction is off;
  *   - indices are 64-bit and guarded;
- *   - grid sizes depend on shapes only, never on the device, so that sums have one order.
+ *   - grid sizes and plans depend on shapes, constants and ASSAY_MULTIPROCESSORS only, so that a
+ * sum has one order on every device with that many multiprocessors.
  */
 #ifndef ASSAY_DEVICE_KERNEL_H
 #define ASSAY_DEVICE_KERNEL_H
