@@ -325,6 +325,11 @@ static assay_status supports(run *r, assay_stage stage) {
     if (r->variant->lacks)
         return assay_fail(ASSAY_ERR_UNSUPPORTED, "%s/%s: %s", r->variant->op, r->variant->name,
                           r->variant->lacks);
+    if (stage == ASSAY_FORWARD ? !r->variant->forward : !r->variant->backward)
+        return assay_fail(ASSAY_ERR_UNSUPPORTED,
+                          "%s/%s has no such function; set .%s in its "
+                          "ASSAY_VARIANT",
+                          r->variant->op, r->variant->name, assay_stage_name(stage));
     return r->variant->supports ? r->variant->supports(stage, &call) : ASSAY_OK;
 }
 

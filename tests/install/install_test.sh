@@ -4,6 +4,7 @@
 # Usage: install_test.sh BUILD-FOLDER PROJECT-FOLDER
 set -uo pipefail
 build=$(realpath "$1") project=$(realpath "$2")
+example=$(realpath "$project/../../..")/examples/row_sum.cu # the kernel file of README.md
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 unset ASSAY_TREE ASSAY_GOLDEN_DIR ASSAY_ARM
@@ -42,7 +43,7 @@ try "$assay" check weighted_sum --device sim --quiet
 try "$assay" golden verify weighted_sum
 
 # ---- a project by find_package ----
-try cmake -S "$project" -B by_cmake -DCMAKE_PREFIX_PATH="$prefix"
+try cmake -S "$project" -B by_cmake -DCMAKE_PREFIX_PATH="$prefix" -DEXAMPLE="$example"
 try cmake --build by_cmake
 for program in from_c from_cpp; do
     ASSAY_TREE=$prefix try by_cmake/$program
@@ -61,10 +62,10 @@ if command -v pkg-config >/dev/null; then
     ASSAY_TREE=$prefix try ./program
     says "pass fail"
     read -ra words <<<"$(pkg-config --cflags --libs assay-kernel)"
-    try c++ -x c++ "$project/kernel.cu" -o k.so "${words[@]}"
+    try c++ -x c++ "$example" -o k.so "${words[@]}"
     try "$assay" check "${mine[@]}" --kernel ./k.so
     # The same kernel without its last term must fail.
-    sed 's/j < d; ++j)/j < d - 1; ++j)/' "$project/kernel.cu" >wrong.cu
+    sed 's/j < d; ++j)/j < d - 1; ++j)/' "$example" >wrong.cu
     try c++ -x c++ wrong.cu -o wrong.so "${words[@]}"
     refuses 1 fail "$assay" check "${mine[@]}" --kernel ./wrong.so
 fi
