@@ -49,8 +49,8 @@ static assay_status time_stage(course *k, bench_stage stage) {
     return status;
 }
 
-/* Those that did not fit beside the others, each alone. Whoever was told of the case may have held
- * memory, whatever became of it. */
+/* Those that did not fit beside the others, each alone. An arm that was told of the case may have
+ * held memory, whatever became of it. */
 static assay_status time_lonely(course *k, bench_stage stage, const assay_work *work) {
     assay_status status = ASSAY_OK;
     course alone = *k;

@@ -13,7 +13,7 @@ typedef struct cli_selection {
 
 typedef struct cli_job {
     const cli_selection *selection;
-    bool secret; /* drawn from a seed that nobody knew before */
+    bool secret; /* drawn from a seed that is made only then */
     char *text;  /* the canonical text: a hundredth of what the case itself takes */
 } cli_job;
 

@@ -49,7 +49,7 @@ static assay_status add_case(const certifier *by, int64_t i, assay_certificate *
     const bool secret = by->cases->job[i].secret;
     cli_part part;
     if (!find_part(report, c->subject.variant, &part)) {
-        *spoiled = true; /* the engine could not begin the case: its row is nobody's */
+        *spoiled = true; /* the engine could not begin the case: the row has no variant */
         return ASSAY_OK;
     }
     if (part.verdict == ASSAY_PASS)

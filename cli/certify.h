@@ -6,7 +6,7 @@
 #include "cli/report.h"
 #include "engine/certificate.h"
 
-/* How many cases of each operator are drawn from a seed that nobody knew before, beside the set's.
+/* How many cases of each operator are drawn from a seed that is made only then, beside the set's.
  */
 enum { CERTIFY_SECRETS = 8 };
 

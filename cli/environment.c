@@ -37,7 +37,7 @@ static void find_os(char *text, size_t size) {
         snprintf(text, size, "unknown");
 }
 
-/* OpenBLAS says who it is; of another library, the file that it was loaded from. */
+/* OpenBLAS tells its name; of another library, the file that it was loaded from. */
 static void find_blas(char *text, size_t size) {
     char *(*config)(void) = NULL;
     void *symbol = dlsym(RTLD_DEFAULT, "openblas_get_config");

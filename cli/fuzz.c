@@ -95,7 +95,7 @@ static assay_status make_targets(fuzz_campaign *f) {
     return status;
 }
 
-/* Only operators whose rows stand alone; those that nobody named are left out. */
+/* Only operators whose rows stand alone; those that were not named are left out. */
 static assay_status choose_rows(fuzz_campaign *f) {
     const assay_cli_args *args = f->args;
     cli_cases *cases = &f->cases;
@@ -324,7 +324,7 @@ assay_status fuzz_look(fuzz_campaign *f, const fuzz_ranks *ranks, int64_t shard,
 
 /* ---- cases that are named ---- */
 
-/* Each as it is: who names a case wants that one. */
+/* Each as it is: a case that is named is wanted as it stands. */
 static assay_status add_findings(fuzz_campaign *f, listener *l, const fuzz_desk *desk) {
     const fuzz_task *task = &desk->task;
     assay_status status = ASSAY_OK;

@@ -1,6 +1,6 @@
 /*
  * Several ranks of one campaign. No MPI call is made, and none is needed: the ranks draw disjoint
- * cases from one seed and meet in files, so that one that dies takes nobody along. mpirun and srun
+ * cases from one seed and meet in files, so that a rank that dies ends no other. mpirun and srun
  * tell each process its rank in its environment.
  *
  * Beside the findings file lies a folder for each campaign, FILE.ranks, with rank-N.state, renewed

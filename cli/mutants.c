@@ -172,7 +172,7 @@ static bool concerns(const run *r, const char *entry) {
     return false;
 }
 
-/* An entry that is nobody's is a mistake, or of a kernel that has changed. */
+/* An entry without a mutant is a mistake, or of a kernel that has changed. */
 static assay_status check_list(const run *r) {
     for (int32_t e = 0; e < r->equivalents.count; ++e)
         if (!r->equivalents.met[e] && concerns(r, r->equivalents.line[e]))

@@ -9,7 +9,7 @@
  * went away shows as a failing write, not as a signal. */
 void terminal_catch_signals(void);
 
-/* Whether nobody reads any more what goes to `stream`. Such a command ends without a word. */
+/* Whether the reader of `stream` is gone. Such a command ends without a word. */
 bool terminal_reader_gone(FILE *stream);
 
 #endif

@@ -87,7 +87,7 @@ const cli_verb cli_verbs[CLI_VERBS] = {
          "all.\n\n"
          "A variant runs in a process of its own: one that crashes, hangs or exhausts memory\n"
          "costs its own row. With --kernel, OP/VARIANT need not be one of assay's own.\n\n"
-         "--certify runs the cases of --set and some more, drawn from a seed that nobody knew\n"
+         "--certify runs the cases of --set and some more, drawn from a fresh secret seed\n"
          "before, and leaves certificates: assay help certificate.\n\n"
          "--rows is for cases that no oracle could hold: the kernel runs on all rows, the oracle\n"
          "on the N that they are copies of, and every row must be right.\n\n"
@@ -128,7 +128,7 @@ const cli_verb cli_verbs[CLI_VERBS] = {
      .run = assay_cli_run},
     {.name = "mutants",
      .synopsis = "[OP[/VARIANT]...]",
-     .summary = "judges the checks: kernels made wrong on purpose, and who finds them",
+     .summary = "judges the checks: kernels made wrong on purpose, and the checks that find them",
      .flags = GENERAL | BIT(FLAG_ORACLES) | BIT(FLAG_GOLDEN) | BIT(FLAG_SAMPLE) | BIT(FLAG_SHARD) |
               BIT(FLAG_JOBS) | BIT(FLAG_RESUME) | BIT(FLAG_SURVIVORS) | BIT(FLAG_UNDER) |
               BIT(FLAG_AT_LEAST) | BIT(FLAG_JSON) | BIT(FLAG_CSV) | BIT(FLAG_MARKDOWN) |

@@ -70,8 +70,8 @@ static assay_status no_memory(size_t bytes) {
 /*
  * A small case takes and gives back memory dozens of times, and the driver takes longer over each
  * than the kernels run: with the device's pool, ten processes under MPS judge four times as many
- * cases of rope. In the order of the default stream; whoever gives memory back has waited for its
- * kernels.
+ * cases of rope. In the order of the default stream; memory that is given back has been waited for:
+ * its kernels.
  */
 static bool pooled;
 static const uint64_t most_kept = (uint64_t)1 << 26; /* bytes */

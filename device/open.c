@@ -82,7 +82,8 @@ static assay_status open_cuda(bool bare, const assay_device **device) {
 static assay_status open_device(const char *name, bool bare, const assay_device **device) {
     *device = NULL;
     if (strcmp(name, "sim") == 0) {
-        *device = assay_sim_device(); /* whoever is to hold no oracles is linked without them */
+        *device =
+            assay_sim_device(); /* a program that must hold no oracles is linked without them */
         return ASSAY_OK;
     }
     if (strcmp(name, "cuda") == 0)

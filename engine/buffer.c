@@ -13,7 +13,7 @@ enum { GUARD = 4096, ALIGNMENT = 256 };
 static const size_t most_staged = (size_t)1 << 30;
 
 /*
- * Who takes one tensor's stride for another's, or one's alignment for all, is right where all lie
+ * A kernel that uses one tensor's stride or alignment for another is right where all lie
  * alike. So pads grow from tensor to tensor, by steps that keep rows as aligned as the case asks
  * for up to a pack of 8 elements; more tensors than an operator has would make them long.
  */

@@ -38,7 +38,7 @@ typedef struct certificate_subject {
 typedef struct certificate_case {
     assay_verdict verdict; /* pass or skip */
     double ratio;          /* the worst of its tensors; 0 for a skip */
-    bool secret;           /* drawn when it was judged, from a seed that nobody knew before */
+    bool secret;           /* drawn when it was judged, from a seed that was made only then */
     char *text;
 } certificate_case;
 

@@ -91,13 +91,14 @@ static assay_tensor view(const run *r, pieces_role role, int32_t i) {
 
 /* ---- arguments of a call ---- */
 
-/* Between inputs and results, for whoever takes one input too many: aligned and spaced for 16-byte
- * accesses, so that who asks it instead of a tensor that is not makes them. */
+/* Behind the inputs, for a kernel that reads one input too many. It is aligned and spaced for
+ * 16-byte accesses, so a kernel that tests this tensor's alignment instead of the right one takes
+ * its vector path, and is caught. */
 static const assay_tensor nobody = {
     .data = (void *)64, .rank = 1, .shape = {INT64_MAX}, .stride = {INT64_MAX - 15}};
 
 /* The call with shapes and strides; with data where buffers exist already. Its tensors are moved to
- * the end of the room, where AddressSanitizer sees who reads one more. */
+ * the end of the room, where AddressSanitizer reports a read of one more. */
 static assay_call make_call(const run *r, assay_stage stage) {
     const assay_signature *sig = r->sig;
     assay_tensor *next = r->args;

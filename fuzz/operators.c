@@ -1,5 +1,5 @@
 /*
- * One operator's variants on the simulated device, for those who prefer libFuzzer: bytes become a
+ * One operator's variants on the simulated device, for libFuzzer: bytes become a
  * case's extents, attributes, layout, data and schedule, and a variant that is wrong stops the
  * process. ASSAY_FUZZ_OP names the operator; without it the first byte does. Variants run in this
  * process, so that libFuzzer sees their branches, a sanitizer their accesses, and a crash is one.

@@ -77,7 +77,7 @@ static assay_status open_file(golden_file *file, const char *path) {
     return damaged(file);
 }
 
-/* A soft or external link leads to what nobody has looked at, or nowhere. */
+/* A soft or external link leads to an unchecked place, or nowhere. */
 static bool is_own(hid_t parent, const char *name) {
     H5L_info_t link;
     return H5Lget_info(parent, name, &link, H5P_DEFAULT) >= 0 && link.type == H5L_TYPE_HARD;
@@ -124,7 +124,7 @@ static assay_status check_type(const slot *s, hid_t dataset) {
     return same ? ASSAY_OK : refuse(s, "not of type little-endian %s; convert it", name);
 }
 
-/* A dataset may lie in other files, which nobody has looked at. */
+/* A dataset may lie in other files, which were not checked. */
 static assay_status check_storage(const slot *s, hid_t dataset) {
     const hid_t list = H5Dget_create_plist(dataset);
     const bool here =

@@ -44,7 +44,7 @@ static assay_status compile_c(const builder *b, const char *path, const char *ro
     return status;
 }
 
-/* Where the object of an unchanged file is kept; made by whoever needs it first. */
+/* Where the object of an unchanged file is kept; made when first needed. */
 static assay_status keep_object(const builder *b, const char *path, const char *definition,
                                 const char *words_of, const char *name, const char *place,
                                 char object[PATH_SIZE]) {

@@ -11,7 +11,7 @@ enum { BUILD_SECONDS = 300 };
 /* What stands before the compiler: ccache. */
 bool build_is_launcher(const char *word);
 
-/* Warnings are nobody's business here. A quick build chooses its own optimisation; only reports of
+/* Warnings do not matter here. A quick build chooses its own optimisation; only reports of
  * instrumented builds need lines, which would tell apart what is one program. */
 bool build_keeps(const char *word, build_level level);
 

@@ -1,4 +1,5 @@
-/* The unchanged kernel, compiled as its mutants are: who finds it wrong cannot judge them. */
+/* The unchanged kernel, compiled as its mutants are: a check that finds it wrong cannot judge them.
+ */
 #ifndef ASSAY_MUTANTS_ORIGINAL_H
 #define ASSAY_MUTANTS_ORIGINAL_H
 
@@ -7,7 +8,7 @@
 
 enum { ORIGINAL_PATH = BUILD_FOLDER + 256 };
 
-/* Its object: whoever needs it first makes it, for all judges. */
+/* Its object, made when it is first needed, for all checks. */
 assay_status original_find(const judge *j, build_level level, const source_user *user,
                            char path[ORIGINAL_PATH]) ASSAY_MUST_CHECK;
 

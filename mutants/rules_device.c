@@ -14,7 +14,7 @@ static bool calls(const lexed *code, int32_t i, const char *name) {
     return lex_is(code, i, name) && lex_is(code, i + 1, "(");
 }
 
-/* ---- who waits for whom ---- */
+/* ---- waiting ---- */
 
 static void barrier(const lexed *code, int32_t i, edits *to) {
     if (calls(code, i, "__syncthreads") || calls(code, i, "__syncwarp"))

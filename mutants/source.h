@@ -1,4 +1,4 @@
-/* The kernel files of a tree, and who includes them. */
+/* The kernel files of a tree, and the files that include them. */
 #ifndef ASSAY_MUTANTS_SOURCE_H
 #define ASSAY_MUTANTS_SOURCE_H
 

@@ -1,8 +1,8 @@
 /*
  * cp.async. The memory of a copy is in use from where it is issued to the wait that covers it: at
  * both ends the race recorder sees its accesses, and in between the destination holds 0xFF, so that
- * who reads too early finds a NaN, and who writes there is found when the copy is complete. What is
- * never waited for is complete when the thread exits.
+ * a thread that reads too early finds a NaN, and one that writes there is reported when the copy is
+ * complete. What is never waited for is complete when the thread exits.
  */
 #include "sim/block.h"
 
@@ -55,7 +55,7 @@ SIM_REPORT static void report(const char *kind, const copy *c, const char *what)
     sim_abandon();
 }
 
-/* Nobody has written where the copy goes: what is there cannot be told from what is to come. */
+/* The copy's destination is unwritten: its old bytes cannot be told from the new ones. */
 static bool untouched(const copy *c) {
     const volatile any32 *to = c->to;
     for (int32_t i = 0; i < c->bytes / 4; ++i)

@@ -32,7 +32,7 @@ bool sim_lane_exists(int32_t warp, int32_t lane);
 void sim_wait(const char *call, const char *file, int line);
 void sim_wake(int32_t warp, uint32_t lanes);
 
-/* The schedule chooses who runs now; returns when it has chosen the caller again. */
+/* The schedule chooses the thread that runs now; returns when it has chosen the caller again. */
 void sim_switch(void);
 
 /* The current thread lets others go first. More than 2^20 rests in a row without sim_progress

@@ -63,8 +63,8 @@ static assay_status no_memory(size_t bytes) {
                       (double)bytes / gib, available() / gib);
 }
 
-/* Filled like memory that nobody wrote: a kernel that reads it gets NaN. A host that gives more
- * than it has ends the process when that is filled, so large requests are refused before. */
+/* Filled like memory that was never written: a kernel that reads it gets NaN. A host that gives
+ * more than it has ends the process when that is filled, so large requests are refused before. */
 static assay_status sim_alloc(size_t bytes, void **memory) {
     *memory = NULL;
     if ((bytes > LARGE && (double)bytes > available()) ||

@@ -35,7 +35,7 @@ static struct {
     void (*entry)(void);
     sim_fiber host, fiber[SIM_MAX_THREADS];
     sim_fiber *idle[SIM_MAX_THREADS]; /* a stack: the last one released is warm in the cache */
-    sim_fiber *from;                  /* who switched last */
+    sim_fiber *from;                  /* the fiber that switched last */
     int32_t n_fibers, n_idle;
 } pool;
 

@@ -19,7 +19,7 @@ static struct {
     uint64_t n_blocks, factor, offset; /* block i of a shuffled launch: (factor i + offset) mod n */
 
     uint32_t lanes[MAX_WARPS];                /* runnable */
-    uint32_t resting[MAX_WARPS];              /* runnable when nobody else is */
+    uint32_t resting[MAX_WARPS];              /* runnable when no other is */
     uint32_t ranks;                           /* bit r: the warp of rank r has runnable lanes */
     uint8_t rank[MAX_WARPS], warp[MAX_WARPS]; /* of a warp; of a rank. Rank 0 runs first. */
     bool anyone_rests;

@@ -1,6 +1,6 @@
 /*
- * Who runs next. Threads are kept as one word of lanes for each warp, warps as one word of ranks,
- * so every choice is a few bit operations.
+ * Which thread runs next. Threads are kept as one word of lanes for each warp, warps as one word of
+ * ranks, so every choice is a few bit operations.
  */
 #ifndef ASSAY_SIM_SCHEDULE_H
 #define ASSAY_SIM_SCHEDULE_H

@@ -267,7 +267,8 @@ SIM_REPORT static void report_width(sim_collective kind, int width, const sim_pl
     sim_abandon();
 }
 
-/* Ends the meeting if everyone has come who will: its lanes have their results and can go on. */
+/* Ends the meeting if all lanes that can come have come: its lanes have their results and can go
+ * on. */
 static bool settle(sim_warp *w, int32_t warp, meeting *m) {
     if (m->arrived != (m->mask & sim_live_lanes(warp)))
         return false;

@@ -41,6 +41,7 @@ assay_status form_write(FILE *to, const char *case_text) {
         sent = sent && send(to, &f);
         assay_signature_clear(&sig);
     }
-    return sent && fflush(to) == 0 ? ASSAY_OK
-                                   : assay_fail(ASSAY_ERR_FILE, "nobody reads the form of a case");
+    return sent && fflush(to) == 0
+               ? ASSAY_OK
+               : assay_fail(ASSAY_ERR_FILE, "the reader of the case's form is gone");
 }

@@ -44,7 +44,8 @@ static assay_status answer(arm *a, char *line, FILE *to) {
     else
         fprintf(to, length > 0 ? "ok %s\n" : "ok\n", text);
     free(text);
-    return fflush(to) == 0 ? ASSAY_OK : assay_fail(ASSAY_ERR_FILE, "nobody reads the answers");
+    return fflush(to) == 0 ? ASSAY_OK
+                           : assay_fail(ASSAY_ERR_FILE, "the reader of the answers is gone");
 }
 
 static bool parse(int argc, char **argv, char **word, const char **kernel) {

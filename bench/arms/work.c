@@ -7,7 +7,7 @@
 #include <sys/random.h>
 #include <time.h>
 
-/* Nobody shall know beforehand which elements change places. */
+/* It must not be known beforehand which elements change places. */
 static uint64_t unforeseen(void) {
     uint64_t seed;
     if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != (ssize_t)sizeof seed)

@@ -1,4 +1,4 @@
-/* What happened on the device and around it during some calls, and who records it. */
+/* What happened on the device and around it during some calls, and how it is recorded. */
 #ifndef ASSAY_BENCH_PROFILE_RECORD_H
 #define ASSAY_BENCH_PROFILE_RECORD_H
 

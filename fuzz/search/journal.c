@@ -8,7 +8,7 @@
 
 static const char title[] = "assay fuzz state 1";
 
-/* Nobody is to be kept from forging one: it seals against damage alone. */
+/* The seal protects against damage, not against forgery. */
 static const unsigned char no_key[HASH_KEY];
 
 /* ---- writing ---- */

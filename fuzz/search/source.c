@@ -322,8 +322,8 @@ change_until_legal(const fuzz_source *s, assay_rng *rng, const assay_case *from,
     return settle(s, rng, c);
 }
 
-/* What becomes of an Inf or a NaN depends on the attributes and on who holds it, and an operator
- * does not promise it for all: one of its own cases, laid out otherwise. */
+/* What becomes of an Inf or a NaN depends on the attributes and on the tensor that holds it, and an
+ * operator does not promise it for all: one of its own cases, laid out otherwise. */
 typedef struct lottery {
     assay_rng *rng;
     int64_t seen;
@@ -405,7 +405,7 @@ assay_status fuzz_source_alter(const fuzz_source *s, int64_t index, const assay_
                                assay_case *c) {
     assay_rng rng = rng_of(s, index);
     assay_case child = *parent;
-    if (is_finite(&child)) /* otherwise the seed says who holds what is not finite */
+    if (is_finite(&child)) /* otherwise the seed says which tensor is not finite */
         child.seed = (uint64_t)index;
     return change_until_legal(s, &rng, &child, MOST_CHANGES, change_something, c);
 }

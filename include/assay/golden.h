@@ -16,7 +16,7 @@ enum { ASSAY_GOLDEN_SOURCE = 256 };
 typedef struct assay_golden {
     assay_problem problem;
     assay_results want;               /* absent arrays: the source did not give that tensor */
-    char source[ASSAY_GOLDEN_SOURCE]; /* who computed it: library, version, machine */
+    char source[ASSAY_GOLDEN_SOURCE]; /* what computed it: library, version, machine */
     bool foreign;                     /* not computed by assay's own oracle */
 } assay_golden;
 

@@ -102,8 +102,8 @@ typedef struct assay_bounds {
 typedef assay_status (*assay_bounder)(const assay_oracle_args *args, const assay_rounding *rounding,
                                       const assay_arrays *want, assay_bounds *bounds);
 
-/* What one call cannot do without, for rooflines: whoever is faster than the device could be has
- * not done it. */
+/* The least that one call must do, for rooflines: a kernel that is faster than this allows has not
+ * done the work. */
 typedef struct assay_work {
     double read,
         written;  /* bytes: each element of an operand that must be looked at, of a result */

@@ -66,7 +66,7 @@ template <typename Plan> struct slope_packs {
     const float *from; /* for the thread's first key */
     int64_t stride;
     static_assert(Plan::KEYS % STEP == 0);
-    int left; /* keys behind it that the last of these queries sees; other packs nobody wrote */
+    int left; /* keys behind it that the last of these queries sees; other packs are not written */
 
     __device__ __forceinline__ slope_packs(const slopes &kept, const sizes &n, const share &part,
                                            const place &at) {

@@ -1,7 +1,7 @@
 /*
  * Rows in pieces of 16 bytes, the widest access to memory there is. Where an address does not allow
- * it, the same elements are fetched one by one: who computes what, and so every sum's order, never
- * depends on alignment.
+ * it, the same elements are fetched one by one: which thread computes which element, and so every
+ * sum's order, never depends on alignment.
  */
 #ifndef ASSAY_KERNELS_COMMON_PACK_H
 #define ASSAY_KERNELS_COMMON_PACK_H

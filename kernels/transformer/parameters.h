@@ -1,7 +1,7 @@
 /*
  * As many numbers as the model has parameters, in one flat buffer, block on block: weights as the
  * operators read them, or moments. A block begins where 16-byte accesses may, in fp32 and in bf16;
- * the gaps between blocks belong to nobody.
+ * the gaps between blocks belong to no parameter.
  */
 #ifndef ASSAY_TRANSFORMER_PARAMETERS_H
 #define ASSAY_TRANSFORMER_PARAMETERS_H

@@ -29,8 +29,8 @@ typedef struct transformer_limits {
 
 /*
  * A disturbance says how far errors reach as long as twice of it does twice as much. That ends
- * where a row that is normalised may have a length quite different from the exact one: nobody knows
- * the sign of its elements then, and what follows may be anything.
+ * where a row that is normalised may have a length quite different from the exact one: it is not
+ * known the sign of its elements then, and what follows may be anything.
  */
 typedef struct transformer_local {
     const transformer_graph *graph;

@@ -144,7 +144,7 @@ void sim_count_met(sim_collective kind, int32_t warp, uint32_t lanes) {
         sim_lanes_level(warp, lanes);
 }
 
-/* ---- for who asks ---- */
+/* ---- queries ---- */
 
 void sim_count_begin(void) {
     c.n_launches = 0;

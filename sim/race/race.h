@@ -15,7 +15,8 @@ extern "C" {
 typedef enum sim_access { SIM_READ, SIM_WRITE, SIM_ATOMIC } sim_access;
 enum { SIM_ACCESSES = 3 };
 
-/* A pair of places in the source that race, or one place that reads what nobody wrote. */
+/* A pair of places in the source that race, or one place that reads memory that was never written.
+ */
 typedef struct sim_race {
     bool uninitialised;       /* then there is no `before` */
     sim_source after, before; /* the access that showed it, and the earlier one */

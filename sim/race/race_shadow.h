@@ -1,7 +1,7 @@
 /*
- * Shadow memory: for every word that is watched, who accessed it last, and when. A word is one cell
- * as long as it is accessed as a whole; after the first access to a part of it, four, one for each
- * byte.
+ * Shadow memory: for every watched word, the thread that accessed it last, and when. A word is one
+ * cell as long as it is accessed as a whole; after the first access to a part of it, four, one for
+ * each byte.
  *
  * Two records of a kind are kept of the current epoch (the time between two barriers of a block),
  * and one of an earlier block. Two suffice: any later thread differs from at least one of them.

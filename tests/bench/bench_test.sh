@@ -128,7 +128,7 @@ row_says v3 '"status": *"refused".* y of input set 1: 5 of 5 elements'
 [ "$(grep -c samples_us rows.json)" = 4 ] || fault "not two rows of v1, one of v2, one of v3"
 grep -q '^v1 time' told || fault "v1 was not timed"
 grep -q '^v2 time' told && fault "v2 was timed, whose first answer is wrong"
-# One that computes the same for every set, as who remembers answers does.
+# One that computes the same for every set, as a kernel that remembers answers does.
 tamper <<'END'
 *" in "*) : "${first[$2]:=$4}"; ask in "$2" "$3" "${first[$2]}" "${@:5}" ;;
 END

@@ -161,7 +161,7 @@ typedef struct fixture {
     course k;
 } fixture;
 
-/* A case on an H200 that nobody needs to have. */
+/* A case on an H200; the test needs none. */
 static void start(fixture *f, const char *words) {
     *f = (fixture){.device = {.name = "cuda"}, .what = {.name = "v3", .label = "assay v3"}};
     REQUIRE_OK(assay_case_parse(words, &f->c));

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # assay profile on the simulated device, from outside. In the build that records accesses: the
 # counters of some variants are those of counters.txt, a change of which is a change of how kernels
-# use memory. In any other: who takes over, and what is said when nobody can.
+# use memory. In any other: which build takes over, and what is said when none can.
 # Usage: profile_test.sh PATH-OF-ASSAY [--write: prints counters.txt anew]
 set -uo pipefail
 assay=$(realpath "$1")
@@ -74,7 +74,7 @@ refuses 2 'name one variant and its case' weighted_sum/v1 --device sim
 refuses 2 'profile takes one case, and these words name 2' weighted_sum/v1 n=3 d=5,6 --device sim
 refuses 2 'two reports would go to x' weighted_sum/v1 n=3 d=5 --json x --trace x
 
-# Which build this is shows in who needs another program.
+# Which build this is shows in whether it needs another program.
 "$assay" profile weighted_sum/v1 n=3 d=5 --device sim >/dev/null 2>&1 </dev/null
 if [ $? -eq 77 ]; then
     refuses 77 'needs the build that records accesses' weighted_sum/v1 n=3 d=5 --device sim

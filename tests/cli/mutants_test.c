@@ -112,7 +112,7 @@ ASSAY_TEST(cli_mutants, rows_are_taken_up_again, "unit") {
     }
 }
 
-/* A report names each survivor that nobody has explained, and no other. */
+/* A report names each survivor without a reason, and no other. */
 ASSAY_TEST(cli_mutants, survivors_are_shown, "unit") {
     static sheet s;
     char *text = NULL;

@@ -76,7 +76,7 @@ ASSAY_TEST(certificate, any_changed_byte_is_seen, "unit") {
     free(text);
 }
 
-/* Sealed by one who has the key: the life still ends with what it was about. */
+/* Sealed by a holder of the key: the life still ends with what it was about. */
 typedef void (*changer)(assay_certificate *c, certificate_subject *now);
 
 static void no_change(assay_certificate *c, certificate_subject *now) {

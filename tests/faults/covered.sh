@@ -58,7 +58,7 @@ if [ -n "$missing" ]; then
     printf '  %s\n' $missing
     exit 1
 fi
-# A list that names what nobody calls any more hides nothing, but it is out of date.
+# A list that names a function which is no longer called hides nothing, but it is out of date.
 unused=$(failing | comm -23 - <(called "${judged[@]}"))
 if [ -n "$unused" ]; then
     echo "in tests/faults/inject/calls.def, but called by none of our objects:"

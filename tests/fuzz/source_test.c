@@ -36,7 +36,7 @@ static bool has_edge(const fuzz_source *s, int64_t extent) {
     return false;
 }
 
-/* 24576 elements are all that a tile of kronecker's v3 holds, and nobody else's number. */
+/* 24576 elements are all that a tile of kronecker's v3 holds, and of no other kernel. */
 ASSAY_TEST(fuzz_source, tiles_are_those_of_the_variants, "fuzz unit") {
     static const char *const v1[] = {"v1"};
     const assay_device *sim;

@@ -2,8 +2,8 @@
  * Bounds that grow. A bound that is too wide fails no right kernel, and lets wrong ones pass; only
  * one that is far too wide lets trivial solutions pass as well, and cases be mistrusted. So what
  * right kernels make of it is written down: tightness.txt has, for every tensor of every operator
- * and mode, a ratio error / bound that its smoke cases must reach. Who makes a bound wider, or
- * kernels so exact that a bound could be narrower, changes that file and says why.
+ * and mode, a ratio error / bound that its smoke cases must reach. A change that makes a bound
+ * wider, or kernels so exact that a bound could be narrower, changes that file and says why.
  *
  *     operator mode tensor ratio      half of what was measured; layers' numbers left out
  *

@@ -29,7 +29,7 @@ void assay_test_register(const char *suite, const char *name, const char *labels
                          void (*run)(void *context), void *context);
 
 /* False where this process was started with --run for other tests alone: none of a name that holds
- * `word` is wanted of that suite. For whoever registers thousands, which takes longer than one
+ * `word` is wanted of that suite. For a suite that registers thousands, which takes longer than one
  * runs. */
 bool assay_test_wanted(const char *suite, const char *word);
 

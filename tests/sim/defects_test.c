@@ -24,7 +24,8 @@ typedef struct defect_class {
     assay_status (*launch)(int broken, int *out);
     int (*want)(int t); /* of the twin */
     int threads;
-    const char *line; /* starts with one of two places when the schedule decides who comes first */
+    const char *
+        line; /* starts with one of two places when the schedule decides which thread comes first */
     const char *other_line;
 } defect_class;
 

@@ -11,7 +11,7 @@ typedef struct command {
     const char *setup[COMMAND_SETUPS]; /* run first, without faults: they make the old files */
     const char *words;                 /* of the command itself, separated by blanks */
     int each;    /* of one that takes long: only each n-th way, and the first to any function */
-    bool random; /* what it prints depends on a seed that nobody knows */
+    bool random; /* what it prints depends on a secret seed */
     int code;    /* its exit when nothing failed */
 } command;
 

@@ -1,6 +1,6 @@
 /*
  * SIGKILL while files are written: each is the old one or the new one, and what a killed run leaves
- * beside it is in nobody's way.
+ * beside it disturbs nothing.
  */
 #include "tests/faults/command/commands.h"
 #include "tests/shim/assay_test.h"

@@ -71,7 +71,7 @@ static bool whole_campaign(const char *text) {
     return strncmp(text, "assay fuzz state 1\n", 19) == 0 && is_sealed(text);
 }
 
-/* Its superblock, of version 2 or 3, says that nobody writes to it, and how long it is. */
+/* Its superblock, of version 2 or 3, says that it is not open for writing, and how long it is. */
 static bool whole_findings(const file_bytes *bytes) {
     enum { VERSION = 8, OFFSETS = 9, FLAGS = 11, END = 28 };
     uint64_t size;
