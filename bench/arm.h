@@ -6,12 +6,10 @@
 #define ASSAY_BENCH_ARM_H
 
 #include "assay/status.h"
+#include "engine/process/process.h"
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <sys/types.h>
-
-enum { ARM_TAIL = 2048 };
 
 typedef struct arm {
     /* The caller's, to be set once it is started: asked while an answer is waited for; false ends
@@ -19,13 +17,10 @@ typedef struct arm {
     bool (*go_on)(void *context);
     void *context;
 
-    pid_t pid; /* 0: none */
-    int to, from, errors;
+    process process;
     char *heard; /* bytes that came and are not yet a line */
     size_t heard_bytes, heard_room;
-    char *answer;        /* what the last answer said behind "ok "; "" for nothing */
-    char tail[ARM_TAIL]; /* the end of what it wrote to standard error */
-    size_t tail_bytes;
+    char *answer; /* what the last answer said behind "ok "; "" for nothing */
 } arm;
 
 /* argv as for execvp, NULL at its end; `memory` becomes its descriptor 3. */
@@ -42,6 +37,8 @@ assay_status arm_ask(arm *a, double seconds, const char *format, ...)
 /* The same in two parts, so that several arms can be at work. */
 assay_status arm_send(arm *a, const char *format, ...) ASSAY_PRINTF(2, 3) ASSAY_MUST_CHECK;
 assay_status arm_receive(arm *a, double seconds) ASSAY_MUST_CHECK;
+
+bool arm_runs(const arm *a);
 
 /* Ends it with all that it started. */
 void arm_end(arm *a);

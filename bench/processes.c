@@ -65,7 +65,8 @@ assay_status bench_processes_need(bench_session *s, const char *op, const bench_
     for (int32_t a = 0; a < arms->count; ++a) {
         const bench_arm *what = &arms->arm[a];
         bench_process *p = bench_processes_find(s, op, what);
-        if (p && p->status == ASSAY_OK && p->process.pid == 0) { /* it broke in an earlier case */
+        if (p && p->status == ASSAY_OK &&
+            !arm_runs(&p->process)) { /* it broke in an earlier case */
             drop(s, (int32_t)(p - s->process));
             p = NULL;
         }

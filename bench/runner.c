@@ -71,7 +71,7 @@ void runner_tell(const course *k, runner *r) {
 }
 
 void runner_forget(const course *k, runner *r) {
-    if (r->loaded && r->p && r->p->process.pid != 0)
+    if (r->loaded && r->p && arm_runs(&r->p->process))
         (void)!arm_ask(&r->p->process, PROCESS_ANSWER, "case %s", k->text);
     r->loaded = false;
 }

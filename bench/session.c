@@ -27,7 +27,7 @@ static assay_status finish_stage(course *k, runner *r, bench_stage stage) {
         course_ask_memory(r);
     if (runner_goes(r) && k->s->first)
         course_ask_customary(r);
-    if (r->loaded && r->p->process.pid != 0)
+    if (r->loaded && arm_runs(&r->p->process))
         (void)!arm_ask(&r->p->process, PROCESS_ANSWER, "done");
     return status;
 }
@@ -59,7 +59,7 @@ static assay_status time_lonely(course *k, bench_stage stage, const assay_work *
         together += k->runner[i].loaded || k->runner[i].status == BENCH_OOM;
     for (int32_t i = 0; together > 1 && status == ASSAY_OK && i < k->n_runners; ++i) {
         runner *r = &k->runner[i];
-        if (r->status != BENCH_OOM || !r->p || r->p->process.pid == 0)
+        if (r->status != BENCH_OOM || !r->p || !arm_runs(&r->p->process))
             continue;
         for (int32_t other = 0; other < k->n_runners; ++other)
             runner_forget(k, &k->runner[other]);
@@ -80,7 +80,7 @@ static void gather(course *k, bench_stage stage, const assay_work *work) {
     for (runner *r = k->runner; r < k->runner + k->n_runners; ++r) {
         course_start_row(k, r, stage, work);
         runner_stop(r, r->barred, r->bar);
-        if (r->status == BENCH_OK && r->p->process.pid == 0)
+        if (r->status == BENCH_OK && !arm_runs(&r->p->process))
             runner_stop(r, BENCH_ERROR, "its process ended in an earlier stage");
         if (r->status == BENCH_OK && !r->loaded)
             runner_tell(k, r);

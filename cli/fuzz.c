@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
+
 #include <unistd.h>
 
 /* Of one run; of a variant's own memory; of the search where nothing is said. */
@@ -22,16 +22,21 @@ enum { STRETCH = 16 };
 
 /* ---- devices ---- */
 
+static assay_status open_named(void *name, int32_t worker, void **state) {
+    const assay_device *device;
+    (void)worker;
+    (void)state;
+    return assay_device_open(name, &device);
+}
+
 /* Asked in a process of its own: a GPU's context does not outlive fork(), and judges are forked. */
 static bool can_run(const char *name) {
-    fflush(NULL);
-    const pid_t pid = fork();
-    if (pid == 0) {
-        const assay_device *device;
-        _exit(assay_device_open(name, &device) == ASSAY_OK ? 0 : 1);
-    }
-    int how = 1;
-    return pid > 0 && waitpid(pid, &how, 0) == pid && how == 0;
+    pool_plan plan = {.workers = 1, .context = (void *)name, .begin = open_named};
+    pool p;
+    const bool can = pool_start(&p, &plan) == ASSAY_OK;
+    if (can)
+        pool_end(&p);
+    return can;
 }
 
 static void tell_gpu(const fuzz_campaign *f) {
@@ -334,8 +339,8 @@ static assay_status add_findings(fuzz_campaign *f, listener *l, const fuzz_desk 
                                 .first = task->number,
                                 .again = true,
                                 .smallest = true};
-        memcpy(finding.found, task->text, sizeof finding.found);
-        memcpy(finding.shrunk, task->text, sizeof finding.shrunk);
+        assay_case_format(&task->c, finding.found);
+        assay_case_format(&task->c, finding.shrunk);
         status = fuzz_findings_add(&f->state.findings, &finding);
         show_finding(&finding, l);
     }
@@ -348,8 +353,9 @@ static assay_status judge_job(fuzz_campaign *f, listener *l, int64_t i) {
     fuzz_task task = {.number = i,
                       .target = (int32_t)(job->selection - f->cases.selection),
                       .relation = FUZZ_ALL_RELATIONS};
-    snprintf(task.text, sizeof task.text, "%s", job->text);
-    assay_status status = fuzz_crew_give(&f->crew, &f->crew.worker[0], &task);
+    assay_status status = assay_case_parse(job->text, &task.c);
+    if (status == ASSAY_OK)
+        status = fuzz_crew_give(&f->crew, &task);
     while (status == ASSAY_OK && desk == NULL && !assay_cli_interrupted())
         status = fuzz_crew_wait(&f->crew, -1, &desk);
     if (status != ASSAY_OK || desk == NULL)

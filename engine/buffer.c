@@ -115,10 +115,11 @@ static assay_status check_gap(const buffer *b, size_t from, size_t to) {
     const size_t at = from + pattern_breaks(b->image + from, from, to - from);
     if (at == to)
         return ASSAY_OK;
-    return assay_fail(ASSAY_ERR_KERNEL,
-                      "wrote outside %s: byte %lld counted from its first element; rows end at "
-                      "byte %lld",
-                      b->name, (long long)at - (long long)b->first, (long long)extent(&b->tensor));
+    return assay_fail_as(ASSAY_ERR_KERNEL, ASSAY_FAILURE_STRAY,
+                         "wrote outside %s: byte %lld counted from its first element; rows end at "
+                         "byte %lld",
+                         b->name, (long long)at - (long long)b->first,
+                         (long long)extent(&b->tensor));
 }
 
 /* To where it is used; a late input to where it waits. */
@@ -253,10 +254,10 @@ assay_status buffer_take_back(buffer *b, bool input) {
     if (status == ASSAY_OK && input) {
         const size_t i = first_difference(taken, b->image, b->bytes);
         if (i < b->bytes)
-            status = assay_fail(ASSAY_ERR_KERNEL,
-                                "changed its input %s: byte %lld counted from its "
-                                "first element",
-                                b->name, (long long)i - (long long)b->first);
+            status = assay_fail_as(ASSAY_ERR_KERNEL, ASSAY_FAILURE_STRAY,
+                                   "changed its input %s: byte %lld counted from its "
+                                   "first element",
+                                   b->name, (long long)i - (long long)b->first);
     }
     if (status == ASSAY_OK && !input && b->staged)
         status = check_departure(b, taken);

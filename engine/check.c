@@ -122,6 +122,7 @@ static void add_rows(assay_report *report, turn *t, const turn *v1, const assay_
     if (t->status != ASSAY_OK) {
         assay_row *row = add_row(report, t);
         row->verdict = t->status == ASSAY_ERR_UNSUPPORTED ? ASSAY_SKIP : ASSAY_ERROR;
+        row->failure = t->failure;
         snprintf(row->reason, sizeof row->reason, "%s", t->line);
         return;
     }
@@ -184,6 +185,7 @@ static void hold_turn_to_sums(turn *t, const assay_problem *p, const assay_array
         if (!want || e == sums->size[i] || t->status != ASSAY_OK)
             continue;
         t->status = ASSAY_ERR_KERNEL;
+        t->failure = ASSAY_FAILURE_WRONG;
         snprintf(t->line, sizeof t->line,
                  "backward: d%s is %.9g at %s, where the exact sum over all rows is %.9g",
                  spec->name, got[e], assay_index_text(spec->rank, spec->shape, e, at), want[e]);

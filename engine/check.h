@@ -25,6 +25,7 @@ typedef struct assay_row {
     const double *got, *want;  /* cmp.count elements of a series; NULL for other tensors */
     char why[ASSAY_WHY];       /* where the bound comes from */
     char reason[ASSAY_REASON]; /* why it is not a pass; "" for a pass */
+    assay_failure failure;     /* of what kind an error is */
     char repro[ASSAY_REPRO];   /* a command that shows it again */
 } assay_row;
 

@@ -41,6 +41,7 @@ typedef struct frame_head {
     /* The answer. */
     bool answered;
     assay_status status;
+    assay_failure failure;
     char line[FRAME_LINE];
     uint8_t edges[FRAME_EDGES];
 } frame_head;

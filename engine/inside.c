@@ -1,13 +1,11 @@
 #include "engine/inside.h"
 #include "engine/kernel_file.h"
+#include "engine/process/process.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 static void write_text(const char *path, const char *text) {
@@ -20,8 +18,7 @@ static void write_text(const char *path, const char *text) {
 }
 
 void inside_settle(void) {
-    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    (void)setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+    process_settle();
     write_text("/proc/self/oom_score_adj", "1000");
 }
 

@@ -24,7 +24,7 @@ struct assay_isolated {
     char program[PATH_MAX];
     assay_variant stranger; /* stands for the kernel file's variant */
     const assay_variant **variants;
-    guest *guests; /* one for each variant or, together, the first; started when first asked */
+    process *guests; /* one for each variant or, together, the first; started when first asked */
     const char *current; /* the operator that has guests */
     uint8_t edges[FRAME_EDGES];
 };
@@ -98,7 +98,7 @@ assay_status assay_isolate(const assay_device *device, const assay_isolation *ho
 
 static void end_guests(struct assay_isolated *i) {
     for (int32_t v = 0; i->guests && v < i->device.n_variants; ++v)
-        guest_end(&i->guests[v]);
+        process_stop(&i->guests[v]);
 }
 
 void assay_isolate_end(const assay_device *isolated) {
@@ -132,7 +132,7 @@ static int32_t rehearsals(const assay_isolation *how) {
 }
 
 /* The variant's guest. On a GPU each has a context, so those of another operator go first. */
-static guest *find_guest(struct assay_isolated *i, const assay_variant *variant) {
+static process *find_guest(struct assay_isolated *i, const assay_variant *variant) {
     int32_t v = 0;
     if (i->how.together)
         return &i->guests[0];
@@ -165,7 +165,7 @@ static assay_status answer(const frame *f, assay_results *got) {
     if (!h->answered)
         return assay_fail(ASSAY_ERR_KERNEL, "its process said that it was done, and was not");
     if (h->status != ASSAY_OK)
-        return assay_fail(h->status, "%s", line);
+        return assay_fail_as(h->status, h->failure, "%s", line);
     frame_results(f, got);
     return ASSAY_OK;
 }
@@ -173,7 +173,7 @@ static assay_status answer(const frame *f, assay_results *got) {
 assay_status assay_run_isolated(const assay_variant *variant, const assay_device *isolated,
                                 const assay_problem *problem, assay_results *got) {
     struct assay_isolated *i = isolated->isolated;
-    guest *g = find_guest(i, variant);
+    process *g = find_guest(i, variant);
     frame f;
     assay_status status =
         frame_init(&f, variant->name, problem, problem->sample ? 0 : rehearsals(&i->how));
@@ -184,17 +184,15 @@ assay_status assay_run_isolated(const assay_variant *variant, const assay_device
             guest_start(g, i->program, i->base->name, assay_isolated_kernel(isolated, variant));
     if (status == ASSAY_OK) {
         const double whole = problem->sample ? sample_bytes(problem->sample) : 0;
-        const guest_limits limits = {.seconds = i->how.seconds + whole / sampled_speed,
-                                     .bytes =
-                                         i->how.gib * (1 << 30) + COPIES * (double)f.bytes + whole};
-        status = guest_ask(g, f.file, &limits);
+        status = guest_ask(g, f.file, i->how.seconds + whole / sampled_speed,
+                           i->how.gib * (1 << 30) + COPIES * (double)f.bytes + whole);
     }
     add_edges(i, f.head);
     if (status == ASSAY_OK)
         status = answer(&f, got);
     /* After a kernel's fault a process may have lost its device, or hold all of its memory. */
     if (status == ASSAY_ERR_KERNEL || status == ASSAY_ERR_DEVICE || status == ASSAY_ERR_MEMORY)
-        guest_end(g);
+        process_stop(g);
     frame_clear(&f);
     return status;
 }

@@ -204,9 +204,9 @@ assay_status pieces_upload(buffer *b, const pieces *p) {
 /* ---- back ---- */
 
 static assay_status wrote_outside(const room *r, size_t byte) {
-    return assay_fail(ASSAY_ERR_KERNEL,
-                      "wrote outside %s: byte %lld counted from its first element", r->b->name,
-                      (long long)byte - (long long)r->b->first);
+    return assay_fail_as(ASSAY_ERR_KERNEL, ASSAY_FAILURE_STRAY,
+                         "wrote outside %s: byte %lld counted from its first element", r->b->name,
+                         (long long)byte - (long long)r->b->first);
 }
 
 /* Guards, misalignment and padding of the piece. */
@@ -273,8 +273,9 @@ static assay_status check_written(const room *r, const pieces *p) {
     assay_parallel(r->at.last - r->at.first, search_unwritten, &s);
     if (s.first == INT64_MAX)
         return ASSAY_OK;
-    return assay_fail(ASSAY_ERR_KERNEL, "left %s unwritten, first at %s", r->b->name,
-                      assay_index_text(p->whole->rank, p->whole->shape, s.first, at));
+    return assay_fail_as(ASSAY_ERR_KERNEL, ASSAY_FAILURE_WRONG, "left %s unwritten, first at %s",
+                         r->b->name,
+                         assay_index_text(p->whole->rank, p->whole->shape, s.first, at));
 }
 
 /* What becomes of a piece's values. */
@@ -342,9 +343,10 @@ static assay_status check_zero(const room *r, const pieces *p) {
     assay_parallel(r->at.last - r->at.first, search_nonzero, &s);
     if (s.first == INT64_MAX)
         return ASSAY_OK;
-    return assay_fail(ASSAY_ERR_KERNEL, "%s is %.9g at %s, where the row's cotangents are 0",
-                      r->b->name, r->values[s.first - r->at.first],
-                      assay_index_text(p->whole->rank, p->whole->shape, s.first, at));
+    return assay_fail_as(ASSAY_ERR_KERNEL, ASSAY_FAILURE_WRONG,
+                         "%s is %.9g at %s, where the row's cotangents are 0", r->b->name,
+                         r->values[s.first - r->at.first],
+                         assay_index_text(p->whole->rank, p->whole->shape, s.first, at));
 }
 
 typedef struct receiver {
@@ -403,7 +405,7 @@ assay_status pieces_check_unchanged(buffer *b) {
     assay_status status = each_piece(b, receive_again, &to);
     buffer_guard(b, true);
     if (status == ASSAY_OK && to.fingerprint != b->fingerprint)
-        status =
-            assay_fail(ASSAY_ERR_KERNEL, "changed its input %s, in this call or before", b->name);
+        status = assay_fail_as(ASSAY_ERR_KERNEL, ASSAY_FAILURE_STRAY,
+                               "changed its input %s, in this call or before", b->name);
     return status;
 }

@@ -28,6 +28,7 @@ static assay_status run_side(side *s, const assay_device *device, const assay_va
     status = assay_run(variant, device, &s->p, &s->got);
     if (status != ASSAY_OK) {
         report->verdict = status == ASSAY_ERR_UNSUPPORTED ? ASSAY_SKIP : ASSAY_ERROR;
+        report->failure = assay_error_failure();
         snprintf(report->reason, sizeof report->reason, "%s", assay_error());
         return ASSAY_OK;
     }

@@ -10,6 +10,7 @@
 typedef struct assay_relation_report {
     assay_verdict verdict;
     char reason[ASSAY_REASON]; /* which tensor, where, by how much; "" for a pass */
+    assay_failure failure;     /* of what kind an error is */
 } assay_relation_report;
 
 /* Whether the relation says anything of the case; none does of data that are not finite. */

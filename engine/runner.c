@@ -318,7 +318,7 @@ static assay_status in_stage(assay_stage stage, assay_status status) {
         return status;
     char line[512];
     snprintf(line, sizeof line, "%s", assay_error());
-    return assay_fail(status, "%s: %s", assay_stage_name(stage), line);
+    return assay_fail_as(status, assay_error_failure(), "%s: %s", assay_stage_name(stage), line);
 }
 
 static assay_status supports(run *r, assay_stage stage) {

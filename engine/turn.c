@@ -60,8 +60,10 @@ assay_status turns_run(turns *t, const assay_device *device, const assay_problem
         if (status != ASSAY_OK)
             return status;
         now->status = assay_run(now->variant, device, problem, &now->got);
-        if (now->status != ASSAY_OK)
-            snprintf(now->line, sizeof now->line, "%s", assay_error());
+        if (now->status == ASSAY_OK)
+            continue;
+        now->failure = assay_error_failure();
+        snprintf(now->line, sizeof now->line, "%s", assay_error());
     }
     return ASSAY_OK;
 }

@@ -14,7 +14,8 @@ typedef struct turn {
     const char *kernel;      /* the file that the variant is in; NULL: built in */
     assay_results got;       /* what it left; valid when status is ASSAY_OK */
     assay_status status;     /* how assay_run() ended */
-    char line[ASSAY_REASON]; /* why, when it is not ASSAY_OK */
+    assay_failure failure;   /* when it is not ASSAY_OK: its kind, */
+    char line[ASSAY_REASON]; /* and why */
 } turn;
 
 typedef struct turns {

@@ -49,10 +49,11 @@ static assay_status check_guard(const workspace *w, size_t at) {
     const size_t wrong = pattern_breaks(taken, at, GUARD);
     if (wrong == GUARD)
         return ASSAY_OK;
-    return assay_fail(ASSAY_ERR_KERNEL,
-                      "wrote outside workspace: byte %lld counted from its first; it ends at byte "
-                      "%zu",
-                      (long long)(at + wrong) - GUARD, w->bytes);
+    return assay_fail_as(
+        ASSAY_ERR_KERNEL, ASSAY_FAILURE_STRAY,
+        "wrote outside workspace: byte %lld counted from its first; it ends at byte "
+        "%zu",
+        (long long)(at + wrong) - GUARD, w->bytes);
 }
 
 assay_status workspace_check(const workspace *w) {

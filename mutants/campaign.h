@@ -18,7 +18,8 @@ typedef struct campaign {
     bool (*interrupted)(void); /* true: end with what is known */
 } campaign;
 
-/* ASSAY_ERR_*: no mutant could be judged. */
+/* ASSAY_ERR_*: it could not go on, because no process can be started, say; mutants that were not
+ * visited are not judged. */
 assay_status campaign_run(const campaign *c) ASSAY_MUST_CHECK;
 
 #endif

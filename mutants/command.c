@@ -1,17 +1,13 @@
 #include "mutants/command.h"
-#include "core/clock.h"
+#include "engine/process/process.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
-#include <spawn.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <time.h>
-
-extern char **environ;
+#include <unistd.h>
 
 /* ---- words ---- */
 
@@ -99,49 +95,6 @@ assay_status command_find(command *c, const char *json, const char *file) {
 
 /* ---- running ---- */
 
-static int spawn(const command *c, const char *log, pid_t *pid) {
-    posix_spawn_file_actions_t files;
-    posix_spawnattr_t attributes;
-    int error = posix_spawn_file_actions_init(&files);
-    if (error != 0)
-        return error;
-    error = posix_spawnattr_init(&attributes);
-    if (error == 0) {
-        posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-        error = posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
-        if (error == 0)
-            error = posix_spawn_file_actions_addopen(&files, 1, log, O_WRONLY | O_CREAT | O_TRUNC,
-                                                     0600);
-        if (error == 0)
-            error = posix_spawn_file_actions_adddup2(&files, 1, 2);
-        if (error == 0)
-            error = posix_spawnp(pid, c->word[0], &files, &attributes, c->word, environ);
-        posix_spawnattr_destroy(&attributes);
-    }
-    posix_spawn_file_actions_destroy(&files);
-    return error;
-}
-
-/* What finish() gives for a program that takes too long. */
-enum { TOO_LONG = -2 };
-
-/* Waits, and ends it with its children when it takes too long. */
-static int finish(pid_t pid, double seconds) {
-    const struct timespec moment = {.tv_nsec = 2000000};
-    const double deadline = now() + seconds;
-    int how = -1;
-    while (waitpid(pid, &how, WNOHANG) == 0) {
-        if (!(now() < deadline)) {
-            (void)kill(-pid, SIGKILL);
-            while (waitpid(pid, &how, 0) < 0 && errno == EINTR)
-                continue;
-            return TOO_LONG;
-        }
-        nanosleep(&moment, NULL);
-    }
-    return WIFEXITED(how) ? WEXITSTATUS(how) : -1;
-}
-
 static assay_status failed(const command *c, const char *log) {
     char line[512] = "";
     FILE *file = fopen(log, "r");
@@ -155,17 +108,22 @@ static assay_status failed(const command *c, const char *log) {
 }
 
 assay_status command_run(const command *c, const char *log, double seconds) {
-    pid_t pid;
+    process p;
     if (c->failed)
         return assay_fail(ASSAY_ERR_MEMORY, "out of memory for a compiler's command");
-    const int error = spawn(c, log, &pid);
+    const int file = open(log, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (file < 0)
+        return assay_fail(ASSAY_ERR_FILE, "%s: %s", log, strerror(errno));
+    const int error = process_start(&p, c->word, PROCESS_SILENT, file);
+    (void)close(file);
     if (error != 0)
         return assay_fail(ASSAY_ERR_FILE, "%s cannot be started: %s", c->word[0], strerror(error));
-    const int code = finish(pid, seconds);
-    if (code == TOO_LONG)
+    process_finish(&p, &(process_limits){.seconds = seconds, .bytes = INFINITY});
+    if (p.end == PROCESS_HANG)
         return assay_fail(ASSAY_ERR_UNSUPPORTED, "%s takes longer than %g s", c->word[0], seconds);
-    if (code == 126 || code == 127) /* what a shell, and env, say of a program that is not there */
+    /* What a shell, and env, say of a program that is not there. */
+    if (p.end == PROCESS_EXIT && (p.code == 126 || p.code == 127))
         return assay_fail(ASSAY_ERR_FILE, "%s cannot start its program; build all of assay",
                           c->word[0]);
-    return code == 0 ? ASSAY_OK : failed(c, log);
+    return p.end == PROCESS_EXIT && p.code == 0 ? ASSAY_OK : failed(c, log);
 }

@@ -21,14 +21,10 @@ mutant_layer mutant_layer_find(const char *name) {
     return (mutant_layer)layer;
 }
 
-/* The lines of isolate.c and guest.c begin with "its process"; the runner's name the guard zones.
- */
-mutant_layer mutant_layer_of(assay_status status, const char *line) {
-    if (status == ASSAY_ERR_UNSUPPORTED)
-        return LAYER_REFUSED;
-    if (strstr(line, "its process"))
-        return strstr(line, "no answer after") ? LAYER_HANG : LAYER_CRASH;
-    if (strstr(line, "wrote outside") || strstr(line, "changed its input"))
-        return LAYER_GUARD;
-    return LAYER_SIM;
+mutant_layer mutant_layer_of(assay_status status, assay_failure failure) {
+    static const mutant_layer layers[] = {
+        [ASSAY_FAILURE_OTHER] = LAYER_SIM,   [ASSAY_FAILURE_WRONG] = LAYER_SIM,
+        [ASSAY_FAILURE_STRAY] = LAYER_GUARD, [ASSAY_FAILURE_CRASH] = LAYER_CRASH,
+        [ASSAY_FAILURE_HANG] = LAYER_HANG,   [ASSAY_FAILURE_MEMORY] = LAYER_CRASH};
+    return status == ASSAY_ERR_UNSUPPORTED ? LAYER_REFUSED : layers[failure];
 }

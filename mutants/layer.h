@@ -35,7 +35,7 @@ const char *mutant_layer_name(mutant_layer layer);
 /* MUTANT_LAYERS when there is none of that name. */
 mutant_layer mutant_layer_find(const char *name);
 
-/* The layer that a run which gave no numbers belongs to, from its status and line. */
-mutant_layer mutant_layer_of(assay_status status, const char *line);
+/* The layer that a run which gave no numbers belongs to, from its status and failure. */
+mutant_layer mutant_layer_of(assay_status status, assay_failure failure);
 
 #endif

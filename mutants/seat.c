@@ -50,7 +50,7 @@ static assay_status run(seat *s, const trial *t, assay_results *got, answer *a) 
     if (status == ASSAY_ERR_FILE || status == ASSAY_ERR_USAGE)
         return status;
     if (status != ASSAY_OK)
-        found(a, mutant_layer_of(status, assay_error()), assay_error());
+        found(a, mutant_layer_of(status, assay_error_failure()), assay_error());
     return ASSAY_OK;
 }
 

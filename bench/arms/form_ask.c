@@ -1,10 +1,10 @@
 #include "bench/arms/form.h"
-#include "engine/process.h"
+#include "engine/process/process.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <libgen.h>
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -29,37 +29,22 @@ static int find_reader(char path[PATH_MAX]) {
     return length < PATH_MAX ? 0 : ENAMETOOLONG;
 }
 
-/* 0, or an errno; what it writes is then read from `*output`. */
-static int start(const char *case_text, pid_t *pid, FILE **output) {
-    char path[PATH_MAX];
-    int ends[2];
-    int error = find_reader(path);
-    if (error == 0 && pipe2(ends, O_CLOEXEC) != 0)
-        error = errno;
-    if (error != 0)
-        return error;
-    char *const argv[] = {path, (char *)case_text, NULL};
-    error = process_start(pid, argv, (const int[PROCESS_FILES]){-1, ends[1], STDERR_FILENO, -1});
-    (void)close(ends[1]);
-    *output = error == 0 ? fdopen(ends[0], "r") : NULL;
-    if (error == 0 && !*output) {
-        error = errno;
-        process_end(*pid);
-    }
-    if (!*output)
-        (void)close(ends[0]);
-    return error;
-}
-
 assay_status form_ask(const char *case_text, form *f) {
-    FILE *output = NULL;
-    pid_t pid;
+    static const process_limits limits = {.seconds = 60, .bytes = INFINITY};
+    char path[PATH_MAX];
+    process reader;
+    char *const argv[] = {path, (char *)case_text, NULL};
     *f = (form){0};
-    const int error = start(case_text, &pid, &output);
-    if (error != 0)
-        return no_reader(error);
-    const assay_status status = form_read(output, f);
-    fclose(output);
-    process_end(pid);
+    FILE *output = tmpfile();
+    int error = output ? find_reader(path) : errno;
+    if (error == 0)
+        error = process_start(&reader, argv, PROCESS_SILENT, fileno(output));
+    if (error == 0)
+        process_finish(&reader, &limits);
+    if (output)
+        rewind(output);
+    const assay_status status = error == 0 ? form_read(output, f) : no_reader(error);
+    if (output)
+        fclose(output);
     return status;
 }

@@ -1,50 +1,33 @@
 /*
  * assay_guest DEVICE [KERNEL.so]: runs variants for the check engine, in a process of their own
  * (engine/isolate.h). It holds no oracle. Work comes as frames through the socket
- * GUEST_DOOR; it ends when that is closed.
+ * PROCESS_CHANNEL; it ends when that is closed.
  */
 #include "assay/device.h"
 #include "engine/frame.h"
-#include "engine/guest.h"
 #include "engine/guest/recycle.h"
 #include "engine/inside.h"
+#include "engine/process/process.h"
 #include "engine/runner.h"
 #include "sim/sim.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 
 /* Devices' tables name their oracles; here there are none. */
 const assay_device_oracle *const assay_sim_oracles[] = {NULL};
 const int32_t assay_sim_n_oracles = 0;
 
-/* ---- words and frames ---- */
-
 static bool say(const char *word) {
-    return send(GUEST_DOOR, word, strlen(word), MSG_NOSIGNAL) == (ssize_t)strlen(word);
+    return channel_send(PROCESS_CHANNEL, word, strlen(word), -1);
 }
 
 /* The next frame's file, or -1 when there is no more. */
 static int take(void) {
-    union {
-        struct cmsghdr header;
-        char room[CMSG_SPACE(sizeof(int))];
-    } control;
     char word;
-    struct iovec data = {.iov_base = &word, .iov_len = 1};
-    struct msghdr message = {.msg_iov = &data,
-                             .msg_iovlen = 1,
-                             .msg_control = &control,
-                             .msg_controllen = sizeof control.room};
-    int file = -1;
-    if (recvmsg(GUEST_DOOR, &message, MSG_CMSG_CLOEXEC) != 1)
-        return -1;
-    const struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-    if (header && header->cmsg_type == SCM_RIGHTS)
-        memcpy(&file, CMSG_DATA(header), sizeof file);
-    return file;
+    int file;
+    return channel_receive(PROCESS_CHANNEL, &word, 1, &file) == 1 ? file : -1;
 }
 
 /* ---- one frame ---- */
@@ -141,6 +124,7 @@ static void answer(frame *f, const assay_device *device, const char *kernel) {
     sim_coverage_take(h->edges, FRAME_EDGES);
 #endif
     h->status = status;
+    h->failure = assay_error_failure();
     snprintf(h->line, sizeof h->line, "%s", status == ASSAY_OK ? "" : assay_error());
     h->answered = true;
 }

@@ -17,7 +17,7 @@ typedef struct slot {
     int64_t index;
     bool judged;
     int32_t target;
-    char text[ASSAY_CASE_TEXT];
+    assay_case c;
     double seconds;
     fuzz_result result;
 } slot;
@@ -25,6 +25,7 @@ typedef struct slot {
 /* A failure to shrink. */
 typedef struct wish {
     fuzz_finding finding;
+    assay_case c; /* that failed */
     bool out, done;
 } wish;
 
@@ -85,10 +86,8 @@ static assay_status make_case(const run *r, int64_t index, int32_t *target, assa
     const fuzz_member *parent = NULL;
     if (h->guided && assay_rng_between(&rng, 0, 1) == 0)
         parent = fuzz_pool_choose(&r->state->pool, *target, parents(r, index), &rng);
-    assay_case from;
-    if (!parent || assay_case_parse(parent->text, &from) != ASSAY_OK)
-        return fuzz_source_draw(source, whole, c);
-    return fuzz_source_alter(source, whole, &from, c);
+    return parent ? fuzz_source_alter(source, whole, &parent->c, c)
+                  : fuzz_source_draw(source, whole, c);
 }
 
 static bool more_cases(const run *r) {
@@ -101,20 +100,17 @@ static bool may_begin(const run *r) {
     return r->next < (r->state->settled / FUZZ_GENERATION + 2) * FUZZ_GENERATION;
 }
 
-static assay_status give_case(run *r, fuzz_worker *w) {
+static assay_status give_case(run *r) {
     slot *s = &r->slot[r->next % AHEAD];
-    assay_case c;
     fuzz_task task = {.number = r->next, .relation = FUZZ_NO_RELATION};
-    const assay_status status = make_case(r, r->next, &task.target, &c);
+    const assay_status status = make_case(r, r->next, &task.target, &task.c);
     if (status != ASSAY_OK)
         return status;
     const int64_t whole = r->hunt->shard + r->next * r->hunt->shards;
     if (whole % RELATION_EVERY == 0)
         task.relation = whole / RELATION_EVERY;
-    assay_case_format(&c, task.text);
-    *s = (slot){.index = r->next++, .target = task.target};
-    memcpy(s->text, task.text, sizeof s->text);
-    return fuzz_crew_give(r->hunt->crew, w, &task);
+    *s = (slot){.index = r->next++, .target = task.target, .c = task.c};
+    return fuzz_crew_give(r->hunt->crew, &task);
 }
 
 /* ---- shrinking ---- */
@@ -168,9 +164,10 @@ static assay_status want_shrunk(run *r, const slot *s, const fuzz_failure *f) {
     *w = (wish){.finding = {.target = s->target,
                             .failure = *f,
                             .first = r->hunt->shard + s->index * r->hunt->shards,
-                            .seconds = s->seconds}};
-    memcpy(w->finding.found, s->text, sizeof w->finding.found);
-    memcpy(w->finding.shrunk, s->text, sizeof w->finding.shrunk);
+                            .seconds = s->seconds},
+                .c = s->c};
+    assay_case_format(&s->c, w->finding.found);
+    assay_case_format(&s->c, w->finding.shrunk);
     w->done = f->kind == FUZZ_NO_JUDGE; /* it would only take another one down */
     return ASSAY_OK;
 }
@@ -182,14 +179,14 @@ static wish *next_wish(run *r) {
     return NULL;
 }
 
-static assay_status give_wish(run *r, fuzz_worker *w, wish *wanted) {
+static assay_status give_wish(run *r, wish *wanted) {
     fuzz_task task = {.number = wanted - r->wish,
                       .target = wanted->finding.target,
                       .shrink = true,
+                      .c = wanted->c,
                       .failure = wanted->finding.failure};
-    memcpy(task.text, wanted->finding.found, sizeof task.text);
     wanted->out = true;
-    return fuzz_crew_give(r->hunt->crew, w, &task);
+    return fuzz_crew_give(r->hunt->crew, &task);
 }
 
 /* What did not answer in time once, and did when it was asked again, is no failure but a case of
@@ -226,7 +223,7 @@ static assay_status settle(run *r, const slot *s) {
     for (int32_t i = 0; status == ASSAY_OK && i < s->result.n_failures; ++i)
         status = want_shrunk(r, s, &s->result.failure[i]);
     if (status == ASSAY_OK)
-        status = fuzz_pool_offer(&state->pool, s->target, s->text, &s->result);
+        status = fuzz_pool_offer(&state->pool, s->target, &s->c, &s->result);
     if (state->settled % FUZZ_GENERATION == 0) {
         state->before[1] = state->before[0];
         state->before[0] = state->pool.count;
@@ -249,9 +246,9 @@ static assay_status take(run *r, const fuzz_desk *desk) {
     if (desk->task.shrink) {
         wish *w = &r->wish[desk->task.number];
         w->done = true;
-        w->finding.again = desk->again;
-        w->finding.smallest = desk->smallest;
-        memcpy(w->finding.shrunk, desk->shrunk, sizeof w->finding.shrunk);
+        w->finding.again = desk->shrunk.again;
+        w->finding.smallest = desk->shrunk.smallest;
+        assay_case_format(&desk->shrunk.c, w->finding.shrunk);
         return tell_findings(r, false);
     }
     slot *s = &r->slot[desk->task.number % AHEAD];
@@ -266,12 +263,12 @@ static assay_status take(run *r, const fuzz_desk *desk) {
 /* Gives what there is to give; *idle: there was nothing for one of them. */
 static assay_status hand_out(run *r) {
     assay_status status = ASSAY_OK;
-    for (fuzz_worker *w; status == ASSAY_OK && (w = fuzz_crew_idle(r->hunt->crew));) {
+    while (status == ASSAY_OK && !fuzz_crew_is_full(r->hunt->crew)) {
         wish *wanted = next_wish(r);
         if (wanted)
-            status = give_wish(r, w, wanted);
+            status = give_wish(r, wanted);
         else if (more_cases(r) && may_begin(r))
-            status = give_case(r, w);
+            status = give_case(r);
         else
             break;
     }
@@ -312,7 +309,7 @@ static assay_status go_on(run *r) {
     while (status == ASSAY_OK && !r->hunt->interrupted()) {
         const fuzz_desk *desk = NULL;
         status = hand_out(r);
-        if (status == ASSAY_OK && fuzz_crew_busy(r->hunt->crew) == 0)
+        if (status == ASSAY_OK && fuzz_crew_is_idle(r->hunt->crew))
             break;
         if (status == ASSAY_OK)
             status = fuzz_crew_wait(r->hunt->crew, TICK, &desk);

@@ -32,8 +32,11 @@ static void write_all(FILE *to, const fuzz_state *s, const char *about) {
     for (int32_t e = 0; e < FRAME_EDGES; ++e)
         if (s->pool.edges[e] != 0)
             fprintf(to, "edge %" PRId32 "\n", e);
-    for (int32_t i = 0; i < s->pool.count; ++i)
-        fprintf(to, "case %" PRId32 " %s\n", s->pool.member[i].target, s->pool.member[i].text);
+    for (int32_t i = 0; i < s->pool.count; ++i) {
+        char text[ASSAY_CASE_TEXT];
+        fprintf(to, "case %" PRId32 " %s\n", s->pool.member[i].target,
+                assay_case_format(&s->pool.member[i].c, text));
+    }
     for (int32_t i = 0; i < s->findings.count; ++i)
         write_finding(to, &s->findings.finding[i]);
 }
@@ -128,11 +131,12 @@ static assay_status read_finding(reader *r, const char *line) {
 
 static assay_status read_case(reader *r, const char *line) {
     char *text;
+    assay_case c;
     const long target = strtol(line, &text, 10);
     if (*text != ' ' || target < 0 || target >= r->n_targets || strlen(text) > ASSAY_CASE_TEXT ||
-        !is_case(text + 1))
+        assay_case_parse(text + 1, &c) != ASSAY_OK)
         return damaged(r->path);
-    return fuzz_pool_add(&r->state->pool, (int32_t)target, text + 1);
+    return fuzz_pool_add(&r->state->pool, (int32_t)target, &c);
 }
 
 static assay_status read_line(reader *r, const char *line) {

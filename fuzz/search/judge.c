@@ -29,21 +29,12 @@ bool fuzz_kind_find(const char *name, fuzz_kind *kind) {
     return false;
 }
 
-/* The engine says it in a line (guest.c, buffer.c), which is for people: these are its words. */
-static fuzz_kind kind_of_line(const char *line) {
-    static const struct {
-        const char *words;
-        fuzz_kind kind;
-    } known[] = {
-        {"was stopped: no answer", FUZZ_HANG},  {"was stopped: it took more than", FUZZ_MEMORY},
-        {"ended by signal", FUZZ_CRASH},        {"called exit(", FUZZ_CRASH},
-        {"wrote outside", FUZZ_STRAY},          {"changed its input", FUZZ_STRAY},
-        {" unwritten, first at", FUZZ_WRONG},   {"row's cotangents are 0", FUZZ_WRONG},
-        {"exact sum over all rows", FUZZ_WRONG}};
-    for (size_t i = 0; i < sizeof known / sizeof *known; ++i)
-        if (strstr(line, known[i].words))
-            return known[i].kind;
-    return FUZZ_FAULT;
+static fuzz_kind kind_of(assay_failure failure) {
+    static const fuzz_kind kinds[] = {
+        [ASSAY_FAILURE_OTHER] = FUZZ_FAULT, [ASSAY_FAILURE_WRONG] = FUZZ_WRONG,
+        [ASSAY_FAILURE_STRAY] = FUZZ_STRAY, [ASSAY_FAILURE_CRASH] = FUZZ_CRASH,
+        [ASSAY_FAILURE_HANG] = FUZZ_HANG,   [ASSAY_FAILURE_MEMORY] = FUZZ_MEMORY};
+    return kinds[failure];
 }
 
 /* ---- what is found ---- */
@@ -82,7 +73,7 @@ static void take_row(fuzz_result *result, const assay_row *row) {
     if (row->verdict == ASSAY_FAIL)
         add_failure(result, row->variant, FUZZ_WRONG, "", row->tensor, row->reason);
     else if (row->verdict == ASSAY_ERROR)
-        add_failure(result, row->variant, kind_of_line(row->reason), "", row->tensor, row->reason);
+        add_failure(result, row->variant, kind_of(row->failure), "", row->tensor, row->reason);
 }
 
 /* The worst verdict of each variant's rows. */
@@ -159,7 +150,7 @@ static void take_relation(fuzz_result *result, const char *variant, const char *
     if (report->verdict == ASSAY_FAIL)
         add_failure(result, variant, FUZZ_UNEQUAL, relation, "", report->reason);
     else if (report->verdict == ASSAY_ERROR)
-        add_failure(result, variant, kind_of_line(report->reason), relation, "", report->reason);
+        add_failure(result, variant, kind_of(report->failure), relation, "", report->reason);
 }
 
 static assay_status judge_relations(const fuzz_court *court, const assay_case *c, int64_t which,

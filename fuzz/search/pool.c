@@ -3,11 +3,8 @@
 #include "assay/op.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 void fuzz_pool_clear(fuzz_pool *pool) {
-    for (int32_t i = 0; i < pool->count; ++i)
-        free(pool->member[i].text);
     free(pool->member);
     free(pool->mark);
     *pool = (fuzz_pool){0};
@@ -26,17 +23,13 @@ static assay_status grow(void **list, int32_t count, int32_t *room, size_t size)
     return ASSAY_OK;
 }
 
-assay_status fuzz_pool_add(fuzz_pool *pool, int32_t target, const char *text) {
+assay_status fuzz_pool_add(fuzz_pool *pool, int32_t target, const assay_case *c) {
     void *members = pool->member;
     const assay_status status = grow(&members, pool->count, &pool->room, sizeof *pool->member);
     pool->member = members;
-    if (status != ASSAY_OK)
-        return status;
-    char *copy = strdup(text);
-    if (!copy)
-        return assay_fail(ASSAY_ERR_MEMORY, "no memory for what guides the campaign");
-    pool->member[pool->count++] = (fuzz_member){.target = target, .text = copy};
-    return ASSAY_OK;
+    if (status == ASSAY_OK)
+        pool->member[pool->count++] = (fuzz_member){.target = target, .c = *c};
+    return status;
 }
 
 assay_status fuzz_pool_mark(fuzz_pool *pool, const fuzz_mark *mark, bool *best) {
@@ -67,7 +60,7 @@ static bool take_edges(fuzz_pool *pool, const uint8_t *edges) {
     return any;
 }
 
-assay_status fuzz_pool_offer(fuzz_pool *pool, int32_t target, const char *text,
+assay_status fuzz_pool_offer(fuzz_pool *pool, int32_t target, const assay_case *c,
                              const fuzz_result *result) {
     bool any = take_edges(pool, result->edges);
     for (int32_t i = 0; i < result->n_marks; ++i) {
@@ -77,7 +70,7 @@ assay_status fuzz_pool_offer(fuzz_pool *pool, int32_t target, const char *text,
             return status;
         any = any || best;
     }
-    return any ? fuzz_pool_add(pool, target, text) : ASSAY_OK;
+    return any ? fuzz_pool_add(pool, target, c) : ASSAY_OK;
 }
 
 const fuzz_member *fuzz_pool_choose(const fuzz_pool *pool, int32_t target, int32_t count,

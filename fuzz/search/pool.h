@@ -12,7 +12,7 @@
 
 typedef struct fuzz_member {
     int32_t target; /* which operator of the campaign it is of */
-    char *text;     /* the case */
+    assay_case c;
 } fuzz_member;
 
 typedef struct fuzz_pool {
@@ -26,10 +26,10 @@ typedef struct fuzz_pool {
 void fuzz_pool_clear(fuzz_pool *pool);
 
 /* Looks at a case's result, and keeps the case if it brought something new. */
-assay_status fuzz_pool_offer(fuzz_pool *pool, int32_t target, const char *text,
+assay_status fuzz_pool_offer(fuzz_pool *pool, int32_t target, const assay_case *c,
                              const fuzz_result *result) ASSAY_MUST_CHECK;
 
-assay_status fuzz_pool_add(fuzz_pool *pool, int32_t target, const char *text) ASSAY_MUST_CHECK;
+assay_status fuzz_pool_add(fuzz_pool *pool, int32_t target, const assay_case *c) ASSAY_MUST_CHECK;
 assay_status fuzz_pool_mark(fuzz_pool *pool, const fuzz_mark *mark, bool *best) ASSAY_MUST_CHECK;
 
 /* A member of that target among the first `count`, later ones sooner; NULL: there is none. */

@@ -20,6 +20,16 @@ typedef enum assay_status {
     ASSAY_ERR_KERNEL,      /* the kernel broke a rule: race, wrong mask, out of bounds, deadlock */
 } assay_status;
 
+/* What a kernel did wrong, where its status does not tell. */
+typedef enum assay_failure {
+    ASSAY_FAILURE_OTHER,  /* a defect that the device reports; nothing that a kernel did */
+    ASSAY_FAILURE_WRONG,  /* it left a number that no bound is needed to refute, or none at all */
+    ASSAY_FAILURE_STRAY,  /* it wrote outside its tensors, or changed an input */
+    ASSAY_FAILURE_CRASH,  /* its process ended, by a signal or an exit */
+    ASSAY_FAILURE_HANG,   /* no answer within the time limit */
+    ASSAY_FAILURE_MEMORY, /* more host memory than its limit */
+} assay_failure;
+
 #if defined(__GNUC__)
 #define ASSAY_PRINTF(text, first) __attribute__((format(printf, text, first)))
 #define ASSAY_MUST_CHECK          __attribute__((warn_unused_result))
@@ -32,8 +42,14 @@ typedef enum assay_status {
  * `return assay_fail(ASSAY_ERR_FILE, "%s: %s", path, strerror(errno));`. */
 assay_status assay_fail(assay_status status, const char *format, ...) ASSAY_PRINTF(2, 3);
 
-/* The line that the last assay_fail() of this thread recorded; "" if there was none. */
+/* The same, of a kernel's failure that is known more closely. */
+assay_status assay_fail_as(assay_status status, assay_failure failure, const char *format, ...)
+    ASSAY_PRINTF(3, 4);
+
+/* The line that the last assay_fail() of this thread recorded, "" if there was none, and the kind
+ * of failure that it was given: assay_fail() itself gives ASSAY_FAILURE_OTHER. */
 const char *assay_error(void);
+assay_failure assay_error_failure(void);
 
 #ifdef __cplusplus
 }

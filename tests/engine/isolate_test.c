@@ -149,7 +149,7 @@ ASSAY_TEST(isolate, what_is_missing_is_named, "unit") {
     how.guest = "/bin/true";
     REQUIRE_OK(assay_isolate(open_sim(), &how, &apart));
     CHECK_FAILS(run_case(apart, "weighted_sum n=2 d=3 dtype=f32 seed=0"), ASSAY_ERR_KERNEL,
-                "exit(0)");
+                "exit code 0");
     assay_isolate_end(apart);
 
     /* A file without the variant, and one that is no shared object. */

@@ -1,14 +1,6 @@
 #include "tests/evidence/workers.h"
 #include "core/clock.h"
-
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-enum { MOST_JOBS = 256 };
+#include "engine/process/pool.h"
 
 /* Every jobs-th case of one mode, until `deadline`. */
 static assay_status examine_mode(const work *w, const assay_device *device, const mode *m,
@@ -43,50 +35,62 @@ static assay_status examine_all(const work *w, int32_t job, const ledger *l) {
     return status;
 }
 
-_Noreturn static void child(const work *w, int32_t job, const ledger *l) {
-    const assay_status status = examine_all(w, job, l);
-    if (status != ASSAY_OK)
-        fprintf(stderr, "assay_evidence: %s\n", assay_error());
-    _exit(status == ASSAY_OK ? EXIT_SUCCESS : EXIT_FAILURE);
+/* What a job has: the number of the worker's part, for which a ledger is there. */
+typedef struct plan {
+    const work *w;
+    const ledger *part;
+} plan;
+
+static assay_status examine_part(void *context, void *state, void *job) {
+    const plan *p = context;
+    const int32_t *number = job;
+    (void)state;
+    return examine_all(p->w, *number, &p->part[*number]);
 }
 
-/* How a process ended, as a status. */
-static assay_status outcome(pid_t pid) {
-    int how = 0;
-    while (waitpid(pid, &how, 0) < 0)
-        if (errno != EINTR)
-            return assay_fail(ASSAY_ERR_DEVICE, "waiting for a process: %s", strerror(errno));
-    if (WIFSIGNALED(how))
-        return assay_fail(ASSAY_ERR_KERNEL, "a process died: %s", strsignal(WTERMSIG(how)));
-    if (WEXITSTATUS(how) != EXIT_SUCCESS)
-        return assay_fail(ASSAY_ERR_KERNEL, "a process gave up; its line stands above");
-    return ASSAY_OK;
+/* Waits for all that were given; the first error is that of all. */
+static assay_status take_all(pool *p, assay_status status) {
+    while (pool_busy(p) > 0) {
+        pool_done done;
+        assay_status ended = pool_wait(p, -1, &done);
+        if (done.job && done.end != PROCESS_NOT_ENDED)
+            ended = assay_fail(ASSAY_ERR_KERNEL, "a worker %s", done.line);
+        status = status == ASSAY_OK ? ended : status;
+    }
+    return status;
+}
+
+static assay_status share_out(const work *w, const ledger *part) {
+    plan context = {.w = w, .part = part};
+    const pool_plan how = {.workers = w->jobs,
+                           .job_bytes = sizeof(int32_t),
+                           .context = &context,
+                           .work = examine_part};
+    pool workers;
+    assay_status status = pool_start(&workers, &how);
+    if (status != ASSAY_OK)
+        return status;
+    for (int32_t j = 0; status == ASSAY_OK && j < w->jobs; ++j) {
+        int32_t *number = pool_idle(&workers);
+        *number = j;
+        status = pool_give(&workers, number);
+    }
+    status = take_all(&workers, status);
+    pool_end(&workers);
+    return status;
 }
 
 assay_status workers_run(const work *w, ledger *total) {
-    pid_t pid[MOST_JOBS];
-    ledger part[MOST_JOBS] = {{0}};
-    int32_t started = 0;
+    static ledger part[POOL_MOST_WORKERS];
     assay_status status = ASSAY_OK;
-    if (w->jobs < 1 || w->jobs > MOST_JOBS)
-        return assay_fail(ASSAY_ERR_USAGE, "--jobs %d: must be 1 to %d", w->jobs, MOST_JOBS);
-    fflush(NULL);
-    while (status == ASSAY_OK && started < w->jobs) {
-        status = ledger_init(&part[started], total->modes, total->series, total->n_series);
-        if (status == ASSAY_OK && (pid[started] = fork()) < 0)
-            status = assay_fail(ASSAY_ERR_MEMORY, "no further process: %s", strerror(errno));
-        if (status != ASSAY_OK)
-            break;
-        if (pid[started] == 0)
-            child(w, started, &part[started]);
-        ++started;
-    }
-    for (int32_t j = 0; j < started; ++j) {
-        const assay_status ended = outcome(pid[j]);
-        status = status == ASSAY_OK ? ended : status;
-        ledger_merge(total, &part[j]);
-    }
-    for (int32_t j = 0; j <= started && j < MOST_JOBS; ++j)
+    for (int32_t j = 0; status == ASSAY_OK && j < w->jobs && j < POOL_MOST_WORKERS; ++j)
+        status = ledger_init(&part[j], total->modes, total->series, total->n_series);
+    if (status == ASSAY_OK)
+        status = share_out(w, part);
+    for (int32_t j = 0; j < POOL_MOST_WORKERS; ++j) {
+        if (part[j].page)
+            ledger_merge(total, &part[j]);
         ledger_clear(&part[j]);
+    }
     return status;
 }

@@ -21,8 +21,7 @@ typedef struct work {
     examiner examine;
 } work;
 
-/* Adds what was found to `total`. An error of one process is the error of all, with its line on
- * stderr. */
+/* Adds what was found to `total`. An error of one process is the error of all. */
 assay_status workers_run(const work *w, ledger *total) ASSAY_MUST_CHECK;
 
 #endif

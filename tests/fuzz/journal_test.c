@@ -12,7 +12,9 @@ static void fill(fuzz_state *state) {
     bool best;
     *state =
         (fuzz_state){.settled = 77, .seconds = 1.5, .passed = 70, .failed = 3, .before = {1, 1}};
-    REQUIRE_OK(fuzz_pool_add(&state->pool, 0, text_of_case));
+    assay_case c;
+    REQUIRE_OK(assay_case_parse(text_of_case, &c));
+    REQUIRE_OK(fuzz_pool_add(&state->pool, 0, &c));
     REQUIRE_OK(fuzz_pool_mark(&state->pool, &(fuzz_mark){.key = 5, .octave = -3}, &best));
     state->pool.edges[0] = 1;
     fuzz_finding f = {.failure = {.variant = "v3", .kind = FUZZ_WRONG, .reason = "off by 1"},
