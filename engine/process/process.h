@@ -27,6 +27,7 @@ typedef enum process_end {
     PROCESS_CRASH,   /* by a signal */
     PROCESS_HANG,    /* stopped: no answer within the limit */
     PROCESS_MEMORY,  /* stopped: more memory than the limit */
+    PROCESS_DEAF,    /* stopped: it takes no requests */
     PROCESS_STOPPED, /* stopped for another reason, its parent's */
 } process_end;
 
@@ -59,7 +60,7 @@ int process_start(process *p, char *const argv[], process_talk talk, int file);
 int process_fork(process *p, void (*work)(int channel, void *context), void *context);
 
 /* Sends bytes, with an open file unless it is -1. What the child said before is forgotten. false:
- * it takes no more, and process_read() will tell why. */
+ * it takes none, and has ended: p->end says how. */
 bool process_send(process *p, const void *bytes, size_t count, int file);
 
 /* Waits for bytes, or a message. 0: the child has ended, p->end says how. */

@@ -12,7 +12,10 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { TICK = 20 }; /* ms between looks at its limits */
+enum {
+    TICK = 20, /* ms between looks at its limits */
+    DEAF_MOMENTS = 50,
+};
 
 /* ---- messages ---- */
 
@@ -149,6 +152,9 @@ const char *process_how(const process *p, char line[PROCESS_LINE]) {
         snprintf(line, PROCESS_LINE, "was stopped: it took more than %.2g GiB of memory",
                  p->limit / (1 << 30));
         break;
+    case PROCESS_DEAF:
+        snprintf(line, PROCESS_LINE, "was stopped: it takes no requests");
+        break;
     case PROCESS_STOPPED:
         snprintf(line, PROCESS_LINE, "was stopped");
         break;
@@ -185,6 +191,15 @@ static bool is_over(process *p, const process_limits *limits, double deadline) {
     return p->pid == 0;
 }
 
+/* It takes nothing more: it has ended, or is about to; otherwise it is of no use. */
+static void end_deaf(process *p) {
+    static const struct timespec moment = {.tv_nsec = 10000000};
+    for (int i = 0; i < DEAF_MOMENTS && !has_ended(p); ++i)
+        nanosleep(&moment, NULL);
+    if (p->pid > 0)
+        stop(p, PROCESS_DEAF, 0);
+}
+
 bool process_send(process *p, const void *bytes, size_t count, int file) {
     char stale[64];
     if (p->pid == 0)
@@ -194,8 +209,11 @@ bool process_send(process *p, const void *bytes, size_t count, int file) {
     drain(p);
     p->said_bytes = 0;
     p->said[0] = '\0';
-    return p->to == p->from ? channel_send(p->to, bytes, count, file)
-                            : write_all(p->to, bytes, count);
+    const bool sent =
+        p->to == p->from ? channel_send(p->to, bytes, count, file) : write_all(p->to, bytes, count);
+    if (!sent)
+        end_deaf(p);
+    return sent;
 }
 
 size_t process_read(process *p, const process_limits *limits, void *bytes, size_t size) {
