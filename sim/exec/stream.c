@@ -1,0 +1,236 @@
+#include "sim/exec/stream.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+/* Numbers count all work in the order in which it was submitted: what a piece waits for has smaller
+ * ones, so waiting comes to an end. A number that no queue holds is done. */
+typedef struct work {
+    struct work *next;
+    uint64_t number;
+    void (*run)(void *data);
+    void *data;
+    int32_t n_needs;
+    uint64_t needs[];
+} work;
+
+struct exec_stream {
+    exec_stream *next; /* of all streams */
+    work *head, *tail;
+    bool blocking;
+    bool destroyed; /* it goes with its last piece of work */
+};
+
+struct exec_event {
+    uint64_t record; /* the last one's number; 0: never recorded */
+    double ms;       /* when it was done */
+    int32_t pending; /* records that are submitted and not done */
+    bool destroyed;
+};
+
+static exec_stream first = {.blocking = true}; /* the default stream; the others follow it */
+static exec_promptness promptness;
+static uint64_t last_number;
+
+void exec_streams_set(exec_promptness p) {
+    promptness = p;
+}
+
+exec_stream *exec_stream_default(void) {
+    return &first;
+}
+
+static void retire(exec_stream *stream) {
+    if (!stream->destroyed || stream->head != NULL)
+        return;
+    exec_stream **link = &first.next;
+    while (*link != stream)
+        link = &(*link)->next;
+    *link = stream->next;
+    free(stream);
+}
+
+static exec_stream *holder(uint64_t number) {
+    for (exec_stream *s = &first; s != NULL; s = s->next)
+        if (s->head != NULL && s->head->number <= number && number <= s->tail->number)
+            for (const work *w = s->head; w != NULL && w->number <= number; w = w->next)
+                if (w->number == number)
+                    return s;
+    return NULL;
+}
+
+static void finish(uint64_t number);
+
+/* Does the stream's next piece, and before that what it waits for. */
+static void do_next(exec_stream *stream) {
+    work *w = stream->head;
+    for (int32_t i = 0; i < w->n_needs; ++i)
+        finish(w->needs[i]);
+    stream->head = w->next;
+    if (stream->head == NULL)
+        stream->tail = NULL;
+    w->run(w->data);
+    free(w);
+}
+
+static void finish(uint64_t number) {
+    exec_stream *stream = holder(number);
+    if (stream == NULL)
+        return;
+    while (stream->head != NULL && stream->head->number <= number)
+        do_next(stream);
+    retire(stream);
+}
+
+/* What CUDA orders before work that `stream` gets now, beyond its own. */
+static int32_t implied(const exec_stream *stream, uint64_t *needs) {
+    int32_t n = 0;
+    for (const exec_stream *s = &first; s != NULL; s = s->next) {
+        const bool ordered = s->blocking && stream->blocking && (s == &first) != (stream == &first);
+        if (!ordered || s->tail == NULL)
+            continue;
+        if (needs != NULL)
+            needs[n] = s->tail->number;
+        ++n;
+    }
+    return n;
+}
+
+/* `event`: the number of a record to wait for; 0: none. */
+static assay_status submit(exec_stream *stream, void (*run)(void *), void *data, uint64_t event,
+                           uint64_t *number) {
+    const size_t most = (size_t)implied(stream, NULL) + 1;
+    work *w = malloc(sizeof *w + most * sizeof w->needs[0]);
+    if (w == NULL)
+        return assay_fail(ASSAY_ERR_MEMORY, "no memory for the work of a stream");
+    *w = (work){.number = ++last_number, .run = run, .data = data};
+    w->n_needs = implied(stream, w->needs);
+    if (event != 0)
+        w->needs[w->n_needs++] = event;
+    if (stream->tail != NULL)
+        stream->tail->next = w;
+    else
+        stream->head = w;
+    stream->tail = w;
+    *number = w->number;
+    return ASSAY_OK;
+}
+
+static void do_if_eager(uint64_t number) {
+    if (promptness == EXEC_EAGER)
+        finish(number);
+}
+
+assay_status exec_stream_submit(exec_stream *stream, void (*run)(void *), void *data) {
+    uint64_t number;
+    const assay_status status = submit(stream, run, data, 0, &number);
+    if (status == ASSAY_OK)
+        do_if_eager(number);
+    return status;
+}
+
+assay_status exec_stream_create(bool blocking, exec_stream **stream) {
+    exec_stream *s = malloc(sizeof *s);
+    *stream = s;
+    if (s == NULL)
+        return assay_fail(ASSAY_ERR_MEMORY, "no memory for a stream");
+    *s = (exec_stream){.next = first.next, .blocking = blocking};
+    first.next = s;
+    return ASSAY_OK;
+}
+
+void exec_stream_destroy(exec_stream *stream) {
+    stream->destroyed = true;
+    retire(stream);
+}
+
+void exec_stream_synchronize(exec_stream *stream) {
+    while (stream->head != NULL)
+        do_next(stream);
+}
+
+static bool any_work(uint64_t *number) {
+    for (const exec_stream *s = &first; s != NULL; s = s->next)
+        if (s->tail != NULL) {
+            *number = s->tail->number;
+            return true;
+        }
+    return false;
+}
+
+void exec_streams_synchronize(void) {
+    uint64_t number;
+    while (any_work(&number))
+        finish(number);
+}
+
+bool exec_stream_query(exec_stream *stream) {
+    if (stream->head == NULL)
+        return true;
+    do_next(stream);
+    return false;
+}
+
+assay_status exec_event_create(exec_event **event) {
+    *event = calloc(1, sizeof **event);
+    return *event != NULL ? ASSAY_OK : assay_fail(ASSAY_ERR_MEMORY, "no memory for an event");
+}
+
+void exec_event_destroy(exec_event *event) {
+    event->destroyed = true;
+    if (event->pending == 0)
+        free(event);
+}
+
+static void record(void *data) {
+    exec_event *event = data;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    event->ms = 1e3 * (double)now.tv_sec + 1e-6 * (double)now.tv_nsec;
+    if (--event->pending == 0 && event->destroyed)
+        free(event);
+}
+
+assay_status exec_event_record(exec_event *event, exec_stream *stream) {
+    uint64_t number;
+    const assay_status status = submit(stream, record, event, 0, &number);
+    if (status != ASSAY_OK)
+        return status;
+    ++event->pending;
+    event->record = number;
+    do_if_eager(number);
+    return ASSAY_OK;
+}
+
+static void nothing(void *data) {
+    (void)data;
+}
+
+assay_status exec_stream_wait(exec_stream *stream, const exec_event *event) {
+    uint64_t number;
+    if (event->record == 0 || holder(event->record) == NULL)
+        return ASSAY_OK;
+    return submit(stream, nothing, NULL, event->record, &number);
+}
+
+void exec_event_synchronize(exec_event *event) {
+    finish(event->record);
+}
+
+bool exec_event_query(exec_event *event) {
+    exec_stream *stream = holder(event->record);
+    if (stream == NULL)
+        return true;
+    do_next(stream);
+    retire(stream);
+    return false;
+}
+
+exec_elapsed exec_event_elapsed(const exec_event *from, const exec_event *to, double *ms) {
+    if (from->record == 0 || to->record == 0)
+        return EXEC_NOT_RECORDED;
+    if (holder(from->record) != NULL || holder(to->record) != NULL)
+        return EXEC_NOT_READY;
+    *ms = to->ms - from->ms;
+    return EXEC_ELAPSED;
+}
