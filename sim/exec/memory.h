@@ -1,0 +1,63 @@
+/*
+ * The memory that a program allocates with CUDA: what each address belongs to, for copies, for
+ * pointer attributes, for leaks, and for the lines that name the nearest allocation.
+ *
+ * Allocations begin at multiples of 512 bytes (CUDA promises 256) and are checked to the byte; no
+ * slack behind them counts as theirs. Freed memory is kept for a while, so that its addresses do
+ * not belong to a new allocation at once and a late access to it can be named.
+ *
+ * Not for more than one host thread at a time.
+ */
+#ifndef ASSAY_SIM_EXEC_MEMORY_H
+#define ASSAY_SIM_EXEC_MEMORY_H
+
+#include "assay/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum exec_memory_kind { EXEC_DEVICE, EXEC_MANAGED, EXEC_PINNED } exec_memory_kind;
+
+typedef struct exec_allocation {
+    char *low;
+    size_t bytes;
+    exec_memory_kind kind;
+    uint64_t number;  /* the program's first is 1 */
+    const char *call; /* "cudaMalloc"; a string that stays */
+    bool freed;
+} exec_allocation;
+
+/* What the simulated device has: 16 GiB. */
+#define EXEC_DEVICE_BYTES ((size_t)16 << 30)
+
+/* Filled with 0xff: NaN in every floating-point type. `call`: the function that the program called.
+ * ASSAY_ERR_MEMORY: the device or the host has not so much left. */
+assay_status exec_memory_allocate(size_t bytes, exec_memory_kind kind, const char *call,
+                                  void **memory) ASSAY_MUST_CHECK;
+
+/* ASSAY_ERR_USAGE: `memory` is not the beginning of an allocation, or it is freed already; the line
+ * says which. */
+assay_status exec_memory_free(void *memory) ASSAY_MUST_CHECK;
+
+/* The allocation that holds `address` and is not freed; NULL: none does. */
+const exec_allocation *exec_memory_find(const void *address);
+
+/* Whether `bytes` from `address` on may be copied: true when all of them lie in one allocation, or
+ * when none lies in any that was ever made, so that they are the program's own memory. Otherwise
+ * `why` gets a line: "reads 40 bytes, 8 of them behind allocation 3 (cudaMalloc, 32 bytes)". */
+enum { EXEC_MEMORY_LINE = 256 };
+bool exec_memory_check(const void *address, size_t bytes, bool writes, char why[EXEC_MEMORY_LINE]);
+
+/* The i-th allocation that is not freed, in the order of addresses; NULL behind the last. */
+const exec_allocation *exec_memory_live(size_t i);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
