@@ -306,7 +306,14 @@ static void read_registers(parser *p) {
     expect(p, ';');
 }
 
-static void read_variables(parser *p, symbol_kind kind, bool external) {
+static uint64_t place_in(uint64_t *used, const symbol *s) {
+    const uint64_t offset = (*used + s->alignment - 1) & ~(s->alignment - 1);
+    *used = offset + s->bytes;
+    return offset;
+}
+
+/* `parameter`: of a call, which is no memory of the thread. */
+static void read_variables(parser *p, symbol_kind kind, bool external, bool parameter) {
     const declaration d = read_attributes(p);
     do {
         bool open;
@@ -322,6 +329,10 @@ static void read_variables(parser *p, symbol_kind kind, bool external) {
             fail(p, "a variable of type .pred");
         s->bytes = times(p, read_dimensions(p, &open), d.type->bytes * (d.vector ? d.vector : 1u));
         s->external = external;
+        if (p->function != NULL && kind == SYMBOL_SHARED)
+            s->offset = place_in(&p->function->shared_bytes, s);
+        if (p->function != NULL && kind == SYMBOL_LOCAL && !parameter)
+            s->offset = place_in(&p->function->local_bytes, s);
         if (accept(p, '='))
             read_initial(p, s);
     } while (accept(p, ','));
@@ -483,12 +494,14 @@ static void read_labelled(parser *p, const char *name) {
 static void read_body_directive(parser *p) {
     if (accept_dot(p, "reg"))
         read_registers(p);
-    else if (accept_dot(p, "local") || accept_dot(p, "param"))
-        read_variables(p, SYMBOL_LOCAL, false);
+    else if (accept_dot(p, "local"))
+        read_variables(p, SYMBOL_LOCAL, false, false);
+    else if (accept_dot(p, "param"))
+        read_variables(p, SYMBOL_LOCAL, false, true);
     else if (accept_dot(p, "shared"))
-        read_variables(p, SYMBOL_SHARED, false);
+        read_variables(p, SYMBOL_SHARED, false, false);
     else if (accept_dot(p, "global") || accept_dot(p, "const"))
-        read_variables(p, SYMBOL_GLOBAL, false);
+        read_variables(p, SYMBOL_GLOBAL, false, false);
     else if (accept_dot(p, "loc"))
         read_loc(p);
     else if (is(p, TOKEN_DOT, "pragma") || is(p, TOKEN_DOT, "noreturn")) {
@@ -628,11 +641,11 @@ static void read_linked(parser *p) {
     else if (accept_dot(p, "func"))
         read_function(p, false);
     else if (accept_dot(p, "shared"))
-        read_variables(p, SYMBOL_SHARED, external);
+        read_variables(p, SYMBOL_SHARED, external, false);
     else if (accept_dot(p, "global") || accept_dot(p, "const"))
-        read_variables(p, SYMBOL_GLOBAL, external);
+        read_variables(p, SYMBOL_GLOBAL, external, false);
     else if (accept_dot(p, "tex"))
-        read_variables(p, SYMBOL_OTHER, external);
+        read_variables(p, SYMBOL_OTHER, external, false);
     else if (accept_dot(p, "reg"))
         read_registers(p);
     else

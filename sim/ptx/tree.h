@@ -113,6 +113,7 @@ struct function {
     symbol **parameters, **results;
     int32_t n_parameters, n_results;
     uint64_t parameter_bytes;
+    uint64_t shared_bytes, local_bytes; /* of its own variables, each at its offset */
     scope *scope;
     statement *first, *last;
     uint32_t max_threads[3], required[3], min_blocks, max_registers;

@@ -1,0 +1,189 @@
+#include "sim/ptx/ptx.h"
+#include "sim/ptx/tree.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { PLENTY = 256 /* cudaGetSymbolAddress: as cudaMalloc aligns */ };
+
+struct ptx_module {
+    arena memory;
+    tree tree;
+    ptx_function *kernels;
+    int32_t n_kernels;
+    char **globals; /* by index: where each lies */
+};
+
+/* ---- variables */
+
+static assay_status refuse_value(const ptx_module *m, const symbol *s, const char *why) {
+    return assay_fail(ASSAY_ERR_FILE, "%s:%d: not PTX: %s begins with %s", m->tree.name, s->line,
+                      s->name, why);
+}
+
+static assay_status value_of(const ptx_module *m, const symbol *s, const operand *o,
+                             uint64_t *value) {
+    *value = o->value;
+    if (o->kind == OPERAND_FLOAT) {
+        float narrow;
+        double wide;
+        memcpy(&wide, &o->value, sizeof wide);
+        memcpy(&narrow, &o->value, sizeof narrow);
+        if (s->type->bytes == 4 && !o->single) {
+            narrow = (float)wide;
+            *value = 0;
+            memcpy(value, &narrow, sizeof narrow);
+        } else if (s->type->bytes == 8 && o->single) {
+            wide = (double)narrow;
+            memcpy(value, &wide, sizeof wide);
+        }
+    } else if (o->kind == OPERAND_NAME) {
+        int64_t number;
+        const symbol *other = scope_find(m->tree.scope, o->name, &number);
+        if (other == NULL || other->kind != SYMBOL_GLOBAL || s->type->bytes != 8)
+            return refuse_value(m, s, "what is no address of a variable");
+        *value = (uint64_t)(uintptr_t)m->globals[other->index] + (uint64_t)o->offset;
+    } else if (o->kind != OPERAND_INTEGER) {
+        return refuse_value(m, s, "what is no number");
+    }
+    return ASSAY_OK;
+}
+
+static assay_status fill(const ptx_module *m, const symbol *s) {
+    char *to = m->globals[s->index];
+    for (uint32_t i = 0; i < s->n_initial; ++i) {
+        uint64_t value = 0;
+        const size_t size = s->type->bytes < sizeof value ? s->type->bytes : sizeof value;
+        const assay_status status = value_of(m, s, &s->initial[i], &value);
+        if (status != ASSAY_OK)
+            return status;
+        if (s->bytes / s->type->bytes <= i)
+            return refuse_value(m, s, "more values than it has elements");
+        memcpy(to + (size_t)i * s->type->bytes, &value, size);
+    }
+    return ASSAY_OK;
+}
+
+/* Zero where nothing else is said (PTX ISA, "Initializers"). All get their places before any is
+ * filled: one may hold the address of another. */
+static assay_status place_globals(ptx_module *m) {
+    const tree *t = &m->tree;
+    m->globals = arena_take(&m->memory, ((size_t)t->n_globals + 1) * sizeof(char *));
+    for (int32_t i = 0; i < t->n_globals; ++i) {
+        const symbol *s = t->globals[i];
+        const size_t alignment = s->alignment > PLENTY ? s->alignment : PLENTY;
+        void *memory;
+        if (posix_memalign(&memory, alignment, s->bytes > 0 ? s->bytes : 1) != 0)
+            return assay_fail(ASSAY_ERR_MEMORY, "%s: no memory for the variable %s of %zu bytes",
+                              t->name, s->name, (size_t)s->bytes);
+        memset(memory, 0, s->bytes);
+        m->globals[i] = memory;
+    }
+    assay_status status = ASSAY_OK;
+    for (int32_t i = 0; i < t->n_globals && status == ASSAY_OK; ++i)
+        status = fill(m, t->globals[i]);
+    return status;
+}
+
+/* ---- kernels */
+
+static void add_parameters(ptx_module *m, ptx_function *k, const function *f) {
+    ptx_parameter *parameters =
+        arena_take(&m->memory, ((size_t)f->n_parameters + 1) * sizeof *parameters);
+    for (int32_t i = 0; i < f->n_parameters; ++i)
+        parameters[i] = (ptx_parameter){f->parameters[i]->offset, f->parameters[i]->bytes,
+                                        f->parameters[i]->alignment};
+    k->parameters = parameters;
+    k->n_parameters = f->n_parameters;
+    k->parameter_bytes = f->parameter_bytes;
+}
+
+static uint32_t threads(const uint32_t shape[3]) {
+    const uint64_t n = (uint64_t)shape[0] * shape[1];
+    return n > UINT32_MAX || n * shape[2] > UINT32_MAX ? UINT32_MAX : (uint32_t)(n * shape[2]);
+}
+
+static void list_kernels(ptx_module *m) {
+    m->kernels = arena_take(&m->memory, ((size_t)m->tree.n_functions + 1) * sizeof *m->kernels);
+    for (const function *f = m->tree.functions; f != NULL; f = f->next) {
+        if (!f->entry || !f->defined)
+            continue;
+        ptx_function *k = &m->kernels[m->n_kernels++];
+        const bool fixed = threads(f->required) > 0;
+        k->name = f->name;
+        k->module = m;
+        k->max_threads = threads(fixed ? f->required : f->max_threads);
+        memcpy(k->required, f->required, sizeof k->required);
+        k->min_blocks = f->min_blocks;
+        k->max_registers = f->max_registers;
+        k->shared_bytes = f->shared_bytes;
+        k->local_bytes = f->local_bytes;
+        add_parameters(m, k, f);
+    }
+}
+
+assay_status ptx_module_load(const char *text, size_t size, const char *name, ptx_module **module) {
+    ptx_module *m = *module = calloc(1, sizeof *m);
+    jmp_buf out_of_memory;
+    assay_status status;
+    if (m == NULL)
+        return assay_fail(ASSAY_ERR_MEMORY, "%s: no memory to read PTX", name);
+    m->memory.out_of_memory = &out_of_memory;
+    if (setjmp(out_of_memory) != 0) {
+        status = assay_fail(ASSAY_ERR_MEMORY, "%s: no memory to read PTX", name);
+        goto done;
+    }
+    m->tree.memory = &m->memory;
+    m->tree.name = arena_copy(&m->memory, name, strlen(name));
+    status = tree_read(&m->tree, text, size);
+    if (status == ASSAY_OK)
+        status = place_globals(m);
+    if (status == ASSAY_OK)
+        list_kernels(m);
+    m->memory.out_of_memory = NULL;
+done:
+    if (status != ASSAY_OK) {
+        ptx_module_free(m);
+        *module = NULL;
+    }
+    return status;
+}
+
+void ptx_module_free(ptx_module *m) {
+    if (m == NULL)
+        return;
+    for (int32_t i = 0; m->globals != NULL && i < m->tree.n_globals; ++i)
+        free(m->globals[i]);
+    arena_free(&m->memory);
+    free(m);
+}
+
+const char *ptx_module_target(const ptx_module *m) {
+    return m->tree.target;
+}
+
+const char *ptx_module_version(const ptx_module *m) {
+    return m->tree.version;
+}
+
+const ptx_function *ptx_module_kernel(const ptx_module *m, int32_t i) {
+    return i >= 0 && i < m->n_kernels ? &m->kernels[i] : NULL;
+}
+
+const ptx_function *ptx_module_find(const ptx_module *m, const char *kernel) {
+    for (int32_t i = 0; i < m->n_kernels; ++i)
+        if (strcmp(m->kernels[i].name, kernel) == 0)
+            return &m->kernels[i];
+    return NULL;
+}
+
+assay_status ptx_module_symbol(const ptx_module *m, const char *name, void **address,
+                               size_t *bytes) {
+    int64_t number;
+    const symbol *s = scope_find(m->tree.scope, name, &number);
+    if (s == NULL || s->kind != SYMBOL_GLOBAL)
+        return assay_fail(ASSAY_ERR_USAGE, "%s has no variable %s", m->tree.name, name);
+    *address = m->globals[s->index];
+    *bytes = s->bytes;
+    return ASSAY_OK;
+}
