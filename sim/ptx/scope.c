@@ -29,11 +29,11 @@ static void grow(arena *a, scope *s) {
 symbol *scope_add(arena *a, scope *s, const char *name, symbol_kind kind) {
     if (2 * (s->n + 1) > s->capacity)
         grow(a, s);
-    symbol **place = slot(s, name);
-    if (*place != NULL)
+    symbol **found = slot(s, name);
+    if (*found != NULL)
         return NULL;
     symbol *added = arena_take(a, sizeof *added);
-    *place = added;
+    *found = added;
     ++s->n;
     added->name = name;
     added->kind = kind;
