@@ -29,8 +29,9 @@
 #include "kernels/attention/v3_backward.h"
 #include "kernels/attention/v3_forward.h"
 
-static float log2_scale_of(const sizes &n) {
-    return (float)(1.4426950408889634 / sqrt((double)n.d));
+static exponent to_log2(const sizes &n) {
+    const double factor = 1.4426950408889634 / sqrt((double)n.d);
+    return {(float)factor, (float)(-151 / factor)};
 }
 
 /* Whether this many blocks would leave more than a sixteenth of the multiprocessors idle. */
@@ -52,7 +53,7 @@ template <typename Core, int D> static assay_status run_forward(const assay_call
     const tensors t = tensors_of(call, ASSAY_FORWARD);
     const sizes n = sizes_of(call->params);
     const forward_problem<T> p = {n,
-                                  log2_scale_of(n),
+                                  to_log2(n),
                                   sequence_of<const T>(t.q),
                                   sequence_of<const T>(t.k),
                                   sequence_of<const T>(t.v),
@@ -77,7 +78,6 @@ template <typename T> static backward_problem<T> backward_problem_of(const assay
     const sizes n = sizes_of(call->params);
     char *const workspace = static_cast<char *>(call->workspace);
     return {n,
-            log2_scale_of(n),
             sequence_of<const T>(t.q),
             sequence_of<const T>(t.k),
             sequence_of<const T>(t.v),

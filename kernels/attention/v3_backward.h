@@ -13,10 +13,9 @@
 
 template <typename T> struct backward_problem {
     sizes n;
-    float log2_scale; /* makes of a product q·k its score in units of log 2 */
     sequence<const T> q, k, v, o, dout;
     rows<const float> lse;
-    float2 *terms; /* of each query of each head: lse in units of log 2, and Δ */
+    float2 *terms; /* of each query of each head: lse and Δ */
     sequence<T> dq, dk, dv;
     share part;  /* whose scores this launch makes */
     slopes kept; /* where the core keeps them */
@@ -36,7 +35,7 @@ static __global__ void __launch_bounds__(TERMS_WARPS *WARP) make_terms(backward_
         delta = sum_over<WARP>(delta);
         const float lse = row(p.lse, i / p.n.sq)[i % p.n.sq];
         if (lane() == 0)
-            p.terms[i] = {lse == NO_SCORE ? -NO_SCORE : lse * LOG2_E, delta};
+            p.terms[i] = {lse == NO_SCORE ? -NO_SCORE : lse, delta};
     }
 }
 
@@ -51,10 +50,17 @@ static __device__ __forceinline__ void fetch_terms(const backward_problem<T> &p,
     cp_async_8(to + i, p.terms + (there ? head * p.n.sq + query + i : 0), there ? 8 : 0);
 }
 
+/* P of a product q·k. The score is rounded as it was in lse before they are subtracted: of a score
+ * that is all of its row's sum nothing is left, and P is 1 exactly. In one fma the rounding of lse
+ * would be left, which from scores of 10^7 on is as large as 1. */
+static __device__ __forceinline__ float weight(float product, float scale, float lse) {
+    return exp_nonpositive(product * scale - lse);
+}
+
 /* Turns a product q·k into P, and do·v into dS. */
-static __device__ __forceinline__ void make_p_and_ds(float &score, float &slope, float log2_scale,
+static __device__ __forceinline__ void make_p_and_ds(float &score, float &slope, float scale,
                                                      float2 terms) {
-    score = exp2_nonpositive(fma_(score, log2_scale, -terms.x));
+    score = weight(score, scale, terms.x);
     slope = score * (slope - terms.y);
 }
 
@@ -109,7 +115,7 @@ static __global__ void __launch_bounds__(Plan::THREADS, Plan::BLOCKS)
         for (int r = 0; r < s.HEIGHT; ++r)
             UNROLL
         for (int c = 0; c < s.WIDTH; ++c)
-            make_p_and_ds(s.at(r, c), ds.at(r, c), p.log2_scale, terms[r]);
+            make_p_and_ds(s.at(r, c), ds.at(r, c), p.n.scale, terms[r]);
         if (key + STREAMED > visible_keys(p.n, first))
             hide_keys<Core>(ds, p.n, first, key, 0);
         Core::template add_results<D>(dq, ds, keys + stage * STAGE, scratch);
@@ -181,7 +187,7 @@ static __global__ void __launch_bounds__(Plan::THREADS, Plan::BLOCKS)
             const float lse = of_tile[Core::score_column(c)].x;
             UNROLL
             for (int r = 0; r < s.HEIGHT; ++r)
-                s.at(r, c) = exp2_nonpositive(fma_(s.at(r, c), p.log2_scale, -lse));
+                s.at(r, c) = weight(s.at(r, c), p.n.scale, lse);
         }
         if (hides)
             hide_queries<Core>(s, p.n, first, query);

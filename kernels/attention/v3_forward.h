@@ -6,32 +6,34 @@
 
 template <typename T> struct forward_problem {
     sizes n;
-    float log2_scale; /* makes of a product q·k its score in units of log 2 */
+    exponent to_log2; /* of differences of products q·k */
     sequence<const T> q, k, v;
     sequence<T> o;
     rows<float> lse;
 };
 
 /*
- * A row's state, in units of log 2: its largest score so far, and this lane's part of the sum of
- * 2^(score - largest). This turns the row's next scores into P relative to the largest one, and
- * returns what earlier sums of P are to be multiplied by. A row of nothing but -Inf stays at P = 0.
- * fmaxf leaves a NaN out, the sum does not; below a largest score of Inf, Inf - Inf is NaN.
+ * A row's state: its largest product q·k so far, and this lane's part of the sum of
+ * exp(score - largest). This turns the row's next products into P relative to the largest one, and
+ * returns what earlier sums of P are to be multiplied by. The largest is subtracted before anything
+ * is rounded, so that P <= 1 and its own P is 1 exactly, however large scores are. A row of nothing
+ * but -Inf stays at P = 0. fmaxf leaves a NaN out, the sum does not; below a largest score of Inf,
+ * Inf - Inf is NaN.
  */
 template <typename Core, typename Scores>
-static __device__ __forceinline__ float add_to_row(Scores &s, int r, float log2_scale,
+static __device__ __forceinline__ float add_to_row(Scores &s, int r, exponent to_log2,
                                                    float &largest, float &sum) {
     float top = s.at(r, 0);
     UNROLL
     for (int c = 1; c < Scores::WIDTH; ++c)
         top = fmaxf(top, s.at(r, c));
-    top = fmaxf(largest, largest_of<Core::MATES, Core::APART>(top) * log2_scale);
+    top = fmaxf(largest, largest_of<Core::MATES, Core::APART>(top));
     const float base = exp_base(top);
-    const float shrink = exp2_nonpositive(largest - base);
+    const float shrink = exp2_of(largest - base, to_log2);
     float added = 0;
     UNROLL
     for (int c = 0; c < Scores::WIDTH; ++c) {
-        s.at(r, c) = exp2_nonpositive(fma_(s.at(r, c), log2_scale, -base));
+        s.at(r, c) = exp2_of(s.at(r, c) - base, to_log2);
         added += s.at(r, c);
     }
     largest = top;
@@ -106,7 +108,7 @@ static __global__ void __launch_bounds__(Plan::THREADS, Plan::BLOCKS)
         bool grown = false;
         UNROLL
         for (int r = 0; r < o.HEIGHT; ++r) {
-            shrink[r] = add_to_row<Core>(s, r, p.log2_scale, largest[r], sum[r]);
+            shrink[r] = add_to_row<Core>(s, r, p.to_log2, largest[r], sum[r]);
             grown = grown || shrink[r] != 1;
         }
         if (__any_sync(UINT32_MAX, grown)) /* ever more rarely along a walk */
@@ -135,7 +137,7 @@ static __global__ void __launch_bounds__(Plan::THREADS, Plan::BLOCKS)
     for (int r = 0; r < o.HEIGHT; ++r)
         sum[r] = sum_over<Core::MATES, Core::APART>(sum[r]);
     if constexpr (Plan::SPLITS > 1) {
-        merge_rows<Plan>(o, largest, sum, queries);
+        merge_rows<Plan>(o, p.to_log2, largest, sum, queries);
         add_splits<Plan>(o, queries);
         if (split<Plan>() > 0)
             return;
@@ -147,7 +149,7 @@ static __global__ void __launch_bounds__(Plan::THREADS, Plan::BLOCKS)
         const int64_t query = first + Core::row(r);
         if (query < p.n.sq && Core::mate() == 0)
             row(p.lse, at.head)[query] =
-                sum[r] == 0 ? NO_SCORE : fma_(largest[r], LN_2, log_(sum[r]));
+                sum[r] == 0 ? NO_SCORE : largest[r] * p.n.scale + log_(sum[r]);
     }
     store<Core>(o, head_of(p.o, at.head), first, 0,
                 [&](int r, float value) { return sum[r] == 0 ? 0 : value * inverse[r]; });

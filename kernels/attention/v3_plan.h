@@ -15,8 +15,6 @@
 
 #include "kernels/attention/v3_core.h"
 
-static constexpr float LOG2_E = 0x1.715476p+0f, LN_2 = 0x1.62e43p-1f;
-
 /* A block has WARPS warps of 16 BANDS rows each, and a warp meets STREAMED rows at a time. PARTS
  * blocks share the columns of a result where a lane cannot hold its part of all. SPLITS warps share
  * rows where there are few (v3_splits.h). */

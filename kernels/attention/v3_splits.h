@@ -44,11 +44,20 @@ static __device__ __forceinline__ void add_splits(Sums &sums, float *shared) {
         sums.at(i / Sums::WIDTH, i % Sums::WIDTH) += *left_by(shared, warp() + s, COUNT, i);
 }
 
-/* Makes the largest score of a row, and its sum relative to that, those of all that share it; o is
+/* 2^(product factor) */
+struct exponent {
+    float factor, least; /* as exp2_product has them */
+};
+
+static __device__ __forceinline__ float exp2_of(float product, const exponent &e) {
+    return exp2_product(product, e.factor, e.least);
+}
+
+/* Makes the largest product of a row, and its sum relative to that, those of all that share it; o is
  * multiplied to fit. */
 template <typename Plan, typename Sums>
-static __device__ __forceinline__ void merge_rows(Sums &o, float largest[], float sum[],
-                                                  float *shared) {
+static __device__ __forceinline__ void merge_rows(Sums &o, const exponent &to_log2,
+                                                  float largest[], float sum[], float *shared) {
     constexpr int COUNT = 2 * Sums::HEIGHT;
     __syncthreads(); /* the tiles are no longer needed */
     UNROLL
@@ -66,8 +75,8 @@ static __device__ __forceinline__ void merge_rows(Sums &o, float largest[], floa
         const float base = exp_base(top);
         for (int s = 0; s < Plan::SPLITS; ++s)
             total = fma_(*left_by(shared, first + s, COUNT, 2 * r + 1),
-                         exp2_nonpositive(*left_by(shared, first + s, COUNT, 2 * r) - base), total);
-        const float shrink = exp2_nonpositive(largest[r] - base);
+                         exp2_of(*left_by(shared, first + s, COUNT, 2 * r) - base, to_log2), total);
+        const float shrink = exp2_of(largest[r] - base, to_log2);
         UNROLL
         for (int c = 0; c < Sums::WIDTH; ++c)
             o.at(r, c) *= shrink;

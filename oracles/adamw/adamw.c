@@ -201,11 +201,11 @@ typedef struct errors {
     double amplified; /* what a subnormal on the way to p is multiplied by, at most */
 } errors;
 
-/* The terms of m'. It may be a step from the nearer of m and g towards the other, as PyTorch's lerp
- * takes it, which is off by roundings of the step. */
+/* The terms of m'. It may be m + (1 - beta1)(g - m), which is off by roundings of that step, or, as
+ * in PyTorch's lerp, a step from the nearer of m and g, which is no longer. */
 static double magnitude_of_m(const rule *k, const state *s) {
     const double rest = 1 - k->beta1, m = fabs(s->m), g = fabs(s->g);
-    return k->beta1 * m + rest * g + fmin(k->beta1, rest) * (m + g);
+    return k->beta1 * m + rest * g + rest * (m + g);
 }
 
 static errors errors_of(const rule *k, const assay_rounding *r, const state *s) {

@@ -73,17 +73,28 @@ ASSAY_TEST(exp, special_values_and_the_ends_of_the_range, "unit sim") {
                           (double)f.compute(x), f.exact((double)x));
             }
     CHECK(exp_(0.0f) == 1.0f && exp2_(-0.0f) == 1.0f && log_(1.0f) == 0.0f);
-    CHECK(exp_(-INFINITY) == 0.0f && exp2_nonpositive(-INFINITY) == 0.0f);
+    CHECK(exp_(-INFINITY) == 0.0f && exp_nonpositive(-INFINITY) == 0.0f);
     CHECK(log_(0.0f) == -INFINITY && log_(-0.0f) == -INFINITY);
     CHECK(exp2_(-150.0f) == 0.0f && exp2_(-149.0f) == 0x1p-149f);
 }
 
-ASSAY_TEST(exp, exp2_nonpositive_has_the_bits_of_exp2, "unit sim") {
+ASSAY_TEST(exp, exp2_product_has_the_bits_of_exp2, "unit sim") {
     for (uint64_t bits = 0; bits <= UINT32_MAX; bits += 4099) {
         const float x = __uint_as_float((unsigned)bits);
         if (x < 63.0f)
-            CHECK_MSG(__float_as_uint(exp2_nonpositive(x)) == __float_as_uint(exp2_(x)), "%a",
+            CHECK_MSG(__float_as_uint(exp2_product(x, 1, -151)) == __float_as_uint(exp2_(x)), "%a",
                       (double)x);
     }
-    CHECK(isnan(exp2_nonpositive(NAN)));
+    CHECK(isnan(exp2_product(NAN, 1, -151)));
+}
+
+/* 1 ulp, and |x| 2^-25 of the value for the constant; subnormal results are off by one at most. */
+ASSAY_TEST(exp, exp_nonpositive_is_exp, "unit sim") {
+    for (float x = 0; x > -110; x -= 0.0037f) {
+        const double want = exp((double)x), got = (double)exp_nonpositive(x);
+        CHECK_MSG(fabs(got - want) <= ulp(want) + want * fabs((double)x) * 0x1p-25, "%a: %a, not %a",
+                  (double)x, got, want);
+    }
+    CHECK(exp_nonpositive(0.0f) == 1.0f && isnan(exp_nonpositive(NAN)));
+    CHECK(exp_nonpositive(-0x1.fffffep127f) == 0.0f);
 }
