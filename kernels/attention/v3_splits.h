@@ -53,11 +53,11 @@ static __device__ __forceinline__ float exp2_of(float product, const exponent &e
     return exp2_product(product, e.factor, e.least);
 }
 
-/* Makes the largest product of a row, and its sum relative to that, those of all that share it; o is
- * multiplied to fit. */
+/* Makes the largest product of a row, and its sum relative to that, those of all that share it; o
+ * is multiplied to fit. */
 template <typename Plan, typename Sums>
-static __device__ __forceinline__ void merge_rows(Sums &o, const exponent &to_log2,
-                                                  float largest[], float sum[], float *shared) {
+static __device__ __forceinline__ void merge_rows(Sums &o, const exponent &to_log2, float largest[],
+                                                  float sum[], float *shared) {
     constexpr int COUNT = 2 * Sums::HEIGHT;
     __syncthreads(); /* the tiles are no longer needed */
     UNROLL

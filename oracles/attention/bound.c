@@ -99,6 +99,16 @@ static void clear_beyond(double *row, int64_t n, int64_t length) {
     memset(row + n, 0, (size_t)(length - n) * sizeof *row);
 }
 
+/* What score_row() left says of the weights. */
+static attention_reach reach_of(const attention_rule *rule, int64_t n, panel row) {
+    attention_reach reach = attention_reach_begin();
+    for (int64_t j = 0; j < n; ++j)
+        attention_reach_widen(&reach, row.value[j], row.sum[j]);
+    for (int64_t j = 0; j < n; ++j)
+        reach.excess += attention_heaviest(rule, &reach, row.value[j], row.sum[j]);
+    return reach;
+}
+
 /* The chunk that begins at row `first` of a head. */
 typedef struct span {
     int64_t head, first, rows;
@@ -162,7 +172,7 @@ static attention_state weigh_row(forward_work *w, int64_t i, int64_t query, doub
     score_row(s, &w->rule, n, e);
     for (int64_t j = 0; j < n; ++j)
         m = fmax(m, e.value[j]);
-    attention_row row = attention_row_begin(&w->rule, n, m, lse);
+    attention_row row = attention_row_begin(&w->rule, n, m, lse, reach_of(&w->rule, n, e));
     const attention_error rescaling = attention_rescaling(&w->rule, n);
     for (int64_t j = 0; j < n; ++j) {
         const attention_error r = {e.sum[j], e.square[j]};
@@ -243,6 +253,7 @@ typedef struct backward_work {
     panel dq;            /* errors of a chunk, and P·k */
     magnitudes dk, dv;   /* errors of a head */
     double *delta_error; /* of a chunk's rows */
+    double *row_error;   /* what their P share */
     scratch scratch;
 } backward_work;
 
@@ -267,6 +278,7 @@ static assay_status backward_work_init(backward_work *w, const assay_oracle_args
     w->dk = take_magnitudes(&w->scratch, of_keys);
     w->dv = take_magnitudes(&w->scratch, of_keys);
     w->delta_error = take(&w->scratch, chunk);
+    w->row_error = take(&w->scratch, chunk);
     assay_status status = status_of(&w->scratch);
     if (status == ASSAY_OK)
         status = assay_bounds_init(&w->forward, ATTENTION_OUTPUTS);
@@ -303,10 +315,13 @@ static void differentiate_row(backward_work *w, const assay_oracle_args *args, i
     pair.delta = delta_of(w, args, row, &w->delta_error[i]);
     pair.delta_error = w->delta_error[i];
     score_row(s, &w->rule, n, of_s);
+    const attention_reach reach = reach_of(&w->rule, n, of_s);
+    w->row_error[i] = attention_shared_error(&w->rule, &reach, (double)n, lse, lse_bound);
     for (int64_t j = 0; j < n; ++j) {
         const attention_error r = {of_s.sum[j], of_s.square[j]};
         pair.p = exp(of_s.value[j] - lse);
-        pair.p_error = attention_p_error(&w->rule, r, of_s.value[j], lse, lse_bound);
+        pair.p_error =
+            attention_p_error(&w->rule, &reach, (double)n, r, of_s.value[j], lse, lse_bound);
         pair.dp = of_dp.value[j];
         pair.dp_error = error_at(&w->rule, of_d, &of_dp, j);
         pair.along_queries = attention_products(&w->rule, (double)attention_watchers(s, j));
@@ -328,7 +343,6 @@ static void differentiate_row(backward_work *w, const assay_oracle_args *args, i
 static void bound_dq(const backward_work *w, span at, const double *k, const double *want,
                      double *bound) {
     const attention_sizes *s = &w->s;
-    const double *lse_bound = w->forward.element.data[ATTENTION_LSE] + at.head * s->sq + at.first;
     blas_gemm(false, false, at.rows, s->d, s->sk, w->scores.value, s->sk, k, s->d, 0.0, w->dq.value,
               s->d);
     blas_gemm(false, false, at.rows, s->d, s->sk, w->scores.sum, s->sk, w->k.sum, s->d, 0.0,
@@ -338,7 +352,7 @@ static void bound_dq(const backward_work *w, span at, const double *k, const dou
     for (int64_t e = 0; e < at.rows * s->d; ++e)
         bound[e] = attention_dq_bound(&w->rule, s->scale, w->dq.sum[e], w->dq.square[e],
                                       w->delta_error[e / s->d] * fabs(w->dq.value[e]),
-                                      lse_bound[e / s->d], want[e]);
+                                      w->row_error[e / s->d], want[e]);
 }
 
 /* Adds what the chunk's queries contribute. */

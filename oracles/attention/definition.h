@@ -52,6 +52,17 @@
  *
  *     w = p(x + E_P + D_i) + P(E_P + 5u x)  and  P D_i
  *
+ * Large scores. exp(b) says nothing where b is 1 or more, and does not know that P <= 1. So P' is
+ * also held to what it can be. Let B be the largest of s_k - r_k, which no kernel's maximum is
+ * below. Then key k weighs at most h_k = min(1, exp(s_k + r_k - B)) of its row, and key j at least
+ * 1 - (sum of the other h_k). Both hold for the P of any scores within r, whatever r is. For one
+ * dominant key that is 1 and, for the others, 0. With x = s' - lse' from the scores that lse was
+ * made of, P' = exp(x) is that P times exp(eta) at most, eta = the sum's and exp's own roundings
+ * and the lesser of u(2|s| + 6|lse| + 6 log n) and 2^-12 (or one rounding of an operand, where that
+ * is more). The first is what a kernel loses that rounds scores and lse in units of their own; the
+ * second asks it to do better than that where scores are large. The lesser of p and this counts;
+ * likewise for o and for lse, which lies within [B, max(s_k + r_k) + log n].
+ *
  * dk is a walk of both over the queries. In dq the errors of Delta and of lse are the same for all
  * keys, no walk, and are D_i·|sum_j P_ij k_jd| and lambda·|dq|. Each dS is rounded to the operand's
  * type (u_p) and each sum adds F(n)·|dS|. dv is P'^T·do, likewise.
@@ -234,6 +245,53 @@ ATTENTION_FN double attention_weight_error(double x, double a) {
     return a < 1 ? exp(x) * expm1(a) : exp(x + a) - exp(x);
 }
 
+/* ---- what a row's weights can be, however far its scores are off ---- */
+
+typedef struct attention_reach {
+    double least, most; /* the largest s - r and s + r */
+    double excess;      /* sum of all h, less 1 */
+} attention_reach;
+
+ATTENTION_FN attention_reach attention_reach_begin(void) {
+    attention_reach reach = {-(double)INFINITY, -(double)INFINITY, -1};
+    return reach;
+}
+
+ATTENTION_FN void attention_reach_widen(attention_reach *reach, double s, double error) {
+    reach->least = fmax(reach->least, s - error);
+    reach->most = fmax(reach->most, s + error);
+}
+
+/* h, with log h made less negative by what rounds it. */
+ATTENTION_FN double attention_heaviest(const attention_rule *r, const attention_reach *reach,
+                                       double s, double error) {
+    return exp(fmin(0.0, s + error - reach->least) * (1 - 6 * r->u));
+}
+
+/* eta, without what large scores lose. */
+ATTENTION_FN double attention_own_roundings(const attention_rule *r, const attention_reach *reach,
+                                            double n) {
+    const double times = attention_rescales(r, (int64_t)n);
+    const double sum = attention_products(r, n + times).limit + r->u_operand;
+    return sum + fmin(attention_gamma(n, r->u), fmax(0.0, reach->excess)) +
+           r->u * (16 + 5 * times + 5 * log(n + 1)) + n * r->tiny_weight;
+}
+
+/* What large scores may lose. */
+ATTENTION_FN double attention_loss(const attention_rule *r, double s, double lse, double n) {
+    const double most = fmax(0x1p-12, fmax(r->u_operand, r->cut));
+    return fmin(r->u * (2 * fabs(s) + 6 * fabs(lse) + 6 * log(n + 1)), most);
+}
+
+/* How far P' may be from P of score s, within the row's reach. */
+ATTENTION_FN double attention_reach_error(const attention_rule *r, const attention_reach *reach,
+                                          double n, double s, double error, double lse) {
+    const double eta = attention_own_roundings(r, reach, n) + attention_loss(r, s, lse, n);
+    const double p = exp(s - lse), heaviest = attention_heaviest(r, reach, s, error);
+    const double lightest = fmax(0.0, heaviest - fmax(0.0, reach->excess));
+    return fmax(heaviest * exp(eta) - p, p - (heaviest < 1 ? 0 : lightest) * exp(-eta));
+}
+
 /* ---- one row, forward ---- */
 
 typedef struct attention_row {
@@ -243,16 +301,18 @@ typedef struct attention_row {
     double random, random_squared, argument, second; /* sums of P r, (P r)², P t, P(e - a) */
     double squared;                                  /* sum of (P(1 + e))² */
     assay_drift drift;                               /* of the sum of exp(s - m) */
+    attention_reach reach;
 } attention_row;
 
 /* Row of n visible keys with no contributions yet. */
 ATTENTION_FN attention_row attention_row_begin(const attention_rule *r, int64_t n, double m,
-                                               double lse) {
+                                               double lse, attention_reach reach) {
     attention_row row;
     memset(&row, 0, sizeof row);
     row.n = n;
     row.m = m;
     row.lse = lse;
+    row.reach = reach;
     row.drift = drift_begin(attention_is_nearest(r), r->u, (double)n, exp(lse - m));
     return row;
 }
@@ -277,7 +337,8 @@ ATTENTION_FN void attention_row_add(attention_row *row, double s, attention_erro
 
 /* What the sums say of a row. */
 typedef struct attention_state {
-    bool open;               /* A >= 1/2: the weights are not known */
+    bool open;               /* A >= 1/2: the weights are not known from their errors */
+    bool settled;            /* their reach says more */
     double shared;           /* bound on E_i */
     double grown;            /* 1/(1 - A) */
     attention_error product; /* F(n + R) */
@@ -288,13 +349,14 @@ typedef struct attention_state {
 
 ATTENTION_FN attention_state attention_row_state(const attention_rule *r,
                                                  const attention_row *row) {
-    attention_state a = {false, 0, 1, {0, 0}, 0, 0, 0};
+    attention_state a = {false, false, 0, 1, {0, 0}, 0, 0, 0};
     if (row->n == 0)
         return a;
     const double n = (double)row->n;
     const double walk = attention_walk(attention_is_nearest(r), row->random, row->random_squared);
     const double sharp = walk + row->argument + row->second;
     a.open = !(row->sum_error < 0.5);
+    a.settled = a.open || 4 * fmax(0.0, row->reach.excess) < row->sum_error;
     a.shared = sharp < row->sum_error ? sharp : row->sum_error;
     a.grown = a.open ? 2 : 1 / (1 - row->sum_error);
     a.product = attention_products(r, n + attention_rescales(r, row->n));
@@ -306,12 +368,15 @@ ATTENTION_FN attention_state attention_row_state(const attention_rule *r,
     const double log_sum = row->lse - row->m;
     const double drift = drift_of(&row->drift) / exp(log_sum);
     const double sums = a.product.limit + drift + a.operand;
-    const double from_weights = fmin(log1p(row->sum_error), sharp);
+    const double rises = row->reach.most + log(n) - row->lse;
+    const double reached =
+        fmax(rises, row->lse - row->reach.least) + attention_own_roundings(r, &row->reach, n);
+    const double from_weights = fmin(fmin(log1p(row->sum_error), sharp), reached);
     const double from_sums = sums < 1 ? -log1p(-sums) : (double)INFINITY;
     const double lse_bound = from_weights + from_sums +
                              r->u * (4 * fabs(row->m) + 4 * fabs(log_sum) + fabs(row->lse) + 4);
     a.lse_bound = attention_is_finite(row->lse) ? lse_bound : 0;
-    a.relative = sums + r->u * (2 * fabs(row->lse) + 8);
+    a.relative = sums + attention_loss(r, 0, row->lse / 3, 0) + 8 * r->u;
     return a;
 }
 
@@ -328,7 +393,13 @@ ATTENTION_FN attention_error attention_term_error(const attention_rule *r, const
                                                   attention_error error) {
     const double x = s - row->lse;
     attention_error e = {0, 0};
-    if (!a->open) {
+    if (a->settled) {
+        const double off =
+            attention_reach_error(r, &row->reach, (double)row->n, s, error.limit, row->lse);
+        e.limit =
+            off + fmin(1.0, exp(x) + off) * (r->u_operand + a->product.limit) + r->tiny_weight;
+        e.spread = e.limit;
+    } else {
         e.limit = attention_weighted(r, a, x, error.limit, a->product.limit);
         e.spread = attention_weighted(r, a, x, error.spread, a->product.spread);
     }
@@ -339,11 +410,13 @@ ATTENTION_FN attention_error attention_term_error(const attention_rule *r, const
 ATTENTION_FN double attention_o_bound(const attention_rule *r, const attention_state *a, double o,
                                       double c, double largest, double sum, double squares) {
     const double off = fabs(o - c);
-    double error;
+    double error = (double)INFINITY;
     if (!attention_is_finite(o))
         return 0;
     if (a->open)
         error = (largest + off) + (a->product.limit + r->u_operand) * (largest + fabs(c));
+    if (a->settled)
+        error = fmin(error, sum + fabs(c) * (a->product.limit + a->operand));
     else
         error = attention_walk(r->independent, sum, squares) + off * a->grown * a->shared +
                 fabs(c) * (a->product.limit + a->operand);
@@ -381,15 +454,25 @@ ATTENTION_FN double attention_delta_error(const attention_rule *r, const attenti
                attention_magnitude(r, a->value, a->sum, a->squared);
 }
 
-/* The error of P' for log P = x = s - lse. lse has one error for a whole row, which dq's bound
- * counts once more. */
-ATTENTION_FN attention_error attention_p_error(const attention_rule *r, attention_error score,
-                                               double s, double lse, double lse_bound) {
+/* The error of P' for log P = x = s - lse, of n keys. lse has one error for a whole row, which dq's
+ * bound counts once more. */
+ATTENTION_FN attention_error attention_p_error(const attention_rule *r,
+                                               const attention_reach *reach, double n,
+                                               attention_error score, double s, double lse,
+                                               double lse_bound) {
     const double x = s - lse, argument = r->u * (2 * fabs(s) + 5 * fabs(x) + 4);
     attention_error e;
-    e.limit = attention_weight_error(x, score.limit + argument + lse_bound);
-    e.spread = attention_weight_error(x, score.spread + argument + lse_bound / 2);
+    const double reached = attention_reach_error(r, reach, n, s, score.limit, lse);
+    e.limit = fmin(attention_weight_error(x, score.limit + argument + lse_bound), reached);
+    e.spread = fmin(attention_weight_error(x, score.spread + argument + lse_bound / 2), reached);
     return e;
+}
+
+/* The relative error that all P' of a row share: that of lse, or what their reach leaves. */
+ATTENTION_FN double attention_shared_error(const attention_rule *r, const attention_reach *reach,
+                                           double n, double lse, double lse_bound) {
+    const double own = attention_own_roundings(r, reach, n) + attention_loss(r, lse, lse, n);
+    return fmin(lse_bound, 2 * fmax(0.0, reach->excess) + expm1(own));
 }
 
 /* Errors of the operands of the second products, for one query and key. */
@@ -443,12 +526,13 @@ ATTENTION_FN double attention_gradient_bound(const attention_rule *r, double err
     return computed + r->u_store * (fabs(want) + computed) + r->tiny_store;
 }
 
-/* Of dq, from its sums over keys, the error of Delta times the sum of P k, and lambda. That sum is
- * no number where a key is none, even for a query that does not see it: then dq is 0, or none. */
+/* Of dq, from its sums over keys, the error of Delta times the sum of P k, and what P of the row
+ * share. That sum is no number where a key is none, even for a query that does not see it: then dq
+ * is 0, or none. */
 ATTENTION_FN double attention_dq_bound(const attention_rule *r, double scale, double sum,
-                                       double squares, double of_delta, double lse_bound,
+                                       double squares, double of_delta, double row_error,
                                        double want) {
-    const double walk = 4 * scale * sqrt(squares) + lse_bound * fabs(want);
+    const double walk = 4 * scale * sqrt(squares) + row_error * fabs(want);
     const double error = r->zero_mean ? fmin(scale * sum, walk) : scale * sum;
     const double shared = attention_is_finite(of_delta) ? scale * of_delta : 0;
     return attention_gradient_bound(r, error + shared, want);

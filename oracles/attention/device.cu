@@ -28,15 +28,15 @@ static int64_t chunk_rows(const attention_sizes &s) {
 /* ---- workspace ---- */
 
 struct workspace {
-    magnitudes k, v, centred;      /* of a head: v as it is, for dP, and around its mean, for o */
-    double *centre, *farthest;     /* of v */
-    magnitudes dk, dv;             /* errors, summed over chunks */
-    double *exact_dk;              /* where inputs are not finite */
-    magnitudes q, grad_o;          /* of a chunk */
-    panel scores, grad_p;          /* matrices of a chunk, as is of_p */
-    magnitudes of_p;               /* errors of o's terms; then of P for dv */
-    panel rows;                    /* errors of o or dq, and P·k */
-    double *maximum, *delta_error; /* of a chunk's queries */
+    magnitudes k, v, centred;  /* of a head: v as it is, for dP, and around its mean, for o */
+    double *centre, *farthest; /* of v */
+    magnitudes dk, dv;         /* errors, summed over chunks */
+    double *exact_dk;          /* where inputs are not finite */
+    magnitudes q, grad_o;      /* of a chunk */
+    panel scores, grad_p;      /* matrices of a chunk, as is of_p */
+    magnitudes of_p;           /* errors of o's terms; then of P for dv */
+    panel rows;                /* errors of o or dq, and P·k */
+    double *maximum, *delta_error, *row_error; /* of a chunk's queries */
     attention_state *states;
     int *found; /* an input that is not finite */
 };
@@ -83,6 +83,7 @@ static workspace lay_out(const attention_sizes &s, allocator *from) {
     w.rows = take_panel(from, queries);
     w.maximum = take<double>(from, rows);
     w.delta_error = take<double>(from, rows);
+    w.row_error = take<double>(from, rows);
     w.states = take<attention_state>(from, rows);
     w.found = take<int>(from, 1);
     return w;
@@ -213,6 +214,7 @@ static void run_backward(task *t, const place &at) {
     of.lse = call->out[ATTENTION_LSE] + at.row;
     of.lse_bound = call->out_bound[ATTENTION_LSE] + at.row;
     of.delta_error = w.delta_error;
+    of.row_error = w.row_error;
     measure_operand(t, of.grad_o, NULL, count, w.grad_o);
     multiply(t, false, true, rows, s.sk, s.d, of.grad_o, call->in[ATTENTION_V] + at.of_keys, 0,
              w.grad_p.value);
@@ -224,7 +226,7 @@ static void run_backward(task *t, const place &at) {
              0, w.rows.value);
     multiply_magnitudes(t, false, false, rows, s.d, s.sk, magnitudes_of(w.scores), w.k, 0,
                         magnitudes_of(w.rows));
-    ENQUEUE_EACH(t, count, bound_dq, s, t->rule, count, w.rows, w.delta_error, of.lse_bound,
+    ENQUEUE_EACH(t, count, bound_dq, s, t->rule, count, w.rows, w.delta_error, w.row_error,
                  call->grad[ATTENTION_Q] + at.of_queries,
                  call->grad_bound[ATTENTION_Q] + at.of_queries);
     multiply_magnitudes(t, true, false, s.sk, s.d, rows, magnitudes_of(w.grad_p), w.q, 1, w.dk);

@@ -169,6 +169,21 @@ static __global__ void softmax(attention_sizes s, span chunk, const double *scor
     }
 }
 
+/* What score() left says of a row's weights. */
+static __device__ inline attention_reach reach_of(const attention_rule &rule, int64_t n,
+                                                  panel row) {
+    attention_reach reach = attention_reach_begin();
+    for (int64_t j = threadIdx.x; j < n; j += THREADS)
+        attention_reach_widen(&reach, row.value[j], row.sum[j]);
+    reach.least = max_block(reach.least);
+    reach.most = max_block(reach.most);
+    double sum = 0;
+    for (int64_t j = threadIdx.x; j < n; j += THREADS)
+        sum += attention_heaviest(&rule, &reach, row.value[j], row.sum[j]);
+    reach.excess = sum_block(sum) - 1;
+    return reach;
+}
+
 /* Leaves the state of each row, and of o's terms the limits and squared spreads. */
 static __global__ void weigh(attention_sizes s, attention_rule rule, span chunk, panel scores,
                              const double *lse, const double *maximum, magnitudes terms,
@@ -179,7 +194,8 @@ static __global__ void weigh(attention_sizes s, attention_rule rule, span chunk,
     const int64_t n = own == -(double)INFINITY || own == (double)INFINITY
                           ? 0
                           : attention_visible(&s, chunk.first + blockIdx.x);
-    attention_row row = attention_row_begin(&rule, n, maximum[blockIdx.x], own);
+    attention_row row =
+        attention_row_begin(&rule, n, maximum[blockIdx.x], own, reach_of(rule, n, e));
     const attention_error rescaling = attention_rescaling(&rule, row.n);
     attention_row mine = row;
     for (int64_t j = threadIdx.x; j < row.n; j += THREADS)
@@ -218,7 +234,7 @@ static __global__ void bound_o(attention_rule rule, int64_t d, int64_t count,
 struct backward_rows {
     const double *o, *o_bound, *grad_o;
     const double *lse, *lse_bound;
-    double *delta_error;
+    double *delta_error, *row_error;
 };
 
 /*
@@ -246,14 +262,16 @@ static __global__ void differentiate(attention_sizes s, attention_rule rule, spa
     pair.delta_error = attention_delta_error(&rule, &delta, (double)s.d);
     pair.along_keys = attention_products(&rule, (double)n);
     pair.sqrt_d = 1 / s.scale;
+    const attention_reach reach = reach_of(rule, n, e);
     for (int64_t j = threadIdx.x; j < s.sk; j += THREADS) {
         attention_terms limit = {}, spread = {};
         double p_value = 0, ds = 0;
         if (j < n) {
             p_value = exp(e.value[j] - lse);
             pair.p = p_value;
-            pair.p_error = attention_p_error(&rule, attention_error{e.sum[j], e.square[j]},
-                                             e.value[j], lse, lse_bound);
+            pair.p_error =
+                attention_p_error(&rule, &reach, (double)n, attention_error{e.sum[j], e.square[j]},
+                                  e.value[j], lse, lse_bound);
             pair.dp = dp.value[j];
             pair.dp_error = product_error(rule, of_d, dp, j);
             pair.along_queries = attention_products(&rule, (double)attention_watchers(&s, j));
@@ -270,17 +288,20 @@ static __global__ void differentiate(attention_sizes s, attention_rule rule, spa
         p.sum[j] = limit.p;
         p.square[j] = spread.p * spread.p;
     }
-    if (threadIdx.x == 0)
+    if (threadIdx.x == 0) {
         rows.delta_error[blockIdx.x] = pair.delta_error;
+        rows.row_error[blockIdx.x] =
+            attention_shared_error(&rule, &reach, (double)n, lse, lse_bound);
+    }
 }
 
 static __global__ void bound_dq(attention_sizes s, attention_rule rule, int64_t count, panel errors,
-                                const double *delta_error, const double *lse_bound,
+                                const double *delta_error, const double *row_error,
                                 const double *grad, double *bound) {
     for (int64_t e = grid_thread(); e < count; e += grid_threads())
         bound[e] = attention_dq_bound(&rule, s.scale, errors.sum[e], errors.square[e],
                                       delta_error[e / s.d] * fabs(errors.value[e]),
-                                      lse_bound[e / s.d], grad[e]);
+                                      row_error[e / s.d], grad[e]);
 }
 
 /* dk or dv. */

@@ -92,8 +92,8 @@ ASSAY_TEST(exp, exp2_product_has_the_bits_of_exp2, "unit sim") {
 ASSAY_TEST(exp, exp_nonpositive_is_exp, "unit sim") {
     for (float x = 0; x > -110; x -= 0.0037f) {
         const double want = exp((double)x), got = (double)exp_nonpositive(x);
-        CHECK_MSG(fabs(got - want) <= ulp(want) + want * fabs((double)x) * 0x1p-25, "%a: %a, not %a",
-                  (double)x, got, want);
+        CHECK_MSG(fabs(got - want) <= ulp(want) + want * fabs((double)x) * 0x1p-25,
+                  "%a: %a, not %a", (double)x, got, want);
     }
     CHECK(exp_nonpositive(0.0f) == 1.0f && isnan(exp_nonpositive(NAN)));
     CHECK(exp_nonpositive(-0x1.fffffep127f) == 0.0f);
