@@ -10,7 +10,7 @@
 
 /* ---- scratch: arrays that are freed together ---- */
 
-enum { MOST_ARRAYS = 24 };
+enum { MOST_ARRAYS = 25 };
 
 typedef struct scratch {
     double *array[MOST_ARRAYS];
