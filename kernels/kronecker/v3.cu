@@ -15,12 +15,10 @@
  * once a pass. Flops: as v1.
  */
 #include "kernels/common/partials.h"
+#include "kernels/kronecker/v3_eights.h"
 #include "kernels/kronecker/v3_large.h"
 #include "kernels/kronecker/v3_tile.h"
 #include "kernels/kronecker/walk.h"
-
-/* The factors of a pass, in the order of its stages. */
-template <typename T> struct factors { factor<const T> of[MAX_STAGES]; };
 
 template <typename T>
 static __global__ void __launch_bounds__(THREADS)
@@ -110,6 +108,9 @@ template <typename T> struct pass_steps {
     assay_status forward(int32_t step, state<const T> in, state<T> out) {
         const pass p = pass_of(*c, *made, step, ASSAY_FORWARD, sizeof(T));
         const stage &s = stage_of(p, 0);
+        if constexpr (sizeof(T) == sizeof(float))
+            if (made->eights)
+                return forward_in_eights(p, in, out);
         if (p.large)
             return launch_contract_large<T>(call->stream, s, c->rows, weight(s), s.p, s.q, in, out);
         const tiling t = tiling_of(*c, p, ASSAY_FORWARD, sizeof(T));
@@ -120,8 +121,53 @@ template <typename T> struct pass_steps {
 
     assay_status backward(int32_t step, state<const T> in, state<const T> cotangent, state<T> out) {
         const pass p = pass_of(*c, *made, step, ASSAY_BACKWARD, sizeof(T));
+        if constexpr (sizeof(T) == sizeof(float))
+            if (made->eights)
+                return backward_in_eights(p, in, cotangent, out);
         return p.large ? backward_large(p, in, cotangent, out)
                        : backward_tiled(p, in, cotangent, out);
+    }
+
+    assay_status forward_in_eights(const pass &p, state<const T> in, state<T> out) {
+        const eights e = eights_of(*c, p.first, p.count, ASSAY_FORWARD, sizeof(T));
+        return ASSAY_LAUNCH(call->stream, dim3((unsigned)e.blocks), dim3((unsigned)e.threads),
+                            (size_t)e.shared * sizeof(T), (forward_eights<T>), in,
+                            takes_packs(in, c->rows), weights(p), out, takes_packs(out, c->rows), p,
+                            e.t, e.buffer);
+    }
+
+    template <int STAGES>
+    assay_status launch_backward_eights(const eights &e, const pass &p, state<const T> in,
+                                        state<const T> cotangent, state<T> out) {
+        return ASSAY_LAUNCH(call->stream, dim3((unsigned)e.blocks), dim3((unsigned)e.threads),
+                            (size_t)e.shared * sizeof(T), (backward_eights<T, STAGES>), in,
+                            takes_packs(in, c->rows), weights(p), cotangent,
+                            takes_packs(cotangent, c->rows), out, takes_packs(out, c->rows),
+                            partial, p, e.t, e.buffer);
+    }
+
+    assay_status backward_in_eights(const pass &p, state<const T> in, state<const T> cotangent,
+                                    state<T> out) {
+        const eights e = eights_of(*c, p.first, p.count, ASSAY_BACKWARD, sizeof(T));
+        const assay_status status =
+            p.count == 1   ? launch_backward_eights<1>(e, p, in, cotangent, out)
+            : p.count == 2 ? launch_backward_eights<2>(e, p, in, cotangent, out)
+                           : launch_backward_eights<3>(e, p, in, cotangent, out);
+        return status == ASSAY_OK ? sum_gradients(p, [&](int32_t) { return e.blocks; }) : status;
+    }
+
+    /* dW of the pass's factors from the partial ones, of which stage i has `count(i)`. */
+    template <typename Count> assay_status sum_gradients(const pass &p, const Count &count) {
+        assay_status status = ASSAY_OK;
+        const T *sums = partial;
+        for (int32_t i = p.count - 1; i >= 0 && status == ASSAY_OK; --i) {
+            const stage &s = stage_of(p, i);
+            const factor<T> dw = factor_of<T>(gradient_tensor(call, s));
+            status =
+                launch_sum_partials<T>(call->stream, sums, count(i), s.p * s.q, dw.w, s.q, dw.row);
+            sums += count(i) * s.p * s.q;
+        }
+        return status;
     }
 
     assay_status backward_large(const pass &p, state<const T> in, state<const T> cotangent,
@@ -141,19 +187,13 @@ template <typename T> struct pass_steps {
                                 state<T> out) {
         const tiling t = tiling_of(*c, p, ASSAY_BACKWARD, sizeof(T));
         const int64_t blocks = gradient_blocks(t);
-        assay_status status = ASSAY_LAUNCH(call->stream, dim3((unsigned)blocks), dim3(THREADS),
-                                           shared_bytes(t, sizeof(T)), (backward_pass<T>), in,
-                                           weights(p), cotangent, out, partial, p, t);
-        const T *sums = partial;
-        for (int32_t i = p.count - 1; i >= 0 && status == ASSAY_OK; --i) {
-            const stage &s = stage_of(p, i);
-            const factor<T> dw = factor_of<T>(gradient_tensor(call, s));
-            const int64_t count = blocks * gradient_splits(p.stages[i], t);
-            status =
-                launch_sum_partials<T>(call->stream, sums, count, s.p * s.q, dw.w, s.q, dw.row);
-            sums += count * s.p * s.q;
-        }
-        return status;
+        const assay_status status = ASSAY_LAUNCH(
+            call->stream, dim3((unsigned)blocks), dim3(THREADS), shared_bytes(t, sizeof(T)),
+            (backward_pass<T>), in, weights(p), cotangent, out, partial, p, t);
+        if (status != ASSAY_OK)
+            return status;
+        return sum_gradients(p,
+                             [&](int32_t i) { return blocks * gradient_splits(p.stages[i], t); });
     }
 };
 
@@ -168,7 +208,13 @@ template <typename T> static assay_status run(assay_stage direction, const assay
 }
 
 /* Elements of partial gradients that one pass leaves. */
-static int64_t partial_elements(const chain &c, const pass &p, size_t element) {
+static int64_t partial_elements(const chain &c, const plan &made, const pass &p, size_t element) {
+    if (made.eights) {
+        int64_t size = 0;
+        for (int32_t i = 0; i < p.count; ++i)
+            size += c.stages[p.first + i].p * c.stages[p.first + i].q;
+        return size * eights_of(c, p.first, p.count, ASSAY_BACKWARD, element).blocks;
+    }
     if (p.large) {
         const stage &s = c.stages[p.first];
         return large_splits(c.rows, s) * s.p * s.q;
@@ -188,8 +234,8 @@ static size_t workspace(assay_stage direction, const assay_call *call) {
     const plan made = plan_of(c, direction, element);
     int64_t partial = 0;
     for (int32_t i = 0; i < made.count && direction == ASSAY_BACKWARD; ++i)
-        partial =
-            larger(partial, partial_elements(c, pass_of(c, made, i, direction, element), element));
+        partial = larger(
+            partial, partial_elements(c, made, pass_of(c, made, i, direction, element), element));
     return (size_t)(walk_elements(direction, walk_of_passes(c, made)) + partial) * element;
 }
 

@@ -105,9 +105,10 @@ struct plan {
     int32_t count;
     int32_t first[MAX_STAGES + 1];
     int64_t width; /* of the widest state between two passes */
+    bool eights;   /* its passes are those of v3_eights.h */
 };
 
-static inline plan plan_of(const chain &c, assay_stage direction, size_t element) {
+static inline plan plan_tiles(const chain &c, assay_stage direction, size_t element) {
     plan made = {};
     for (int32_t first = 0; first < c.count; first = made.first[made.count]) {
         if (first > 0)
@@ -126,7 +127,7 @@ static inline pass pass_of(const chain &c, const plan &made, int32_t index, assa
     p.rows = c.rows;
     p.left = c.stages[first + count - 1].left;
     p.right = c.stages[first].right;
-    p.large = total(buffers_of(c, first, count, direction)) > budget_for(element);
+    p.large = !made.eights && total(buffers_of(c, first, count, direction)) > budget_for(element);
     for (int32_t i = 0; i < count && !p.large; ++i) {
         const stage &s = c.stages[first + i];
         p.stages[i] = {(int)(s.left / p.left), (int)s.p, (int)s.q, (int)(s.right / p.right)};

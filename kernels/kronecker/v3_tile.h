@@ -5,6 +5,9 @@
 
 #include "kernels/kronecker/v3_plan.h"
 
+/* The factors of a pass, in the order of its stages. */
+template <typename T> struct factors { factor<const T> of[MAX_STAGES]; };
+
 /* A tile's place in the state. */
 struct window {
     int64_t row, left, column;
