@@ -1,7 +1,8 @@
 /*
  * kronecker v3, fused: a tile of the state goes through as many stages as it can while it is in
  * shared memory (the plan is v3_plan.h, what happens in a tile v3_tile.h, modes too large for any
- * tile v3_large.h).
+ * tile v3_large.h). fp32 states whose extents are all multiples of eight, if they fill the GPU, go
+ * through v3_eights.h instead: the same passes, with blocks of the state in registers.
  *
  * Forward: a row that fits, twice over for the state before and behind a stage, takes all modes of
  * all layers in one pass; otherwise consecutive modes share a pass. Backward: a tile of x or of the
@@ -13,6 +14,17 @@
  * Against v2: one or a few passes instead of one for each stage. Bytes: the state is read once and
  * written once a pass forward; backward once more for the states between passes, then x, dy and dx
  * once a pass. Flops: as v1.
+ *
+ * The ladder, H200, cold, us, b = 1024 (bench/results/2026-11-23-h200-kronecker.md):
+ *
+ *                                   8^5          16^4           32^3
+ *     floor: one pass over memory   63 / 190     125 / 380      128 / 380 (32^3: FFMA)
+ *     4 x 4 blocks, scalar reads    704 / 4466   1433 / 7531    817 / 2840
+ *     eights: 8 x 8 blocks, packs   248 / 940    565 / 1863     307 / 1090
+ *
+ * Eights read 4 packs for 64 multiply-adds where the other tiles read 8 words for 16; a tile needs
+ * one buffer forward, as blocks are written over their input; dW stays in registers from tile to
+ * tile, where it was added to memory after each.
  */
 #include "kernels/common/partials.h"
 #include "kernels/kronecker/v3_eights.h"

@@ -277,6 +277,15 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "b=3 f=1x2x4 q=1x3x2 dtype=f32 pad=4"}, /* strides that look packed */
     {ASSAY_CI, "b=3 f=1x3x4 q=5x2x1 dtype=f32"},       /* states of 3, then 2 elements */
     {ASSAY_CI, "b=9 f=8x8x8x8 dtype=f32,f64"},
+    /* every extent a multiple of eight: passes of one, two and three stages, several to a state, of
+     * several layers; rows that leave the last tile part of a batch */
+    {ASSAY_CI, "b=41 f=8x16 q=24x8 dtype=f32 pad=3 misalign=1"},
+    {ASSAY_CI, "b=5 f=8x16x8 q=16x8x24 dtype=f32 pad=4"},
+    {ASSAY_CI, "b=19 f=24 q=40 dtype=f32 sched=random"},
+    {ASSAY_CI, "b=11 f=16x16 layers=3 dtype=f32"},
+    {ASSAY_CI, "b=2 f=64x64,128x128 dtype=f32 sched=warp"},
+    {ASSAY_CI, "b=1 f=8x8x8x8x8,16x16x16x16 dtype=f32"},
+    {ASSAY_CI, "b=9 f=16x32 dtype=f32 fill=inf,nan,cancel,denormal"},
     {ASSAY_CI, "b=4 f=6x50 q=50x6 dtype=f32,f64 fill=positive pad=1 misalign=5 sched=reverse"},
     /* one tensor misaligned among aligned ones */
     {ASSAY_CI, "b=5 f=4x8 q=8x4 dtype=f32,f64 pad=8 misalign=8:15:1"},
