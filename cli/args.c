@@ -1,12 +1,11 @@
-#include "bench/result.h"
 #include "cli/cli.h"
 #include "cli/nearest.h"
 #include "cli/variants.h"
 #include "cli/verbs.h"
 #include "core/case_parse.h"
-#include "engine/sample.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,215 +18,83 @@ static assay_status unknown(const char *what, const char *word, const char *near
 
 /* ---- values of flags ---- */
 
-static assay_status bad_value(cli_flag flag, const char *value, const char *legal) {
+static assay_status bad_value(const cli_flag_entry *flag, const char *value, const char *legal) {
     char quoted[ASSAY_QUOTE];
-    return assay_fail(ASSAY_ERR_USAGE, "%s %s: must be %s", cli_flags[flag].name,
+    return assay_fail(ASSAY_ERR_USAGE, "%s %s: must be %s", flag->name,
                       assay_quote(value, strlen(value), quoted), legal);
 }
 
-static assay_status parse_seed(const char *value, assay_cli_args *args) {
+static assay_status parse_count(const cli_flag_entry *flag, const char *value, int64_t *count) {
+    char legal[64];
+    if (assay_parse_int(value, strlen(value), count) && *count >= 1 &&
+        *count <= (int64_t)flag->most)
+        return ASSAY_OK;
+    snprintf(legal, sizeof legal, "a number in 1..%" PRId64, (int64_t)flag->most);
+    return bad_value(flag, value, legal);
+}
+
+static assay_status parse_amount(const cli_flag_entry *flag, const char *value, double *amount) {
+    char *end, legal[64];
+    *amount = strtod(value, &end);
+    if (*end == '\0' && *amount > 0 && *amount <= flag->most)
+        return ASSAY_OK;
+    snprintf(legal, sizeof legal, "a number above 0, at most %.0f", flag->most);
+    return bad_value(flag, value, legal);
+}
+
+static assay_status parse_seed(const cli_flag_entry *flag, const char *value, uint64_t *seed) {
     errno = 0;
-    args->seed = strtoull(value, NULL, 10);
-    args->seed_given = true;
-    if (value[strspn(value, "0123456789")] != '\0' || errno != 0)
-        return bad_value(FLAG_SEED, value, "an integer in 0..18446744073709551615");
-    return ASSAY_OK;
+    *seed = strtoull(value, NULL, 10);
+    if (value[strspn(value, "0123456789")] == '\0' && errno == 0)
+        return ASSAY_OK;
+    return bad_value(flag, value, "an integer in 0..18446744073709551615");
 }
 
-static assay_status parse_random(const char *value, assay_cli_args *args) {
-    enum { MOST = 1000000 };
-    if (!assay_parse_int(value, strlen(value), &args->random) || args->random < 1 ||
-        args->random > MOST)
-        return bad_value(FLAG_RANDOM, value, "a number of cases in 1..1000000");
-    return ASSAY_OK;
-}
-
-static assay_status parse_count(cli_flag flag, const char *value, int64_t *count) {
-    if (!assay_parse_int(value, strlen(value), count) || *count < 1 || *count > 1000000)
-        return bad_value(flag, value, "a number in 1..1000000");
-    return ASSAY_OK;
-}
-
-static assay_status parse_rows(const char *value, assay_cli_args *args) {
-    if (!assay_parse_int(value, strlen(value), &args->rows) || args->rows < 1 ||
-        args->rows > SAMPLE_MOST_ROWS)
-        return bad_value(FLAG_ROWS, value, "a number in 1..4096");
-    return ASSAY_OK;
-}
-
-static assay_status parse_cases(const char *value, assay_cli_args *args) {
-    if (!assay_parse_int(value, strlen(value), &args->cases) || args->cases < 1 ||
-        args->cases > INT64_C(1000000000000))
-        return bad_value(FLAG_CASES, value, "a number in 1..1000000000000");
-    return ASSAY_OK;
-}
-
-static assay_status parse_shard(const char *value, assay_cli_args *args) {
+static assay_status parse_share(const cli_flag_entry *flag, const char *value, cli_share *share) {
     const size_t length = strcspn(value, "/");
-    if (value[length] != '/' || !assay_parse_int(value, length, &args->shard) ||
-        !assay_parse_int(value + length + 1, strlen(value + length + 1), &args->shards) ||
-        args->shard < 1 || args->shard > args->shards)
-        return bad_value(FLAG_SHARD, value, "I/N, a part I of 1..N");
-    return ASSAY_OK;
+    if (value[length] == '/' && assay_parse_int(value, length, &share->part) &&
+        assay_parse_int(value + length + 1, strlen(value + length + 1), &share->parts) &&
+        share->part >= 1 && share->part <= share->parts)
+        return ASSAY_OK;
+    return bad_value(flag, value, "I/N, a part I of 1..N");
 }
 
-static assay_status parse_limit(cli_flag flag, const char *value, double *limit) {
-    char *end;
-    *limit = strtod(value, &end);
-    if (*end != '\0' || !(*limit > 0 && *limit <= 1e6))
-        return bad_value(flag, value, "a number above 0, at most 1e6");
-    return ASSAY_OK;
-}
-
-static assay_status parse_set(const char *value, assay_cli_args *args) {
+/* One of the names in flag->value, as that has it: "a|b|c". */
+static assay_status parse_choice(const cli_flag_entry *flag, const char *value,
+                                 const char **chosen) {
+    char names[128], *rest = names;
     const char *nearest = NULL;
-    args->set_given = true;
-    args->seeds = strcmp(value, "seeds") == 0;
-    if (args->seeds)
-        return ASSAY_OK;
-    for (int s = 0; s < ASSAY_SETS; ++s) {
-        args->set = (assay_set)s;
-        if (strcmp(value, assay_set_name(args->set)) == 0)
+    *chosen = value;
+    snprintf(names, sizeof names, "%s", flag->value);
+    for (const char *name; (name = strsep(&rest, "|")) != NULL;) {
+        if (strcmp(name, value) == 0)
             return ASSAY_OK;
-        nearest_offer(value, assay_set_name(args->set), &nearest);
+        nearest_offer(value, name, &nearest);
     }
-    return unknown("set", value, nearest);
+    return unknown(flag->name + 2, value, nearest);
 }
 
-static assay_status parse_stage(const char *value, assay_cli_args *args) {
-    args->stage = value;
-    for (bench_stage s = BENCH_FORWARD; s <= BENCH_BOTH; ++s)
-        if (strcmp(value, bench_stage_name(s)) == 0)
-            return ASSAY_OK;
-    return bad_value(FLAG_STAGE, value, cli_flags[FLAG_STAGE].value);
-}
-
-static assay_status set_flag(cli_flag flag, const char *value, assay_cli_args *args) {
-    switch (flag) {
-    case FLAG_DEVICE:
-        args->device = value;
+static assay_status set_flag(const cli_flag_entry *flag, const char *value, assay_cli_args *args) {
+    void *const member = (char *)args + flag->member;
+    switch (flag->kind) {
+    case CLI_SWITCH:
+        *(bool *)member = true;
         return ASSAY_OK;
-    case FLAG_SEED:
-        return parse_seed(value, args);
-    case FLAG_SET:
-        return parse_set(value, args);
-    case FLAG_RANDOM:
-        return parse_random(value, args);
-    case FLAG_ROWS:
-        return parse_rows(value, args);
-    case FLAG_BIG:
-        args->big = true;
+    case CLI_TEXT:
+    case CLI_FILE:
+    case CLI_FOLDER:
+        *(const char **)member = value;
         return ASSAY_OK;
-    case FLAG_JSON:
-        args->json = value;
-        return ASSAY_OK;
-    case FLAG_CSV:
-        args->csv = value;
-        return ASSAY_OK;
-    case FLAG_JUNIT:
-        args->junit = value;
-        return ASSAY_OK;
-    case FLAG_MARKDOWN:
-        args->markdown = value;
-        return ASSAY_OK;
-    case FLAG_TRACE:
-        args->trace = value;
-        return ASSAY_OK;
-    case FLAG_FILE:
-        args->file = value;
-        return ASSAY_OK;
-    case FLAG_IN:
-        args->input = value;
-        return ASSAY_OK;
-    case FLAG_OUT:
-        args->output = value;
-        return ASSAY_OK;
-    case FLAG_KERNEL:
-        args->kernel = value;
-        return ASSAY_OK;
-    case FLAG_CERTIFY:
-        args->certify = true;
-        return ASSAY_OK;
-    case FLAG_IN_PROCESS:
-        args->in_process = true;
-        return ASSAY_OK;
-    case FLAG_TIME_LIMIT:
-        return parse_limit(flag, value, &args->time_limit);
-    case FLAG_MEMORY_LIMIT:
-        return parse_limit(flag, value, &args->memory_limit);
-    case FLAG_ORACLES:
-        args->oracles = true;
-        return ASSAY_OK;
-    case FLAG_GOLDEN:
-        args->golden = true;
-        return ASSAY_OK;
-    case FLAG_SAMPLE:
-        return parse_count(flag, value, &args->sample);
-    case FLAG_SHARD:
-        return parse_shard(value, args);
-    case FLAG_JOBS:
-        return parse_count(flag, value, &args->jobs);
-    case FLAG_RESUME:
-        args->resume = value;
-        return ASSAY_OK;
-    case FLAG_SURVIVORS:
-        args->survivors = value;
-        return ASSAY_OK;
-    case FLAG_UNDER:
-        args->under = value;
-        return ASSAY_OK;
-    case FLAG_TIME:
-        return parse_limit(flag, value, &args->seconds);
-    case FLAG_CASES:
-        return parse_cases(value, args);
-    case FLAG_FINDINGS:
-        args->findings = value;
-        return ASSAY_OK;
-    case FLAG_CORPUS:
-        args->corpus = value;
-        return ASSAY_OK;
-    case FLAG_NO_GUIDE:
-        args->no_guide = true;
-        return ASSAY_OK;
-    case FLAG_FIRST:
-        args->first = true;
-        return ASSAY_OK;
-    case FLAG_AT_LEAST:
-        return parse_limit(flag, value, &args->at_least);
-    case FLAG_PEERS:
-        args->peers = value;
-        return ASSAY_OK;
-    case FLAG_STAGE:
-        return parse_stage(value, args);
-    case FLAG_SAMPLES:
-        return parse_count(flag, value, &args->samples);
-    case FLAG_REPORT:
-        args->report = value;
-        return ASSAY_OK;
-    case FLAG_MERGE:
-        args->merge = value;
-        break;
-    case FLAG_COMPARE:
-        args->compare = value;
-        return ASSAY_OK;
-    case FLAG_NO_RUN:
-        args->no_run = true;
-        return ASSAY_OK;
-    case FLAG_QUIET:
-        args->quiet = true;
-        return ASSAY_OK;
-    case FLAG_VERBOSE:
-        args->verbose = true;
-        return ASSAY_OK;
-    case FLAG_NO_COLOR:
-        args->no_color = true;
-        return ASSAY_OK;
-    case FLAG_HELP:
-        args->help = true;
-        return ASSAY_OK;
-    case FLAG_VERSION:
-        args->version = true;
-        return ASSAY_OK;
+    case CLI_CHOICE:
+        return parse_choice(flag, value, member);
+    case CLI_COUNT:
+        return parse_count(flag, value, member);
+    case CLI_AMOUNT:
+        return parse_amount(flag, value, member);
+    case CLI_SEED:
+        return parse_seed(flag, value, member);
+    case CLI_SHARE:
+        return parse_share(flag, value, member);
     }
     return ASSAY_OK;
 }
@@ -238,7 +105,7 @@ typedef struct parser {
     char *const *argv;
     int argc, at;
     const cli_verb *verb; /* NULL until it is known */
-    uint64_t seen;        /* mask of CLI_FLAG_BIT */
+    uint64_t seen;        /* a bit for each entry of cli_flags */
     assay_cli_args *args;
 } parser;
 
@@ -246,15 +113,15 @@ typedef struct parser {
 static assay_status parse_flag(parser *p, const char *word) {
     const size_t length = strcspn(word, "=");
     int flag = 0;
-    while (flag < CLI_FLAGS && (strlen(cli_flags[flag].name) != length ||
-                                memcmp(cli_flags[flag].name, word, length) != 0))
+    while (cli_flags[flag].name != NULL && (strlen(cli_flags[flag].name) != length ||
+                                            memcmp(cli_flags[flag].name, word, length) != 0))
         ++flag;
-    if (flag == CLI_FLAGS) {
+    if (cli_flags[flag].name == NULL) {
         const char *nearest = NULL;
         char *name = strndup(word, length);
         if (name == NULL)
             return assay_fail(ASSAY_ERR_MEMORY, "no memory for the command line");
-        for (int i = 0; i < CLI_FLAGS; ++i)
+        for (int i = 0; cli_flags[i].name != NULL; ++i)
             nearest_offer(name, cli_flags[i].name, &nearest);
         const assay_status status = unknown("flag", name, nearest);
         free(name);
@@ -269,8 +136,8 @@ static assay_status parse_flag(parser *p, const char *word) {
         value = p->argv[p->at++];
     if (entry->value != NULL && (value == NULL || *value == '\0'))
         return assay_fail(ASSAY_ERR_USAGE, "%s needs a value: %s", entry->name, entry->value);
-    p->seen |= CLI_FLAG_BIT(flag);
-    return set_flag((cli_flag)flag, value, p->args);
+    p->seen |= UINT64_C(1) << flag;
+    return set_flag(entry, value, p->args);
 }
 
 static assay_status parse_verb(parser *p, const char *word) {
@@ -313,6 +180,10 @@ static assay_status parse_target(parser *p, const char *word) {
 static assay_status parse_word(parser *p, const char *word) {
     if (p->verb == NULL)
         return parse_verb(p, word);
+    if (p->verb->bit == CLI_HELP && p->args->subverb == NULL) {
+        p->args->subverb = word;
+        return ASSAY_OK;
+    }
     if (strchr(word, '=') != NULL) {
         p->args->word[p->args->n_words++] = word;
         return ASSAY_OK;
@@ -354,14 +225,29 @@ static assay_status check_targets(const assay_cli_args *args) {
     return ASSAY_OK;
 }
 
+static bool was_given(const parser *p, const char *name) {
+    int i = 0;
+    while (strcmp(cli_flags[i].name, name) != 0)
+        ++i;
+    return (p->seen >> i & 1u) != 0;
+}
+
+static void name_set(assay_cli_args *args) {
+    args->set_given = args->set_name != NULL;
+    args->seeds = args->set_given && strcmp(args->set_name, "seeds") == 0;
+    for (int s = 0; args->set_given && s < ASSAY_SETS; ++s)
+        if (strcmp(args->set_name, assay_set_name((assay_set)s)) == 0)
+            args->set = (assay_set)s;
+}
+
 /* Flags that the verb does not know, or that contradict one another. */
 static assay_status check_flags(const parser *p) {
     const assay_cli_args *args = p->args;
-    for (int i = 0; p->verb != NULL && i < CLI_FLAGS; ++i)
-        if ((p->seen & ~p->verb->flags) >> i & 1u)
+    for (int i = 0; cli_flags[i].name != NULL; ++i)
+        if ((p->seen >> i & 1u) != 0 && (cli_flags[i].verbs & p->verb->bit) == 0)
             return assay_fail(ASSAY_ERR_USAGE, "%s takes no %s; see assay help %s", p->verb->name,
                               cli_flags[i].name, p->verb->name);
-    if (args->seeds && p->verb != NULL && strcmp(p->verb->name, "bench") != 0)
+    if (args->seeds && p->verb->bit != CLI_BENCH)
         return assay_fail(ASSAY_ERR_USAGE, "--set seeds are experiments, which only bench has");
     if (args->set_given && args->n_words > 0)
         return assay_fail(ASSAY_ERR_USAGE, "--set and %s both name cases; give one of them",
@@ -426,9 +312,8 @@ static void choose_output(assay_cli_args *args) {
                        is_stdout(args->markdown) || is_stdout(args->trace);
     const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
     args->out.stream = taken ? stderr : stdout;
-    args->out.color = !args->no_color && (no_color == NULL || *no_color == '\0') &&
-                      (term == NULL || strcmp(term, "dumb") != 0) &&
-                      isatty(fileno(args->out.stream));
+    args->out.color = !args->no_color && (no_color == NULL || *no_color == '\0') && term != NULL &&
+                      strcmp(term, "dumb") != 0 && isatty(fileno(args->out.stream));
 }
 
 assay_status assay_cli_args_parse(int argc, char *const *argv, assay_cli_args *args) {
@@ -455,6 +340,8 @@ assay_status assay_cli_args_parse(int argc, char *const *argv, assay_cli_args *a
         if (status != ASSAY_OK)
             return status;
     }
+    name_set(args);
+    args->seed_given = was_given(&p, "--seed");
     choose_output(args);
     if (args->help || args->version)
         return ASSAY_OK;

@@ -199,7 +199,11 @@ static assay_status prepare(bench *b) {
         status = bench_results_read(b->args->resume, &b->results);
         return status == ASSAY_OK ? merge(b) : status;
     }
-    status = assay_cli_open_device(b->args, &b->device);
+    status = assay_device_open(b->args->device != NULL ? b->args->device : "cuda", &b->device);
+    if (status == ASSAY_ERR_UNSUPPORTED && b->args->device == NULL)
+        return assay_fail(ASSAY_ERR_UNSUPPORTED,
+                          "no GPU to time on: run this on a machine with one, or give --device sim "
+                          "to time the simulated device, whose times say nothing about a GPU");
     if (status == ASSAY_OK)
         status = assay_cli_isolate(b->args, b->device, &b->isolated);
     if (status == ASSAY_OK)

@@ -38,6 +38,11 @@ typedef struct assay_cli_out {
     bool color;
 } assay_cli_out;
 
+/* Part `part` of 1..parts; 0: all. */
+typedef struct cli_share {
+    int64_t part, parts;
+} cli_share;
+
 typedef struct assay_cli_args {
     const char *verb;    /* "check" */
     const char *subverb; /* "generate", of a verb that has some and got one; otherwise NULL */
@@ -56,15 +61,16 @@ typedef struct assay_cli_args {
     const char *input, *output; /* --in, --out */
     const char *kernel;
     double time_limit, memory_limit; /* seconds, GiB */
+    const char *set_name;
     bool set_given;
     assay_set set; /* ASSAY_SMOKE by default */
     bool seed_given;
     uint64_t seed;
-    int64_t rows;          /* different ones that make up a case; 0: not given */
-    int64_t random;        /* cases per operator; 0: not given */
-    int64_t sample;        /* mutants; 0: all */
-    int64_t shard, shards; /* part `shard` of 1..shards; 0: all */
-    int64_t jobs;          /* 0: not given */
+    int64_t rows;   /* different ones that make up a case; 0: not given */
+    int64_t random; /* cases per operator; 0: not given */
+    int64_t sample; /* mutants; 0: all */
+    cli_share share;
+    int64_t jobs; /* 0: not given */
     const char *resume, *survivors, *under;
     double seconds; /* --time; 0: not given */
     int64_t cases;  /* --cases; 0: not given */
@@ -74,7 +80,8 @@ typedef struct assay_cli_args {
     bool seeds;           /* --set seeds: the published experiments */
     bool oracles, golden; /* what mutants are made of */
     double at_least;      /* percent */
-    bool big, no_guide, first, no_run, in_process, certify, quiet, verbose, no_color, help, version;
+    bool big, no_guide, first, no_run, in_process, certify, quiet, verbose, no_color, help, version,
+        man;
 } assay_cli_args;
 
 /* Parses argv. ASSAY_ERR_USAGE with a line that names the word at fault and the nearest legal one.
@@ -114,6 +121,8 @@ assay_exit assay_cli_mutants(const assay_cli_args *args);
 assay_exit assay_cli_fuzz(const assay_cli_args *args);
 assay_exit assay_cli_bench(const assay_cli_args *args);
 assay_exit assay_cli_profile(const assay_cli_args *args);
+assay_exit assay_cli_completion(const assay_cli_args *args);
+assay_exit assay_cli_help(const assay_cli_args *args);
 
 /* The whole command: what main() calls and tests call too. */
 assay_exit assay_cli_main(int argc, char *const *argv);

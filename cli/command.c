@@ -2,14 +2,28 @@
 #include "cli/terminal.h"
 #include "cli/verbs.h"
 
-/* Text that never arrived is an error. */
-static assay_exit flush_output(FILE *stream, assay_exit code) {
+#include <string.h>
+
+/* A listing is whole as far as its reader wants it: assay list | head -1. */
+static bool is_listing(const assay_cli_args *args) {
+    const cli_verb *verb = args->verb != NULL ? cli_verb_find(args->verb) : NULL;
+    const char *sub = args->subverb != NULL ? args->subverb : "";
+    return args->help || args->version || verb == NULL || verb->bit == CLI_LIST ||
+           verb->bit == CLI_HELP || verb->bit == CLI_COMPLETION || strcmp(sub, "list") == 0 ||
+           strcmp(sub, "show") == 0;
+}
+
+/* Text that never arrived is an error: of a full disk always, of a reader that went away unless
+ * the text is a listing. */
+static assay_exit flush_output(FILE *stream, bool listing, assay_exit code) {
     if (fflush(stream) == 0 && !ferror(stream))
         return code;
-    if (code == ASSAY_EXIT_USAGE || code == ASSAY_EXIT_ERROR)
+    const bool gone = terminal_reader_gone(stream);
+    if (code == ASSAY_EXIT_USAGE || (code == ASSAY_EXIT_ERROR && !(gone && listing)))
         return code;
-    if (!terminal_reader_gone(stream))
-        fputs("assay: standard output cannot be written\n", stderr);
+    if (gone)
+        return listing ? ASSAY_EXIT_PASSED : ASSAY_EXIT_ERROR;
+    fputs("assay: standard output cannot be written\n", stderr);
     return ASSAY_EXIT_ERROR;
 }
 
@@ -26,6 +40,7 @@ assay_exit assay_cli_main(int argc, char *const *argv) {
         cli_help(stdout, args.verb != NULL ? cli_verb_find(args.verb) : NULL);
     else
         code = cli_verb_find(args.verb)->run(&args);
+    code = flush_output(stdout, status == ASSAY_OK && is_listing(&args), code);
     assay_cli_args_clear(&args);
-    return flush_output(stdout, code);
+    return code;
 }

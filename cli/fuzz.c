@@ -196,8 +196,8 @@ static assay_status read_own_state(fuzz_campaign *f) {
 
 static assay_status prepare(fuzz_campaign *f, const fuzz_ranks *ranks) {
     const assay_cli_args *args = f->args;
-    f->shard = ranks->count > 1 ? ranks->rank : args->shards > 0 ? args->shard - 1 : 0;
-    f->shards = ranks->count > 1 ? ranks->count : args->shards > 0 ? args->shards : 1;
+    f->shard = ranks->count > 1 ? ranks->rank : args->share.parts > 0 ? args->share.part - 1 : 0;
+    f->shards = ranks->count > 1 ? ranks->count : args->share.parts > 0 ? args->share.parts : 1;
     if (args->jobs > FUZZ_MOST_JOBS)
         return assay_fail(ASSAY_ERR_USAGE, "--jobs %" PRId64 ": must be a number in 1..%d",
                           args->jobs, FUZZ_MOST_JOBS);

@@ -13,10 +13,11 @@ static void print_repro(const fuzz_campaign *f, const fuzz_finding *finding) {
     char rows[32] = "";
     if (f->rows > 0)
         snprintf(rows, sizeof rows, " --rows %" PRId64, f->rows);
-    fprintf(f->args->out.stream, "  again     assay %s %s/%s%s%s --device %s%s%s\n",
+    fprintf(f->args->out.stream, "  again     assay %s %s%s%s%s%s --device %s%s%s\n",
             relation ? "fuzz" : "check", f->target[finding->target].op->name,
-            finding->failure.variant, words_of(finding->shrunk), rows, f->device,
-            f->how.kernel != NULL ? " --kernel " : "", f->how.kernel != NULL ? f->how.kernel : "");
+            finding->failure.variant[0] != '\0' ? "/" : "", finding->failure.variant,
+            words_of(finding->shrunk), rows, f->device, f->how.kernel != NULL ? " --kernel " : "",
+            f->how.kernel != NULL ? f->how.kernel : "");
 }
 
 static const char *shrinking_of(const fuzz_finding *finding) {
@@ -29,9 +30,9 @@ void fuzz_print_finding(const fuzz_campaign *f, const fuzz_finding *finding) {
     const fuzz_failure *failure = &finding->failure;
     FILE *to = f->args->out.stream;
     assay_cli_progress("%s", "");
-    fprintf(to, "%s %s/%s%s%s%s%s: %s\n", fuzz_kind_name(failure->kind),
-            f->target[finding->target].op->name, failure->variant,
-            failure->relation[0] != '\0' ? " " : "", failure->relation,
+    fprintf(to, "%s %s%s%s%s%s%s%s: %s\n", fuzz_kind_name(failure->kind),
+            f->target[finding->target].op->name, failure->variant[0] != '\0' ? "/" : "",
+            failure->variant, failure->relation[0] != '\0' ? " " : "", failure->relation,
             failure->tensor[0] != '\0' ? " " : "", failure->tensor, failure->reason);
     fprintf(to, "  met as    %s (case %" PRId64 ", %.1f s)\n", finding->found, finding->first,
             finding->seconds);

@@ -19,7 +19,7 @@ static int put_legal(FILE *to, const assay_op *op, const assay_key *key) {
     return used;
 }
 
-static void put_key(FILE *to, const assay_op *op, const assay_key *key) {
+void inventory_key(FILE *to, const assay_op *op, const assay_key *key) {
     int used = fprintf(to, "    %-8s", key->name);
     used += put_legal(to, op, key);
     if (key->fallback != NULL && key->fallback[0] != '\0')
@@ -42,7 +42,7 @@ static void put_op(FILE *to, const inventory *inv, const inventory_op *entry) {
     fprintf(to, "%s\n  forward   %s\n  backward  %s\n  keys\n", op->name, op->forward_formula,
             op->backward_formula);
     for (int32_t k = 0; k < op->n_keys; ++k)
-        put_key(to, op, &op->keys[k]);
+        inventory_key(to, op, &op->keys[k]);
     fputs("  dtypes   ", to);
     for (int i = 0; i < ASSAY_DTYPES; ++i)
         if ((op->dtypes >> i & 1u) != 0)

@@ -145,8 +145,9 @@ static assay_status choose(run *r) {
             .mutant = m, .equivalent = equivalents_find(&r->equivalents, m), .wanted = true};
     }
     assay_status status = r->args->sample > 0 ? draw_sample(r) : ASSAY_OK;
-    for (int32_t i = 0; r->args->shards > 0 && i < r->rows.count; ++i)
-        if ((int64_t)(r->mutants.item[i].key % (uint64_t)r->args->shards) != r->args->shard - 1)
+    for (int32_t i = 0; r->args->share.parts > 0 && i < r->rows.count; ++i)
+        if ((int64_t)(r->mutants.item[i].key % (uint64_t)r->args->share.parts) !=
+            r->args->share.part - 1)
             r->rows.row[i].wanted = false;
     if (status == ASSAY_OK && r->args->survivors)
         status = keep_survivors(r);

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -20,6 +21,7 @@ void terminal_catch_signals(void) {
     sigaction(SIGINT, &action, NULL);
     action = (struct sigaction){.sa_handler = SIG_IGN};
     sigaction(SIGPIPE, &action, NULL);
+    sigaction(SIGXFSZ, &action, NULL); /* the write fails, and what it wrote is removed */
 }
 
 bool terminal_reader_gone(FILE *stream) {
@@ -63,7 +65,8 @@ void assay_cli_print_verdict(const assay_cli_out *out, assay_verdict verdict, in
 }
 
 void assay_cli_progress(const char *format, ...) {
-    if (!isatty(STDERR_FILENO))
+    const char *term = getenv("TERM");
+    if (!isatty(STDERR_FILENO) || term == NULL || strcmp(term, "dumb") == 0)
         return;
     va_list arguments;
     char line[100]; /* longer ones would wrap and could not be overwritten */

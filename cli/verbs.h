@@ -4,80 +4,75 @@
 
 #include "cli/cli.h"
 
-typedef enum cli_flag {
-    FLAG_DEVICE,
-    FLAG_SEED,
-    FLAG_SET,
-    FLAG_RANDOM,
-    FLAG_ROWS,
-    FLAG_BIG,
-    FLAG_JSON,
-    FLAG_CSV,
-    FLAG_JUNIT,
-    FLAG_MARKDOWN,
-    FLAG_TRACE,
-    FLAG_FILE,
-    FLAG_IN,
-    FLAG_OUT,
-    FLAG_NO_RUN,
-    FLAG_KERNEL,
-    FLAG_CERTIFY,
-    FLAG_IN_PROCESS,
-    FLAG_TIME_LIMIT,
-    FLAG_MEMORY_LIMIT,
-    FLAG_ORACLES,
-    FLAG_GOLDEN,
-    FLAG_SAMPLE,
-    FLAG_SHARD,
-    FLAG_JOBS,
-    FLAG_RESUME,
-    FLAG_SURVIVORS,
-    FLAG_UNDER,
-    FLAG_TIME,
-    FLAG_CASES,
-    FLAG_FINDINGS,
-    FLAG_CORPUS,
-    FLAG_NO_GUIDE,
-    FLAG_FIRST,
-    FLAG_AT_LEAST,
-    FLAG_PEERS,
-    FLAG_STAGE,
-    FLAG_SAMPLES,
-    FLAG_REPORT,
-    FLAG_COMPARE,
-    FLAG_MERGE,
-    FLAG_QUIET,
-    FLAG_VERBOSE,
-    FLAG_NO_COLOR,
-    FLAG_HELP,
-    FLAG_VERSION,
-} cli_flag;
-enum { CLI_FLAGS = FLAG_VERSION + 1 };
-#define CLI_FLAG_BIT(flag) (UINT64_C(1) << (flag))
+/* A bit for each verb, for the masks of flags. */
+enum {
+    CLI_LIST = 1 << 0,
+    CLI_CHECK = 1 << 1,
+    CLI_CERTIFICATE = 1 << 2,
+    CLI_GOLDEN = 1 << 3,
+    CLI_RUN = 1 << 4,
+    CLI_MUTANTS = 1 << 5,
+    CLI_FUZZ = 1 << 6,
+    CLI_BENCH = 1 << 7,
+    CLI_PROFILE = 1 << 8,
+    CLI_COMPLETION = 1 << 9,
+    CLI_HELP = 1 << 10,
+    CLI_ALL = (1 << 11) - 1,
+};
+
+/* How the text behind a flag is read, and the type of the member that it goes to. */
+typedef enum cli_kind {
+    CLI_SWITCH, /* no text; bool, set to true */
+    CLI_TEXT,   /* const char * */
+    CLI_FILE,   /* const char *; a path, for completion */
+    CLI_FOLDER, /* likewise */
+    CLI_CHOICE, /* const char *; one of the names in `value`, which are separated by | */
+    CLI_COUNT,  /* int64_t in 1..most */
+    CLI_AMOUNT, /* double, above 0 and at most `most` */
+    CLI_SEED,   /* uint64_t */
+    CLI_SHARE,  /* cli_share: I and N of I/N, with 1 <= I <= N */
+} cli_kind;
 
 typedef struct cli_flag_entry {
     const char *name;  /* "--json" */
     const char *value; /* what its value is called; NULL: it takes none */
     const char *doc;
+    cli_kind kind;
+    size_t member;  /* offset in assay_cli_args */
+    double most;    /* CLI_COUNT, CLI_AMOUNT */
+    unsigned verbs; /* mask of CLI_LIST ...: those that take it */
 } cli_flag_entry;
 
-extern const cli_flag_entry cli_flags[CLI_FLAGS];
+extern const cli_flag_entry cli_flags[]; /* ends with an entry without a name */
 
 typedef struct cli_verb {
+    unsigned bit; /* CLI_LIST ... */
     const char *name, *synopsis, *summary;
     const char *const *subverbs; /* NULL-terminated; NULL: it has none */
-    uint64_t flags;              /* mask of CLI_FLAG_BIT */
     const char *details;         /* further lines of its help */
     assay_exit (*run)(const assay_cli_args *args);
 } cli_verb;
 
-enum { CLI_VERBS = 10 };
+enum { CLI_VERBS = 11 };
 extern const cli_verb cli_verbs[CLI_VERBS];
 
 /* NULL when there is none of that name. */
 const cli_verb *cli_verb_find(const char *name);
 
-/* All verbs when `verb` is NULL. */
+/* A key that every case may have. */
+typedef struct cli_key {
+    const char *name, *value, *doc;
+} cli_key;
+extern const cli_key cli_keys[]; /* ends with an entry without a name */
+
+/* Prints what a common key is; false when there is none of that name. */
+bool cli_key_help(FILE *to, const char *name);
+
+/* What the exit codes stand for. */
+extern const char cli_exits[];
+
+/* The help text and the manual page of a verb; of the whole command when `verb` is NULL. */
 void cli_help(FILE *to, const cli_verb *verb);
+void cli_man(FILE *to, const cli_verb *verb);
 
 #endif

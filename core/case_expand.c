@@ -24,23 +24,31 @@ typedef struct axis {
     int64_t at;    /* the current one */
 } axis;
 
-/* first:last:step */
-static assay_status parse_range(const assay_word *word, part *p) {
+/* first:last or first:last:step */
+static assay_status parse_range(const assay_word *word, bool takes_ranges, part *p) {
+    char key[ASSAY_QUOTE], value[ASSAY_QUOTE];
     const char *end = p->text + p->length;
     const char *colon = memchr(p->text, ':', p->length);
     const char *second = memchr(colon + 1, ':', (size_t)(end - colon - 1));
+    const char *stop = second != NULL ? second : end;
     int64_t last;
-    if (second == NULL || !assay_parse_int(p->text, (size_t)(colon - p->text), &p->first) ||
-        !assay_parse_int(colon + 1, (size_t)(second - colon - 1), &last) ||
-        !assay_parse_int(second + 1, (size_t)(end - second - 1), &p->step) || p->step < 1 ||
-        last < p->first) {
-        char key[ASSAY_QUOTE], value[ASSAY_QUOTE];
+    assay_quote(word->key, word->key_length, key);
+    assay_quote(p->text, p->length, value);
+    if (!takes_ranges)
         return assay_fail(ASSAY_ERR_USAGE,
-                          "key %s: range %s must be first:last:step with first <= last and "
-                          "step >= 1",
-                          assay_quote(word->key, word->key_length, key),
-                          assay_quote(p->text, p->length, value));
-    }
+                          "key %s takes no range such as %s; only keys of integers do, give a list "
+                          "a,b,c",
+                          key, value);
+    p->step = 1;
+    if (!assay_parse_int(p->text, (size_t)(colon - p->text), &p->first) ||
+        !assay_parse_int(colon + 1, (size_t)(stop - colon - 1), &last) ||
+        (second != NULL && !assay_parse_int(second + 1, (size_t)(end - second - 1), &p->step)) ||
+        p->step < 1 || last < p->first)
+        return assay_fail(ASSAY_ERR_USAGE,
+                          "key %s: range %s must be first:last or first:last:step, with "
+                          "first <= last and step >= 1; the extents of a list such as 3x4 are "
+                          "single integers",
+                          key, value);
     const uint64_t steps = ((uint64_t)last - (uint64_t)p->first) / (uint64_t)p->step;
     p->range = true;
     p->count = steps < MAX_CASES ? (int64_t)steps + 1 : (int64_t)MAX_CASES + 1;
@@ -57,7 +65,7 @@ static assay_status axis_init(const assay_op *op, const char *text, axis *a) {
         return status;
 
     const assay_word *word = &a->word;
-    const bool ranges = assay_key_takes_int(op, word->key, word->key_length);
+    const bool ranges = assay_key_takes_range(op, word->key, word->key_length);
     const char *const end = word->value + word->value_length;
     size_t n = 1;
     for (const char *c = word->value; c < end; ++c)
@@ -74,8 +82,8 @@ static assay_status axis_init(const assay_op *op, const char *text, axis *a) {
         const char *comma = memchr(start, ',', (size_t)(end - start));
         const char *stop = comma != NULL ? comma : end;
         *p = (part){.text = start, .length = (size_t)(stop - start), .count = 1};
-        if (ranges && memchr(p->text, ':', p->length) != NULL) {
-            status = parse_range(word, p);
+        if (memchr(p->text, ':', p->length) != NULL) {
+            status = parse_range(word, ranges, p);
             if (status != ASSAY_OK)
                 return status;
         }

@@ -316,12 +316,12 @@ static int32_t find_key(const assay_op *op, const char *key, size_t length) {
     return -1;
 }
 
-bool assay_key_takes_int(const assay_op *op, const char *key, size_t length) {
+bool assay_key_takes_range(const assay_op *op, const char *key, size_t length) {
     const int32_t i = find_key(op, key, length);
     if (i < 0)
         return false;
     if (i < op->n_keys)
-        return op->keys[i].kind == ASSAY_KEY_INT;
+        return op->keys[i].kind == ASSAY_KEY_INT || op->keys[i].kind == ASSAY_KEY_LIST;
     const common which = (common)(i - op->n_keys);
     return which == COMMON_PAD || which == COMMON_MISALIGN || which == COMMON_SEED;
 }

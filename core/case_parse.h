@@ -16,8 +16,9 @@ assay_status assay_word_split(const char *text, size_t length, assay_word *word)
 /* A decimal integer that fills the text and fits. */
 bool assay_parse_int(const char *text, size_t length, int64_t *value);
 
-/* Whether the operator's or common key of that name takes one integer. */
-bool assay_key_takes_int(const assay_op *op, const char *key, size_t length);
+/* Whether the operator's or common key of that name takes integers: one, or a list, which may have
+ * one element. */
+bool assay_key_takes_range(const assay_op *op, const char *key, size_t length);
 
 /* The value of a key of the operator, within its range. */
 assay_status assay_param_parse(const assay_op *op, const assay_key *key, const char *text,

@@ -24,7 +24,7 @@ ASSAY_TEST(cli_mutants, flags_are_read, "unit") {
                      "kernels/rmsnorm/",
                      &args));
     CHECK_STREQ(args.under, "kernels/rmsnorm/");
-    CHECK(args.sample == 60 && args.shard == 2 && args.shards == 4 && args.jobs == 3);
+    CHECK(args.sample == 60 && args.share.part == 2 && args.share.parts == 4 && args.jobs == 3);
     CHECK(args.at_least == 97.5);
     assay_cli_args_clear(&args);
 }
