@@ -87,7 +87,7 @@ foreach(name assay assay-kernel)
 endforeach()
 
 # ---- manual pages and completions, by the command that was built ----
-if(ASSAY_MANUALS)
+if(NOT ASSAY_SANITIZE AND NOT ASSAY_RACE)
   set(manuals ${PROJECT_BINARY_DIR}/manuals)
   add_custom_command(OUTPUT ${manuals}/done DEPENDS assay VERBATIM
     COMMAND ${CMAKE_COMMAND} -D assay=$<TARGET_FILE:assay> -D folder=${manuals}

@@ -33,7 +33,9 @@ mv "$folder/stage/opt/assay" "$folder/moved" || fail "nothing was installed"
 prefix=$folder/moved assay=$folder/moved/bin/assay
 for file in libexec/assay/assay_guest libexec/assay/peers/arm.py share/assay/golden/SHA256SUMS \
     include/assay/op.h include/assay/kernel/device/kernel.h \
-    share/doc/assay/third_party/cjson/LICENSE; do
+    share/doc/assay/third_party/cjson/LICENSE share/man/man1/assay.1 share/man/man1/assay-check.1 \
+    share/man/man1/assay-certificate.1 share/bash-completion/completions/assay \
+    share/zsh/site-functions/_assay share/fish/vendor_completions.d/assay.fish; do
     [ -e "$prefix/$file" ] || fail "$file is not installed"
 done
 cd "$folder" || exit 1
