@@ -112,10 +112,11 @@ static __global__ void __launch_bounds__(Plan::THREADS, Plan::BLOCKS)
         Core::template add_scores<D>(s, queries + warp_rows<T, Plan>(), keys + stage * STAGE);
         Core::template add_scores<D>(ds, cotangents + warp_rows<T, Plan>(), values + stage * STAGE);
         UNROLL
-        for (int r = 0; r < s.HEIGHT; ++r)
+        for (int r = 0; r < s.HEIGHT; ++r) {
             UNROLL
-        for (int c = 0; c < s.WIDTH; ++c)
-            make_p_and_ds(s.at(r, c), ds.at(r, c), p.n.scale, terms[r]);
+            for (int c = 0; c < s.WIDTH; ++c)
+                make_p_and_ds(s.at(r, c), ds.at(r, c), p.n.scale, terms[r]);
+        }
         if (key + STREAMED > visible_keys(p.n, first))
             hide_keys<Core>(ds, p.n, first, key, 0);
         Core::template add_results<D>(dq, ds, keys + stage * STAGE, scratch);

@@ -242,10 +242,11 @@ struct fma_core {
                 float y[4];
                 load(y, b + c * MATES * STRIDE + k);
                 UNROLL
-                for (int e = 0; e < 4; ++e)
+                for (int e = 0; e < 4; ++e) {
                     UNROLL
-                for (int r = 0; r < S::HEIGHT; ++r)
-                    s.value[r][c] = fma_(x[r][e], y[e], s.value[r][c]);
+                    for (int r = 0; r < S::HEIGHT; ++r)
+                        s.value[r][c] = fma_(x[r][e], y[e], s.value[r][c]);
+                }
             }
         }
     }
@@ -255,10 +256,11 @@ struct fma_core {
     static __device__ __forceinline__ void recall(sums<BANDS, K> &p, const float *scratch) {
         typedef sums<BANDS, K> S;
         UNROLL
-        for (int r = 0; r < S::HEIGHT; ++r)
+        for (int r = 0; r < S::HEIGHT; ++r) {
             UNROLL
-        for (int c = 0; c < S::WIDTH; ++c)
-            p.value[r][c] = scratch[row(r) * (K + PADDING) + score_column(c)];
+            for (int c = 0; c < S::WIDTH; ++c)
+                p.value[r][c] = scratch[row(r) * (K + PADDING) + score_column(c)];
+        }
     }
 
     template <int D, int BANDS, int K, int N>
@@ -268,10 +270,11 @@ struct fma_core {
         constexpr int STRIDE = tile_stride<float, D>, LINE = K + PADDING;
         constexpr int VECTOR = side_by_side<S::WIDTH>;
         UNROLL
-        for (int r = 0; r < S::HEIGHT; ++r)
+        for (int r = 0; r < S::HEIGHT; ++r) {
             UNROLL
-        for (int c = 0; c < K / MATES; ++c)
-            scratch[row(r) * LINE + score_column(c)] = p.value[r][c];
+            for (int c = 0; c < K / MATES; ++c)
+                scratch[row(r) * LINE + score_column(c)] = p.value[r][c];
+        }
         __syncwarp();
         const float *a = scratch + row(0) * LINE;
         b += result_column<S::WIDTH>(0);
@@ -282,16 +285,18 @@ struct fma_core {
             for (int r = 0; r < S::HEIGHT; ++r)
                 load(x[r], a + r * DOWN * LINE + k);
             UNROLL
-            for (int e = 0; e < 4; ++e)
+            for (int e = 0; e < 4; ++e) {
                 UNROLL
-            for (int c = 0; c < S::WIDTH; c += VECTOR) {
-                float y[VECTOR];
-                load(y, b + (k + e) * STRIDE + c * MATES);
-                UNROLL
-                for (int v = 0; v < VECTOR; ++v)
+                for (int c = 0; c < S::WIDTH; c += VECTOR) {
+                    float y[VECTOR];
+                    load(y, b + (k + e) * STRIDE + c * MATES);
                     UNROLL
-                for (int r = 0; r < S::HEIGHT; ++r)
-                    o.value[r][c + v] = fma_(x[r][e], y[v], o.value[r][c + v]);
+                    for (int v = 0; v < VECTOR; ++v) {
+                        UNROLL
+                        for (int r = 0; r < S::HEIGHT; ++r)
+                            o.value[r][c + v] = fma_(x[r][e], y[v], o.value[r][c + v]);
+                    }
+                }
             }
         }
         __syncwarp(); /* the next scores overwrite these */

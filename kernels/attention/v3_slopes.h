@@ -54,10 +54,11 @@ static __device__ __forceinline__ void keep(Scores &ds, const slopes &to, const 
     float *const first =
         to.data + ((head - part.head) * to.lines + key - part.key) * to.stride + query;
     UNROLL
-    for (int r = 0; r < Scores::HEIGHT; ++r)
+    for (int r = 0; r < Scores::HEIGHT; ++r) {
         UNROLL
-    for (int c = 0; c < Scores::WIDTH; ++c)
-        first[Core::row(r) * to.stride + Core::score_column(c)] = ds.at(r, c);
+        for (int c = 0; c < Scores::WIDTH; ++c)
+            first[Core::row(r) * to.stride + Core::score_column(c)] = ds.at(r, c);
+    }
 }
 
 /* The packs of dS that a thread fetches: of these queries, one of every STEP keys of a part. */
@@ -119,10 +120,11 @@ template <typename Plan> struct slope_sums {
                 fma_core::load(y[i], b + k * LINE + Plan::column(4 * i) - Plan::column(0));
             }
             UNROLL
-            for (int i = 0; i < HEIGHT; ++i)
+            for (int i = 0; i < HEIGHT; ++i) {
                 UNROLL
-            for (int j = 0; j < WIDTH; ++j)
-                value[i][j] = fma_(x[i / 4][i % 4], y[j / 4][j % 4], value[i][j]);
+                for (int j = 0; j < WIDTH; ++j)
+                    value[i][j] = fma_(x[i / 4][i % 4], y[j / 4][j % 4], value[i][j]);
+            }
         }
     }
 };
@@ -140,13 +142,14 @@ static __global__ void __launch_bounds__(Plan::THREADS, Plan::BLOCKS)
 
     slope_sums<Plan> sums;
     UNROLL
-    for (int i = 0; i < sums.HEIGHT; ++i)
+    for (int i = 0; i < sums.HEIGHT; ++i) {
         UNROLL
-    for (int j = 0; j < sums.WIDTH; ++j) {
-        const int64_t query = at.row + Plan::row(i);
-        const bool begun =
-            part.key > 0 && split<Plan>() == 0 && query < n.sq && Plan::column(j) < out.d;
-        sums.at(i, j) = begun ? out.data[query * out.stride + Plan::column(j)] : 0;
+        for (int j = 0; j < sums.WIDTH; ++j) {
+            const int64_t query = at.row + Plan::row(i);
+            const bool begun =
+                part.key > 0 && split<Plan>() == 0 && query < n.sq && Plan::column(j) < out.d;
+            sums.at(i, j) = begun ? out.data[query * out.stride + Plan::column(j)] : 0;
+        }
     }
     const slope_packs<Plan> packs(from, n, part, at);
     const auto start = [&](int key, int stage) {
@@ -174,13 +177,14 @@ static __global__ void __launch_bounds__(Plan::THREADS, Plan::BLOCKS)
             return;
     }
     UNROLL
-    for (int i = 0; i < sums.HEIGHT; ++i)
+    for (int i = 0; i < sums.HEIGHT; ++i) {
         UNROLL
-    for (int j = 0; j < sums.WIDTH; ++j) {
-        const int64_t query = at.row + Plan::row(i);
-        if (query < n.sq && Plan::column(j) < out.d)
-            out.data[query * out.stride + Plan::column(j)] =
-                sums.at(i, j) * (part.key + part.keys == n.sk ? n.scale : 1);
+        for (int j = 0; j < sums.WIDTH; ++j) {
+            const int64_t query = at.row + Plan::row(i);
+            if (query < n.sq && Plan::column(j) < out.d)
+                out.data[query * out.stride + Plan::column(j)] =
+                    sums.at(i, j) * (part.key + part.keys == n.sk ? n.scale : 1);
+        }
     }
 }
 

@@ -38,10 +38,11 @@ static __device__ __forceinline__ void add_splits(Sums &sums, float *shared) {
     if (split<Plan>() > 0)
         return;
     UNROLL_BY(1)
-    for (int s = 1; s < Plan::SPLITS; ++s)
+    for (int s = 1; s < Plan::SPLITS; ++s) {
         UNROLL
-    for (int i = 0; i < COUNT; ++i)
-        sums.at(i / Sums::WIDTH, i % Sums::WIDTH) += *left_by(shared, warp() + s, COUNT, i);
+        for (int i = 0; i < COUNT; ++i)
+            sums.at(i / Sums::WIDTH, i % Sums::WIDTH) += *left_by(shared, warp() + s, COUNT, i);
+    }
 }
 
 /* 2^(product factor) */

@@ -12,7 +12,8 @@
 #include "kernels/common/tensor.h"
 
 /* Registers have no index: nvcc must unroll the loops that run over them. A host's compiler that
- * did so, too, would take minutes. */
+ * did so, too, would take minutes. clang-format takes UNROLL for a statement: a loop around an
+ * unrolled one has braces. */
 #if defined(__CUDACC__)
 #define UNROLL_PRAGMA(text) _Pragma(#text)
 #define UNROLL              UNROLL_PRAGMA(unroll)
@@ -78,11 +79,12 @@ static __device__ __forceinline__ void fetch(const sequence<const T> &x, int64_t
         return;
     }
     UNROLL_BY(1)
-    for (int i = 0; i < ROWS; i += STEP)
+    for (int i = 0; i < ROWS; i += STEP) {
         UNROLL_BY(1)
-    for (int v = 0; v < pack<T>; ++v)
-        to[i * tile_stride<T, D> + v] =
-            i < left && v < wanted ? from[i * x.stride + v] : narrow<T>(0);
+        for (int v = 0; v < pack<T>; ++v)
+            to[i * tile_stride<T, D> + v] =
+                i < left && v < wanted ? from[i * x.stride + v] : narrow<T>(0);
+    }
 }
 
 /*
