@@ -9,7 +9,7 @@ static struct {
     int32_t first; /* the thread that came first, and where it waits */
     sim_place place;
     int32_t met, met_votes; /* of the last meeting, for its threads to read as they go on */
-} m;
+} barrier;
 
 static const char *const names[] = {
     [SIM_VOTE_NONE] = "__syncthreads",
@@ -19,13 +19,13 @@ static const char *const names[] = {
 };
 
 void sim_barrier_begin(void) {
-    m.waiting = m.votes = 0;
+    barrier.waiting = barrier.votes = 0;
 }
 
 static void complete(void) {
-    m.met = m.waiting;
-    m.met_votes = m.votes;
-    m.waiting = m.votes = 0;
+    barrier.met = barrier.waiting;
+    barrier.met_votes = barrier.votes;
+    barrier.waiting = barrier.votes = 0;
     for (int32_t w = 0; w * SIM_WARP < sim_now.n_threads; ++w)
         sim_wake(w, sim_live_lanes(w));
     sim_progress();
@@ -33,31 +33,33 @@ static void complete(void) {
 }
 
 void sim_barrier_exit(void) {
-    if (m.waiting > 0 && m.waiting == sim_live_threads())
+    if (barrier.waiting > 0 && barrier.waiting == sim_live_threads())
         complete();
 }
 
 static bool first_waits_at(const char *file, int line) {
-    return m.place.line == line && (m.place.file == file || strcmp(m.place.file, file) == 0);
+    return barrier.place.line == line &&
+           (barrier.place.file == file || strcmp(barrier.place.file, file) == 0);
 }
 
 SIM_REPORT static void report_divergence(const char *file, int line) {
     char first[SIM_POSITION], second[SIM_POSITION];
-    sim_defect("divergent barrier", m.place.file, m.place.line, "%s waits here, %s waits at %s:%d",
-               sim_block_thread_text(sim_now.block, m.first, first),
+    sim_defect("divergent barrier", barrier.place.file, barrier.place.line,
+               "%s waits here, %s waits at %s:%d",
+               sim_block_thread_text(sim_now.block, barrier.first, first),
                sim_thread_text(sim_now.thread, second), sim_base_name(file), line);
     sim_abandon();
 }
 
 int sim_barrier(sim_vote vote, int predicate, const char *file, int line) {
-    if (m.waiting++ == 0) {
-        m.first = sim_now.thread;
-        m.place = (sim_place){names[vote], file, line};
+    if (barrier.waiting++ == 0) {
+        barrier.first = sim_now.thread;
+        barrier.place = (sim_place){names[vote], file, line};
     } else if (!first_waits_at(file, line)) {
         report_divergence(file, line);
     }
-    m.votes += predicate != 0;
-    if (m.waiting == sim_live_threads()) {
+    barrier.votes += predicate != 0;
+    if (barrier.waiting == sim_live_threads()) {
         complete();
         sim_switch();
     } else {
@@ -67,11 +69,11 @@ int sim_barrier(sim_vote vote, int predicate, const char *file, int line) {
     case SIM_VOTE_NONE:
         break;
     case SIM_VOTE_COUNT:
-        return m.met_votes;
+        return barrier.met_votes;
     case SIM_VOTE_AND:
-        return m.met_votes == m.met;
+        return barrier.met_votes == barrier.met;
     case SIM_VOTE_OR:
-        return m.met_votes != 0;
+        return barrier.met_votes != 0;
     }
     return 0;
 }

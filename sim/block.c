@@ -21,18 +21,18 @@ static struct {
     int32_t n_live;
     int32_t rests; /* in a row */
     bool abandoned;
-} b;
+} block;
 
 /* CUDA's built-in variables, those of the thread that runs. */
 extern uint3 threadIdx, blockIdx, blockDim, gridDim;
 uint3 threadIdx, blockIdx, blockDim, gridDim;
 
 uint32_t sim_live_lanes(int32_t warp) {
-    return b.live[warp];
+    return block.live[warp];
 }
 
 int32_t sim_live_threads(void) {
-    return b.n_live;
+    return block.n_live;
 }
 
 bool sim_lane_exists(int32_t warp, int32_t lane) {
@@ -41,7 +41,7 @@ bool sim_lane_exists(int32_t warp, int32_t lane) {
 
 static void resume(int32_t thread) {
     sim_now.thread = thread;
-    threadIdx = b.index[thread];
+    threadIdx = block.index[thread];
     trace_thread(thread);
 }
 
@@ -52,8 +52,8 @@ static void leave_block(sim_fiber *own) {
 }
 
 void sim_abandon(void) {
-    b.abandoned = true;
-    leave_block(b.thread[sim_now.thread].fiber);
+    block.abandoned = true;
+    leave_block(block.thread[sim_now.thread].fiber);
     __builtin_unreachable(); /* an abandoned fiber is never resumed */
 }
 
@@ -63,10 +63,10 @@ static bool same_place(const sim_place *p, const sim_place *q) {
 
 /* How many threads wait where `thread` does; 0 when one before it does, or it does not wait. */
 static int32_t count_if_first(int32_t thread) {
-    const sim_place *place = &b.thread[thread].place;
+    const sim_place *place = &block.thread[thread].place;
     int32_t count = 0;
     for (int32_t t = 0; t < sim_now.n_threads && place->call; ++t) {
-        if (!b.thread[t].place.call || !same_place(&b.thread[t].place, place))
+        if (!block.thread[t].place.call || !same_place(&block.thread[t].place, place))
             continue;
         if (t < thread)
             return 0;
@@ -83,7 +83,7 @@ SIM_REPORT static void report_deadlock(void) {
         int32_t count = count_if_first(t);
         if (count == 0)
             continue;
-        const sim_place *place = &b.thread[t].place;
+        const sim_place *place = &block.thread[t].place;
         int n =
             snprintf(places + used, sizeof places - used, "%s%d thread%s at %s line %d, first %s",
                      top ? "; " : "", count, count == 1 ? " waits" : "s wait", place->call,
@@ -114,20 +114,20 @@ void sim_switch(void) {
     int32_t self = sim_now.thread, next = next_or_abandon();
     if (next == self)
         return;
-    sim_fiber *to = b.thread[next].fiber;
+    sim_fiber *to = block.thread[next].fiber;
     if (!to) {
         to = sim_fiber_acquire();
         if (!to)
             fibers_exhausted();
-        b.thread[next].fiber = to;
+        block.thread[next].fiber = to;
     }
-    sim_fiber *own = b.thread[self].fiber;
+    sim_fiber *own = block.thread[self].fiber;
     resume(next);
     sim_fiber_switch(own, to);
 }
 
 void sim_wait(const char *call, const char *file, int line) {
-    b.thread[sim_now.thread].place = (sim_place){call, file, line};
+    block.thread[sim_now.thread].place = (sim_place){call, file, line};
     sim_schedule_sleep(sim_now.thread);
     sim_switch();
 }
@@ -135,11 +135,11 @@ void sim_wait(const char *call, const char *file, int line) {
 void sim_wake(int32_t warp, uint32_t lanes) {
     sim_schedule_wake(warp, lanes);
     for (uint32_t rest = lanes; rest != 0; rest &= rest - 1)
-        b.thread[warp * SIM_WARP + __builtin_ctz(rest)].place.call = NULL;
+        block.thread[warp * SIM_WARP + __builtin_ctz(rest)].place.call = NULL;
 }
 
 void sim_progress(void) {
-    b.rests = 0;
+    block.rests = 0;
 }
 
 SIM_REPORT static void report_livelock(const sim_place *place) {
@@ -151,7 +151,7 @@ SIM_REPORT static void report_livelock(const sim_place *place) {
 }
 
 void sim_rest(sim_place place) {
-    if (++b.rests > MAX_RESTS)
+    if (++block.rests > MAX_RESTS)
         report_livelock(&place);
     sim_schedule_rest(sim_now.thread);
     sim_switch();
@@ -160,8 +160,8 @@ void sim_rest(sim_place place) {
 static void thread_exit(void) {
     int32_t thread = sim_now.thread, warp = thread / SIM_WARP;
     sim_async_exit();
-    b.live[warp] &= ~(1u << thread % SIM_WARP);
-    --b.n_live;
+    block.live[warp] &= ~(1u << thread % SIM_WARP);
+    --block.n_live;
     sim_schedule_sleep(thread);
     sim_progress();
     sim_warp_exit(thread);
@@ -172,22 +172,22 @@ static void thread_exit(void) {
  * switch: the next one starts on the same stack. */
 static void run_threads(void) {
     for (;;) {
-        sim_fiber *own = b.thread[sim_now.thread].fiber;
-        b.launch->run(b.launch->closure);
+        sim_fiber *own = block.thread[sim_now.thread].fiber;
+        block.launch->run(block.launch->closure);
         thread_exit();
-        if (b.n_live == 0) {
+        if (block.n_live == 0) {
             sim_fiber_release(own);
             leave_block(own);
             continue;
         }
         int32_t next = next_or_abandon();
-        b.thread[sim_now.thread].fiber = NULL;
+        block.thread[sim_now.thread].fiber = NULL;
         resume(next);
-        if (!b.thread[next].fiber) {
-            b.thread[next].fiber = own;
+        if (!block.thread[next].fiber) {
+            block.thread[next].fiber = own;
         } else {
             sim_fiber_release(own);
-            sim_fiber_switch(own, b.thread[next].fiber);
+            sim_fiber_switch(own, block.thread[next].fiber);
         }
     }
 }
@@ -201,7 +201,7 @@ void sim_block_shape(const sim_launch *launch) {
     blockDim = launch->block;
     uint3 i = {0, 0, 0};
     for (int32_t t = 0; t < sim_now.n_threads; ++t) {
-        b.index[t] = i;
+        block.index[t] = i;
         if (++i.x == blockDim.x) {
             i.x = 0;
             if (++i.y == blockDim.y) {
@@ -213,14 +213,14 @@ void sim_block_shape(const sim_launch *launch) {
 }
 
 static void begin(const sim_launch *launch) {
-    b.launch = launch;
-    b.n_live = sim_now.n_threads;
-    b.rests = 0;
-    b.abandoned = false;
-    memset(b.thread, 0, (size_t)sim_now.n_threads * sizeof b.thread[0]);
+    block.launch = launch;
+    block.n_live = sim_now.n_threads;
+    block.rests = 0;
+    block.abandoned = false;
+    memset(block.thread, 0, (size_t)sim_now.n_threads * sizeof block.thread[0]);
     for (int32_t w = 0; w < MAX_WARPS; ++w) {
         int32_t lanes = sim_now.n_threads - w * SIM_WARP;
-        b.live[w] = lanes >= SIM_WARP ? UINT32_MAX : lanes > 0 ? (1u << lanes) - 1 : 0;
+        block.live[w] = lanes >= SIM_WARP ? UINT32_MAX : lanes > 0 ? (1u << lanes) - 1 : 0;
     }
     uint64_t plane = (uint64_t)gridDim.x * gridDim.y;
     blockIdx.x = (unsigned)(sim_now.block % gridDim.x);
@@ -235,14 +235,14 @@ static void begin(const sim_launch *launch) {
 bool sim_block_run(const sim_launch *launch) {
     begin(launch);
     int32_t first = sim_schedule_next();
-    sim_fiber *fiber = b.thread[first].fiber = sim_fiber_acquire();
+    sim_fiber *fiber = block.thread[first].fiber = sim_fiber_acquire();
     if (!fiber) {
         sim_defect("out of memory", NULL, 0, "no stack for a thread");
         return false;
     }
     resume(first);
     sim_fiber_switch(sim_fiber_host(), fiber);
-    if (b.abandoned)
+    if (block.abandoned)
         sim_fiber_abandon_all();
-    return !b.abandoned;
+    return !block.abandoned;
 }

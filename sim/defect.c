@@ -12,7 +12,7 @@ static struct {
     char kind[48]; /* of the first; "" when there is none */
     char line[640];
     uint64_t more; /* of the same kind */
-} d;
+} defect;
 
 const char *sim_base_name(const char *path) {
     const char *slash = strrchr(path, '/');
@@ -20,7 +20,7 @@ const char *sim_base_name(const char *path) {
 }
 
 static void put_thread(char *text, size_t size, int32_t thread) {
-    uint32_t t = (uint32_t)thread, x = d.launch->block.x, y = d.launch->block.y;
+    uint32_t t = (uint32_t)thread, x = defect.launch->block.x, y = defect.launch->block.y;
     snprintf(text, size, "thread (%u,%u,%u)", t % x, t / x % y, t / x / y);
 }
 
@@ -30,7 +30,7 @@ const char *sim_thread_text(int32_t thread, char text[SIM_POSITION]) {
 }
 
 const char *sim_block_thread_text(uint64_t block, int32_t thread, char text[SIM_POSITION]) {
-    uint64_t x = d.launch->grid.x, y = d.launch->grid.y;
+    uint64_t x = defect.launch->grid.x, y = defect.launch->grid.y;
     int n = snprintf(text, SIM_POSITION, "block (%" PRIu64 ",%" PRIu64 ",%" PRIu64 ") ", block % x,
                      block / x % y, block / x / y);
     put_thread(text + n, SIM_POSITION - (size_t)n, thread);
@@ -38,23 +38,23 @@ const char *sim_block_thread_text(uint64_t block, int32_t thread, char text[SIM_
 }
 
 void sim_defects_begin(const sim_launch *launch) {
-    d.launch = launch;
-    d.kind[0] = '\0';
-    d.more = 0;
+    defect.launch = launch;
+    defect.kind[0] = '\0';
+    defect.more = 0;
 }
 
 bool sim_defect_again(const char *kind) {
-    if (d.kind[0] == '\0')
+    if (defect.kind[0] == '\0')
         return false;
-    if (strcmp(kind, d.kind) == 0)
-        ++d.more;
+    if (strcmp(kind, defect.kind) == 0)
+        ++defect.more;
     return true;
 }
 
 void sim_defect(const char *kind, const char *file, int line, const char *format, ...) {
     if (sim_defect_again(kind))
         return;
-    snprintf(d.kind, sizeof d.kind, "%s", kind);
+    snprintf(defect.kind, sizeof defect.kind, "%s", kind);
     char message[480], place[160] = "";
     va_list args;
     va_start(args, format);
@@ -62,13 +62,15 @@ void sim_defect(const char *kind, const char *file, int line, const char *format
     va_end(args);
     if (file)
         snprintf(place, sizeof place, "%s:%d: ", sim_base_name(file), line);
-    snprintf(d.line, sizeof d.line, "%s%s in %s: %s", place, kind, sim_now.kernel, message);
+    snprintf(defect.line, sizeof defect.line, "%s%s in %s: %s", place, kind, sim_now.kernel,
+             message);
 }
 
 assay_status sim_defects_end(void) {
-    if (d.kind[0] == '\0')
+    if (defect.kind[0] == '\0')
         return ASSAY_OK;
-    if (d.more == 0)
-        return assay_fail(ASSAY_ERR_KERNEL, "%s", d.line);
-    return assay_fail(ASSAY_ERR_KERNEL, "%s, and %" PRIu64 " more like it", d.line, d.more);
+    if (defect.more == 0)
+        return assay_fail(ASSAY_ERR_KERNEL, "%s", defect.line);
+    return assay_fail(ASSAY_ERR_KERNEL, "%s, and %" PRIu64 " more like it", defect.line,
+                      defect.more);
 }

@@ -24,11 +24,11 @@ static struct {
     uint8_t rank[MAX_WARPS], warp[MAX_WARPS]; /* of a warp; of a rank. Rank 0 runs first. */
     bool anyone_rests;
     uint32_t until_change; /* choices until the next priority change point */
-} s;
+} schedule;
 
 /* SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014). */
 static uint64_t draw(void) {
-    uint64_t z = s.random += 0x9e3779b97f4a7c15u;
+    uint64_t z = schedule.random += 0x9e3779b97f4a7c15u;
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
     z = (z ^ z >> 27) * 0x94d049bb133111ebu;
     return z ^ z >> 31;
@@ -39,9 +39,9 @@ static uint32_t draw_below(uint32_t n) {
 }
 
 void sim_schedule_set(assay_schedule kind, uint64_t seed) {
-    s.kind = kind;
-    s.seed = seed;
-    s.launches = 0;
+    schedule.kind = kind;
+    schedule.seed = seed;
+    schedule.launches = 0;
 }
 
 static uint64_t gcd(uint64_t a, uint64_t b) {
@@ -54,41 +54,42 @@ static uint64_t gcd(uint64_t a, uint64_t b) {
 }
 
 void sim_schedule_launch(uint64_t n_blocks) {
-    s.random = s.seed;
-    s.random = draw() ^ s.launches++;
-    s.n_blocks = n_blocks;
+    schedule.random = schedule.seed;
+    schedule.random = draw() ^ schedule.launches++;
+    schedule.n_blocks = n_blocks;
     do
-        s.factor = 1 + draw() % n_blocks;
-    while (gcd(s.factor, n_blocks) != 1);
-    s.offset = draw() % n_blocks;
+        schedule.factor = 1 + draw() % n_blocks;
+    while (gcd(schedule.factor, n_blocks) != 1);
+    schedule.offset = draw() % n_blocks;
 }
 
 uint64_t sim_schedule_block(uint64_t i) {
-    switch (s.kind) {
+    switch (schedule.kind) {
     case ASSAY_SCHEDULE_IN_ORDER:
         return i;
     case ASSAY_SCHEDULE_REVERSE:
-        return s.n_blocks - 1 - i;
+        return schedule.n_blocks - 1 - i;
     case ASSAY_SCHEDULE_RANDOM:
     case ASSAY_SCHEDULE_WARP:
         break;
     }
-    return (uint64_t)(((unsigned __int128)s.factor * i + s.offset) % s.n_blocks);
+    return (uint64_t)(((unsigned __int128)schedule.factor * i + schedule.offset) %
+                      schedule.n_blocks);
 }
 
 static void set_rank(int32_t warp, int32_t rank) {
-    s.rank[warp] = (uint8_t)rank;
-    s.warp[rank] = (uint8_t)warp;
+    schedule.rank[warp] = (uint8_t)rank;
+    schedule.warp[rank] = (uint8_t)warp;
 }
 
 static void rank_warps(void) {
     for (int32_t w = 0; w < MAX_WARPS; ++w)
-        set_rank(w, s.kind == ASSAY_SCHEDULE_REVERSE ? MAX_WARPS - 1 - w : w);
-    if (s.kind != ASSAY_SCHEDULE_WARP)
+        set_rank(w, schedule.kind == ASSAY_SCHEDULE_REVERSE ? MAX_WARPS - 1 - w : w);
+    if (schedule.kind != ASSAY_SCHEDULE_WARP)
         return;
     for (uint32_t r = MAX_WARPS - 1; r > 0; --r) {
         uint32_t other = draw_below(r + 1);
-        int32_t a = s.warp[r], b = s.warp[other];
+        int32_t a = schedule.warp[r], b = schedule.warp[other];
         set_rank(a, (int32_t)other);
         set_rank(b, (int32_t)r);
     }
@@ -101,12 +102,12 @@ static uint32_t draw_interval(void) {
 }
 
 void sim_schedule_threads(int32_t n_threads) {
-    memset(s.lanes, 0, sizeof s.lanes);
-    memset(s.resting, 0, sizeof s.resting);
-    s.ranks = 0;
-    s.anyone_rests = false;
+    memset(schedule.lanes, 0, sizeof schedule.lanes);
+    memset(schedule.resting, 0, sizeof schedule.resting);
+    schedule.ranks = 0;
+    schedule.anyone_rests = false;
     rank_warps();
-    s.until_change = draw_interval();
+    schedule.until_change = draw_interval();
     for (int32_t w = 0; w * SIM_WARP < n_threads; ++w) {
         int32_t lanes = n_threads - w * SIM_WARP;
         sim_schedule_wake(w, lanes >= SIM_WARP ? UINT32_MAX : (1u << lanes) - 1);
@@ -114,30 +115,30 @@ void sim_schedule_threads(int32_t n_threads) {
 }
 
 void sim_schedule_wake(int32_t warp, uint32_t lanes) {
-    s.lanes[warp] |= lanes;
-    if (s.lanes[warp] != 0)
-        s.ranks |= 1u << s.rank[warp];
+    schedule.lanes[warp] |= lanes;
+    if (schedule.lanes[warp] != 0)
+        schedule.ranks |= 1u << schedule.rank[warp];
 }
 
 void sim_schedule_sleep(int32_t thread) {
     int32_t warp = thread / SIM_WARP;
-    s.lanes[warp] &= ~(1u << thread % SIM_WARP);
-    if (s.lanes[warp] == 0)
-        s.ranks &= ~(1u << s.rank[warp]);
+    schedule.lanes[warp] &= ~(1u << thread % SIM_WARP);
+    if (schedule.lanes[warp] == 0)
+        schedule.ranks &= ~(1u << schedule.rank[warp]);
 }
 
 void sim_schedule_rest(int32_t thread) {
     sim_schedule_sleep(thread);
-    s.resting[thread / SIM_WARP] |= 1u << thread % SIM_WARP;
-    s.anyone_rests = true;
+    schedule.resting[thread / SIM_WARP] |= 1u << thread % SIM_WARP;
+    schedule.anyone_rests = true;
 }
 
 static void wake_resting(void) {
     for (int32_t w = 0; w < MAX_WARPS; ++w) {
-        sim_schedule_wake(w, s.resting[w]);
-        s.resting[w] = 0;
+        sim_schedule_wake(w, schedule.resting[w]);
+        schedule.resting[w] = 0;
     }
-    s.anyone_rests = false;
+    schedule.anyone_rests = false;
 }
 
 static int32_t lowest(uint32_t bits) {
@@ -165,11 +166,11 @@ static int32_t any_of(uint32_t bits) {
 
 /* The warp of rank `top` falls behind all others. */
 static void demote(int32_t top) {
-    int32_t warp = s.warp[top];
+    int32_t warp = schedule.warp[top];
     for (int32_t r = top; r + 1 < MAX_WARPS; ++r)
-        set_rank(s.warp[r + 1], r);
+        set_rank(schedule.warp[r + 1], r);
     set_rank(warp, MAX_WARPS - 1);
-    s.ranks = 0;
+    schedule.ranks = 0;
     for (int32_t w = 0; w < MAX_WARPS; ++w)
         sim_schedule_wake(w, 0);
 }
@@ -177,30 +178,30 @@ static void demote(int32_t top) {
 /* Probabilistic concurrency testing (Burckhardt, Kothari, Musuvathi, Nagarakatte, "A randomized
  * scheduler with probabilistic guarantees of finding bugs", ASPLOS 2010) with warps for threads. */
 static int32_t by_priority(void) {
-    if (--s.until_change == 0) {
-        s.until_change = draw_interval();
-        demote(lowest(s.ranks));
+    if (--schedule.until_change == 0) {
+        schedule.until_change = draw_interval();
+        demote(lowest(schedule.ranks));
     }
-    int32_t warp = s.warp[lowest(s.ranks)];
-    return warp * SIM_WARP + lowest(s.lanes[warp]);
+    int32_t warp = schedule.warp[lowest(schedule.ranks)];
+    return warp * SIM_WARP + lowest(schedule.lanes[warp]);
 }
 
 int32_t sim_schedule_next(void) {
-    if (s.ranks == 0 && s.anyone_rests)
+    if (schedule.ranks == 0 && schedule.anyone_rests)
         wake_resting();
-    if (s.ranks == 0)
+    if (schedule.ranks == 0)
         return -1;
-    int32_t warp = s.warp[lowest(s.ranks)];
-    switch (s.kind) {
+    int32_t warp = schedule.warp[lowest(schedule.ranks)];
+    switch (schedule.kind) {
     case ASSAY_SCHEDULE_IN_ORDER:
         break;
     case ASSAY_SCHEDULE_REVERSE:
-        return warp * SIM_WARP + highest(s.lanes[warp]);
+        return warp * SIM_WARP + highest(schedule.lanes[warp]);
     case ASSAY_SCHEDULE_RANDOM:
-        warp = s.warp[any_of(s.ranks)];
-        return warp * SIM_WARP + any_of(s.lanes[warp]);
+        warp = schedule.warp[any_of(schedule.ranks)];
+        return warp * SIM_WARP + any_of(schedule.lanes[warp]);
     case ASSAY_SCHEDULE_WARP:
         return by_priority();
     }
-    return warp * SIM_WARP + lowest(s.lanes[warp]);
+    return warp * SIM_WARP + lowest(schedule.lanes[warp]);
 }

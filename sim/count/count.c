@@ -15,10 +15,10 @@ static struct {
     bool on;
     sim_count *launch;
     int32_t n_launches, room;
-} c;
+} counts;
 
 static sim_count *now(void) {
-    return &c.launch[c.n_launches - 1];
+    return &counts.launch[counts.n_launches - 1];
 }
 
 /* ---- accesses ---- */
@@ -65,15 +65,17 @@ static void add(sim_purpose purpose, const sim_request *r) {
 /* ---- what the runtime tells ---- */
 
 bool sim_count_on(void) {
-    return c.on;
+    return counts.on;
 }
 
 void sim_count_launch(const char *kernel) {
-    if (c.n_launches == c.room) {
-        c.room = c.room == 0 ? 16 : 2 * c.room;
-        c.launch = sim_count_must(realloc(c.launch, (size_t)c.room * sizeof *c.launch));
+    if (counts.n_launches == counts.room) {
+        counts.room = counts.room == 0 ? 16 : 2 * counts.room;
+        counts.launch =
+            sim_count_must(realloc(counts.launch, (size_t)counts.room * sizeof *counts.launch));
     }
-    c.launch[c.n_launches++] = (sim_count){.kernel = kernel, .grid = gridDim, .block = blockDim};
+    counts.launch[counts.n_launches++] =
+        (sim_count){.kernel = kernel, .grid = gridDim, .block = blockDim};
     sim_memory_launch();
 }
 
@@ -147,18 +149,18 @@ void sim_count_met(sim_collective kind, int32_t warp, uint32_t lanes) {
 /* ---- queries ---- */
 
 void sim_count_begin(void) {
-    c.n_launches = 0;
-    c.on = true;
+    counts.n_launches = 0;
+    counts.on = true;
 }
 
 void sim_count_end(void) {
-    c.on = false;
+    counts.on = false;
 }
 
 int32_t sim_count_launches(void) {
-    return c.n_launches;
+    return counts.n_launches;
 }
 
 const sim_count *sim_count_at(int32_t i) {
-    return &c.launch[i];
+    return &counts.launch[i];
 }

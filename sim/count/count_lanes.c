@@ -21,7 +21,7 @@ static struct {
     site *site[SLOTS]; /* of this launch, by hash */
     int32_t n_sites;
     site *pending[MAX_WARPS];
-} t;
+} sites;
 
 void *sim_count_must(void *memory) {
     if (!memory) {
@@ -42,14 +42,14 @@ static bool same(sim_purpose a, sim_purpose b) {
 static site *find(uint64_t place, sim_purpose wanted) {
     const int32_t warp = sim_now.thread / SIM_WARP;
     uint64_t slot = hash(place, warp) % SLOTS;
-    for (; t.site[slot]; slot = (slot + 1) % SLOTS) {
-        site *s = t.site[slot];
+    for (; sites.site[slot]; slot = (slot + 1) % SLOTS) {
+        site *s = sites.site[slot];
         if (s->place == place && s->warp == warp && same(s->purpose, wanted))
             return s;
     }
-    if (++t.n_sites == SLOTS)
+    if (++sites.n_sites == SLOTS)
         sim_count_must(NULL);
-    site *s = t.site[slot] = sim_count_must(calloc(1, sizeof *s));
+    site *s = sites.site[slot] = sim_count_must(calloc(1, sizeof *s));
     s->place = place;
     s->warp = warp;
     s->purpose = wanted;
@@ -59,8 +59,8 @@ static site *find(uint64_t place, sim_purpose wanted) {
 static sim_request *next_request(site *s, int32_t lane) {
     const uint32_t i = s->count[lane]++;
     if (s->n == 0) {
-        s->next = t.pending[s->warp];
-        t.pending[s->warp] = s;
+        s->next = sites.pending[s->warp];
+        sites.pending[s->warp] = s;
     }
     if (i >= s->room) {
         s->room = s->room == 0 ? 4 : 2 * s->room;
@@ -80,18 +80,18 @@ void sim_lanes_note(sim_purpose purpose, uint64_t place, uintptr_t address, size
 }
 
 void sim_lanes_converge(int32_t warp, sim_request_taker take) {
-    for (site *s = t.pending[warp]; s; s = s->next) {
+    for (site *s = sites.pending[warp]; s; s = s->next) {
         for (uint32_t i = 0; i < s->n; ++i)
             if (s->request[i].lanes != 0)
                 take(s->purpose, &s->request[i]);
         s->n = 0;
         memset(s->count, 0, sizeof s->count);
     }
-    t.pending[warp] = NULL;
+    sites.pending[warp] = NULL;
 }
 
 void sim_lanes_level(int32_t warp, uint32_t lanes) {
-    for (site *s = t.pending[warp]; s; s = s->next) {
+    for (site *s = sites.pending[warp]; s; s = s->next) {
         uint32_t most = 0;
         for (int32_t l = 0; l < SIM_WARP; ++l)
             if ((lanes >> l & 1) && s->count[l] > most)
@@ -103,13 +103,13 @@ void sim_lanes_level(int32_t warp, uint32_t lanes) {
 }
 
 void sim_lanes_forget(void) {
-    for (size_t i = 0; i < SLOTS && t.n_sites > 0; ++i) {
-        if (!t.site[i])
+    for (size_t i = 0; i < SLOTS && sites.n_sites > 0; ++i) {
+        if (!sites.site[i])
             continue;
-        free(t.site[i]->request);
-        free(t.site[i]);
-        t.site[i] = NULL;
-        --t.n_sites;
+        free(sites.site[i]->request);
+        free(sites.site[i]);
+        sites.site[i] = NULL;
+        --sites.n_sites;
     }
-    memset(t.pending, 0, sizeof t.pending); /* of a launch that was abandoned */
+    memset(sites.pending, 0, sizeof sites.pending); /* of a launch that was abandoned */
 }

@@ -15,16 +15,16 @@ static struct {
     sim_range shared[PARTS];
     sim_range statics[STATICS]; /* variables of all loaded objects */
     int32_t n_statics;
-} m;
+} memory;
 
 static int note_statics(struct dl_phdr_info *info, size_t size, void *context) {
     (void)size;
     (void)context;
-    for (int i = 0; i < info->dlpi_phnum && m.n_statics < STATICS; ++i) {
+    for (int i = 0; i < info->dlpi_phnum && memory.n_statics < STATICS; ++i) {
         const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
         char *low = (char *)(info->dlpi_addr + segment->p_vaddr);
         if (segment->p_type == PT_LOAD && (segment->p_flags & PF_W) != 0)
-            m.statics[m.n_statics++] = (sim_range){low, low + segment->p_memsz};
+            memory.statics[memory.n_statics++] = (sim_range){low, low + segment->p_memsz};
     }
     return 0;
 }
@@ -42,27 +42,27 @@ static bool is_built_in(const volatile char *address) {
 /* A variable of the program that a kernel changes is a __shared__ one, also where gcc left it out
  * of its section, as it does with those of templates. */
 static bool is_static(const volatile char *address) {
-    for (int32_t i = 0; i < m.n_statics; ++i)
-        if (sim_in_range(&m.statics[i], address))
+    for (int32_t i = 0; i < memory.n_statics; ++i)
+        if (sim_in_range(&memory.statics[i], address))
             return !is_built_in(address);
     return false;
 }
 
 void sim_memory_launch(void) {
-    m.n_statics = 0;
+    memory.n_statics = 0;
     dl_iterate_phdr(note_statics, NULL);
 }
 
 void sim_memory_block(const sim_range shared[2]) {
-    memcpy(m.shared, shared, sizeof m.shared);
+    memcpy(memory.shared, shared, sizeof memory.shared);
 }
 
 bool sim_memory_find(const volatile void *address, bool statics, bool *shared, uintptr_t *place) {
     *shared = true;
     *place = (uintptr_t)address;
     for (int32_t p = 0; p < PARTS; ++p)
-        if (sim_in_range(&m.shared[p], address)) {
-            *place -= (uintptr_t)m.shared[p].low - (uintptr_t)p * ASSAY_MAX_SHARED;
+        if (sim_in_range(&memory.shared[p], address)) {
+            *place -= (uintptr_t)memory.shared[p].low - (uintptr_t)p * ASSAY_MAX_SHARED;
             return true;
         }
     if (sim_in_range(&sim_stacks, address))

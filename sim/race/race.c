@@ -30,7 +30,7 @@ static struct {
     /* Of the thread that runs. */
     uint32_t thread;
     uint64_t when;
-} t;
+} clocks;
 
 static uint32_t stamp_of(const sim_record *r) {
     return (uint32_t)r->when & ((1u << STAMP_BITS) - 1);
@@ -41,11 +41,11 @@ static uint32_t thread_of(const sim_record *r) {
 }
 
 static bool in_this_epoch(const sim_record *r) {
-    return r->when >= t.epoch;
+    return r->when >= clocks.epoch;
 }
 
 static bool in_other_block(const sim_record *r) {
-    return r->when >= t.launch_epoch && r->when < t.block_epoch;
+    return r->when >= clocks.launch_epoch && r->when < clocks.block_epoch;
 }
 
 static bool same_warp(uint32_t a, uint32_t b) {
@@ -55,20 +55,20 @@ static bool same_warp(uint32_t a, uint32_t b) {
 /* Whether a record of this epoch comes before whatever the current thread does next. */
 static bool ordered(const sim_record *r) {
     uint32_t thread = thread_of(r);
-    return thread == t.thread ||
-           (same_warp(thread, t.thread) && stamp_of(r) < t.seen[t.thread][thread % SIM_WARP]);
+    return thread == clocks.thread || (same_warp(thread, clocks.thread) &&
+                                       stamp_of(r) < clocks.seen[clocks.thread][thread % SIM_WARP]);
 }
 
 static uint64_t block_of(const sim_record *r) {
-    size_t low = 0, high = t.n_starts;
+    size_t low = 0, high = clocks.n_starts;
     while (high - low > 1) {
         size_t middle = low + (high - low) / 2;
-        if (t.starts[middle].epoch <= r->when)
+        if (clocks.starts[middle].epoch <= r->when)
             low = middle;
         else
             high = middle;
     }
-    return t.starts[low].block;
+    return clocks.starts[low].block;
 }
 
 /* An access on its way through the shadow. */
@@ -135,7 +135,7 @@ static void keep(const access *a, sim_cell *cell) {
     }
     bool one_warp = same_warp(thread_of(newest), thread_of(second));
     if (!second_counts ||
-        (one_warp && (!same_warp(thread_of(newest), t.thread) || second->when < t.when)))
+        (one_warp && (!same_warp(thread_of(newest), clocks.thread) || second->when < clocks.when)))
         *second = a->record;
 }
 
@@ -178,7 +178,7 @@ void sim_race_access(const volatile void *address, size_t bytes, sim_access kind
     if (!region)
         return;
     access a = {.region = region, .address = address, .kind = kind};
-    a.record = (sim_record){place << THREAD_BITS | t.thread, t.when};
+    a.record = (sim_record){place << THREAD_BITS | clocks.thread, clocks.when};
     size_t room = (size_t)(region->range.high - a.address);
     if (bytes > room)
         bytes = room;
@@ -208,15 +208,15 @@ void trace_release(void *memory) {
 }
 
 static uint64_t next_epoch(void) {
-    t.epoch += 1u << STAMP_BITS;
-    return t.epoch;
+    clocks.epoch += 1u << STAMP_BITS;
+    return clocks.epoch;
 }
 
 void trace_launch_begin(const char *kernel) {
     if (sim_count_on())
         sim_count_launch(kernel);
-    t.launch_epoch = next_epoch();
-    t.n_starts = 0;
+    clocks.launch_epoch = next_epoch();
+    clocks.n_starts = 0;
     sim_race_begin();
 }
 
@@ -227,22 +227,22 @@ void trace_launch_end(void) {
 }
 
 static void note_start(uint64_t block) {
-    if (t.n_starts == t.capacity) {
-        t.capacity = t.capacity == 0 ? 1024 : 2 * t.capacity;
-        t.starts = realloc(t.starts, t.capacity * sizeof t.starts[0]);
-        if (!t.starts)
+    if (clocks.n_starts == clocks.capacity) {
+        clocks.capacity = clocks.capacity == 0 ? 1024 : 2 * clocks.capacity;
+        clocks.starts = realloc(clocks.starts, clocks.capacity * sizeof clocks.starts[0]);
+        if (!clocks.starts)
             abort();
     }
-    t.starts[t.n_starts++] = (block_start){t.epoch, block};
+    clocks.starts[clocks.n_starts++] = (block_start){clocks.epoch, block};
 }
 
 /* The stamps of a warp start again with each block. */
 static void forget_stamps(void) {
     for (int32_t warp = 0; warp < MAX_WARPS; ++warp) {
-        if (t.stamp[warp] == 0)
+        if (clocks.stamp[warp] == 0)
             continue;
-        t.stamp[warp] = 0;
-        memset(t.seen[warp * SIM_WARP], 0, SIM_WARP * sizeof t.seen[0]);
+        clocks.stamp[warp] = 0;
+        memset(clocks.seen[warp * SIM_WARP], 0, SIM_WARP * sizeof clocks.seen[0]);
     }
 }
 
@@ -250,7 +250,7 @@ void trace_block_begin(uint64_t block, int32_t n_threads, const sim_range shared
     (void)n_threads;
     if (sim_count_on())
         sim_count_block(shared);
-    t.block_epoch = next_epoch();
+    clocks.block_epoch = next_epoch();
     note_start(block);
     forget_stamps();
     sim_shadow_shared(0, shared[0]);
@@ -265,8 +265,8 @@ void trace_block_end(void) {
 void trace_thread(int32_t thread) {
     if (thread < 0)
         return;
-    t.thread = (uint32_t)thread;
-    t.when = t.epoch | t.stamp[t.thread / SIM_WARP];
+    clocks.thread = (uint32_t)thread;
+    clocks.when = clocks.epoch | clocks.stamp[clocks.thread / SIM_WARP];
 }
 
 void trace_barrier(void) {
@@ -277,8 +277,8 @@ void trace_barrier(void) {
 }
 
 void trace_syncwarp(int32_t warp, uint32_t mask) {
-    uint32_t stamp = ++t.stamp[warp], joined[SIM_WARP] = {0};
-    uint32_t(*seen)[SIM_WARP] = &t.seen[warp * SIM_WARP];
+    uint32_t stamp = ++clocks.stamp[warp], joined[SIM_WARP] = {0};
+    uint32_t(*seen)[SIM_WARP] = &clocks.seen[warp * SIM_WARP];
     for (uint32_t rest = mask; rest != 0; rest &= rest - 1) {
         int32_t lane = __builtin_ctz(rest);
         for (int32_t i = 0; i < SIM_WARP; ++i)

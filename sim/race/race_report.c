@@ -21,7 +21,7 @@ static struct {
     uint64_t unlisted;   /* conflicts of further pairs */
     sim_race race[SIM_RACES];
     int32_t n_races;
-} r;
+} report;
 
 static struct {
     const char *file;
@@ -58,18 +58,18 @@ static sim_source source_of(uint64_t place) {
 }
 
 void sim_race_begin(void) {
-    r.n_findings = r.n_races = 0;
-    r.unlisted = 0;
-    memset(r.slot, 0, sizeof r.slot);
+    report.n_findings = report.n_races = 0;
+    report.unlisted = 0;
+    memset(report.slot, 0, sizeof report.slot);
 }
 
 /* The slot of a pair, in either order, or the free one that it would take. */
 static int32_t *find(uint64_t a, uint64_t b) {
     for (size_t slot = (size_t)((a ^ b) * 0x9e3779b97f4a7c15u >> 32);; ++slot) {
-        int32_t *at = &r.slot[slot % SLOTS];
+        int32_t *at = &report.slot[slot % SLOTS];
         if (*at == 0)
             return at;
-        const finding *f = &r.finding[*at - 1];
+        const finding *f = &report.finding[*at - 1];
         if ((f->after.place == a && f->before.place == b) ||
             (f->after.place == b && f->before.place == a))
             return at;
@@ -79,18 +79,18 @@ static int32_t *find(uint64_t a, uint64_t b) {
 bool sim_race_again(uint64_t after, uint64_t before) {
     int32_t index = *find(after, before);
     if (index > 0)
-        ++r.finding[index - 1].count;
+        ++report.finding[index - 1].count;
     return index > 0;
 }
 
 void sim_race_found(const sim_region *region, const volatile void *address,
                     const sim_race_side *after, const sim_race_side *before) {
-    if (r.n_findings == SIM_RACES) {
-        ++r.unlisted;
+    if (report.n_findings == SIM_RACES) {
+        ++report.unlisted;
         return;
     }
-    *find(after->place, before ? before->place : 0) = r.n_findings + 1;
-    r.finding[r.n_findings++] = (finding){
+    *find(after->place, before ? before->place : 0) = report.n_findings + 1;
+    report.finding[report.n_findings++] = (finding){
         .after = *after,
         .before = before ? *before : (sim_race_side){.kind = SIM_READ},
         .uninitialised = !before,
@@ -152,8 +152,8 @@ static void compose(const finding *f, sim_race *race) {
 /* A read that comes too early, and so finds nothing written, is told as the race that it is. */
 static bool races_too(const finding *uninitialised) {
     uint64_t place = uninitialised->after.place;
-    for (int32_t i = 0; i < r.n_findings; ++i) {
-        const finding *f = &r.finding[i];
+    for (int32_t i = 0; i < report.n_findings; ++i) {
+        const finding *f = &report.finding[i];
         if (!f->uninitialised && (f->after.place == place || f->before.place == place))
             return true;
     }
@@ -161,7 +161,7 @@ static bool races_too(const finding *uninitialised) {
 }
 
 static void tell(const finding *f) {
-    sim_race *race = &r.race[r.n_races++];
+    sim_race *race = &report.race[report.n_races++];
     compose(f, race);
     const char *kind = race->uninitialised ? "uninitialised shared memory" : "race";
     if (race->after.line > 0)
@@ -171,20 +171,20 @@ static void tell(const finding *f) {
 }
 
 void sim_race_end(void) {
-    for (int32_t i = 0; i < r.n_findings; ++i)
-        if (!r.finding[i].uninitialised)
-            tell(&r.finding[i]);
-    for (int32_t i = 0; i < r.n_findings; ++i)
-        if (r.finding[i].uninitialised && !races_too(&r.finding[i]))
-            tell(&r.finding[i]);
-    for (uint64_t i = 0; i < r.unlisted; ++i)
+    for (int32_t i = 0; i < report.n_findings; ++i)
+        if (!report.finding[i].uninitialised)
+            tell(&report.finding[i]);
+    for (int32_t i = 0; i < report.n_findings; ++i)
+        if (report.finding[i].uninitialised && !races_too(&report.finding[i]))
+            tell(&report.finding[i]);
+    for (uint64_t i = 0; i < report.unlisted; ++i)
         (void)sim_defect_again("race");
 }
 
 int32_t sim_race_count(void) {
-    return r.n_races;
+    return report.n_races;
 }
 
 const sim_race *sim_race_at(int32_t i) {
-    return &r.race[i];
+    return &report.race[i];
 }

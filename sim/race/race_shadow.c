@@ -17,7 +17,7 @@ static struct {
     sim_region *last; /* hit */
     sim_region spare[SPARE];
     size_t n_spare;
-} s;
+} shadow;
 
 /* Zeroed; pages that are never touched cost nothing. */
 static void *map(size_t bytes) {
@@ -46,22 +46,22 @@ static size_t cells(const sim_region *region) {
 
 static void keep(sim_region *region) {
     size_t kept = cells(region);
-    for (size_t i = 0; i < s.n_spare; ++i)
-        kept += cells(&s.spare[i]);
-    if (s.n_spare == SPARE || kept > SPARE_CELLS) {
+    for (size_t i = 0; i < shadow.n_spare; ++i)
+        kept += cells(&shadow.spare[i]);
+    if (shadow.n_spare == SPARE || kept > SPARE_CELLS) {
         clear(region);
         return;
     }
-    s.spare[s.n_spare++] = *region;
+    shadow.spare[shadow.n_spare++] = *region;
 }
 
 /* A spare one for so many words, if there is one that is not much too large; else an empty one. */
 static sim_region spare_for(size_t words) {
-    for (size_t i = 0; i < s.n_spare; ++i) {
-        sim_region found = s.spare[i];
+    for (size_t i = 0; i < shadow.n_spare; ++i) {
+        sim_region found = shadow.spare[i];
         if (found.capacity < words || found.capacity > 4 * words)
             continue;
-        s.spare[i] = s.spare[--s.n_spare];
+        shadow.spare[i] = shadow.spare[--shadow.n_spare];
         memset(found.state, 0, found.capacity);
         return found;
     }
@@ -98,10 +98,10 @@ void sim_shadow_shared(int part, sim_range range) {
 
 /* Index of the first allocation that ends behind `address`. */
 static size_t find_global(const volatile char *address) {
-    size_t low = 0, high = s.n_global;
+    size_t low = 0, high = shadow.n_global;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (s.global[middle].range.high > address)
+        if (shadow.global[middle].range.high > address)
             high = middle;
         else
             low = middle + 1;
@@ -112,38 +112,40 @@ static size_t find_global(const volatile char *address) {
 void sim_shadow_alloc(sim_range range) {
     if (range.low == range.high)
         return;
-    if (s.n_global == s.capacity) {
-        s.capacity = s.capacity == 0 ? 64 : 2 * s.capacity;
-        s.global = realloc(s.global, s.capacity * sizeof s.global[0]);
-        if (!s.global)
+    if (shadow.n_global == shadow.capacity) {
+        shadow.capacity = shadow.capacity == 0 ? 64 : 2 * shadow.capacity;
+        shadow.global = realloc(shadow.global, shadow.capacity * sizeof shadow.global[0]);
+        if (!shadow.global)
             abort();
     }
     size_t i = find_global(range.low);
-    memmove(&s.global[i + 1], &s.global[i], (s.n_global - i) * sizeof s.global[0]);
-    s.global[i] = spare_for(words_of(range));
-    cover(&s.global[i], range);
-    ++s.n_global;
-    s.last = NULL;
+    memmove(&shadow.global[i + 1], &shadow.global[i],
+            (shadow.n_global - i) * sizeof shadow.global[0]);
+    shadow.global[i] = spare_for(words_of(range));
+    cover(&shadow.global[i], range);
+    ++shadow.n_global;
+    shadow.last = NULL;
 }
 
 void sim_shadow_release(const void *memory) {
     size_t i = find_global(memory);
-    if (i == s.n_global || s.global[i].range.low != memory)
+    if (i == shadow.n_global || shadow.global[i].range.low != memory)
         return;
-    keep(&s.global[i]);
-    --s.n_global;
-    memmove(&s.global[i], &s.global[i + 1], (s.n_global - i) * sizeof s.global[0]);
-    s.last = NULL;
+    keep(&shadow.global[i]);
+    --shadow.n_global;
+    memmove(&shadow.global[i], &shadow.global[i + 1],
+            (shadow.n_global - i) * sizeof shadow.global[0]);
+    shadow.last = NULL;
 }
 
 sim_region *sim_shadow_find_global(const volatile char *address) {
-    if (s.last && sim_in_range(&s.last->range, address))
-        return s.last;
+    if (shadow.last && sim_in_range(&shadow.last->range, address))
+        return shadow.last;
     size_t i = find_global(address);
-    if (i == s.n_global || address < s.global[i].range.low)
+    if (i == shadow.n_global || address < shadow.global[i].range.low)
         return NULL;
-    s.last = &s.global[i];
-    return s.last;
+    shadow.last = &shadow.global[i];
+    return shadow.last;
 }
 
 void sim_shadow_split(sim_region *region, size_t word) {
