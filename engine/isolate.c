@@ -17,8 +17,8 @@ enum { COPIES = 6 };
 /* Bytes of a whole's tensors (sample.h) that are made, sent and looked at in a second, at least. */
 static const double sampled_speed = 1 << 26;
 
-struct assay_isolated {
-    assay_device device; /* what callers hold */
+typedef struct isolated {
+    assay_device device; /* what callers hold. First, so that its address is this one's. */
     const assay_device *base;
     assay_isolation how;
     char program[PATH_MAX];
@@ -27,7 +27,22 @@ struct assay_isolated {
     process *guests; /* one for each variant or, together, the first; started when first asked */
     const char *current; /* the operator that has guests */
     uint8_t edges[FRAME_EDGES];
-};
+} isolated;
+
+/* There is nothing to wait for: a guest has answered before a run returns. Only isolated devices
+ * have this function, which tells them from others. */
+static assay_status finish_isolated(void) {
+    return ASSAY_OK;
+}
+
+bool assay_is_isolated(const assay_device *device) {
+    return device->finish == finish_isolated;
+}
+
+/* NULL for a device that is not isolated. */
+static isolated *find_isolated(const assay_device *device) {
+    return assay_is_isolated(device) ? (isolated *)device : NULL;
+}
 
 static assay_status find_program(const char *wanted, char path[PATH_MAX]) {
     const assay_status status = wanted ? ASSAY_OK : assay_place("assay_guest", path);
@@ -43,7 +58,7 @@ static assay_status find_program(const char *wanted, char path[PATH_MAX]) {
 }
 
 /* The base's variants, the stranger last or in the place of its namesake. */
-static assay_status list_variants(struct assay_isolated *i) {
+static assay_status list_variants(isolated *i) {
     const assay_device *base = i->base;
     int32_t n = base->n_variants, at = n;
     i->variants = calloc((size_t)n + 1, sizeof *i->variants);
@@ -70,8 +85,8 @@ static assay_status list_variants(struct assay_isolated *i) {
 }
 
 assay_status assay_isolate(const assay_device *device, const assay_isolation *how,
-                           const assay_device **isolated) {
-    *isolated = NULL;
+                           const assay_device **made) {
+    *made = NULL;
     if (how->kernel) {
         char symbol[KERNEL_SYMBOL];
         kernel_file_symbol(how->op, how->variant, device->name, symbol);
@@ -79,30 +94,30 @@ assay_status assay_isolate(const assay_device *device, const assay_isolation *ho
         if (named != ASSAY_OK)
             return named;
     }
-    struct assay_isolated *i = calloc(1, sizeof *i);
+    isolated *i = calloc(1, sizeof *i);
     if (!i)
         return assay_fail(ASSAY_ERR_MEMORY, "out of memory for the device %s", device->name);
     i->device = *device;
-    i->device.isolated = i;
+    i->device.finish = finish_isolated;
     i->base = device;
     i->how = *how;
     assay_status status = find_program(how->guest, i->program);
     if (status == ASSAY_OK)
         status = list_variants(i);
     if (status == ASSAY_OK)
-        *isolated = &i->device;
+        *made = &i->device;
     else
         assay_isolate_end(&i->device);
     return status;
 }
 
-static void end_guests(struct assay_isolated *i) {
+static void end_guests(isolated *i) {
     for (int32_t v = 0; i->guests && v < i->device.n_variants; ++v)
         process_stop(&i->guests[v]);
 }
 
-void assay_isolate_end(const assay_device *isolated) {
-    struct assay_isolated *i = isolated ? isolated->isolated : NULL;
+void assay_isolate_end(const assay_device *device) {
+    isolated *i = device ? find_isolated(device) : NULL;
     if (!i)
         return;
     end_guests(i);
@@ -112,16 +127,17 @@ void assay_isolate_end(const assay_device *isolated) {
 }
 
 const assay_device *assay_isolated_base(const assay_device *device) {
-    return device->isolated ? device->isolated->base : device;
+    const isolated *i = find_isolated(device);
+    return i ? i->base : device;
 }
 
 const char *assay_isolated_kernel(const assay_device *device, const assay_variant *variant) {
-    const struct assay_isolated *i = device->isolated;
+    const isolated *i = find_isolated(device);
     return i && variant == &i->stranger ? i->how.kernel : NULL;
 }
 
-const char *assay_isolated_program(const assay_device *isolated) {
-    return isolated->isolated->program;
+const char *assay_isolated_program(const assay_device *device) {
+    return find_isolated(device)->program;
 }
 
 static int32_t rehearsals(const assay_isolation *how) {
@@ -132,7 +148,7 @@ static int32_t rehearsals(const assay_isolation *how) {
 }
 
 /* The variant's guest. On a GPU each has a context, so those of another operator go first. */
-static process *find_guest(struct assay_isolated *i, const assay_variant *variant) {
+static process *find_guest(isolated *i, const assay_variant *variant) {
     int32_t v = 0;
     if (i->how.together)
         return &i->guests[0];
@@ -144,15 +160,15 @@ static process *find_guest(struct assay_isolated *i, const assay_variant *varian
     return &i->guests[v];
 }
 
-const uint8_t *assay_isolated_edges(const assay_device *isolated) {
-    return isolated->isolated->edges;
+const uint8_t *assay_isolated_edges(const assay_device *device) {
+    return find_isolated(device)->edges;
 }
 
-void assay_isolated_forget_edges(const assay_device *isolated) {
-    memset(isolated->isolated->edges, 0, FRAME_EDGES);
+void assay_isolated_forget_edges(const assay_device *device) {
+    memset(find_isolated(device)->edges, 0, FRAME_EDGES);
 }
 
-static void add_edges(struct assay_isolated *i, const frame_head *h) {
+static void add_edges(isolated *i, const frame_head *h) {
     for (int32_t e = 0; e < FRAME_EDGES; ++e)
         i->edges[e] |= h->edges[e];
 }
@@ -170,9 +186,9 @@ static assay_status answer(const frame *f, assay_results *got) {
     return ASSAY_OK;
 }
 
-assay_status assay_run_isolated(const assay_variant *variant, const assay_device *isolated,
+assay_status assay_run_isolated(const assay_variant *variant, const assay_device *device,
                                 const assay_problem *problem, assay_results *got) {
-    struct assay_isolated *i = isolated->isolated;
+    isolated *i = find_isolated(device);
     process *g = find_guest(i, variant);
     frame f;
     assay_status status =
@@ -180,8 +196,7 @@ assay_status assay_run_isolated(const assay_variant *variant, const assay_device
     if (status != ASSAY_OK)
         return status;
     if (g->pid == 0)
-        status =
-            guest_start(g, i->program, i->base->name, assay_isolated_kernel(isolated, variant));
+        status = guest_start(g, i->program, i->base->name, assay_isolated_kernel(device, variant));
     if (status == ASSAY_OK) {
         const double whole = problem->sample ? sample_bytes(problem->sample) : 0;
         status = guest_ask(g, f.file, i->how.seconds + whole / sampled_speed,

@@ -35,7 +35,11 @@ typedef struct assay_isolation {
  * not there, ASSAY_ERR_USAGE when the kernel file has no such variant. */
 assay_status assay_isolate(const assay_device *device, const assay_isolation *how,
                            const assay_device **isolated) ASSAY_MUST_CHECK;
-void assay_isolate_end(const assay_device *isolated);
+void assay_isolate_end(const assay_device *device);
+
+/* Whether assay_isolate() made it. Such a device has its identity in its address: a copy of it is
+ * no device. */
+bool assay_is_isolated(const assay_device *device);
 
 /* The device itself, for what is trusted: oracles, the baseline. Returns any other as it is. */
 const assay_device *assay_isolated_base(const assay_device *device);

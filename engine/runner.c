@@ -346,7 +346,7 @@ static assay_status or_skipped(const run *r, assay_status status) {
 
 assay_status assay_run(const assay_variant *variant, const assay_device *device,
                        const assay_problem *problem, assay_results *got) {
-    if (device->isolated)
+    if (assay_is_isolated(device))
         return assay_run_isolated(variant, device, problem, got);
     run r;
     assay_status status = run_init(&r, variant, device, problem);

@@ -20,8 +20,6 @@ extern "C" {
 
 enum { ASSAY_DEVICE_TEXT = 256 };
 
-struct assay_isolated;
-
 typedef assay_status (*assay_gemm)(bool ta, bool tb, int64_t m, int64_t n, int64_t k,
                                    const double *a, int64_t lda, const double *b, int64_t ldb,
                                    double beta, double *c, int64_t ldc);
@@ -76,9 +74,6 @@ typedef struct assay_device {
     int32_t n_variants;
     const assay_device_oracle *const *oracles;
     int32_t n_oracles;
-
-    /* Not NULL: its variants run in processes of their own (engine/isolate.h). */
-    struct assay_isolated *isolated;
 } assay_device;
 
 /* The device of that name: ASSAY_ERR_USAGE for an unknown name, ASSAY_ERR_UNSUPPORTED with the
