@@ -151,7 +151,7 @@ static void describe(bench *b) {
     snprintf(to->compiler, sizeof to->compiler, "%s, %s", e.compiler, e.build_type);
     find_commit(to->commit);
     snprintf(to->command, sizeof to->command, "%s", b->args->line);
-    to->simulated = strcmp(b->device->name, "cuda") != 0;
+    to->simulated = b->device->simulated;
 }
 
 /* Rows of different devices are not mixed. */
@@ -210,8 +210,7 @@ static assay_status prepare(bench *b) {
         status = bench_jobs_init(&b->jobs, b->args);
     if (status != ASSAY_OK)
         return status;
-    const bool cuda = strcmp(b->device->name, "cuda") == 0;
-    b->peers = b->args->peers ? b->args->peers : cuda ? "all" : "none";
+    b->peers = b->args->peers ? b->args->peers : b->device->simulated ? "none" : "all";
     describe(b);
     status = resume(b);
     if (status == ASSAY_OK)

@@ -55,6 +55,7 @@ static assay_status choose_device(fuzz_campaign *f) {
     if (f->device == NULL)
         f->device = can_run("cuda") ? "cuda" : "sim";
     const bool cuda = strcmp(f->device, "cuda") == 0;
+    f->simulated = !cuda;
     f->twin = cuda && f->args->kernel == NULL ? "sim" : NULL;
     if (cuda && f->args->verbose)
         tell_gpu(f);
@@ -87,14 +88,13 @@ static assay_status make_targets(fuzz_campaign *f) {
         const cli_selection *s = &f->cases.selection[i];
         f->target[i] =
             (fuzz_target){.op = s->op, .variant = s->variant, .n_variants = s->n_variants};
-        f->source[i] =
-            (fuzz_source){.op = s->op,
-                          .seed = args->seed,
-                          .budget = strcmp(f->device, "sim") == 0 ? sim_budget : cuda_budget,
-                          .fixed = args->word,
-                          .n_fixed = args->n_words,
-                          .sampled = f->rows > 0,
-                          .big = args->big};
+        f->source[i] = (fuzz_source){.op = s->op,
+                                     .seed = args->seed,
+                                     .budget = f->simulated ? sim_budget : cuda_budget,
+                                     .fixed = args->word,
+                                     .n_fixed = args->n_words,
+                                     .sampled = f->rows > 0,
+                                     .big = args->big};
         fuzz_source_edges(&f->source[i], table, s->variant, s->n_variants);
     }
     return status;
@@ -125,7 +125,7 @@ static assay_status choose_rows(fuzz_campaign *f) {
 }
 
 static assay_status check_big(const fuzz_campaign *f) {
-    if (f->args->big && strcmp(f->device, "cuda") != 0)
+    if (f->args->big && f->simulated)
         return assay_fail(ASSAY_ERR_UNSUPPORTED,
                           "--big is for a GPU: 2^31 elements take hours on %s; --rows judges small "
                           "cases in the same way",
@@ -152,7 +152,7 @@ static void isolate_how(fuzz_campaign *f) {
         .variant = target != NULL ? target->variant : NULL,
         .seconds = args->time_limit > 0 ? args->time_limit : run_seconds,
         .gib = args->memory_limit > 0 ? args->memory_limit : run_gib,
-        .together = strcmp(f->device, "cuda") == 0 && args->kernel == NULL,
+        .together = !f->simulated && args->kernel == NULL,
     };
 }
 
@@ -231,7 +231,7 @@ static assay_status prepare(fuzz_campaign *f, const fuzz_ranks *ranks) {
 static int32_t usual_jobs(const fuzz_campaign *f) {
     enum { SHARING = 4 };
     const long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    const long most = f->args->big ? 1 : strcmp(f->device, "cuda") == 0 ? SHARING : FUZZ_MOST_JOBS;
+    const long most = f->args->big ? 1 : f->simulated ? FUZZ_MOST_JOBS : SHARING;
     return processors < 1 ? 1 : (int32_t)(processors < most ? processors : most);
 }
 

@@ -14,7 +14,8 @@ typedef struct fuzz_campaign {
     const assay_cli_args *args;
     cli_cases cases; /* selections; jobs where cases are named */
     const char *device, *twin;
-    int64_t rows; /* different ones that make up each case; 0: all are */
+    bool simulated; /* the device is: known from its name, for this process opens no GPU */
+    int64_t rows;   /* different ones that make up each case; 0: all are */
     assay_isolation how;
     fuzz_target *target; /* one for each selection */
     fuzz_source *source; /* likewise */

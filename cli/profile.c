@@ -31,15 +31,11 @@ static assay_status choose_case(profile *p) {
     return status;
 }
 
-static bool on_sim(const profile *p) {
-    return strcmp(p->device->name, "sim") == 0;
-}
-
 static assay_status choose_device(profile *p) {
     const assay_cli_target *target = p->args->target;
     assay_status status = assay_cli_open_device(p->args, &p->device);
     if (status == ASSAY_OK)
-        status = on_sim(p) ? profile_counting(p->args) : profile_cuda_before();
+        status = p->device->simulated ? profile_counting(p->args) : profile_cuda_before();
     if (status != ASSAY_OK)
         return status;
     p->variant = turn_find_variant(p->device, target->op->name, target->variant);
@@ -142,7 +138,7 @@ assay_exit assay_cli_profile(const assay_cli_args *args) {
     if (code == ASSAY_EXIT_PASSED && assay_cli_interrupted())
         code = ASSAY_EXIT_INTERRUPTED;
     if (code == ASSAY_EXIT_PASSED) {
-        status = on_sim(&p) ? profile_sim(&p) : profile_cuda(&p);
+        status = p.device->simulated ? profile_sim(&p) : profile_cuda(&p);
         if (status == ASSAY_OK)
             status = commit(&p);
         if (status != ASSAY_OK)

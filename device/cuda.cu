@@ -188,6 +188,7 @@ static assay_status cuda_finish(void) {
 extern "C" __attribute__((visibility("default"))) const assay_device *assay_device_module() {
     static const assay_device device = {
         .name = "cuda",
+        .simulated = false,
         .probe = cuda_probe,
         .alloc = cuda_alloc,
         .release = cuda_release,

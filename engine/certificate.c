@@ -19,7 +19,7 @@ static assay_status kernel_file(const assay_device *isolated, const assay_varian
     *path = assay_isolated_kernel(isolated, variant);
     if (*path)
         return ASSAY_OK;
-    if (strcmp(isolated->name, "sim") == 0) {
+    if (isolated->simulated) {
         *path = assay_isolated_program(isolated);
         return ASSAY_OK;
     }

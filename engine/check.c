@@ -310,7 +310,7 @@ static assay_status load(const assay_case *c, const assay_device *base, const tu
     const assay_case part = sample_case(s);
     status = check_memory(&part, n_variants);
     /* The simulated device's memory is the host's. */
-    if (status == ASSAY_OK && strcmp(base->name, "sim") == 0)
+    if (status == ASSAY_OK && base->simulated)
         status = assay_memory_holds(sample_bytes(s));
     return status == ASSAY_OK ? sample_problem(s, p) : status;
 }

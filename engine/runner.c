@@ -338,7 +338,7 @@ static assay_status supports(run *r, assay_stage stage) {
  * memory, which has been asked before. */
 static assay_status or_skipped(const run *r, assay_status status) {
     char line[512];
-    if (status != ASSAY_ERR_MEMORY || !r->p->sample || strcmp(r->device->name, "sim") == 0)
+    if (status != ASSAY_ERR_MEMORY || !r->p->sample || r->device->simulated)
         return status;
     snprintf(line, sizeof line, "%s", assay_error());
     return assay_fail(ASSAY_ERR_UNSUPPORTED, "%s", line);

@@ -101,6 +101,7 @@ static void sim_plan_for(int32_t multiprocessors) {
 const assay_device *assay_sim_device(void) {
     static assay_device device = {
         .name = "sim",
+        .simulated = true,
         .probe = sim_probe,
         .alloc = sim_alloc,
         .release = sim_release,

@@ -27,6 +27,10 @@ typedef assay_status (*assay_gemm)(bool ta, bool tb, int64_t m, int64_t n, int64
 typedef struct assay_device {
     const char *name; /* "sim", "cuda" */
 
+    /* Whether it is simulated on the host: its memory is the host's, its variants are part of the
+     * program, and times on it measure nothing. */
+    bool simulated;
+
     /* Whether it can run here; fills a line about the device and its driver. */
     assay_status (*probe)(char text[ASSAY_DEVICE_TEXT]);
 

@@ -13,6 +13,7 @@
 #include "assay/status.h"
 #include "assay/tensor.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -55,6 +56,10 @@ typedef struct assay_variant {
     /* Enqueues the work on `stream`. */
     assay_status (*forward)(const assay_call *call);
     assay_status (*backward)(const assay_call *call);
+
+    /* Whether it calls a vendor's library, which sums in an order of its own: bits may differ
+     * between devices. On the simulated device plain loops stand in for the library. */
+    bool library;
 } assay_variant;
 
 #ifdef __cplusplus

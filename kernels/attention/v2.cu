@@ -263,4 +263,5 @@ ASSAY_VARIANT(attention, v2) = {
     .workspace = workspace,
     .forward = forward,
     .backward = backward,
+    .library = true,
 };

@@ -210,4 +210,5 @@ ASSAY_VARIANT(attention, v2_cudnn) = {
     .workspace = workspace,
     .forward = forward,
     .backward = backward,
+    .library = true,
 };

@@ -291,4 +291,5 @@ ASSAY_VARIANT(conv3d_groupnorm_mean, v2) = {
     .workspace = workspace,
     .forward = forward,
     .backward = backward,
+    .library = true,
 };

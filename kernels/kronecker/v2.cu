@@ -293,4 +293,5 @@ ASSAY_VARIANT(kronecker, v2) = {
     .workspace = workspace,
     .forward = forward,
     .backward = backward,
+    .library = true,
 };

@@ -71,4 +71,5 @@ ASSAY_VARIANT(linear, v2) = {
     .workspace = NULL,
     .forward = forward,
     .backward = backward,
+    .library = true,
 };

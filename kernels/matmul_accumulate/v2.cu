@@ -123,4 +123,5 @@ ASSAY_VARIANT(matmul_accumulate, v2) = {
     .workspace = workspace,
     .forward = forward,
     .backward = backward,
+    .library = true,
 };

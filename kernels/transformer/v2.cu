@@ -26,4 +26,5 @@ ASSAY_VARIANT(transformer, v2) = {
     .workspace = workspace<parts>,
     .forward = forward<parts>,
     .backward = backward<parts>,
+    .library = true,
 };

@@ -37,4 +37,5 @@ ASSAY_VARIANT(transformer, v2_cudnn) = {
     .forward = forward<parts>,
     .backward = backward<parts>,
 #endif
+    .library = true,
 };

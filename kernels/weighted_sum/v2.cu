@@ -165,4 +165,5 @@ ASSAY_VARIANT(weighted_sum, v2) = {
     .workspace = workspace,
     .forward = forward,
     .backward = backward,
+    .library = true,
 };

@@ -33,9 +33,11 @@ void suite_visit_variants(const assay_case *c, assay_set set, void (*add)(const 
         if (strcmp(sim->variants[i]->op, c->op->name) != 0)
             continue;
         snprintf(item.variant, sizeof item.variant, "%s", sim->variants[i]->name);
+        item.library = sim->variants[i]->library;
         for (size_t d = sim->variants[i]->lacks != NULL; d < sizeof devices / sizeof *devices;
              ++d) {
             item.device = devices[d];
+            item.simulated = strcmp(devices[d], sim->name) == 0;
             add(&item);
         }
     }
@@ -91,8 +93,7 @@ void suite_register(const char *suite, const char *prefix, const char *labels,
              item->c.op->name, item->variant[0] ? "/" : "", item->variant, words ? words : "",
              item->device);
     snprintf(all, sizeof all, "%s %s %s%s", labels, item->c.op->name,
-             strcmp(item->device, "sim") == 0 ? "sim" : "gpu",
-             item->set == ASSAY_SMOKE ? " smoke" : "");
+             item->simulated ? "sim" : "gpu", item->set == ASSAY_SMOKE ? " smoke" : "");
     assay_test_register(suite, name, all, run, suite_keep(item));
 }
 

@@ -20,6 +20,8 @@ typedef struct suite_item {
     assay_set set;
     char variant[16];               /* "": the test is not about a variant */
     const char *device;             /* "sim", "cuda" */
+    bool simulated;                 /* as assay_device has it */
+    bool library;                   /* as assay_variant has it */
     const assay_relation *relation; /* property tests only */
 } suite_item;
 
