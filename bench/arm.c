@@ -150,8 +150,8 @@ assay_status arm_send(arm *a, const char *format, ...) {
 }
 
 assay_status arm_receive(arm *a, double seconds) {
-    if (!arm_runs(a))
-        return assay_fail(ASSAY_ERR_DEVICE, "its process ended before");
+    if (!arm_runs(a)) /* process_send() found its end */
+        return broke(a, "");
     const assay_status status = await_line(a, seconds);
     return status == ASSAY_OK ? understand(a) : status;
 }

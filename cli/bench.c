@@ -226,7 +226,7 @@ static assay_status prepare(bench *b) {
                                  .results = &b->results,
                                  .samples = (int32_t)b->args->samples};
     status = bench_session_init(&b->session);
-    if (status == ASSAY_OK && cuda)
+    if (status == ASSAY_OK && !b->device->simulated)
         status = bench_session_calibrate(&b->session);
     return status;
 }

@@ -20,19 +20,19 @@ expect() { # STATUS COMMAND...
 }
 
 expect 0 "$root/ci/build-kernel" "$root/examples/row_sum.cu"
-expect 0 "$assay" check weighted_sum/mine --kernel ./row_sum.so
+expect 0 "$assay" check weighted_sum/mine --device sim --kernel ./row_sum.so
 grep -q '^[1-9][0-9]* passed, 0 failed, 0 mistrusted, 0 errors' log
 
 sed 's/j < d; ++j)/j + 3 < d; ++j)/' "$root/examples/row_sum.cu" >wrong.cu
 ! cmp -s wrong.cu "$root/examples/row_sum.cu"
 expect 0 "$root/ci/build-kernel" wrong.cu
-expect 1 "$assay" check weighted_sum/mine n=5x7 d=33 --kernel ./wrong.so
+expect 1 "$assay" check weighted_sum/mine n=5x7 d=33 --device sim --kernel ./wrong.so
 grep -q 'fail  mine y' log
 
 # A variant without backward gets a line, not a crash.
 sed 's/\.backward = backward/.backward = nullptr/' "$root/examples/row_sum.cu" >half.cu
 expect 0 env CXXFLAGS=-Wno-unused-function "$root/ci/build-kernel" half.cu
-expect 77 "$assay" check weighted_sum/mine n=5 d=32 --kernel ./half.so
+expect 77 "$assay" check weighted_sum/mine n=5 d=32 --device sim --kernel ./half.so
 grep -q 'backward: weighted_sum/mine has no such function' log
 
 expect 2 "$root/ci/build-kernel" missing.cu

@@ -131,7 +131,7 @@ ASSAY_TEST(case, refuses_and_names_the_fault, "unit") {
         {"f=x2", "joined by 'x'"},
         {"f=2xx2", "joined by 'x'"},
         {"f=65", "joined by 'x'"},
-        {"f=2:4:1", "joined by 'x'"},
+        {"f=2x3:4:1", "first:last:step"},
         {"f=1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1", "at most 16 integers"},
         {"eps=", "must be a finite decimal number"},
         {"eps=inf", "must be a finite decimal number"},
@@ -143,7 +143,7 @@ ASSAY_TEST(case, refuses_and_names_the_fault, "unit") {
         {"size=1", "must be one of tiny, mid, 2.7b"},
         {"size=tin", "must be one of tiny"},
         {"size=tinyx", "must be one of tiny"},
-        {"size=0:1:1", "must be one of tiny"},
+        {"size=0:1:1", "key \"size\" takes no range such as \"0:1:1\""},
         {"dtype=f99", "one of f64, f32, bf16, f16"},
         {"dtype=bf16", "toy is not defined for dtype=bf16; it is for f64, f32"},
         {"math=tf32", "toy is not defined for math=tf32; it is for strict"},
@@ -220,8 +220,8 @@ ASSAY_TEST(case, expands_the_last_word_fastest, "unit") {
 }
 
 ASSAY_TEST(case, refuses_bad_ranges_before_any_visit, "unit") {
-    static const char *const bad[] = {"n=1:2",   "n=2:1:1", "n=1:2:0",   "n=1:2:-1",
-                                      "n=1:2:x", "n=::",    "n=1:2:3:4", "pad=0:4"};
+    static const char *const bad[] = {"n=1:",    "n=2:1:1", "n=1:2:0",   "n=1:2:-1",
+                                      "n=1:2:x", "n=::",    "n=1:2:3:4", "pad=4:0"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; ++i) {
         trace t = {0};
         CHECK_FAILS(EXPAND(&t, bad[i]), ASSAY_ERR_USAGE, "first:last:step");

@@ -94,6 +94,7 @@ ASSAY_TEST(sample, what_a_gpu_cannot_hold_is_skipped, "unit sim") {
     assay_case c;
     assay_report report;
     small.name = "small";
+    small.simulated = false;
     small.alloc = no_room;
     REQUIRE_OK(assay_case_parse("rmsnorm n=50 d=6 dtype=f32 seed=0", &c));
     REQUIRE_OK(assay_check_rows(&c, &small, &(const char *){"v1"}, 1, 4, false, &report));
