@@ -1,4 +1,4 @@
-#include "bench/course.h"
+#include "bench/case_run.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,7 +62,7 @@ static assay_status tell_set(const exchange *e, arm *a, int32_t set) {
     return status;
 }
 
-void runner_tell(const course *k, runner *r) {
+void runner_tell(const case_run *k, runner *r) {
     arm *a = &r->p->process;
     assay_status status = arm_ask(a, PROCESS_ANSWER, "case %s", k->text);
     for (int32_t i = 0; status == ASSAY_OK && i < k->sets; ++i)
@@ -70,7 +70,7 @@ void runner_tell(const course *k, runner *r) {
     r->loaded = runner_is_fine(r, status);
 }
 
-void runner_forget(const course *k, runner *r) {
+void runner_forget(const case_run *k, runner *r) {
     if (r->loaded && r->p && arm_runs(&r->p->process))
         (void)!arm_ask(&r->p->process, PROCESS_ANSWER, "case %s", k->text);
     r->loaded = false;

@@ -1,6 +1,6 @@
 #include "bench/session.h"
 
-#include "bench/course.h"
+#include "bench/case_run.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,41 +8,41 @@
 
 /* ---- a stage ---- */
 
-bool course_go_on(const course *k, const char *stage, const char *what) {
+bool case_run_go_on(const case_run *k, const char *stage, const char *what) {
     char line[ASSAY_CASE_TEXT + 64];
     snprintf(line, sizeof line, "%s: %s%s%s", k->text, stage, stage[0] ? ": " : "", what);
     return k->s->progress(k->s->progress_context, line);
 }
 
 /* What remains when the cold samples are there. */
-static assay_status finish_stage(course *k, runner *r, bench_stage stage) {
+static assay_status finish_stage(case_run *k, runner *r, bench_stage stage) {
     assay_status status = ASSAY_OK;
     if (runner_goes(r))
-        status = course_prove_timed(k, r, stage);
+        status = case_run_prove_timed(k, r, stage);
     if (runner_goes(r))
-        course_hold_to_floor(r);
+        case_run_hold_to_floor(r);
     if (status == ASSAY_OK && runner_goes(r))
-        status = course_time_warm(k, r);
+        status = case_run_time_warm(k, r);
     if (runner_goes(r))
-        course_ask_memory(r);
+        case_run_ask_memory(r);
     if (runner_goes(r) && k->s->first)
-        course_ask_customary(r);
+        case_run_ask_customary(r);
     if (r->loaded && arm_runs(&r->p->process))
         (void)!arm_ask(&r->p->process, PROCESS_ANSWER, "done");
     return status;
 }
 
-static assay_status time_stage(course *k, bench_stage stage) {
+static assay_status time_stage(case_run *k, bench_stage stage) {
     const char *name = bench_stage_name(stage);
     assay_status status = ASSAY_OK;
-    if (course_go_on(k, name, "first answers"))
-        status = course_prove(k, stage);
-    if (status == ASSAY_OK && course_go_on(k, name, "timed in turn")) {
+    if (case_run_go_on(k, name, "first answers"))
+        status = case_run_prove(k, stage);
+    if (status == ASSAY_OK && case_run_go_on(k, name, "timed in turn")) {
         k->s->timing = true;
-        status = course_time_cold(k);
+        status = case_run_time_cold(k);
         k->s->timing = false;
     }
-    if (!course_go_on(k, name, "answers of timed calls, warm caches"))
+    if (!case_run_go_on(k, name, "answers of timed calls, warm caches"))
         return status;
     for (runner *r = k->runner; status == ASSAY_OK && r < k->runner + k->n_runners; ++r)
         status = finish_stage(k, r, stage);
@@ -51,9 +51,9 @@ static assay_status time_stage(course *k, bench_stage stage) {
 
 /* Those that did not fit beside the others, each alone. An arm that was told of the case may have
  * held memory, whatever became of it. */
-static assay_status time_lonely(course *k, bench_stage stage, const assay_work *work) {
+static assay_status time_lonely(case_run *k, bench_stage stage, const assay_work *work) {
     assay_status status = ASSAY_OK;
-    course alone = *k;
+    case_run alone = *k;
     int32_t together = 0;
     for (int32_t i = 0; i < k->n_runners; ++i)
         together += k->runner[i].loaded || k->runner[i].status == BENCH_OOM;
@@ -64,7 +64,7 @@ static assay_status time_lonely(course *k, bench_stage stage, const assay_work *
         for (int32_t other = 0; other < k->n_runners; ++other)
             runner_forget(k, &k->runner[other]);
         runner_drop_samples(r);
-        course_start_row(k, r, stage, work);
+        case_run_start_row(k, r, stage, work);
         runner_stop(r, BENCH_OK, "");
         runner_tell(k, r);
         alone.runner = r;
@@ -76,9 +76,9 @@ static assay_status time_lonely(course *k, bench_stage stage, const assay_work *
 }
 
 /* Those that may run and are not told yet learn of the case. */
-static void gather(course *k, bench_stage stage, const assay_work *work) {
+static void gather(case_run *k, bench_stage stage, const assay_work *work) {
     for (runner *r = k->runner; r < k->runner + k->n_runners; ++r) {
-        course_start_row(k, r, stage, work);
+        case_run_start_row(k, r, stage, work);
         runner_stop(r, r->barred, r->bar);
         if (r->status == BENCH_OK && !arm_runs(&r->p->process))
             runner_stop(r, BENCH_ERROR, "its process ended in an earlier stage");
@@ -87,9 +87,9 @@ static void gather(course *k, bench_stage stage, const assay_work *work) {
     }
 }
 
-static assay_status run_stage(course *k, bench_stage stage) {
+static assay_status run_stage(case_run *k, bench_stage stage) {
     assay_work work;
-    assay_status status = course_work(k->plan->c, stage, &work);
+    assay_status status = case_run_work(k->plan->c, stage, &work);
     if (status != ASSAY_OK)
         return status;
     gather(k, stage, &work);
@@ -99,7 +99,7 @@ static assay_status run_stage(course *k, bench_stage stage) {
     const bool whole = k->s->progress(k->s->progress_context, ""); /* what is interrupted is none */
     for (runner *r = k->runner; r < k->runner + k->n_runners; ++r) {
         if (status == ASSAY_OK && whole)
-            status = course_finish_rows(k, r);
+            status = case_run_finish_rows(k, r);
         else
             runner_drop_samples(r);
     }
@@ -109,13 +109,13 @@ static assay_status run_stage(course *k, bench_stage stage) {
 /* ---- a case ---- */
 
 /* The stages that the operator has: without gradients there is no backward. */
-static bool is_possible(const course *k, bench_stage stage) {
+static bool is_possible(const case_run *k, bench_stage stage) {
     return k->backward || stage == BENCH_FORWARD;
 }
 
 /* Whether all rows are there; those that broke are worth another try. Arms that were timed in
  * different runs are not compared: one row missing, and all are made. */
-static bool is_done(const course *k) {
+static bool is_done(const case_run *k) {
     bench_row like = {.cache = BENCH_COLD};
     snprintf(like.experiment, sizeof like.experiment, "%s", k->plan->experiment);
     memcpy(like.case_text, k->text, sizeof like.case_text);
@@ -131,7 +131,7 @@ static bool is_done(const course *k) {
 }
 
 /* Whether the arm may run. */
-static void admit(const course *k, runner *r, const bench_arm *what) {
+static void admit(const case_run *k, runner *r, const bench_arm *what) {
     bench_session *s = k->s;
     r->what = what;
     r->p = bench_processes_find(s, k->plan->c->op->name, what);
@@ -145,7 +145,7 @@ static void admit(const course *k, runner *r, const bench_arm *what) {
     }
 }
 
-static assay_status admit_all(course *k) {
+static assay_status admit_all(case_run *k) {
     const bench_arms *arms = k->plan->arms;
     k->runner = calloc((size_t)arms->count + 1, sizeof *k->runner);
     if (!k->runner)
@@ -157,12 +157,12 @@ static assay_status admit_all(course *k) {
     return status;
 }
 
-static assay_status run_case(course *k) {
-    if (!course_go_on(k, "", "arms"))
+static assay_status run_case(case_run *k) {
+    if (!case_run_go_on(k, "", "arms"))
         return ASSAY_OK;
     assay_status status = admit_all(k);
-    if (status == ASSAY_OK && course_go_on(k, "", "data"))
-        status = course_prepare(k);
+    if (status == ASSAY_OK && case_run_go_on(k, "", "data"))
+        status = case_run_prepare(k);
     for (int32_t i = 0; status == ASSAY_OK && i < k->plan->n_stages; ++i)
         if (is_possible(k, k->plan->stage[i]) && k->s->progress(k->s->progress_context, ""))
             status = run_stage(k, k->plan->stage[i]);
@@ -170,10 +170,10 @@ static assay_status run_case(course *k) {
     return status;
 }
 
-static void clear(course *k) {
+static void clear(case_run *k) {
     for (int32_t i = 0; i < k->n_runners; ++i)
         runner_forget(k, &k->runner[i]);
-    for (int32_t i = 0; i < COURSE_SETS; ++i) {
+    for (int32_t i = 0; i < CASE_RUN_SETS; ++i) {
         assay_reference_clear(&k->reference[i]);
         assay_problem_clear(&k->problem[i]);
     }
@@ -181,7 +181,7 @@ static void clear(course *k) {
 }
 
 assay_status bench_session_run(bench_session *s, const bench_plan *plan) {
-    course k = {.s = s, .plan = plan};
+    case_run k = {.s = s, .plan = plan};
     assay_signature sig;
     assay_case_format(plan->c, k.text);
     assay_status status = plan->c->op->signature(&plan->c->params, &sig);

@@ -1,5 +1,5 @@
 /*
- * A benchmark's course: the arms' processes, and for each case what docs/bench.md promises. Every
+ * A whole benchmark: the arms' processes, and for each case what docs/bench.md promises. Every
  * arm gets the same input sets, answers are compared in full before and after timing, and the arms
  * are timed in turn.
  */

@@ -197,7 +197,7 @@ static assay_status check_times(const double *sample, int64_t count) {
     return status;
 }
 
-static bench_verdict judge(const bench_ratio *ratio, double margin, bool few) {
+static bench_verdict verdict_of(const bench_ratio *ratio, double margin, bool few) {
     if (few)
         return BENCH_UNCLEAR;
     if (ratio->low > 1 + margin)
@@ -221,7 +221,7 @@ assay_status bench_compare(const double *a, int64_t n_a, const double *b, int64_
         (status = interval(&of_a, &of_b, ratio)) != ASSAY_OK)
         goto done;
     ratio->ratio = median(&of_b) / median(&of_a);
-    ratio->verdict = judge(ratio, margin, n_a < FEW || n_b < FEW);
+    ratio->verdict = verdict_of(ratio, margin, n_a < FEW || n_b < FEW);
 done:
     arm_clear(&of_a);
     arm_clear(&of_b);

@@ -2,7 +2,7 @@
 
 #include "bench/proof.h"
 #include "cli/state.h"
-#include "engine/turn.h"
+#include "engine/variant_run.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -50,7 +50,7 @@ static assay_status pass_a_set(const bench_gate_state *g, const assay_op *op, co
 /* ---- the ruling ---- */
 
 static void rule(const bench_gate_state *g, const assay_op *op, bench_ruling *r) {
-    const assay_variant *variant = turn_find_variant(g->isolated, op->name, r->variant);
+    const assay_variant *variant = variant_find(g->isolated, op->name, r->variant);
     assay_status status = ASSAY_OK;
     if (!variant)
         status = assay_fail(ASSAY_ERR_UNSUPPORTED, "%s has no such variant", g->isolated->name);

@@ -2,28 +2,28 @@
 #include "cli/cli.h"
 #include "cli/state.h"
 #include "engine/isolate.h"
-#include "engine/turn.h"
+#include "engine/variant_run.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct office {
+typedef struct verification {
     const assay_cli_args *args;
     char directory[PATH_MAX];
     unsigned char key[HASH_KEY];
     const assay_device *device; /* isolated */
     bool refused;
-} office;
+} verification;
 
 /* ---- one certificate ---- */
 
 /* Hashing a module takes a while, and every variant of a device is in the same one. */
-static assay_status subject_now(const office *o, const char *op, const char *variant,
+static assay_status subject_now(const verification *o, const char *op, const char *variant,
                                 certificate_subject *now, bool *known) {
     static certificate_subject kept;
-    const assay_variant *v = turn_find_variant(o->device, op, variant);
+    const assay_variant *v = variant_find(o->device, op, variant);
     *known = v != NULL;
     if (!v)
         return ASSAY_OK;
@@ -38,8 +38,9 @@ static assay_status subject_now(const office *o, const char *op, const char *var
     return ASSAY_OK;
 }
 
-static assay_status judge(const office *o, const char *path, const assay_certificate *c,
-                          bool *holds, char why[CERTIFICATE_WHY]) {
+static assay_status check_certificate(const verification *o, const char *path,
+                                      const assay_certificate *c, bool *holds,
+                                      char why[CERTIFICATE_WHY]) {
     certificate_subject now;
     char own[PATH_MAX];
     bool known;
@@ -74,8 +75,8 @@ static void print_line(const assay_certificate *c, bool holds, const char *why) 
            holds ? "" : why);
 }
 
-/* Reads and judges one file. What is wrong with it is a line, not the end. */
-static assay_status visit(office *o, const char *path) {
+/* Reads and checks one file. What is wrong with it is a line, not the end. */
+static assay_status visit(verification *o, const char *path) {
     assay_certificate c;
     char why[CERTIFICATE_WHY];
     bool exists, holds = false;
@@ -86,7 +87,7 @@ static assay_status visit(office *o, const char *path) {
         return ASSAY_OK;
     }
     if (status == ASSAY_OK && exists && strcmp(c.subject.device, o->device->name) == 0) {
-        status = judge(o, path, &c, &holds, why);
+        status = check_certificate(o, path, &c, &holds, why);
         if (status == ASSAY_OK)
             print_line(&c, holds, why);
         o->refused = o->refused || !holds;
@@ -102,7 +103,7 @@ static int is_certificate(const struct dirent *entry) {
     return dot && strcmp(dot, ".cert") == 0;
 }
 
-static assay_status visit_all(office *o) {
+static assay_status visit_all(verification *o) {
     struct dirent **entries;
     assay_status status = ASSAY_OK;
     const int n = scandir(o->directory, &entries, is_certificate, alphasort);
@@ -120,7 +121,7 @@ static assay_status visit_all(office *o) {
     return status;
 }
 
-static assay_status path_of(const office *o, const char *op, const char *variant,
+static assay_status path_of(const verification *o, const char *op, const char *variant,
                             char path[PATH_MAX]) {
     certificate_subject subject = {0};
     snprintf(subject.op, sizeof subject.op, "%s", op);
@@ -129,7 +130,7 @@ static assay_status path_of(const office *o, const char *op, const char *variant
     return state_certificate_path(o->directory, &subject, path);
 }
 
-static assay_status verify_variant(office *o, const char *op, const char *variant) {
+static assay_status verify_variant(verification *o, const char *op, const char *variant) {
     char path[PATH_MAX];
     bool exists;
     assay_certificate c;
@@ -146,7 +147,7 @@ static assay_status verify_variant(office *o, const char *op, const char *varian
     return ASSAY_OK;
 }
 
-static assay_status verify(office *o) {
+static assay_status verify(verification *o) {
     assay_status status = ASSAY_OK;
     if (o->args->n_targets == 0)
         return visit_all(o);
@@ -163,7 +164,7 @@ static assay_status verify(office *o) {
 }
 
 /* The text itself, once it has been read without a fault. */
-static assay_status show(office *o) {
+static assay_status show(verification *o) {
     const assay_cli_args *args = o->args;
     char path[PATH_MAX], *text;
     size_t size;
@@ -188,7 +189,7 @@ static assay_status show(office *o) {
 }
 
 assay_exit assay_cli_certificate(const assay_cli_args *args) {
-    office o = {.args = args};
+    verification o = {.args = args};
     const assay_device *device;
     assay_status status = assay_cli_open_device(args, &device);
     if (status == ASSAY_OK)

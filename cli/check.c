@@ -6,7 +6,7 @@
 #include "core/clock.h"
 #include "core/sink.h"
 #include "engine/isolate.h"
-#include "engine/turn.h"
+#include "engine/variant_run.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -33,7 +33,7 @@ static assay_status check_variants(const cli_cases *cases, const assay_device *d
     for (int32_t i = 0; i < cases->n_selections; ++i) {
         const cli_selection *s = &cases->selection[i];
         for (int32_t v = 0; v < s->n_variants; ++v)
-            if (!turn_find_variant(device, s->op->name, s->variant[v]))
+            if (!variant_find(device, s->op->name, s->variant[v]))
                 return assay_fail(ASSAY_ERR_UNSUPPORTED, "%s/%s is not compiled for %s",
                                   s->op->name, s->variant[v], device->name);
     }

@@ -29,7 +29,8 @@ static assay_status open_named(void *name, int32_t worker, void **state) {
     return assay_device_open(name, &device);
 }
 
-/* Asked in a process of its own: a GPU's context does not outlive fork(), and judges are forked. */
+/* Asked in a process of its own: a GPU's context does not outlive fork(), and workers are forked.
+ */
 static bool can_run(const char *name) {
     pool_plan plan = {.workers = 1, .context = (void *)name, .begin = open_named};
     pool p;
@@ -235,8 +236,8 @@ static int32_t usual_jobs(const fuzz_campaign *f) {
     return processors < 1 ? 1 : (int32_t)(processors < most ? processors : most);
 }
 
-static assay_status start_crew(fuzz_campaign *f) {
-    f->crew = (fuzz_crew){
+static assay_status start_workers(fuzz_campaign *f) {
+    f->workers = (fuzz_workers){
         .device = f->device,
         .twin = f->twin,
         .how = &f->how,
@@ -245,7 +246,7 @@ static assay_status start_crew(fuzz_campaign *f) {
         .rows = f->rows,
         .jobs = f->args->jobs > 0 ? (int32_t)f->args->jobs : usual_jobs(f),
     };
-    return fuzz_crew_start(&f->crew);
+    return fuzz_workers_start(&f->workers);
 }
 
 /* ---- looking ---- */
@@ -305,7 +306,7 @@ assay_status fuzz_look(fuzz_campaign *f, const fuzz_ranks *ranks, int64_t shard,
     const assay_cli_args *args = f->args;
     listener l = {.f = f, .ranks = ranks, .shard = shard};
     const fuzz_hunt hunt = {
-        .crew = &f->crew,
+        .workers = &f->workers,
         .source = f->source,
         .seed = args->seed,
         .shard = shard,
@@ -330,12 +331,12 @@ assay_status fuzz_look(fuzz_campaign *f, const fuzz_ranks *ranks, int64_t shard,
 /* ---- cases that are named ---- */
 
 /* Each as it is: a case that is named is wanted as it stands. */
-static assay_status add_findings(fuzz_campaign *f, listener *l, const fuzz_desk *desk) {
-    const fuzz_task *task = &desk->task;
+static assay_status add_findings(fuzz_campaign *f, listener *l, const fuzz_job *done) {
+    const fuzz_task *task = &done->task;
     assay_status status = ASSAY_OK;
-    for (int32_t i = 0; status == ASSAY_OK && i < desk->result.n_failures; ++i) {
+    for (int32_t i = 0; status == ASSAY_OK && i < done->result.n_failures; ++i) {
         fuzz_finding finding = {.target = task->target,
-                                .failure = desk->result.failure[i],
+                                .failure = done->result.failure[i],
                                 .first = task->number,
                                 .again = true,
                                 .smallest = true};
@@ -347,35 +348,35 @@ static assay_status add_findings(fuzz_campaign *f, listener *l, const fuzz_desk 
     return status;
 }
 
-static assay_status judge_job(fuzz_campaign *f, listener *l, int64_t i) {
+static assay_status check_job(fuzz_campaign *f, listener *l, int64_t i) {
     const cli_job *job = &f->cases.job[i];
-    const fuzz_desk *desk = NULL;
+    const fuzz_job *done = NULL;
     fuzz_task task = {.number = i,
                       .target = (int32_t)(job->selection - f->cases.selection),
                       .relation = FUZZ_ALL_RELATIONS};
     assay_status status = assay_case_parse(job->text, &task.c);
     if (status == ASSAY_OK)
-        status = fuzz_crew_give(&f->crew, &task);
-    while (status == ASSAY_OK && desk == NULL && !assay_cli_interrupted())
-        status = fuzz_crew_wait(&f->crew, -1, &desk);
-    if (status != ASSAY_OK || desk == NULL)
+        status = fuzz_workers_give(&f->workers, &task);
+    while (status == ASSAY_OK && done == NULL && !assay_cli_interrupted())
+        status = fuzz_workers_wait(&f->workers, -1, &done);
+    if (status != ASSAY_OK || done == NULL)
         return status;
-    fuzz_state_count(&f->state, &desk->result);
-    return add_findings(f, l, desk);
+    fuzz_state_count(&f->state, &done->result);
+    return add_findings(f, l, done);
 }
 
-static assay_status judge_named(fuzz_campaign *f, const fuzz_ranks *ranks) {
+static assay_status check_named(fuzz_campaign *f, const fuzz_ranks *ranks) {
     listener l = {.f = f, .ranks = ranks, .shard = f->shard};
     assay_status status = ASSAY_OK;
     for (int64_t i = 0; status == ASSAY_OK && i < f->cases.n_jobs && !assay_cli_interrupted(); ++i)
-        status = judge_job(f, &l, i);
+        status = check_job(f, &l, i);
     return status;
 }
 
 /* ---- the verb ---- */
 
 /* Of cases that cannot be judged here nothing is known, and no variant may be missed for it. */
-static assay_exit judged_nothing(const fuzz_campaign *f) {
+static assay_exit checked_nothing(const fuzz_campaign *f) {
     if (f->state.declined == 0)
         return ASSAY_EXIT_NOTHING;
     return assay_cli_complain(assay_fail(
@@ -390,13 +391,13 @@ static assay_exit exit_code(const fuzz_campaign *f, int32_t lost) {
         return ASSAY_EXIT_FAILED;
     if (lost > 0)
         return ASSAY_EXIT_ERROR;
-    return f->state.passed + f->state.mistrusted > 0 ? ASSAY_EXIT_PASSED : judged_nothing(f);
+    return f->state.passed + f->state.mistrusted > 0 ? ASSAY_EXIT_PASSED : checked_nothing(f);
 }
 
-/* The crew is gone when files are written: they may take the device's memory. */
+/* The workers are gone when files are written: they may take the device's memory. */
 static assay_status conclude(fuzz_campaign *f, const fuzz_ranks *ranks, int32_t *lost) {
     assay_status status = ASSAY_OK;
-    fuzz_crew_end(&f->crew);
+    fuzz_workers_end(&f->workers);
     if (f->resume[0] != '\0' && !fuzz_names_cases(f->args))
         status = fuzz_state_write(f, f->shard, f->resume, &f->state);
     if (status == ASSAY_OK)
@@ -411,7 +412,7 @@ static assay_status conclude(fuzz_campaign *f, const fuzz_ranks *ranks, int32_t 
 }
 
 static void clear(fuzz_campaign *f) {
-    fuzz_crew_end(&f->crew);
+    fuzz_workers_end(&f->workers);
     fuzz_state_clear(&f->state);
     free(f->target);
     free(f->source);
@@ -426,10 +427,10 @@ assay_exit assay_cli_fuzz(const assay_cli_args *args) {
     if (status == ASSAY_OK)
         status = fuzz_ranks_begin(&f, &ranks);
     if (status == ASSAY_OK)
-        status = start_crew(&f);
+        status = start_workers(&f);
     f.began = now() - f.state.seconds;
     if (status == ASSAY_OK)
-        status = fuzz_names_cases(args) ? judge_named(&f, &ranks)
+        status = fuzz_names_cases(args) ? check_named(&f, &ranks)
                                         : fuzz_look(&f, &ranks, f.shard, &f.state);
     if (status == ASSAY_OK)
         status = conclude(&f, &ranks, &lost);

@@ -19,7 +19,7 @@ typedef struct fuzz_campaign {
     assay_isolation how;
     fuzz_target *target; /* one for each selection */
     fuzz_source *source; /* likewise */
-    fuzz_crew crew;
+    fuzz_workers workers;
     fuzz_state state;
     int64_t shard, shards;
     double began;          /* when it would have, had it run through */
@@ -40,7 +40,7 @@ bool fuzz_names_cases(const assay_cli_args *args);
  * journal, see fuzz_journal_format(). */
 void fuzz_describe(const fuzz_campaign *f, int64_t shard, char about[FUZZ_ABOUT]);
 
-/* The crew goes on with a share from `state`, until it is done or the campaign's time is over. */
+/* The workers go on with a share from `state`, until it is done or the campaign's time is over. */
 assay_status fuzz_look(fuzz_campaign *f, const fuzz_ranks *ranks, int64_t shard,
                        fuzz_state *state) ASSAY_MUST_CHECK;
 bool fuzz_share_is_done(const fuzz_campaign *f, int64_t shard, const fuzz_state *state);

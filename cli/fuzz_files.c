@@ -3,7 +3,7 @@
 #include "core/sink.h"
 #include "engine/runner.h"
 #include "engine/sample.h"
-#include "engine/turn.h"
+#include "engine/variant_run.h"
 #include "fuzz/search/corpus.h"
 #include "fuzz/search/journal.h"
 #include "golden/findings.h"
@@ -78,8 +78,7 @@ assay_status fuzz_state_write(const fuzz_campaign *f, int64_t shard, const char 
 static assay_status run_again(const fuzz_campaign *f, const fuzz_finding *finding,
                               const assay_device *device, const assay_problem *p,
                               assay_results *got, bool *ran) {
-    const assay_variant *variant =
-        turn_find_variant(device, p->c.op->name, finding->failure.variant);
+    const assay_variant *variant = variant_find(device, p->c.op->name, finding->failure.variant);
     const fuzz_kind kind = finding->failure.kind;
     *ran = false;
     if (variant == NULL || (kind != FUZZ_WRONG && kind != FUZZ_UNEQUAL))
@@ -99,15 +98,15 @@ static assay_status load(const fuzz_campaign *f, const assay_device *device,
                          const fuzz_finding *finding, sample *s, assay_problem *p) {
     const char *variant = finding->failure.variant;
     assay_case c;
-    turns t;
+    variant_runs t;
     assay_status status = assay_case_parse(finding->shrunk, &c);
     if (status != ASSAY_OK || f->rows == 0)
         return status == ASSAY_OK ? assay_problem_load(p, &c) : status;
-    status = turns_init(&t, device, c.op->name, &variant, 1);
+    status = variant_runs_init(&t, device, c.op->name, &variant, 1);
     if (status != ASSAY_OK)
         return status;
     status = sample_init(s, &c, f->rows, &t);
-    turns_clear(&t);
+    variant_runs_clear(&t);
     return status == ASSAY_OK ? sample_problem(s, p) : status;
 }
 

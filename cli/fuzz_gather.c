@@ -152,10 +152,10 @@ static assay_status go_on_with(fuzz_campaign *f, const fuzz_ranks *ranks, int64_
                                fuzz_state *state) {
     assay_status status = fuzz_ranks_keep(f, ranks, rank, FUZZ_TAKEN, state);
     if (status == ASSAY_OK)
-        status = fuzz_crew_start(&f->crew);
+        status = fuzz_workers_start(&f->workers);
     if (status == ASSAY_OK)
         status = fuzz_look(f, ranks, rank, state);
-    fuzz_crew_end(&f->crew);
+    fuzz_workers_end(&f->workers);
     return status == ASSAY_OK ? hear_again(f, rank, state) : status;
 }
 

@@ -54,10 +54,10 @@ void fuzz_print_summary(const fuzz_campaign *f, const fuzz_state *state, const c
     if (state->declined > 0)
         fprintf(to, "; %" PRId64 " case%s none", state->declined,
                 state->declined == 1 ? " was" : "s were");
-    if (state->pool.count > 0)
-        fprintf(to, "; %" PRId32 " brought something new", state->pool.count);
-    if (fuzz_pool_edges(&state->pool) > 0)
-        fprintf(to, "; %" PRId32 " branches taken", fuzz_pool_edges(&state->pool));
+    if (state->population.count > 0)
+        fprintf(to, "; %" PRId32 " brought something new", state->population.count);
+    if (fuzz_population_edges(&state->population) > 0)
+        fprintf(to, "; %" PRId32 " branches taken", fuzz_population_edges(&state->population));
     fprintf(to, "; %" PRId32 " finding%s\n", state->findings.count,
             state->findings.count == 1 ? "" : "s");
 }

@@ -1,4 +1,4 @@
-/* assay mutants: judges the judges, by kernels that are made wrong on purpose. */
+/* assay mutants: checks the checks, by kernels that are made wrong on purpose. */
 #include "cli/mutants.h"
 #include "cli/variants.h"
 #include "core/clock.h"
@@ -24,12 +24,12 @@ typedef struct run {
     equivalents equivalents;
     mutant_rows rows;
     builder builder;
-    judge_cases *cases;
+    operator_cases *cases;
     int32_t n_cases;
-    const mutant **todo; /* not judged yet */
+    const mutant **todo; /* not checked yet */
     int32_t *row_of;     /* of each: where its row is */
     int32_t n_todo;
-    FILE *csv; /* written as mutants are judged, to be there whatever ends this process */
+    FILE *csv; /* written as mutants are checked, to be there whatever ends this process */
     cli_sink json, markdown;
     char source[PATH_MAX], build[PATH_MAX]; /* the trees that this program is made from and in */
     char left_out[96];
@@ -121,7 +121,7 @@ static assay_status draw_sample(run *r) {
     return ASSAY_OK;
 }
 
-/* Those that survive in the file, to be judged again. */
+/* Those that survive in the file, to be checked again. */
 static assay_status keep_survivors(run *r) {
     const assay_status status = mutants_csv_read(r->args->survivors, &r->rows);
     for (int32_t i = 0; i < r->rows.count; ++i) {
@@ -184,47 +184,48 @@ static assay_status check_list(const run *r) {
     return ASSAY_OK;
 }
 
-/* ---- their judges ---- */
+/* ---- their checks ---- */
 
 typedef struct collector {
-    judge_cases *cases;
-    trial_set set;
+    operator_cases *cases;
+    test_case_set set;
     int32_t room;
 } collector;
 
-static bool has_case(const judge_cases *cases, const char *text) {
-    for (int32_t t = 0; t < cases->n_trials; ++t)
-        if (strcmp(cases->trial[t].text, text) == 0)
+static bool has_case(const operator_cases *cases, const char *text) {
+    for (int32_t t = 0; t < cases->n_tests; ++t)
+        if (strcmp(cases->test[t].text, text) == 0)
             return true;
     return false;
 }
 
 static assay_status collect(const assay_case *c, void *context) {
     collector *to = context;
-    judge_cases *cases = to->cases;
+    operator_cases *cases = to->cases;
     char text[ASSAY_CASE_TEXT];
     if (has_case(cases, assay_case_format(c, text)))
         return ASSAY_OK;
-    if (cases->n_trials == to->room) {
+    if (cases->n_tests == to->room) {
         to->room = 2 * to->room + 64;
-        trial *more = realloc(cases->trial, (size_t)to->room * sizeof *more);
+        test_case *more = realloc(cases->test, (size_t)to->room * sizeof *more);
         if (!more)
             return no_memory();
-        cases->trial = more;
+        cases->test = more;
     }
-    trial *t = &cases->trial[cases->n_trials];
-    *t = (trial){.set = to->set, .text = strdup(text)};
+    test_case *t = &cases->test[cases->n_tests];
+    *t = (test_case){.set = to->set, .text = strdup(text)};
     if (!t->text)
         return no_memory();
-    ++cases->n_trials;
+    ++cases->n_tests;
     return ASSAY_OK;
 }
 
-static assay_status collect_cases(const assay_op *op, judge_cases *cases) {
+static assay_status collect_cases(const assay_op *op, operator_cases *cases) {
     static const struct {
-        trial_set to;
+        test_case_set to;
         assay_set from;
-    } sets[] = {{TRIAL_SMOKE, ASSAY_SMOKE}, {TRIAL_CI, ASSAY_CI}, {TRIAL_EDGE, ASSAY_EDGE}};
+    } sets[] = {
+        {TEST_CASE_SMOKE, ASSAY_SMOKE}, {TEST_CASE_CI, ASSAY_CI}, {TEST_CASE_EDGE, ASSAY_EDGE}};
     collector to = {.cases = cases};
     assay_status status = ASSAY_OK;
     cases->op = op;
@@ -234,7 +235,7 @@ static assay_status collect_cases(const assay_op *op, judge_cases *cases) {
             if (op->cases[g].set == sets[s].from)
                 status = assay_op_visit_group(op, &op->cases[g], collect, &to);
         }
-    to.set = TRIAL_RANDOM;
+    to.set = TEST_CASE_RANDOM;
     return status == ASSAY_OK ? random_cases(op, 1, RANDOM_CASES, collect, &to) : status;
 }
 
@@ -248,7 +249,7 @@ static assay_status gather_cases(run *r) {
     return status;
 }
 
-/* A build beside this one that can judge: it has commands, and the program that runs variants. */
+/* A build beside this one that can check: it has commands, and the program that runs variants. */
 static bool find_build(const run *r, const char *name, char path[PATH_SIZE]) {
     char part[PATH_SIZE + 32];
     snprintf(path, PATH_SIZE, "%.400s/../%s", r->build, name);
@@ -279,7 +280,7 @@ static assay_status open_builder(run *r) {
     return status;
 }
 
-/* ---- while they judge ---- */
+/* ---- while they check ---- */
 
 static void hear(const mutant *m, const mutant_result *result, int32_t done, void *context) {
     run *r = context;
@@ -296,7 +297,7 @@ static void hear(const mutant *m, const mutant_result *result, int32_t done, voi
                        m->file->path, m->change.line, mutant_outcome_name(result->outcome));
 }
 
-static assay_status judge_all(run *r) {
+static assay_status check_all(run *r) {
     const double start = now();
     const int64_t processors = sysconf(_SC_NPROCESSORS_ONLN);
     const campaign c = {.builder = &r->builder,
@@ -385,12 +386,12 @@ static void run_clear(run *r) {
     if (r->csv && r->csv != stdout)
         fclose(r->csv);
     for (int32_t c = 0; c < r->n_cases; ++c) {
-        for (int32_t t = 0; t < r->cases[c].n_trials; ++t) {
-            char *text = (char *)r->cases[c].trial[t].text;
-            trial_clear(&r->cases[c].trial[t]);
+        for (int32_t t = 0; t < r->cases[c].n_tests; ++t) {
+            char *text = (char *)r->cases[c].test[t].text;
+            test_case_clear(&r->cases[c].test[t]);
             free(text);
         }
-        free(r->cases[c].trial);
+        free(r->cases[c].test);
     }
     free(r->cases);
     free(r->rows.row);
@@ -427,7 +428,7 @@ assay_exit assay_cli_mutants(const assay_cli_args *args) {
     if (status == ASSAY_OK)
         status = open_reports(&r);
     if (status == ASSAY_OK && r.n_todo > 0)
-        status = judge_all(&r);
+        status = check_all(&r);
     if (status == ASSAY_OK)
         status = write_reports(&r);
     const assay_exit code = status == ASSAY_OK ? exit_code(&r) : assay_cli_complain(status);

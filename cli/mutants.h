@@ -3,8 +3,8 @@
 #define ASSAY_CLI_MUTANTS_H
 
 #include "cli/cli.h"
+#include "mutants/checker.h"
 #include "mutants/equivalent.h"
-#include "mutants/judge.h"
 
 #include <stdio.h>
 
@@ -18,7 +18,7 @@ typedef struct mutant_row {
 typedef struct mutant_rows {
     mutant_row *row;
     int32_t count;
-    const char *left_out; /* judges that could not sit; "" */
+    const char *left_out; /* checks that could not run; "" */
     double seconds;
 } mutant_rows;
 
@@ -47,7 +47,7 @@ void mutants_text(FILE *to, const mutant_rows *rows, bool verbose);
 void mutants_markdown(FILE *to, const mutant_rows *rows);
 void mutants_json(FILE *to, const mutant_rows *rows);
 
-/* CSV: a head, then a row for each mutant as it is judged; and taken from there again. */
+/* CSV: a head, then a row for each mutant as it is checked; and taken from there again. */
 void mutants_csv_head(FILE *to);
 void mutants_csv_row(FILE *to, const mutant_row *row);
 assay_status mutants_csv_read(const char *path, mutant_rows *rows) ASSAY_MUST_CHECK;

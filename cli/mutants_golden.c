@@ -30,7 +30,7 @@ static void hear(const char *case_text, const char *tensor, golden_edit kind, vo
                 golden_edit_name(kind));
 }
 
-static assay_status judge_all(edits_run *r) {
+static assay_status check_all(edits_run *r) {
     char folder[512];
     const char *parent = getenv("TMPDIR");
     snprintf(folder, sizeof folder, "%.400s/assay-golden-XXXXXX", parent ? parent : "/tmp");
@@ -41,7 +41,7 @@ static assay_status judge_all(edits_run *r) {
         if (!named(r->args, assay_op_at(i)) || assay_cli_interrupted())
             continue;
         assay_cli_progress("golden files: %s", assay_op_at(i)->name);
-        status = golden_edits_judge(assay_op_at(i), folder, r->score, hear, r);
+        status = golden_edits_check(assay_op_at(i), folder, r->score, hear, r);
     }
     assay_cli_progress("%s", "");
     (void)rmdir(folder);
@@ -51,7 +51,7 @@ static assay_status judge_all(edits_run *r) {
 assay_exit mutants_of_golden(const assay_cli_args *args) {
     edits_run r = {.args = args};
     int64_t made = 0;
-    const assay_status status = judge_all(&r);
+    const assay_status status = check_all(&r);
     if (status != ASSAY_OK)
         return assay_cli_complain(status);
     fprintf(args->out.stream, "%-10s %8s %8s %8s %8s\n", "golden", "made", "refused", "wrong",

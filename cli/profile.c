@@ -5,7 +5,7 @@
 #include "cli/report.h"
 #include "engine/isolate.h"
 #include "engine/runner.h"
-#include "engine/turn.h"
+#include "engine/variant_run.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -38,7 +38,7 @@ static assay_status choose_device(profile *p) {
         status = p->device->simulated ? profile_counting(p->args) : profile_cuda_before();
     if (status != ASSAY_OK)
         return status;
-    p->variant = turn_find_variant(p->device, target->op->name, target->variant);
+    p->variant = variant_find(p->device, target->op->name, target->variant);
     if (p->variant == NULL)
         return assay_fail(ASSAY_ERR_UNSUPPORTED, "%s/%s is not compiled for %s", target->op->name,
                           target->variant, p->device->name);

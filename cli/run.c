@@ -5,7 +5,7 @@
 #include "engine/check.h"
 #include "engine/memory.h"
 #include "engine/runner.h"
-#include "engine/turn.h"
+#include "engine/variant_run.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -55,7 +55,7 @@ static assay_status choose_variant(run *r) {
     const assay_status status = assay_cli_open_device(r->args, &r->device);
     if (status != ASSAY_OK)
         return status;
-    r->variant = turn_find_variant(r->device, target->op->name, target->variant);
+    r->variant = variant_find(r->device, target->op->name, target->variant);
     if (r->variant != NULL)
         return ASSAY_OK;
     return assay_fail(ASSAY_ERR_UNSUPPORTED, "%s/%s is not compiled for %s", target->op->name,

@@ -4,35 +4,35 @@
 
 #include <math.h>
 
-/* The judgement of one element. */
-typedef struct judgement {
+/* How one element compares. */
+typedef struct comparison {
     bool right;
     double error; /* |got - want|; 0 for equal infinities and NaNs, infinite for a NaN mismatch */
     double ratio; /* error / bound, above 1 exactly when wrong */
-} judgement;
+} comparison;
 
-static const judgement equal = {.right = true};
-static const judgement hopeless = {.right = false, .error = INFINITY, .ratio = INFINITY};
+static const comparison equal = {.right = true};
+static const comparison hopeless = {.right = false, .error = INFINITY, .ratio = INFINITY};
 
 /* An infinity for a finite number is right when that number, off by its bound, overflows. Its
  * error is what is missing to the largest finite value. */
-static judgement judge_overflow(assay_dtype dtype, double got, double want, double bound) {
+static comparison compare_overflow(assay_dtype dtype, double got, double want, double bound) {
     const double sign = got > 0 ? 1 : -1;
     if (!(assay_dtype_round(dtype, want + sign * bound) == got))
         return hopeless;
     const double missing = fmax(assay_dtype_max(dtype) - sign * want, 0);
-    return (judgement){.right = true, .error = missing, .ratio = missing / bound};
+    return (comparison){.right = true, .error = missing, .ratio = missing / bound};
 }
 
-static judgement judge(assay_dtype dtype, double got, double want, double bound) {
+static comparison compare_element(assay_dtype dtype, double got, double want, double bound) {
     if ((isnan(got) && isnan(want)) || (isinf(want) && got == want))
         return equal;
     if (isnan(got) || !isfinite(want))
         return hopeless;
     if (isinf(got))
-        return bound > 0 ? judge_overflow(dtype, got, want, bound) : hopeless;
+        return bound > 0 ? compare_overflow(dtype, got, want, bound) : hopeless;
 
-    judgement j = {.error = fabs(got - want)};
+    comparison j = {.error = fabs(got - want)};
     j.right = j.error <= bound;
     if (bound > 0)
         j.ratio = isinf(bound) ? 0 : j.error / bound;
@@ -58,13 +58,13 @@ assay_comparison assay_compare(assay_dtype dtype, const double *got, const doubl
     bool zeros_pass = true;
 
     for (int64_t i = 0; i < count; ++i) {
-        const judgement j = judge(dtype, got[i], want[i], bound[i]);
+        const comparison j = compare_element(dtype, got[i], want[i], bound[i]);
         r.wrong += !j.right;
         if (r.worst < 0 || j.ratio > r.ratio) {
             r.worst = i;
             r.ratio = j.ratio;
         }
-        zeros_pass = zeros_pass && judge(dtype, 0, want[i], bound[i]).right;
+        zeros_pass = zeros_pass && compare_element(dtype, 0, want[i], bound[i]).right;
         assay_norms_add(&of_error, j.error);
         assay_norms_add(&of_got, got[i]);
         assay_norms_add(&of_want, want[i]);

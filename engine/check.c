@@ -5,7 +5,7 @@
 #include "engine/memory.h"
 #include "engine/sample.h"
 #include "engine/trivial.h"
-#include "engine/turn.h"
+#include "engine/variant_run.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -15,7 +15,7 @@
 
 /* ---- rows ---- */
 
-static void write_repro(const assay_report *report, const turn *t, char repro[ASSAY_REPRO]) {
+static void write_repro(const assay_report *report, const variant_run *t, char repro[ASSAY_REPRO]) {
     const char *words = strchr(report->case_text, ' ');
     char rows[32] = "";
     if (report->sampled > 0)
@@ -43,7 +43,7 @@ static void explain(assay_row *row) {
              fabs(cmp->got - cmp->want), cmp->bound);
 }
 
-static assay_row *add_row(assay_report *report, const turn *t) {
+static assay_row *add_row(assay_report *report, const variant_run *t) {
     assay_row *row = &report->rows[report->n_rows++];
     *row = (assay_row){.variant = t->variant->name};
     write_repro(report, t, row->repro);
@@ -86,7 +86,7 @@ static void place_in_whole(assay_row *row, const sample *s, const assay_tensor_s
 
 /* One group of tensors: outputs (prefix "") or gradients (prefix "d"); v1: its own, or NULL; s:
  * what they are samples of, or NULL; rows: as baseline.h has them. */
-static void compare_group(assay_report *report, const turn *t, assay_stage stage,
+static void compare_group(assay_report *report, const variant_run *t, assay_stage stage,
                           const assay_tensor_spec *specs, const assay_arrays *got,
                           const assay_arrays *v1, const assay_arrays *want,
                           const assay_bounds *bounds, const sample *s, double rows,
@@ -116,9 +116,9 @@ static void compare_group(assay_report *report, const turn *t, assay_stage stage
     }
 }
 
-/* `v1`: the turn that is the baseline, or NULL. `series`: where the next one is kept. */
-static void add_rows(assay_report *report, turn *t, const turn *v1, const assay_problem *p,
-                     const assay_reference *ref, double **series) {
+/* `v1`: the run that is the baseline, or NULL. `series`: where the next one is kept. */
+static void add_rows(assay_report *report, variant_run *t, const variant_run *v1,
+                     const assay_problem *p, const assay_reference *ref, double **series) {
     if (t->status != ASSAY_OK) {
         assay_row *row = add_row(report, t);
         row->verdict = t->status == ASSAY_ERR_UNSUPPORTED ? ASSAY_SKIP : ASSAY_ERROR;
@@ -174,7 +174,7 @@ static assay_status mistrust_rows(assay_report *report, const assay_problem *p,
 
 /* ---- sums over all rows of a whole ---- */
 
-static void hold_turn_to_sums(turn *t, const assay_problem *p, const assay_arrays *sums) {
+static void hold_run_to_sums(variant_run *t, const assay_problem *p, const assay_arrays *sums) {
     for (int32_t i = 0; i < sums->count; ++i) {
         const assay_tensor_spec *spec = &p->sig.in[i];
         const double *got = t->got.grad_low.data[i], *want = sums->data[i];
@@ -192,12 +192,13 @@ static void hold_turn_to_sums(turn *t, const assay_problem *p, const assay_array
     }
 }
 
-static assay_status hold_to_sums(turns *all, const assay_problem *p, const assay_reference *ref) {
+static assay_status hold_to_sums(variant_runs *all, const assay_problem *p,
+                                 const assay_reference *ref) {
     assay_arrays sums = {0};
     const assay_status status = p->sample ? sample_sums(p, ref, &sums) : ASSAY_OK;
     for (int32_t i = 0; status == ASSAY_OK && i < all->count; ++i)
-        if (all->turn[i].status == ASSAY_OK)
-            hold_turn_to_sums(&all->turn[i], p, &sums);
+        if (all->run[i].status == ASSAY_OK)
+            hold_run_to_sums(&all->run[i], p, &sums);
     assay_arrays_clear(&sums);
     return status;
 }
@@ -214,10 +215,10 @@ static bool agree(const double *a, const double *b, const double *bound, int64_t
     return true;
 }
 
-static void pair_tensor(assay_report *report, const turns *all, const char *prefix,
+static void pair_tensor(assay_report *report, const variant_runs *all, const char *prefix,
                         const char *name, int32_t i, bool gradient, const assay_bounds *bounds) {
-    for (const turn *a = all->turn; a < all->turn + all->count; ++a) {
-        for (const turn *b = a + 1; b < all->turn + all->count; ++b) {
+    for (const variant_run *a = all->run; a < all->run + all->count; ++a) {
+        for (const variant_run *b = a + 1; b < all->run + all->count; ++b) {
             if (a->status != ASSAY_OK || b->status != ASSAY_OK)
                 continue;
             const assay_arrays *x = gradient ? &a->got.grad : &a->got.out;
@@ -231,7 +232,7 @@ static void pair_tensor(assay_report *report, const turns *all, const char *pref
     }
 }
 
-static void add_pairs(assay_report *report, const turns *all, const assay_problem *p,
+static void add_pairs(assay_report *report, const variant_runs *all, const assay_problem *p,
                       const assay_reference *ref) {
     for (int32_t o = 0; o < p->sig.n_out; ++o)
         pair_tensor(report, all, "", p->sig.out[o].name, o, false, &ref->out_bound);
@@ -298,7 +299,7 @@ typedef struct scope {
 } scope;
 
 /* The data that are judged: the case's own, or those of the few rows that make it up. */
-static assay_status load(const assay_case *c, const assay_device *base, const turns *all,
+static assay_status load(const assay_case *c, const assay_device *base, const variant_runs *all,
                          int32_t n_variants, scope how, sample *s, assay_problem *p) {
     if (how.sampled == 0) {
         const assay_status status = check_memory(c, n_variants);
@@ -322,21 +323,21 @@ static assay_status check(const assay_case *c, const assay_device *device,
     assay_problem p = {0};
     assay_reference ref = {0};
     sample s = {0};
-    turns all, first = {0};                                 /* `first`: v1 as the baseline */
+    variant_runs all, first = {0};                          /* `first`: v1 as the baseline */
     const assay_device *base = assay_isolated_base(device); /* the baseline is our own v1 */
     *report = (assay_report){0};
-    assay_status status = turns_init(&all, device, c->op->name, variants, n_variants);
-    if (status == ASSAY_OK && baseline_applies(c) && turn_find_variant(base, c->op->name, "v1"))
-        status = turns_init(&first, base, c->op->name, &(const char *){"v1"}, 1);
+    assay_status status = variant_runs_init(&all, device, c->op->name, variants, n_variants);
+    if (status == ASSAY_OK && baseline_applies(c) && variant_find(base, c->op->name, "v1"))
+        status = variant_runs_init(&first, base, c->op->name, &(const char *){"v1"}, 1);
     if (status == ASSAY_OK)
         status = load(c, base, &all, all.count + first.count, how, &s, &p);
     if (status == ASSAY_OK)
         status = report_init(report, c, device, &p.sig, all.count);
     report->sampled = how.sampled;
     if (status == ASSAY_OK)
-        status = turns_run(&all, device, &p);
+        status = variant_runs_execute(&all, device, &p);
     if (status == ASSAY_OK)
-        status = turns_run(&first, base, &p);
+        status = variant_runs_execute(&first, base, &p);
     if (status == ASSAY_OK)
         status = assay_reference_init_with(&ref, &p, base);
     if (status == ASSAY_OK)
@@ -346,9 +347,9 @@ static assay_status check(const assay_case *c, const assay_device *device,
         goto done;
     }
     double *series = report->series;
-    const turn *v1 = first.count > 0 && first.turn->status == ASSAY_OK ? first.turn : NULL;
+    const variant_run *v1 = first.count > 0 && first.run->status == ASSAY_OK ? first.run : NULL;
     for (int32_t i = 0; i < all.count; ++i)
-        add_rows(report, &all.turn[i], v1, &p, &ref, &series);
+        add_rows(report, &all.run[i], v1, &p, &ref, &series);
     add_pairs(report, &all, &p, &ref);
     if (!how.numbers)
         status = mistrust_rows(report, &p, &ref);
@@ -359,8 +360,8 @@ static assay_status check(const assay_case *c, const assay_device *device,
     report->verdict = verdict_of(report);
     report->seconds = now() - start;
 done:
-    turns_clear(&all);
-    turns_clear(&first);
+    variant_runs_clear(&all);
+    variant_runs_clear(&first);
     assay_reference_clear(&ref);
     assay_problem_clear(&p);
     sample_clear(&s);

@@ -7,13 +7,13 @@
 static assay_status run_variants(golden_check *check, const char *path, const assay_case *c,
                                  const assay_device *device, const char *const *names, int32_t n) {
     assay_golden golden;
-    assay_status status = turns_init(&check->turns, device, c->op->name, names, n);
+    assay_status status = variant_runs_init(&check->runs, device, c->op->name, names, n);
     if (status == ASSAY_OK)
         status = assay_golden_read(path, c, &golden);
     if (status != ASSAY_OK)
         return status;
     assay_results_clear(&golden.want); /* no answer is in memory while they run */
-    status = turns_run(&check->turns, device, &golden.problem);
+    status = variant_runs_execute(&check->runs, device, &golden.problem);
     assay_golden_clear(&golden);
     return status;
 }
@@ -36,7 +36,7 @@ assay_status golden_check_init(golden_check *check, const char *path, const assa
 }
 
 void golden_check_clear(golden_check *check) {
-    turns_clear(&check->turns);
+    variant_runs_clear(&check->runs);
     assay_golden_clear(&check->golden);
     assay_reference_clear(&check->reference);
     assay_reference_clear(&check->fp64);
@@ -161,7 +161,7 @@ assay_status golden_check_oracle(const golden_check *check, golden_line_visitor 
 /* ---- variants ---- */
 
 /* What it did instead of giving numbers. */
-static void report_no_numbers(const turn *t, golden_line_visitor visit, void *context) {
+static void report_no_numbers(const variant_run *t, golden_line_visitor visit, void *context) {
     golden_line line = {.who = t->variant->name,
                         .against = "",
                         .group = "",
@@ -170,8 +170,8 @@ static void report_no_numbers(const turn *t, golden_line_visitor visit, void *co
     visit(&line, context);
 }
 
-static assay_status check_turn(const golden_check *check, const turn *t, golden_line_visitor visit,
-                               void *context) {
+static assay_status check_run(const golden_check *check, const variant_run *t,
+                              golden_line_visitor visit, void *context) {
     const reporter oracle = {t->variant->name, "oracle", visit, context};
     const reporter golden = {t->variant->name, "golden", visit, context};
     if (t->status != ASSAY_OK) {
@@ -189,7 +189,7 @@ static assay_status check_turn(const golden_check *check, const turn *t, golden_
 assay_status golden_check_variants(const golden_check *check, golden_line_visitor visit,
                                    void *context) {
     assay_status status = ASSAY_OK;
-    for (int32_t i = 0; status == ASSAY_OK && i < check->turns.count; ++i)
-        status = check_turn(check, &check->turns.turn[i], visit, context);
+    for (int32_t i = 0; status == ASSAY_OK && i < check->runs.count; ++i)
+        status = check_run(check, &check->runs.run[i], visit, context);
     return status;
 }

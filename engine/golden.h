@@ -7,10 +7,10 @@
 
 #include "assay/golden.h"
 #include "engine/check.h"
-#include "engine/turn.h"
+#include "engine/variant_run.h"
 
 typedef struct golden_check {
-    turns turns; /* what the variants made of the golden problem */
+    variant_runs runs; /* what the variants made of the golden problem */
     assay_golden golden;
     assay_reference reference; /* our oracle, with bounds of the case's dtype */
     assay_reference fp64;      /* the same with bounds of a computation in fp64 */

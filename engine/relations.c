@@ -66,9 +66,9 @@ static const char *place(const assay_tensor_spec *spec, int64_t size, int64_t e,
     return at;
 }
 
-static void judge(const char *prefix, const assay_tensor_spec *specs, const assay_arrays *got,
-                  const assay_arrays *want, const assay_arrays *bound,
-                  assay_relation_report *report) {
+static void compare_group(const char *prefix, const assay_tensor_spec *specs,
+                          const assay_arrays *got, const assay_arrays *want,
+                          const assay_arrays *bound, assay_relation_report *report) {
     for (int32_t i = 0; i < want->count; ++i) {
         if (!want->data[i])
             continue;
@@ -195,8 +195,8 @@ assay_status assay_check_relation(const assay_relation *relation, const assay_ca
         status = allow(relation, &base, derived, problems, &want, &allowed);
     if (status != ASSAY_OK)
         goto done;
-    judge("", base.p.sig.out, &base.got.out, &want.out, &allowed.out, report);
-    judge("d", base.p.sig.in, &base.got.grad, &want.grad, &allowed.grad, report);
+    compare_group("", base.p.sig.out, &base.got.out, &want.out, &allowed.out, report);
+    compare_group("d", base.p.sig.in, &base.got.grad, &want.grad, &allowed.grad, report);
 done:
     side_clear(&base);
     for (int32_t i = 0; i < ASSAY_MAX_DERIVED; ++i)

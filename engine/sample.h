@@ -24,7 +24,7 @@
 
 #include <stdint.h>
 
-struct turns; /* turn.h */
+struct variant_runs; /* variant_run.h */
 
 enum { SAMPLE_MOST_ROWS = 4096 };
 
@@ -47,7 +47,7 @@ sample_axis sample_axis_of(const assay_tensor_spec *whole, const assay_tensor_sp
 /* Gives homes to `count` rows, or to as many as there are; `t`: the variants, for their tiles.
  * ASSAY_ERR_USAGE when the case has no rows that stand alone, or data that cannot be dealt out. */
 assay_status sample_init(sample *s, const assay_case *whole, int64_t count,
-                         const struct turns *t) ASSAY_MUST_CHECK;
+                         const struct variant_runs *t) ASSAY_MUST_CHECK;
 void sample_clear(sample *s);
 
 /* The small problem's case. */

@@ -1,6 +1,6 @@
 /* Which rows are homes. Apart from what both processes do with them: a guest knows no operators. */
 #include "engine/sample.h"
-#include "engine/turn.h"
+#include "engine/variant_run.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -77,7 +77,7 @@ static void draw_rows(sample *s, int64_t count) {
     }
 }
 
-static assay_status choose_rows(sample *s, int64_t count, const turns *t) {
+static assay_status choose_rows(sample *s, int64_t count, const variant_runs *t) {
     const int64_t wanted = smaller(count, s->rows), half = larger(wanted / 2, smaller(wanted, 2));
     /* The specs of the small problem differ from the whole's in the axis of the rows alone. */
     assay_signature part;
@@ -94,7 +94,7 @@ static assay_status choose_rows(sample *s, int64_t count, const turns *t) {
     for (int32_t o = 0; o < part.n_out; ++o)
         add_crossings(s, half, &s->sig.out[o], &part.out[o]);
     for (int32_t v = 0; v < t->count; ++v)
-        for (const int32_t *tile = t->turn[v].variant->tiles; tile && *tile != 0; ++tile)
+        for (const int32_t *tile = t->run[v].variant->tiles; tile && *tile != 0; ++tile)
             add_borders(s, half, *tile);
     add_borders(s, half, GRID);
     assay_signature_clear(&part);
@@ -122,7 +122,7 @@ static assay_status check_case(const assay_case *c, int64_t count) {
     return ASSAY_OK;
 }
 
-assay_status sample_init(sample *s, const assay_case *whole, int64_t count, const turns *t) {
+assay_status sample_init(sample *s, const assay_case *whole, int64_t count, const variant_runs *t) {
     *s = (sample){.whole = *whole};
     assay_status status = check_case(whole, count);
     if (status != ASSAY_OK)

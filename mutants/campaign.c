@@ -15,16 +15,16 @@ typedef struct job {
 
 static assay_status begin(void *context, int32_t worker, void **state) {
     const campaign *c = context;
-    judge *j = calloc(1, sizeof *j);
+    checker *j = calloc(1, sizeof *j);
     *state = j;
-    return j ? judge_init(j, c->builder, c->cases, c->n_cases, worker)
+    return j ? checker_init(j, c->builder, c->cases, c->n_cases, worker)
              : assay_fail(ASSAY_ERR_MEMORY, "out of memory for a worker's notes");
 }
 
 static assay_status work(void *context, void *state, void *bytes) {
     const campaign *c = context;
     job *j = bytes;
-    judge_mutant(state, c->mutant[j->number], &j->result);
+    check_mutant(state, c->mutant[j->number], &j->result);
     return ASSAY_OK;
 }
 

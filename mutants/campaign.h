@@ -1,25 +1,25 @@
-/* Many mutants before many judges: processes that take the next mutant when they are done. */
+/* Many mutants, many checkers: processes that take the next mutant when they are done. */
 #ifndef ASSAY_MUTANTS_CAMPAIGN_H
 #define ASSAY_MUTANTS_CAMPAIGN_H
 
-#include "mutants/judge.h"
+#include "mutants/checker.h"
 
 typedef struct campaign {
     const builder *builder;
-    judge_cases *cases;
+    operator_cases *cases;
     int32_t n_cases;
-    const mutant *const *mutant; /* those to judge, neighbours of one operator */
+    const mutant *const *mutant; /* those to check, neighbours of one operator */
     int32_t count;
     int32_t jobs; /* processes */
 
-    /* Hears of each when it is judged, `done` of them by then. */
+    /* Hears of each when it is checked, `done` of them by then. */
     void (*visit)(const mutant *m, const mutant_result *result, int32_t done, void *context);
     void *context;
     bool (*interrupted)(void); /* true: end with what is known */
 } campaign;
 
 /* ASSAY_ERR_*: it could not go on, because no process can be started, say; mutants that were not
- * visited are not judged. */
+ * visited are not checked. */
 assay_status campaign_run(const campaign *c) ASSAY_MUST_CHECK;
 
 #endif

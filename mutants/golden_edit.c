@@ -105,16 +105,16 @@ static void undo(change *c, golden_edit edit) {
 
 /* ---- the file ---- */
 
-typedef struct desk {
+typedef struct edit_run {
     const assay_op *op;
     char path[512];       /* the changed file */
     golden_file original; /* open */
     golden_score *score;
     golden_edit_visitor visit;
     void *context;
-} desk;
+} edit_run;
 
-static assay_status write_case(const desk *d, golden_record *record) {
+static assay_status write_case(const edit_run *d, golden_record *record) {
     golden_file file;
     assay_status status = golden_file_create(&file, d->path);
     if (status != ASSAY_OK)
@@ -130,7 +130,8 @@ static void note_line(const golden_line *line, void *context) {
 }
 
 /* Reads it as anybody would. */
-static assay_status judge(const desk *d, const golden_record *record, bool *refused, bool *wrong) {
+static assay_status check(const edit_run *d, const golden_record *record, bool *refused,
+                          bool *wrong) {
     golden_check check;
     *refused = *wrong = false;
     assay_status status =
@@ -146,7 +147,7 @@ static assay_status judge(const desk *d, const golden_record *record, bool *refu
     return status;
 }
 
-static assay_status try_edit(const desk *d, golden_record *record, golden_entry *entry,
+static assay_status try_edit(const edit_run *d, golden_record *record, golden_entry *entry,
                              double *before, golden_edit edit) {
     change c = {.record = record, .entry = entry, .before = before};
     golden_score *score = &d->score[edit];
@@ -157,7 +158,7 @@ static assay_status try_edit(const desk *d, golden_record *record, golden_entry 
     }
     assay_status status = write_case(d, record);
     if (status == ASSAY_OK)
-        status = judge(d, record, &refused, &wrong);
+        status = check(d, record, &refused, &wrong);
     undo(&c, edit);
     if (status != ASSAY_OK)
         return status;
@@ -170,7 +171,7 @@ static assay_status try_edit(const desk *d, golden_record *record, golden_entry 
     return ASSAY_OK;
 }
 
-static assay_status try_record(const desk *d, golden_record *record) {
+static assay_status try_record(const edit_run *d, golden_record *record) {
     int64_t most = 1;
     for (int32_t i = 0; i < record->n_entries; ++i)
         if (*record->entry[i].data && *record->entry[i].size > most)
@@ -188,7 +189,7 @@ static assay_status try_record(const desk *d, golden_record *record) {
 }
 
 static assay_status try_case(const char *text, const char *source, bool foreign, void *context) {
-    const desk *d = context;
+    const edit_run *d = context;
     assay_case c;
     golden_record record;
     (void)source;
@@ -203,11 +204,11 @@ static assay_status try_case(const char *text, const char *source, bool foreign,
     return status;
 }
 
-assay_status golden_edits_judge(const assay_op *op, const char *folder,
+assay_status golden_edits_check(const assay_op *op, const char *folder,
                                 golden_score score[GOLDEN_EDITS], golden_edit_visitor visit,
                                 void *context) {
     char path[4096];
-    desk d = {.op = op, .score = score, .visit = visit, .context = context};
+    edit_run d = {.op = op, .score = score, .visit = visit, .context = context};
     snprintf(d.path, sizeof d.path, "%.400s/%.60s.h5", folder, op->name);
     assay_status status = assay_golden_path(op, path, sizeof path);
     if (status == ASSAY_OK)

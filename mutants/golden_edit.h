@@ -33,7 +33,7 @@ typedef void (*golden_edit_visitor)(const char *case_text, const char *tensor, g
                                     void *context);
 
 /* All edits of the operator's file, in a file below `folder`; adds to the scores. */
-assay_status golden_edits_judge(const assay_op *op, const char *folder,
+assay_status golden_edits_check(const assay_op *op, const char *folder,
                                 golden_score score[GOLDEN_EDITS], golden_edit_visitor visit,
                                 void *context) ASSAY_MUST_CHECK;
 

@@ -1,7 +1,7 @@
 /*
  * Part of a shared object that is loaded before the test program (LD_PRELOAD), with an operator's
  * oracle as a mutant has it: puts that in the place of the program's own, before any test is
- * registered. Compiled by oracle_judge.c, with GRAFT_OP the oracle's symbol.
+ * registered. Compiled by oracle_check.c, with GRAFT_OP the oracle's symbol.
  */
 #include "assay/op.h"
 

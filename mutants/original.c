@@ -10,16 +10,16 @@ static assay_status cannot(const char *path) {
     return assay_fail(ASSAY_ERR_FILE, "%.300s: %s", path, strerror(errno));
 }
 
-assay_status original_find(const judge *j, build_level level, const source_user *user,
+assay_status original_find(const checker *k, build_level level, const source_user *user,
                            char path[ORIGINAL_PATH]) {
     char mine[ORIGINAL_PATH], part[2][ORIGINAL_PATH + 8];
-    snprintf(path, ORIGINAL_PATH, "%s/%s_%s%d.so", j->builder->work, user->op, user->variant,
+    snprintf(path, ORIGINAL_PATH, "%s/%s_%s%d.so", k->builder->work, user->op, user->variant,
              (int)level);
     if (access(path, R_OK) == 0)
         return ASSAY_OK;
-    snprintf(mine, sizeof mine, "%s/original.so", j->place);
+    snprintf(mine, sizeof mine, "%s/original.so", k->place);
     const assay_status status =
-        builder_compile(j->builder, level, user->op, user->variant, NULL, mine);
+        builder_compile(k->builder, level, user->op, user->variant, NULL, mine);
     if (status != ASSAY_OK)
         return assay_fail(ASSAY_ERR_FILE, "the unchanged %s/%s: %s", user->op, user->variant,
                           assay_error());
@@ -36,46 +36,46 @@ static uint64_t hash(uint64_t h, const char *text) {
     return (h ^ 0xff) * UINT64_C(1099511628211);
 }
 
-static bool was_cleared(const judge *j, uint64_t key) {
-    for (int32_t i = 0; i < j->n_cleared; ++i)
-        if (j->cleared[i] == key)
+static bool was_cleared(const checker *k, uint64_t key) {
+    for (int32_t i = 0; i < k->n_cleared; ++i)
+        if (k->cleared[i] == key)
             return true;
     return false;
 }
 
-static assay_status note_cleared(judge *j, uint64_t key) {
-    if (j->n_cleared == j->room) {
-        const int32_t room = 2 * j->room + 64;
-        uint64_t *more = realloc(j->cleared, (size_t)room * sizeof *more);
+static assay_status note_cleared(checker *k, uint64_t key) {
+    if (k->n_cleared == k->room) {
+        const int32_t room = 2 * k->room + 64;
+        uint64_t *more = realloc(k->cleared, (size_t)room * sizeof *more);
         if (!more)
-            return assay_fail(ASSAY_ERR_MEMORY, "out of memory for a judge's notes");
-        j->cleared = more;
-        j->room = room;
+            return assay_fail(ASSAY_ERR_MEMORY, "out of memory for a checker's notes");
+        k->cleared = more;
+        k->room = room;
     }
-    j->cleared[j->n_cleared++] = key;
+    k->cleared[k->n_cleared++] = key;
     return ASSAY_OK;
 }
 
-assay_status original_clear(judge *j, build_level level, const source_user *user, const question *q,
-                            bool *fair) {
+assay_status original_clear(checker *k, build_level level, const source_user *user,
+                            const question *q, bool *fair) {
     char text[ASSAY_CASE_TEXT], path[ORIGINAL_PATH];
     question_text(q, text);
     uint64_t key = hash(hash(hash(UINT64_C(14695981039346656037), text), user->op), user->variant);
     key += (uint64_t)level + 16 * (uint64_t)q->kind;
     *fair = true;
-    if (was_cleared(j, key))
+    if (was_cleared(k, key))
         return ASSAY_OK;
-    seat s = {0};
+    subject s = {0};
     answer a;
-    assay_status status = original_find(j, level, user, path);
+    assay_status status = original_find(k, level, user, path);
     if (status == ASSAY_OK)
-        status = seat_open(&s, j->builder, level, user, path, seat_seconds(level));
+        status = subject_open(&s, k->builder, level, user, path, subject_seconds(level));
     if (status == ASSAY_OK)
-        status = seat_ask(&s, q, &a);
+        status = subject_ask(&s, q, &a);
     *fair = status != ASSAY_OK || a.layer != LAYER_HANG;
     if (status == ASSAY_OK && a.layer != LAYER_NONE && *fair)
         status = assay_fail(ASSAY_ERR_KERNEL, "the unchanged %s/%s is found wrong too, %s: %s",
                             user->op, user->variant, text, a.reason);
-    seat_close(&s);
-    return status == ASSAY_OK && *fair ? note_cleared(j, key) : status;
+    subject_close(&s);
+    return status == ASSAY_OK && *fair ? note_cleared(k, key) : status;
 }

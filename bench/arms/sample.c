@@ -10,8 +10,8 @@ int64_t sample_sets(const work *w) {
     return w->n_sets > 1 ? w->n_sets - 1 : 1;
 }
 
-set *sample_set(const work *w, int64_t turn) {
-    return &w->sets[w->n_sets > 1 ? 1 + turn % (w->n_sets - 1) : 0];
+set *sample_set(const work *w, int64_t number) {
+    return &w->sets[w->n_sets > 1 ? 1 + number % (w->n_sets - 1) : 0];
 }
 
 /* ---- what surrounds a call ---- */

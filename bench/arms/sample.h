@@ -6,7 +6,7 @@
 
 /* The sets that are timed: all but the first, which is for calls that are not; or the only one. */
 int64_t sample_sets(const work *w);
-set *sample_set(const work *w, int64_t turn);
+set *sample_set(const work *w, int64_t number);
 
 /* One call behind overwritten caches. `given`: on the set as it was given, and its results are kept
  * apart; never repeated. */

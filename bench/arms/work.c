@@ -121,8 +121,8 @@ static assay_status time_cold(work *w, int64_t count, bool last, double *microse
     const int64_t timed = sample_sets(w);
     assay_status status = ASSAY_OK;
     for (int64_t i = 0; status == ASSAY_OK && i < count; ++i)
-        status =
-            sample_cold(w, sample_set(w, w->turn++), last && i >= count - timed, &microseconds[i]);
+        status = sample_cold(w, sample_set(w, w->timed_calls++), last && i >= count - timed,
+                             &microseconds[i]);
     return status;
 }
 

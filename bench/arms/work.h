@@ -35,9 +35,9 @@ typedef struct work {
     void *workspace;       /* of every call */
     timing timing;
     assay_rng rng;
-    int64_t turn;     /* calls timed so far */
-    int64_t together; /* calls that are timed as one when caches are warm */
-    bool kept;        /* the timer replays these */
+    int64_t timed_calls; /* so far */
+    int64_t together;    /* calls that are timed as one when caches are warm */
+    bool kept;           /* the timer replays these */
 } work;
 
 /* What a stage must be told of each set. */

@@ -9,22 +9,22 @@
 #include <sys/mman.h>
 
 /* What a worker and its parent share; the job's bytes follow. */
-typedef struct desk {
+typedef struct shared_job {
     assay_status status;
     char line[1024];
     max_align_t job[];
-} desk;
+} shared_job;
 
 struct pool_worker {
     process process;
-    desk *desk;
+    shared_job *shared;
     bool busy;
 };
 
 static const process_limits no_limits = {.seconds = INFINITY, .bytes = INFINITY};
 
-static size_t desk_bytes(const pool *p) {
-    return sizeof(desk) + p->plan.job_bytes;
+static size_t shared_bytes(const pool *p) {
+    return sizeof(shared_job) + p->plan.job_bytes;
 }
 
 /* ---- in a worker ---- */
@@ -35,7 +35,7 @@ typedef struct beginning {
 } beginning;
 
 /* Says that it is done; false: the parent has gone. */
-static bool hand_in(int channel, desk *d) {
+static bool hand_in(int channel, shared_job *d) {
     if (d->status != ASSAY_OK)
         snprintf(d->line, sizeof d->line, "%s", assay_error());
     return channel_send(channel, "d", 1, -1);
@@ -44,7 +44,7 @@ static bool hand_in(int channel, desk *d) {
 static void work(int channel, void *context) {
     const beginning *b = context;
     const pool_plan *plan = &b->pool->plan;
-    desk *d = b->pool->worker[b->number].desk;
+    shared_job *d = b->pool->worker[b->number].shared;
     void *state = NULL;
     char word;
     d->status = plan->begin ? plan->begin(plan->context, b->number, &state) : ASSAY_OK;
@@ -55,8 +55,8 @@ static void work(int channel, void *context) {
 /* ---- in the parent ---- */
 
 static assay_status status_of(const pool_worker *w) {
-    return w->desk->status == ASSAY_OK ? ASSAY_OK
-                                       : assay_fail(w->desk->status, "%s", w->desk->line);
+    return w->shared->status == ASSAY_OK ? ASSAY_OK
+                                         : assay_fail(w->shared->status, "%s", w->shared->line);
 }
 
 static assay_status begin(pool *p, int32_t number) {
@@ -86,9 +86,9 @@ assay_status pool_start(pool *p, const pool_plan *plan) {
                   : assay_fail(ASSAY_ERR_MEMORY, "no memory for %d workers", plan->workers);
     for (int32_t k = 0; status == ASSAY_OK && k < plan->workers; ++k) {
         void *shared =
-            mmap(NULL, desk_bytes(p), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-        p->worker[k].desk = shared == MAP_FAILED ? NULL : shared;
-        status = p->worker[k].desk
+            mmap(NULL, shared_bytes(p), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        p->worker[k].shared = shared == MAP_FAILED ? NULL : shared;
+        status = p->worker[k].shared
                      ? begin(p, k)
                      : assay_fail(ASSAY_ERR_MEMORY, "no memory for %d workers", plan->workers);
     }
@@ -102,8 +102,8 @@ assay_status pool_start(pool *p, const pool_plan *plan) {
 void pool_end(pool *p) {
     for (int32_t k = 0; p->worker && k < p->plan.workers; ++k) {
         process_stop(&p->worker[k].process);
-        if (p->worker[k].desk)
-            (void)munmap(p->worker[k].desk, desk_bytes(p));
+        if (p->worker[k].shared)
+            (void)munmap(p->worker[k].shared, shared_bytes(p));
     }
     free(p->worker);
     *p = (pool){0};
@@ -112,7 +112,7 @@ void pool_end(pool *p) {
 void *pool_idle(const pool *p) {
     for (int32_t k = 0; k < p->plan.workers; ++k)
         if (!p->worker[k].busy)
-            return p->worker[k].desk->job;
+            return p->worker[k].shared->job;
     return NULL;
 }
 
@@ -125,7 +125,7 @@ int32_t pool_busy(const pool *p) {
 
 assay_status pool_give(pool *p, void *job) {
     int32_t k = 0;
-    while ((void *)p->worker[k].desk->job != job)
+    while ((void *)p->worker[k].shared->job != job)
         ++k;
     pool_worker *w = &p->worker[k];
     w->busy = process_send(&w->process, "j", 1, -1);
@@ -145,7 +145,7 @@ assay_status pool_give(pool *p, void *job) {
 static assay_status take(pool_worker *w, pool_done *done) {
     char word;
     w->busy = false;
-    done->job = w->desk->job;
+    done->job = w->shared->job;
     if (process_read(&w->process, &no_limits, &word, 1) == 1)
         return status_of(w);
     done->end = w->process.end;

@@ -2,7 +2,7 @@
 #ifndef ASSAY_FUZZ_SEARCH_FINDING_H
 #define ASSAY_FUZZ_SEARCH_FINDING_H
 
-#include "fuzz/search/judge.h"
+#include "fuzz/search/check.h"
 
 typedef struct fuzz_finding {
     int32_t target;

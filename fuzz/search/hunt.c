@@ -54,7 +54,7 @@ static double age(const run *r) {
 }
 
 void fuzz_state_clear(fuzz_state *state) {
-    fuzz_pool_clear(&state->pool);
+    fuzz_population_clear(&state->population);
     fuzz_findings_clear(&state->findings);
     *state = (fuzz_state){0};
 }
@@ -70,7 +70,7 @@ void fuzz_state_count(fuzz_state *state, const fuzz_result *result) {
 
 /* ---- cases ---- */
 
-/* Members of the pool that case `index` of this campaign may have for a parent. */
+/* Members of the population that case `index` of this campaign may have for a parent. */
 static int32_t parents(const run *r, int64_t index) {
     const int64_t settling = r->state->settled / FUZZ_GENERATION;
     return r->state->before[index / FUZZ_GENERATION == settling];
@@ -81,11 +81,11 @@ static assay_status make_case(const run *r, int64_t index, int32_t *target, assa
     const int64_t whole = h->shard + index * h->shards;
     assay_rng rng = {
         .seed = h->seed, .stream = assay_rng_stream("fuzz guide"), .next = (uint64_t)whole * 16};
-    *target = (int32_t)(whole / h->stretch % h->crew->n_targets);
+    *target = (int32_t)(whole / h->stretch % h->workers->n_targets);
     const fuzz_source *source = &h->source[*target];
     const fuzz_member *parent = NULL;
     if (h->guided && assay_rng_between(&rng, 0, 1) == 0)
-        parent = fuzz_pool_choose(&r->state->pool, *target, parents(r, index), &rng);
+        parent = fuzz_population_choose(&r->state->population, *target, parents(r, index), &rng);
     return parent ? fuzz_source_alter(source, whole, &parent->c, c)
                   : fuzz_source_draw(source, whole, c);
 }
@@ -110,7 +110,7 @@ static assay_status give_case(run *r) {
     if (whole % RELATION_EVERY == 0)
         task.relation = whole / RELATION_EVERY;
     *s = (slot){.index = r->next++, .target = task.target, .c = task.c};
-    return fuzz_crew_give(r->hunt->crew, &task);
+    return fuzz_workers_give(r->hunt->workers, &task);
 }
 
 /* ---- shrinking ---- */
@@ -168,7 +168,7 @@ static assay_status want_shrunk(run *r, const slot *s, const fuzz_failure *f) {
                 .c = s->c};
     assay_case_format(&s->c, w->finding.found);
     assay_case_format(&s->c, w->finding.shrunk);
-    w->done = f->kind == FUZZ_NO_JUDGE; /* it would only take another one down */
+    w->done = f->kind == FUZZ_WORKER_DIED; /* it would only take another one down */
     return ASSAY_OK;
 }
 
@@ -186,7 +186,7 @@ static assay_status give_wish(run *r, wish *wanted) {
                       .c = wanted->c,
                       .failure = wanted->finding.failure};
     wanted->out = true;
-    return fuzz_crew_give(r->hunt->crew, &task);
+    return fuzz_workers_give(r->hunt->workers, &task);
 }
 
 /* What did not answer in time once, and did when it was asked again, is no failure but a case of
@@ -223,10 +223,10 @@ static assay_status settle(run *r, const slot *s) {
     for (int32_t i = 0; status == ASSAY_OK && i < s->result.n_failures; ++i)
         status = want_shrunk(r, s, &s->result.failure[i]);
     if (status == ASSAY_OK)
-        status = fuzz_pool_offer(&state->pool, s->target, &s->c, &s->result);
+        status = fuzz_population_offer(&state->population, s->target, &s->c, &s->result);
     if (state->settled % FUZZ_GENERATION == 0) {
         state->before[1] = state->before[0];
-        state->before[0] = state->pool.count;
+        state->before[0] = state->population.count;
     }
     return status;
 }
@@ -242,17 +242,17 @@ static assay_status settle_all(run *r) {
     return status;
 }
 
-static assay_status take(run *r, const fuzz_desk *desk) {
-    if (desk->task.shrink) {
-        wish *w = &r->wish[desk->task.number];
+static assay_status take(run *r, const fuzz_job *job) {
+    if (job->task.shrink) {
+        wish *w = &r->wish[job->task.number];
         w->done = true;
-        w->finding.again = desk->shrunk.again;
-        w->finding.smallest = desk->shrunk.smallest;
-        assay_case_format(&desk->shrunk.c, w->finding.shrunk);
+        w->finding.again = job->shrunk.again;
+        w->finding.smallest = job->shrunk.smallest;
+        assay_case_format(&job->shrunk.c, w->finding.shrunk);
         return tell_findings(r, false);
     }
-    slot *s = &r->slot[desk->task.number % AHEAD];
-    s->result = desk->result;
+    slot *s = &r->slot[job->task.number % AHEAD];
+    s->result = job->result;
     s->seconds = age(r);
     s->judged = true;
     return settle_all(r);
@@ -263,7 +263,7 @@ static assay_status take(run *r, const fuzz_desk *desk) {
 /* Gives what there is to give; *idle: there was nothing for one of them. */
 static assay_status hand_out(run *r) {
     assay_status status = ASSAY_OK;
-    while (status == ASSAY_OK && !fuzz_crew_is_full(r->hunt->crew)) {
+    while (status == ASSAY_OK && !fuzz_workers_is_full(r->hunt->workers)) {
         wish *wanted = next_wish(r);
         if (wanted)
             status = give_wish(r, wanted);
@@ -307,14 +307,14 @@ static assay_status keep(run *r) {
 static assay_status go_on(run *r) {
     assay_status status = ASSAY_OK;
     while (status == ASSAY_OK && !r->hunt->interrupted()) {
-        const fuzz_desk *desk = NULL;
+        const fuzz_job *job = NULL;
         status = hand_out(r);
-        if (status == ASSAY_OK && fuzz_crew_is_idle(r->hunt->crew))
+        if (status == ASSAY_OK && fuzz_workers_is_idle(r->hunt->workers))
             break;
         if (status == ASSAY_OK)
-            status = fuzz_crew_wait(r->hunt->crew, TICK, &desk);
-        if (status == ASSAY_OK && desk)
-            status = take(r, desk);
+            status = fuzz_workers_wait(r->hunt->workers, TICK, &job);
+        if (status == ASSAY_OK && job)
+            status = take(r, job);
         if (status == ASSAY_OK)
             status = keep(r);
     }

@@ -1,30 +1,31 @@
 /*
- * A campaign: cases of some operators, judged by a crew, until their number or the time is reached.
+ * A campaign: cases of some operators, checked by workers, until their number or the time is
+ * reached.
  *
- * Cases come in generations. Half of a generation's cases are bred from the pool, which is then
- * what all generations but the one just before had left of it: so a generation can begin while the
- * one before it still runs, and case i is the same whatever the number of processes and their luck.
- * Unguided, case i is a function of the seed and i.
+ * Cases come in generations. Half of a generation's cases are bred from the population, which is
+ * then what all generations but the one just before had left of it: so a generation can begin while
+ * the one before it still runs, and case i is the same whatever the number of processes and their
+ * luck. Unguided, case i is a function of the seed and i.
  */
 #ifndef ASSAY_FUZZ_SEARCH_HUNT_H
 #define ASSAY_FUZZ_SEARCH_HUNT_H
 
-#include "fuzz/search/crew.h"
 #include "fuzz/search/finding.h"
-#include "fuzz/search/pool.h"
+#include "fuzz/search/population.h"
 #include "fuzz/search/source.h"
+#include "fuzz/search/workers.h"
 
 enum { FUZZ_GENERATION = 32 };
 
 /* What a campaign was so far: what goes on later, too. */
 typedef struct fuzz_state {
-    int64_t settled; /* cases 0..settled-1 are judged, and count */
+    int64_t settled; /* cases 0..settled-1 are checked, and count */
     double seconds;
     int64_t passed, mistrusted, skipped, failed; /* variants; `failed` has each kind of a case */
     int64_t declined;                            /* cases */
-    int32_t before[2]; /* members of the pool when the generation that is settled now began, and
-                          when the one before it did */
-    fuzz_pool pool;
+    int32_t before[2]; /* members of the population when the generation that is settled now began,
+                          and when the one before it did */
+    fuzz_population population;
     fuzz_findings findings;
 } fuzz_state;
 
@@ -34,8 +35,8 @@ void fuzz_state_clear(fuzz_state *state);
 void fuzz_state_count(fuzz_state *state, const fuzz_result *result);
 
 typedef struct fuzz_hunt {
-    fuzz_crew *crew;
-    const fuzz_source *source; /* one for each of the crew's targets */
+    fuzz_workers *workers;
+    const fuzz_source *source; /* one for each of the workers' targets */
     uint64_t seed;
     int64_t shard, shards; /* this campaign's case i is case shard + i shards of the whole */
     int32_t stretch; /* cases of one operator in a row: its guests start when its turn comes */

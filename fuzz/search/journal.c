@@ -27,15 +27,16 @@ static void write_all(FILE *to, const fuzz_state *s, const char *about) {
     fprintf(to, "counts %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 "\n", s->passed,
             s->mistrusted, s->skipped, s->failed, s->declined);
     fprintf(to, "before %" PRId32 " %" PRId32 "\n", s->before[0], s->before[1]);
-    for (int32_t i = 0; i < s->pool.n_marks; ++i)
-        fprintf(to, "mark %" PRIu32 " %" PRId32 "\n", s->pool.mark[i].key, s->pool.mark[i].octave);
+    for (int32_t i = 0; i < s->population.n_marks; ++i)
+        fprintf(to, "mark %" PRIu32 " %" PRId32 "\n", s->population.mark[i].key,
+                s->population.mark[i].octave);
     for (int32_t e = 0; e < FRAME_EDGES; ++e)
-        if (s->pool.edges[e] != 0)
+        if (s->population.edges[e] != 0)
             fprintf(to, "edge %" PRId32 "\n", e);
-    for (int32_t i = 0; i < s->pool.count; ++i) {
+    for (int32_t i = 0; i < s->population.count; ++i) {
         char text[ASSAY_CASE_TEXT];
-        fprintf(to, "case %" PRId32 " %s\n", s->pool.member[i].target,
-                assay_case_format(&s->pool.member[i].c, text));
+        fprintf(to, "case %" PRId32 " %s\n", s->population.member[i].target,
+                assay_case_format(&s->population.member[i].c, text));
     }
     for (int32_t i = 0; i < s->findings.count; ++i)
         write_finding(to, &s->findings.finding[i]);
@@ -136,7 +137,7 @@ static assay_status read_case(reader *r, const char *line) {
     if (*text != ' ' || target < 0 || target >= r->n_targets || strlen(text) > ASSAY_CASE_TEXT ||
         assay_case_parse(text + 1, &c) != ASSAY_OK)
         return damaged(r->path);
-    return fuzz_pool_add(&r->state->pool, (int32_t)target, &c);
+    return fuzz_population_add(&r->state->population, (int32_t)target, &c);
 }
 
 static assay_status read_line(reader *r, const char *line) {
@@ -150,9 +151,9 @@ static assay_status read_line(reader *r, const char *line) {
         sscanf(line, "before %" SCNd32 " %" SCNd32, &s->before[0], &s->before[1]) == 2)
         return ASSAY_OK;
     if (sscanf(line, "mark %" SCNu32 " %" SCNd32, &mark.key, &mark.octave) == 2)
-        return fuzz_pool_mark(&s->pool, &mark, &best);
+        return fuzz_population_mark(&s->population, &mark, &best);
     if (sscanf(line, "edge %" SCNd32, &edge) == 1 && edge >= 0 && edge < FRAME_EDGES) {
-        s->pool.edges[edge] = 1;
+        s->population.edges[edge] = 1;
         return ASSAY_OK;
     }
     if (strncmp(line, "case ", 5) == 0)
@@ -164,7 +165,7 @@ static assay_status read_line(reader *r, const char *line) {
 
 static bool in_range(const fuzz_state *s) {
     return s->settled >= 0 && s->seconds >= 0 && s->before[1] >= 0 &&
-           s->before[1] <= s->before[0] && s->before[0] <= s->pool.count;
+           s->before[1] <= s->before[0] && s->before[0] <= s->population.count;
 }
 
 assay_status fuzz_journal_parse(fuzz_state *state, const char *about, int32_t n_targets,

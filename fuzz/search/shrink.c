@@ -8,7 +8,7 @@
 enum { MOST_TRIES = 600, MOST_HANGS = 30, MOST_LARGE = 60, LARGE = 1 << 28 };
 
 typedef struct search {
-    const fuzz_court *court;
+    const fuzz_subject *subject;
     const fuzz_failure *failure;
     fuzz_shrunk *best;
     int32_t most;
@@ -32,7 +32,7 @@ static bool take(search *s, const assay_case *c) {
         same_case(&legal, &s->best->c))
         return false;
     ++s->best->tries;
-    s->status = fuzz_fails_alike(s->court, &legal, s->failure, &alike);
+    s->status = fuzz_fails_alike(s->subject, &legal, s->failure, &alike);
     if (s->status == ASSAY_OK && alike)
         s->best->c = legal;
     return s->status == ASSAY_OK && alike;
@@ -246,12 +246,14 @@ static int32_t most_tries(const assay_case *c, fuzz_kind kind) {
     return kind == FUZZ_HANG ? MOST_HANGS : is_large(c) ? MOST_LARGE : MOST_TRIES;
 }
 
-assay_status fuzz_shrink(const fuzz_court *court, const assay_case *c, const fuzz_failure *failure,
-                         fuzz_shrunk *shrunk) {
-    search s = {
-        .court = court, .failure = failure, .best = shrunk, .most = most_tries(c, failure->kind)};
+assay_status fuzz_shrink(const fuzz_subject *subject, const assay_case *c,
+                         const fuzz_failure *failure, fuzz_shrunk *shrunk) {
+    search s = {.subject = subject,
+                .failure = failure,
+                .best = shrunk,
+                .most = most_tries(c, failure->kind)};
     *shrunk = (fuzz_shrunk){.c = *c, .tries = 1};
-    s.status = fuzz_fails_alike(court, c, failure, &shrunk->again);
+    s.status = fuzz_fails_alike(subject, c, failure, &shrunk->again);
     bool any = s.status == ASSAY_OK && shrunk->again;
     while (any) {
         any = shrink_layout(&s);

@@ -8,7 +8,7 @@
 #ifndef ASSAY_FUZZ_SEARCH_SHRINK_H
 #define ASSAY_FUZZ_SEARCH_SHRINK_H
 
-#include "fuzz/search/judge.h"
+#include "fuzz/search/check.h"
 
 typedef struct fuzz_shrunk {
     assay_case c;
@@ -17,7 +17,7 @@ typedef struct fuzz_shrunk {
     int32_t tries;
 } fuzz_shrunk;
 
-assay_status fuzz_shrink(const fuzz_court *court, const assay_case *c, const fuzz_failure *failure,
-                         fuzz_shrunk *shrunk) ASSAY_MUST_CHECK;
+assay_status fuzz_shrink(const fuzz_subject *subject, const assay_case *c,
+                         const fuzz_failure *failure, fuzz_shrunk *shrunk) ASSAY_MUST_CHECK;
 
 #endif

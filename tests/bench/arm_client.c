@@ -1,6 +1,6 @@
 #include "tests/bench/arm_client.h"
 #include "engine/runner.h"
-#include "engine/turn.h"
+#include "engine/variant_run.h"
 #include "tests/shim/assay_test.h"
 
 #include <stdio.h>
@@ -109,7 +109,7 @@ void client_describe(client *c, const char *variant, const char *case_words, int
         REQUIRE_OK(assay_case_parse(text, &parsed));
         REQUIRE_OK(assay_problem_init(&s->problem, &parsed));
         REQUIRE_OK(assay_results_init(&s->want, &s->problem.sig));
-        const assay_variant *v = turn_find_variant(c->device, parsed.op->name, variant);
+        const assay_variant *v = variant_find(c->device, parsed.op->name, variant);
         REQUIRE(v != NULL);
         REQUIRE_OK(assay_run(v, c->device, &s->problem, &s->want));
         SAY(c, "set %d", i);

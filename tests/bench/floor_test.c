@@ -10,7 +10,7 @@
  * in 10^12 bytes and operations a second: 5.28e9 bytes are a millisecond of an H200, and so are
  * 73.7e9 operations in fp64.
  */
-#include "bench/course.h"
+#include "bench/case_run.h"
 
 #include "tests/shim/assay_test.h"
 
@@ -122,7 +122,7 @@ static runner timed(double median, double least) {
 
 static void check_kept(double median, double least) {
     runner r = timed(median, least);
-    course_hold_to_floor(&r);
+    case_run_hold_to_floor(&r);
     CHECK_MSG(r.status == BENCH_OK && r.reason[0] == '\0', "%g us, floor %g us: %s", median, least,
               r.reason);
     runner_drop_samples(&r);
@@ -130,7 +130,7 @@ static void check_kept(double median, double least) {
 
 ASSAY_TEST(bench_floor, less_is_an_error_that_names_both, "unit") {
     runner r = timed(406.5, 406.75);
-    course_hold_to_floor(&r);
+    case_run_hold_to_floor(&r);
     CHECK(r.status == BENCH_ERROR);
     CHECK_STREQ(r.reason,
                 "406.5 us is less than the 406.8 us that the device needs at least for this work");
@@ -158,7 +158,7 @@ typedef struct fixture {
     bench_plan plan;
     bench_results results;
     bench_session session;
-    course k;
+    case_run k;
 } fixture;
 
 /* A case on an H200; the test needs none. */
@@ -168,15 +168,15 @@ static void start(fixture *f, const char *words) {
     f->plan = (bench_plan){.experiment = "", .c = &f->c};
     f->session = (bench_session){
         .device = &f->device, .results = &f->results, .ceilings = bench_ceilings_of("NVIDIA H200")};
-    f->k = (course){.s = &f->session, .plan = &f->plan};
+    f->k = (case_run){.s = &f->session, .plan = &f->plan};
     assay_case_format(&f->c, f->k.text);
 }
 
 static void start_row(const fixture *f, runner *r, bench_stage stage) {
     assay_work work;
-    REQUIRE_OK(course_work(&f->c, stage, &work));
+    REQUIRE_OK(case_run_work(&f->c, stage, &work));
     *r = (runner){.what = &f->what, .loaded = true};
-    course_start_row(&f->k, r, stage, &work);
+    case_run_start_row(&f->k, r, stage, &work);
 }
 
 static double floor_of_stage(const char *words, bench_stage stage) {
@@ -224,8 +224,8 @@ static const bench_row *run_row(fixture *f, double median) {
     runner times = timed(median, r.row.floor);
     r.row.sample = times.row.sample;
     r.row.n_samples = times.row.n_samples;
-    course_hold_to_floor(&r);
-    REQUIRE_OK(course_finish_rows(&f->k, &r));
+    case_run_hold_to_floor(&r);
+    REQUIRE_OK(case_run_finish_rows(&f->k, &r));
     return &f->results.row[0];
 }
 

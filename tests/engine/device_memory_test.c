@@ -1,6 +1,6 @@
 /* Memory that a device does not have is refused in one line: how much, and how much there is. */
 #include "engine/check.h"
-#include "engine/turn.h"
+#include "engine/variant_run.h"
 #include "tests/shim/assay_test.h"
 
 #include <string.h>
@@ -31,7 +31,7 @@ ASSAY_TEST(device_memory, a_workspace_that_does_not_fit_is_an_error, "unit smoke
     assay_case c;
     assay_report report;
     REQUIRE_OK(assay_case_parse("weighted_sum n=3 d=5 dtype=f32", &c));
-    assay_variant greedy = *turn_find_variant(sim(), "weighted_sum", "v1");
+    assay_variant greedy = *variant_find(sim(), "weighted_sum", "v1");
     greedy.workspace = a_pebibyte;
     const assay_variant *const list[] = {&greedy};
     assay_device device = *sim();

@@ -4,7 +4,7 @@
  */
 #include "engine/check.h"
 #include "engine/relations.h"
-#include "engine/turn.h"
+#include "engine/variant_run.h"
 #include "tests/shim/assay_test.h"
 
 #include <math.h>
@@ -387,7 +387,7 @@ ASSAY_TEST(engine, bits_are_compared_under_one_plan, "unit smoke") {
     const assay_device *sim;
     assay_relation_report report;
     REQUIRE_OK(assay_device_open("sim", &sim));
-    const assay_variant *v3 = turn_find_variant(sim, "attention", "v3");
+    const assay_variant *v3 = variant_find(sim, "attention", "v3");
     REQUIRE(v3 != NULL);
     assay_device large = *sim, stubborn = *sim;
     large.multiprocessors = stubborn.multiprocessors = 132;

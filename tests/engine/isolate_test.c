@@ -4,7 +4,7 @@
  */
 #include "engine/isolate.h"
 #include "engine/runner.h"
-#include "engine/turn.h"
+#include "engine/variant_run.h"
 #include "tests/shim/assay_test.h"
 
 #include <stdio.h>
@@ -73,8 +73,7 @@ static assay_status run_case(const assay_device *device, const char *text) {
     REQUIRE_OK(assay_case_parse(text, &c));
     REQUIRE_OK(assay_problem_init(&p, &c));
     REQUIRE_OK(assay_results_init(&got, &p.sig));
-    const assay_status status =
-        assay_run(turn_find_variant(device, c.op->name, "v1"), device, &p, &got);
+    const assay_status status = assay_run(variant_find(device, c.op->name, "v1"), device, &p, &got);
     assay_results_clear(&got);
     assay_problem_clear(&p);
     return status;

@@ -4,7 +4,7 @@
  */
 #include "engine/pattern.h"
 #include "engine/pieces.h"
-#include "engine/turn.h"
+#include "engine/variant_run.h"
 #include "tests/shim/assay_test.h"
 
 #include <math.h>
@@ -28,13 +28,13 @@ typedef struct bench {
 
 static void set_up(bench *t) {
     assay_case c;
-    turns v;
+    variant_runs v;
     REQUIRE_OK(assay_device_open("sim", &t->device));
     REQUIRE_OK(assay_case_parse(text, &c));
-    REQUIRE_OK(turns_init(&v, t->device, "rmsnorm", NULL, 0));
+    REQUIRE_OK(variant_runs_init(&v, t->device, "rmsnorm", NULL, 0));
     REQUIRE_OK(sample_init(&t->s, &c, KINDS, &v));
     REQUIRE_OK(sample_problem(&t->s, &t->p));
-    turns_clear(&v);
+    variant_runs_clear(&v);
     t->how = (pieces){.s = &t->s,
                       .whole = &t->s.sig.in[0],
                       .axis = sample_axis_of(&t->s.sig.in[0], &t->p.sig.in[0]),

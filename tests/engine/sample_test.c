@@ -5,7 +5,7 @@
 #include "engine/check.h"
 #include "engine/isolate.h"
 #include "engine/sample.h"
-#include "engine/turn.h"
+#include "engine/variant_run.h"
 #include "tests/shim/assay_test.h"
 
 #include <stdio.h>
@@ -22,12 +22,12 @@ static const assay_device *open_sim(void) {
 
 static sample sample_of(const char *text, int64_t rows) {
     assay_case c;
-    turns t;
+    variant_runs t;
     sample s;
     REQUIRE_OK(assay_case_parse(text, &c));
-    REQUIRE_OK(turns_init(&t, open_sim(), c.op->name, NULL, 0));
+    REQUIRE_OK(variant_runs_init(&t, open_sim(), c.op->name, NULL, 0));
     REQUIRE_OK(sample_init(&s, &c, rows, &t));
-    turns_clear(&t);
+    variant_runs_clear(&t);
     return s;
 }
 

@@ -2,7 +2,7 @@
 #include "assay/compare.h"
 #include "engine/baseline.h"
 #include "engine/runner.h"
-#include "engine/turn.h"
+#include "engine/variant_run.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -94,7 +94,7 @@ static assay_status trial_init(trial *t, const assay_case *c, const assay_device
                                const char *variant, histogram *page) {
     *t = (trial){.c = c,
                  .device = device,
-                 .variant = turn_find_variant(device, c->op->name, variant),
+                 .variant = variant_find(device, c->op->name, variant),
                  .rng = {.seed = c->seed, .stream = assay_rng_stream("evidence")},
                  .page = page};
     if (!t->variant)

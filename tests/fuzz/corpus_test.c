@@ -1,8 +1,8 @@
 /* What a campaign once found, judged for ever: every case of fuzz/corpus/<op>.txt, by all variants
  * and relations on the simulated device. */
 #include "engine/isolate.h"
+#include "fuzz/search/check.h"
 #include "fuzz/search/corpus.h"
-#include "fuzz/search/judge.h"
 #include "tests/shim/assay_test.h"
 
 #include <stdio.h>
@@ -19,9 +19,9 @@ enum { RELATIONS = FUZZ_ALL_RELATIONS };
 
 static assay_status judge_case(const assay_case *c, void *context) {
     static fuzz_result result;
-    const fuzz_court court = {.device = context};
+    const fuzz_subject subject = {.device = context};
     char text[ASSAY_CASE_TEXT];
-    const assay_status status = fuzz_judge(&court, c, RELATIONS, &result);
+    const assay_status status = fuzz_check(&subject, c, RELATIONS, &result);
     for (int32_t i = 0; status == ASSAY_OK && i < result.n_failures; ++i)
         CHECK_MSG(false, "%s %s: %s", result.failure[i].variant, assay_case_format(c, text),
                   result.failure[i].reason);

@@ -14,9 +14,10 @@ static void fill(fuzz_state *state) {
         (fuzz_state){.settled = 77, .seconds = 1.5, .passed = 70, .failed = 3, .before = {1, 1}};
     assay_case c;
     REQUIRE_OK(assay_case_parse(text_of_case, &c));
-    REQUIRE_OK(fuzz_pool_add(&state->pool, 0, &c));
-    REQUIRE_OK(fuzz_pool_mark(&state->pool, &(fuzz_mark){.key = 5, .octave = -3}, &best));
-    state->pool.edges[0] = 1;
+    REQUIRE_OK(fuzz_population_add(&state->population, 0, &c));
+    REQUIRE_OK(
+        fuzz_population_mark(&state->population, &(fuzz_mark){.key = 5, .octave = -3}, &best));
+    state->population.edges[0] = 1;
     fuzz_finding f = {.failure = {.variant = "v3", .kind = FUZZ_WRONG, .reason = "off by 1"},
                       .first = 9,
                       .again = true};

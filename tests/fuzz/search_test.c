@@ -48,9 +48,9 @@ static void hunt(const planted *p, bool guided, fuzz_state *state) {
     const fuzz_target target = {
         .op = assay_op_find(p->op, strlen(p->op)), .variant = &p->variant, .n_variants = 1};
     fuzz_source source = {.op = target.op, .seed = p->seed, .budget = 65536};
-    fuzz_crew crew = {
+    fuzz_workers workers = {
         .device = "sim", .how = &how, .target = &target, .n_targets = 1, .jobs = p->jobs};
-    const fuzz_hunt campaign = {.crew = &crew,
+    const fuzz_hunt campaign = {.workers = &workers,
                                 .stretch = 16,
                                 .source = &source,
                                 .seed = p->seed,
@@ -63,9 +63,9 @@ static void hunt(const planted *p, bool guided, fuzz_state *state) {
                                 .interrupted = never};
     REQUIRE_OK(assay_device_open("sim", &sim));
     fuzz_source_edges(&source, sim, target.variant, 1);
-    REQUIRE_OK(fuzz_crew_start(&crew));
+    REQUIRE_OK(fuzz_workers_start(&workers));
     REQUIRE_OK(fuzz_hunt_run(&campaign, state));
-    fuzz_crew_end(&crew);
+    fuzz_workers_end(&workers);
 }
 
 /* Instruments would find the planted bugs in their own way, and campaigns take their time there. */
@@ -133,7 +133,7 @@ ASSAY_TEST(fuzz, finds_nothing_where_nothing_is, "fuzz sim") {
     fuzz_state state = {0};
     hunt(&p, true, &state);
     CHECK_MSG(state.findings.count == 0, "%s", state.findings.finding[0].failure.reason);
-    CHECK(state.settled == p.cases && state.passed > p.cases / 2 && state.pool.count > 0);
+    CHECK(state.settled == p.cases && state.passed > p.cases / 2 && state.population.count > 0);
     fuzz_state_clear(&state);
 }
 
@@ -178,11 +178,11 @@ ASSAY_TEST(fuzz, a_campaign_that_was_cut_goes_on_as_if_it_was_not, "fuzz sim") {
     p.cases = 150;
     hunt(&p, true, &rest);
     CHECK(rest.settled == whole.settled && rest.passed == whole.passed);
-    REQUIRE(rest.pool.count == whole.pool.count);
-    for (int32_t i = 0; i < whole.pool.count; ++i) {
+    REQUIRE(rest.population.count == whole.population.count);
+    for (int32_t i = 0; i < whole.population.count; ++i) {
         char a[ASSAY_CASE_TEXT], b[ASSAY_CASE_TEXT];
-        CHECK_STREQ(assay_case_format(&rest.pool.member[i].c, a),
-                    assay_case_format(&whole.pool.member[i].c, b));
+        CHECK_STREQ(assay_case_format(&rest.population.member[i].c, a),
+                    assay_case_format(&whole.population.member[i].c, b));
     }
     fuzz_state_clear(&whole);
     fuzz_state_clear(&part);

@@ -12,7 +12,7 @@ static void fail_row(const assay_row *row) {
 }
 
 /* A degenerate case must be survived, and the engine must not call it proof. */
-static void judge_edge(const assay_report *report) {
+static void check_edge(const assay_report *report) {
     for (int32_t i = 0; i < report->n_rows; ++i)
         if (report->rows[i].verdict != ASSAY_PASS && report->rows[i].verdict != ASSAY_MISTRUSTED)
             fail_row(&report->rows[i]);
@@ -20,7 +20,7 @@ static void judge_edge(const assay_report *report) {
               assay_verdict_name(report->verdict));
 }
 
-static void judge(const assay_report *report) {
+static void check_report(const assay_report *report) {
     for (int32_t i = 0; i < report->n_rows; ++i)
         if (report->rows[i].verdict != ASSAY_PASS)
             fail_row(&report->rows[i]);
@@ -35,9 +35,9 @@ static void run(void *context) {
     if (report.verdict == ASSAY_SKIP)
         SKIP("%s", report.rows[0].reason);
     if (item->set == ASSAY_EDGE)
-        judge_edge(&report);
+        check_edge(&report);
     else
-        judge(&report);
+        check_report(&report);
     assay_report_clear(&report);
 }
 

@@ -35,10 +35,10 @@ static assay_status right_gradients(const assay_call *call) {
     return conv_host_backward(call, conv_host_two_passes);
 }
 
-/* ---- judging ---- */
+/* ---- checking ---- */
 
-static void judge(const assay_case *c, assay_status (*backward)(const assay_call *),
-                  assay_report *report) {
+static void check_gradient(const assay_case *c, assay_status (*backward)(const assay_call *),
+                           assay_report *report) {
     conv_host_device shortcut;
     conv_host_open(mean_of_beta, backward, &shortcut);
     REQUIRE_OK(assay_check(c, &shortcut.device, NULL, 0, report));
@@ -48,7 +48,7 @@ static assay_verdict verdict_on(const char *text, assay_status (*backward)(const
     assay_case c;
     assay_report report;
     REQUIRE_OK(assay_case_parse(text, &c));
-    judge(&c, backward, &report);
+    check_gradient(&c, backward, &report);
     const assay_verdict verdict = report.verdict;
     assay_report_clear(&report);
     return verdict;
@@ -77,7 +77,7 @@ ASSAY_TEST(published_shortcut, its_own_gradient_is_wrong, "unit smoke") {
     assay_case c;
     assay_report report;
     REQUIRE_OK(assay_case_parse(INITIAL " dtype=f32", &c));
-    judge(&c, gradient_of_shortcut, &report);
+    check_gradient(&c, gradient_of_shortcut, &report);
     CHECK(report.verdict == ASSAY_FAIL);
     CHECK(row_of(&report, "y")->verdict == ASSAY_MISTRUSTED);
     CHECK(row_of(&report, "dgamma")->verdict == ASSAY_FAIL);
@@ -89,7 +89,7 @@ static assay_status expect_fail(const assay_case *c, void *context) {
     char text[ASSAY_CASE_TEXT];
     assay_report report;
     assay_case_format(c, text);
-    judge(c, right_gradients, &report);
+    check_gradient(c, right_gradients, &report);
     CHECK_MSG(row_of(&report, "y")->verdict == ASSAY_FAIL, "%s: y = mean(beta): %s", text,
               assay_verdict_name(row_of(&report, "y")->verdict));
     for (int32_t i = 1; i < report.n_rows; ++i) /* the gradients are a right kernel's */

@@ -3,7 +3,7 @@
  * into what it reads or writes.
  */
 #include "engine/relations.h"
-#include "engine/turn.h"
+#include "engine/variant_run.h"
 #include "tests/kernels/conv3d_host.h"
 #include "tests/shim/assay_test.h"
 
@@ -78,7 +78,7 @@ static assay_verdict relate(const char *name, const assay_case *c, stage forward
     const assay_device *sim;
     assay_relation_report report;
     REQUIRE_OK(assay_device_open("sim", &sim));
-    right = turn_find_variant(sim, c->op->name, "v1");
+    right = variant_find(sim, c->op->name, "v1");
     const assay_relation *relation = relation_of(c->op, name);
     REQUIRE(right && relation);
     assay_variant own = *right;

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static void judge(const assay_relation_report *report) {
+static void check_report(const assay_relation_report *report) {
     if (report->verdict == ASSAY_SKIP)
         SKIP("%s", report->reason);
     CHECK_MSG(report->verdict == ASSAY_PASS, "%s: %s", assay_verdict_name(report->verdict),
@@ -18,7 +18,7 @@ static void run_relation(void *context) {
     assay_relation_report report;
     REQUIRE_OK(assay_check_relation(item->relation, &item->c, device, suite_variant(item, device),
                                     &report));
-    judge(&report);
+    check_report(&report);
 }
 
 static void run_determinism(void *context) {
@@ -26,7 +26,7 @@ static void run_determinism(void *context) {
     const assay_device *device = suite_device(item);
     assay_relation_report report;
     REQUIRE_OK(assay_check_determinism(&item->c, device, suite_variant(item, device), &report));
-    judge(&report);
+    check_report(&report);
 }
 
 /* On the simulated device plain loops stand in for a library, and are most of a variant that calls

@@ -4,7 +4,7 @@
  */
 #include "engine/buffer.h"
 #include "engine/check.h"
-#include "engine/turn.h"
+#include "engine/variant_run.h"
 #include "tests/shim/assay_test.h"
 
 #include <stdio.h>
@@ -18,7 +18,7 @@ static const assay_device *sim(void) {
 }
 
 static const assay_variant *variant(const char *name) {
-    const assay_variant *v = turn_find_variant(sim(), "transformer", name);
+    const assay_variant *v = variant_find(sim(), "transformer", name);
     REQUIRE(v != NULL);
     return v;
 }

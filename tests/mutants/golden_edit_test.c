@@ -20,7 +20,7 @@ ASSAY_TEST(mutants, golden_edits_are_seen, "unit golden") {
     golden_score score[GOLDEN_EDITS] = {0};
     int unseen = 0;
     REQUIRE(mkdtemp(folder) != NULL);
-    REQUIRE_OK(golden_edits_judge(assay_op_find("weighted_sum", strlen("weighted_sum")), folder,
+    REQUIRE_OK(golden_edits_check(assay_op_find("weighted_sum", strlen("weighted_sum")), folder,
                                   score, count_coarse, &unseen));
     CHECK(rmdir(folder) == 0);
     CHECK(unseen == 0);

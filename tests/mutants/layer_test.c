@@ -1,8 +1,8 @@
 /* Which layer a run without numbers counts for. */
 #include "engine/isolate.h"
 #include "engine/runner.h"
-#include "engine/turn.h"
-#include "mutants/judge.h"
+#include "engine/variant_run.h"
+#include "mutants/checker.h"
 #include "tests/shim/assay_test.h"
 
 #include <string.h>
@@ -37,17 +37,16 @@ ASSAY_TEST(mutants, words_are_read_again, "unit") {
 
 /* What the right kernel leaves is right; one number that is not, in each of its tensors, is found,
  * and by the layer of its data. */
-static void check_trial(const char *text, mutant_layer layer) {
+static void check_test_case(const char *text, mutant_layer layer) {
     const assay_device *sim;
-    trial t = {.text = text};
+    test_case t = {.text = text};
     assay_results got = {0};
     char reason[LAYER_REASON];
     REQUIRE_OK(assay_device_open("sim", &sim));
-    REQUIRE_OK(trial_prepare(&t));
+    REQUIRE_OK(test_case_prepare(&t));
     REQUIRE_OK(assay_results_init(&got, &t.problem.sig));
-    REQUIRE_OK(
-        assay_run(turn_find_variant(sim, t.problem.c.op->name, "v1"), sim, &t.problem, &got));
-    CHECK(trial_judge(&t, &got, reason) == LAYER_NONE);
+    REQUIRE_OK(assay_run(variant_find(sim, t.problem.c.op->name, "v1"), sim, &t.problem, &got));
+    CHECK(test_case_check(&t, &got, reason) == LAYER_NONE);
     assay_arrays *const sides[] = {&got.out, &got.grad};
     for (int s = 0; s < 2; ++s)
         for (int32_t i = 0; i < sides[s]->count; ++i) {
@@ -56,14 +55,14 @@ static void check_trial(const char *text, mutant_layer layer) {
             double *last = &sides[s]->data[i][sides[s]->size[i] - 1];
             const double was = *last;
             *last = was * 1.03 + 1;
-            CHECK_MSG(trial_judge(&t, &got, reason) == layer, "%s, tensor %d", text, (int)i);
+            CHECK_MSG(test_case_check(&t, &got, reason) == layer, "%s, tensor %d", text, (int)i);
             *last = was;
         }
     assay_results_clear(&got);
-    trial_clear(&t);
+    test_case_clear(&t);
 }
 
-ASSAY_TEST(mutants, trials_find_one_wrong_number, "unit") {
-    check_trial("weighted_sum n=3 d=5 dtype=f32 seed=0", LAYER_BOUND);
-    check_trial("weighted_sum n=3 d=5 dtype=f32 fill=exact seed=0", LAYER_EXACT);
+ASSAY_TEST(mutants, test_cases_find_one_wrong_number, "unit") {
+    check_test_case("weighted_sum n=3 d=5 dtype=f32 seed=0", LAYER_BOUND);
+    check_test_case("weighted_sum n=3 d=5 dtype=f32 fill=exact seed=0", LAYER_EXACT);
 }

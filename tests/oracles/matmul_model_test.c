@@ -252,9 +252,9 @@ static void fill_with_dust(assay_problem *p) {
         p->in.data[C][e] = 1;
 }
 
-typedef void (*judge)(const assay_problem *p, const assay_reference *ref, const mode *of);
+typedef void (*checker)(const assay_problem *p, const assay_reference *ref, const mode *of);
 
-static void judge_case(const assay_case *c, const mode *of, judge by) {
+static void check_case(const assay_case *c, const mode *of, checker by) {
     assay_problem p;
     assay_reference ref;
     REQUIRE_OK(assay_problem_init(&p, c));
@@ -266,16 +266,16 @@ static void judge_case(const assay_case *c, const mode *of, judge by) {
     assay_problem_clear(&p);
 }
 
-static void judge_all(judge by) {
+static void check_all(checker by) {
     for (size_t i = 0; i < sizeof modes / sizeof *modes; ++i)
         for (uint64_t index = 0; index < CASES; ++index) {
             const assay_case c = draw(&modes[i], index);
             if (modes[i].stored == modes[i].dtype || c.fill != ASSAY_FILL_EXACT)
-                judge_case(&c, &modes[i], by);
+                check_case(&c, &modes[i], by);
         }
 }
 
-static void judge_right(const assay_problem *p, const assay_reference *ref, const mode *of) {
+static void check_right(const assay_problem *p, const assay_reference *ref, const mode *of) {
     char text[ASSAY_CASE_TEXT];
     for (int32_t i = 0; i < of->n_right; ++i)
         for (int passes = 0; passes < 2; ++passes) {
@@ -285,7 +285,7 @@ static void judge_right(const assay_problem *p, const assay_reference *ref, cons
         }
 }
 
-static void judge_wrong(const assay_problem *p, const assay_reference *ref, const mode *of) {
+static void check_wrong(const assay_problem *p, const assay_reference *ref, const mode *of) {
     char text[ASSAY_CASE_TEXT];
     for (int32_t i = 0; i < of->n_wrong && p->c.fill != ASSAY_FILL_EXACT; ++i) {
         const double ratio = ratio_of(p, ref, &of->wrong[i], false, of->stored);
@@ -295,11 +295,11 @@ static void judge_wrong(const assay_problem *p, const assay_reference *ref, cons
 }
 
 ASSAY_TEST(matmul_model, right_kernels_pass, "unit smoke matmul_accumulate") {
-    judge_all(judge_right);
+    check_all(check_right);
 }
 
 ASSAY_TEST(matmul_model, fewer_bits_fail, "unit smoke matmul_accumulate") {
-    judge_all(judge_wrong);
+    check_all(check_wrong);
 }
 
 /* Two thirds of the bound for tensor cores are reached, which no random data do. */

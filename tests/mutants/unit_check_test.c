@@ -1,5 +1,5 @@
 /* Which headers have tests of their own, and what the output of tests that failed says. */
-#include "mutants/unit_judge.h"
+#include "mutants/unit_check.h"
 #include "tests/shim/assay_test.h"
 
 #include <stdlib.h>

@@ -1,29 +1,29 @@
-#include "mutants/trial.h"
+#include "mutants/test_case.h"
 
 #include "assay/compare.h"
 #include "engine/baseline.h"
 #include "engine/check.h"
 #include "engine/runner.h"
-#include "engine/turn.h"
+#include "engine/variant_run.h"
 
 #include <math.h>
 #include <stdio.h>
 
 /* v1 as it is in this program, on its own simulated device: trusted as far as the suite's checks
  * of v1 go. */
-static assay_status run_baseline(trial *t) {
+static assay_status run_baseline(test_case *t) {
     const assay_device *sim;
     assay_status status = assay_device_open("sim", &sim);
     if (status != ASSAY_OK)
         return status;
-    const assay_variant *v1 = turn_find_variant(sim, t->problem.c.op->name, "v1");
+    const assay_variant *v1 = variant_find(sim, t->problem.c.op->name, "v1");
     if (!v1)
         return ASSAY_OK;
     status = assay_results_init(&t->v1, &t->problem.sig);
     return status == ASSAY_OK ? assay_run(v1, sim, &t->problem, &t->v1) : status;
 }
 
-assay_status trial_prepare(trial *t) {
+assay_status test_case_prepare(test_case *t) {
     assay_case c;
     if (t->ready)
         return ASSAY_OK;
@@ -38,14 +38,14 @@ assay_status trial_prepare(trial *t) {
     return status;
 }
 
-void trial_clear(trial *t) {
+void test_case_clear(test_case *t) {
     assay_problem_clear(&t->problem);
     assay_reference_clear(&t->reference);
     assay_results_clear(&t->v1);
-    *t = (trial){0};
+    *t = (test_case){0};
 }
 
-/* ---- judging ---- */
+/* ---- checking ---- */
 
 typedef struct side {
     const char *prefix;
@@ -54,7 +54,7 @@ typedef struct side {
     const assay_bounds *bounds;
 } side;
 
-static mutant_layer judge_tensor(const trial *t, const side *s, int32_t i,
+static mutant_layer check_tensor(const test_case *t, const side *s, int32_t i,
                                  char reason[LAYER_REASON]) {
     const assay_tensor_spec *spec = &s->spec[i];
     const double *bound = s->bounds->element.data[i];
@@ -80,20 +80,21 @@ static mutant_layer judge_tensor(const trial *t, const side *s, int32_t i,
     return LAYER_BASELINE;
 }
 
-static mutant_layer judge_side(const trial *t, const side *s, char reason[LAYER_REASON]) {
+static mutant_layer check_side(const test_case *t, const side *s, char reason[LAYER_REASON]) {
     mutant_layer layer = LAYER_NONE;
     for (int32_t i = 0; layer == LAYER_NONE && i < s->want->count; ++i)
         if (s->want->data[i])
-            layer = judge_tensor(t, s, i, reason);
+            layer = check_tensor(t, s, i, reason);
     return layer;
 }
 
-mutant_layer trial_judge(const trial *t, const assay_results *got, char reason[LAYER_REASON]) {
+mutant_layer test_case_check(const test_case *t, const assay_results *got,
+                             char reason[LAYER_REASON]) {
     const assay_reference *r = &t->reference;
     const side outputs = {"",           t->problem.sig.out, &got->out,
                           &r->want.out, &t->v1.out,         &r->out_bound};
     const side gradients = {"d",           t->problem.sig.in, &got->grad,
                             &r->want.grad, &t->v1.grad,       &r->grad_bound};
-    const mutant_layer layer = judge_side(t, &outputs, reason);
-    return layer == LAYER_NONE ? judge_side(t, &gradients, reason) : layer;
+    const mutant_layer layer = check_side(t, &outputs, reason);
+    return layer == LAYER_NONE ? check_side(t, &gradients, reason) : layer;
 }

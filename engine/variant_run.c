@@ -1,4 +1,4 @@
-#include "engine/turn.h"
+#include "engine/variant_run.h"
 #include "engine/isolate.h"
 #include "engine/runner.h"
 #include "engine/sample.h"
@@ -14,8 +14,7 @@ static bool wanted(const char *name, const char *const *names, int32_t n) {
     return n == 0;
 }
 
-const assay_variant *turn_find_variant(const assay_device *device, const char *op,
-                                       const char *name) {
+const assay_variant *variant_find(const assay_device *device, const char *op, const char *name) {
     for (int32_t i = 0; i < device->n_variants; ++i)
         if (strcmp(device->variants[i]->op, op) == 0 &&
             strcmp(device->variants[i]->name, name) == 0)
@@ -34,28 +33,30 @@ static assay_status unknown_variant(const assay_device *device, const char *op, 
                       device->name, names[0] ? names : " none");
 }
 
-assay_status turns_init(turns *t, const assay_device *device, const char *op,
-                        const char *const *names, int32_t n) {
-    *t = (turns){0};
+assay_status variant_runs_init(variant_runs *t, const assay_device *device, const char *op,
+                               const char *const *names, int32_t n) {
+    *t = (variant_runs){0};
     for (int32_t i = 0; i < n; ++i)
-        if (!turn_find_variant(device, op, names[i]))
+        if (!variant_find(device, op, names[i]))
             return unknown_variant(device, op, names[i]);
-    t->turn = calloc((size_t)device->n_variants + 1, sizeof *t->turn);
-    if (!t->turn)
+    t->run = calloc((size_t)device->n_variants + 1, sizeof *t->run);
+    if (!t->run)
         return assay_fail(ASSAY_ERR_MEMORY, "out of memory for the variants of %s", op);
     for (int32_t i = 0; i < device->n_variants; ++i) {
         const assay_variant *v = device->variants[i];
         if (strcmp(v->op, op) == 0 && wanted(v->name, names, n))
-            t->turn[t->count++] = (turn){.variant = v, .kernel = assay_isolated_kernel(device, v)};
+            t->run[t->count++] =
+                (variant_run){.variant = v, .kernel = assay_isolated_kernel(device, v)};
     }
     if (t->count > 0)
         return ASSAY_OK;
-    turns_clear(t);
+    variant_runs_clear(t);
     return assay_fail(ASSAY_ERR_USAGE, "%s has no variants on %s", op, device->name);
 }
 
-assay_status turns_run(turns *t, const assay_device *device, const assay_problem *problem) {
-    for (turn *now = t->turn; now < t->turn + t->count; ++now) {
+assay_status variant_runs_execute(variant_runs *t, const assay_device *device,
+                                  const assay_problem *problem) {
+    for (variant_run *now = t->run; now < t->run + t->count; ++now) {
         const assay_status status = sample_results(problem, &now->got);
         if (status != ASSAY_OK)
             return status;
@@ -68,9 +69,9 @@ assay_status turns_run(turns *t, const assay_device *device, const assay_problem
     return ASSAY_OK;
 }
 
-void turns_clear(turns *t) {
+void variant_runs_clear(variant_runs *t) {
     for (int32_t i = 0; i < t->count; ++i)
-        assay_results_clear(&t->turn[i].got);
-    free(t->turn);
-    *t = (turns){0};
+        assay_results_clear(&t->run[i].got);
+    free(t->run);
+    *t = (variant_runs){0};
 }

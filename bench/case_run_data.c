@@ -1,4 +1,4 @@
-#include "bench/course.h"
+#include "bench/case_run.h"
 
 #include "engine/check.h"
 #include "engine/memory.h"
@@ -6,7 +6,7 @@
 static const double large = 1 << 26;                     /* bytes of one set's inputs */
 static const double slow_flops = 1e9, most_flops = 5e11; /* of an oracle on the host */
 
-static assay_status load_data(course *k) {
+static assay_status load_data(case_run *k) {
     assay_case c = *k->plan->c;
     assay_status status = ASSAY_OK;
     for (int32_t i = 0; status == ASSAY_OK && i < k->sets; ++i) {
@@ -19,7 +19,7 @@ static assay_status load_data(course *k) {
 /* An oracle on the device is quick, and so are products, which run there; others are the host's:
  * where they take seconds there is one input set, and where they take minutes nothing is compared.
  */
-static assay_status weigh_oracle(course *k, bool *slow) {
+static assay_status weigh_oracle(case_run *k, bool *slow) {
     const assay_case *c = k->plan->c;
     const assay_device *device = k->s->device;
     assay_work forward, backward = {0};
@@ -38,7 +38,7 @@ static assay_status weigh_oracle(course *k, bool *slow) {
 
 /* Of the host: data in fp64, and where they are compared wants and bounds of each set, and the
  * oracle's twin of one; the memory that arms share, and an arm's own image of a set. */
-static double memory_needed(const course *k, const assay_amount *in, const assay_amount *out) {
+static double memory_needed(const case_run *k, const assay_amount *in, const assay_amount *out) {
     const double both = in->elements + out->elements;
     const double data = k->backward ? both : in->elements;
     const double results = k->backward ? both : out->elements;
@@ -47,7 +47,7 @@ static double memory_needed(const course *k, const assay_amount *in, const assay
     return fp64 * sizeof(double) + k->sets * (k->backward ? 2 : 1) * bytes + bytes;
 }
 
-assay_status course_prepare(course *k) {
+assay_status case_run_prepare(case_run *k) {
     const assay_case *c = k->plan->c;
     assay_signature sig;
     assay_status status = c->op->signature(&c->params, &sig);
@@ -57,7 +57,7 @@ assay_status course_prepare(course *k) {
     status = weigh_oracle(k, &slow);
     const assay_amount in = assay_amount_of(sig.in, sig.n_in);
     const assay_amount out = assay_amount_of(sig.out, sig.n_out);
-    k->sets = slow || in.bytes > large ? 1 : COURSE_SETS;
+    k->sets = slow || in.bytes > large ? 1 : CASE_RUN_SETS;
     if (status == ASSAY_OK)
         status = assay_memory_holds(memory_needed(k, &in, &out));
     assay_signature_clear(&sig);

@@ -1,33 +1,32 @@
 /*
- * A kernel before a judge: a shared object, in a process of its own, and the questions that it is
+ * A kernel under test: a shared object, in a process of its own, and the questions that it is
  * asked.
  */
-#ifndef ASSAY_MUTANTS_SEAT_H
-#define ASSAY_MUTANTS_SEAT_H
+#ifndef ASSAY_MUTANTS_SUBJECT_H
+#define ASSAY_MUTANTS_SUBJECT_H
 
 #include "assay/device.h"
 #include "assay/relation.h"
 #include "engine/isolate.h"
 #include "mutants/build.h"
 #include "mutants/source.h"
-#include "mutants/trial.h"
+#include "mutants/test_case.h"
 
-/* Of one run; and of one that took longer, to be sure that it never ends. */
 /* Limits of one run, and where a second one or instruments have a right to more. */
-enum { SEAT_SECONDS = 3, SEAT_PATIENCE = 10 };
+enum { SUBJECT_SECONDS = 3, SUBJECT_PATIENCE = 10 };
 
-typedef struct seat {
+typedef struct subject {
     char object[BUILD_FOLDER + 128], guest[BUILD_FOLDER + 32];
     assay_isolation how;
     const assay_device *device;
     const assay_variant *variant;
-} seat;
+} subject;
 
-assay_status seat_open(seat *s, const builder *b, build_level level, const source_user *user,
-                       const char *object, double seconds) ASSAY_MUST_CHECK;
-void seat_close(seat *s);
-/* The limit for who is asked first at that level. */
-double seat_seconds(build_level level);
+assay_status subject_open(subject *s, const builder *b, build_level level, const source_user *user,
+                          const char *object, double seconds) ASSAY_MUST_CHECK;
+void subject_close(subject *s);
+/* The limit for what is asked first at that level. */
+double subject_seconds(build_level level);
 
 typedef enum question_kind {
     ASK_NUMBERS,     /* of a case: right? */
@@ -39,8 +38,8 @@ typedef enum question_kind {
 
 typedef struct question {
     question_kind kind;
-    trial *trial; /* of numbers and accesses */
-    assay_case c; /* of the others */
+    test_case *test; /* of numbers and accesses */
+    assay_case c;    /* of the others */
     const assay_relation *relation;
 } question;
 
@@ -50,7 +49,7 @@ typedef struct answer {
 } answer;
 
 /* An error is trouble of ours, never the kernel's. */
-assay_status seat_ask(seat *s, const question *q, answer *a) ASSAY_MUST_CHECK;
+assay_status subject_ask(subject *s, const question *q, answer *a) ASSAY_MUST_CHECK;
 
 /* What was asked, as a text. */
 void question_text(const question *q, char text[ASSAY_CASE_TEXT]);

@@ -1,4 +1,4 @@
-#include "bench/course.h"
+#include "bench/case_run.h"
 
 #include "bench/statistics.h"
 #include "core/clock.h"
@@ -50,7 +50,7 @@ static assay_status time_once(runner *r, bench_cache cache, int32_t count, bool 
 }
 
 /* How many samples the slowest arm can give in its time; all give as many, to be paired. */
-static assay_status choose_count(course *k, int32_t *count) {
+static assay_status choose_count(case_run *k, int32_t *count) {
     double slowest = 0;
     assay_status status = ASSAY_OK;
     for (runner *r = k->runner; status == ASSAY_OK && r < k->runner + k->n_runners; ++r) {
@@ -72,7 +72,7 @@ static assay_status choose_count(course *k, int32_t *count) {
 }
 
 /* Another one begins each round. */
-assay_status course_time_cold(course *k) {
+assay_status case_run_time_cold(case_run *k) {
     int32_t count;
     assay_status status = choose_count(k, &count);
     for (int32_t round = 0; round < ROUNDS; ++round)
@@ -113,7 +113,7 @@ static void measure_wall(runner *r) {
 }
 
 /* No other process can make this one's clock slow. */
-static void mistrust_clock(const course *k, runner *r, double microseconds) {
+static void mistrust_clock(const case_run *k, runner *r, double microseconds) {
     char reason[BENCH_REASON];
     const double margin = k->s->device->pause ? clock_margin : simulated_margin;
     if (!(r->wall > margin * microseconds + clock_slack))
@@ -124,7 +124,7 @@ static void mistrust_clock(const course *k, runner *r, double microseconds) {
     runner_stop(r, BENCH_ERROR, reason);
 }
 
-assay_status course_time_warm(const course *k, runner *r) {
+assay_status case_run_time_warm(const case_run *k, runner *r) {
     const assay_status status = time_once(r, BENCH_WARM, WARM_SAMPLES, false, &r->warm, &r->n_warm);
     if (status != ASSAY_OK || !runner_goes(r) || r->what->program != BENCH_PROGRAM_OURS)
         return status;
@@ -136,7 +136,7 @@ assay_status course_time_warm(const course *k, runner *r) {
     return ASSAY_OK;
 }
 
-void course_ask_memory(runner *r) {
+void case_run_ask_memory(runner *r) {
     long long peak = 0, before = 0;
     if (runner_is_fine(r, arm_ask(&r->p->process, PROCESS_ANSWER, "memory")) &&
         sscanf(r->p->process.answer, "%lld %lld", &peak, &before) == 2) {
@@ -145,7 +145,7 @@ void course_ask_memory(runner *r) {
     }
 }
 
-void course_ask_customary(runner *r) {
+void case_run_ask_customary(runner *r) {
     if (r->what->program != BENCH_PROGRAM_OURS &&
         arm_ask(&r->p->process, PROCESS_ANSWER, "self %d", MOST) == ASSAY_OK)
         r->row.customary = strtod(r->p->process.answer, NULL);

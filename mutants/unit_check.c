@@ -1,4 +1,4 @@
-#include "mutants/unit_judge.h"
+#include "mutants/unit_check.h"
 #include "mutants/command.h"
 
 #include <errno.h>
@@ -33,18 +33,18 @@ assay_status unit_find(const char *root, const char *path, char name[UNIT_NAME],
 
 /* ---- running it ---- */
 
-static void log_path(const judge *j, char path[PATH_SIZE]) {
-    snprintf(path, PATH_SIZE, "%s/unit.log", j->place);
+static void log_path(const checker *k, char path[PATH_SIZE]) {
+    snprintf(path, PATH_SIZE, "%s/unit.log", k->place);
 }
 
 /* ASSAY_ERR_KERNEL: a test failed. It ends at the first check that does: a million others may, and
  * each would be kept and printed. */
-static assay_status run_tests(const judge *j, const char *object) {
+static assay_status run_tests(const checker *k, const char *object) {
     char preload[PATH_SIZE + 16], program[BUILD_FOLDER + 32], log[PATH_SIZE];
     command c = {0};
     snprintf(preload, sizeof preload, "LD_PRELOAD=%s", object);
-    builder_unit(j->builder, program);
-    log_path(j, log);
+    builder_unit(k->builder, program);
+    log_path(k, log);
     const char *words[] = {"env", preload, program, "--gtest_break_on_failure"};
     for (size_t i = 0; i < sizeof words / sizeof *words; ++i)
         command_add(&c, words[i]);
@@ -53,16 +53,16 @@ static assay_status run_tests(const judge *j, const char *object) {
     return status;
 }
 
-/* The test with the unchanged header passes; asked once by all judges. */
-static assay_status clear_original(const judge *j, const char *name) {
+/* The test with the unchanged header passes; asked once by all checkers. */
+static assay_status clear_original(const checker *k, const char *name) {
     char passed[PATH_SIZE], object[PATH_SIZE];
-    snprintf(passed, sizeof passed, "%s/unit_%s.passed", j->builder->work, name);
+    snprintf(passed, sizeof passed, "%s/unit_%s.passed", k->builder->work, name);
     if (access(passed, R_OK) == 0)
         return ASSAY_OK;
-    snprintf(object, sizeof object, "%s/unit_unchanged.so", j->place);
-    assay_status status = builder_compile_test(j->builder, name, NULL, object);
+    snprintf(object, sizeof object, "%s/unit_unchanged.so", k->place);
+    assay_status status = builder_compile_test(k->builder, name, NULL, object);
     if (status == ASSAY_OK)
-        status = run_tests(j, object);
+        status = run_tests(k, object);
     if (status != ASSAY_OK)
         return assay_fail(ASSAY_ERR_FILE,
                           "tests/sim/%s.cu does not pass with the unchanged header: %s", name,
@@ -88,10 +88,10 @@ void unit_read_log(FILE *log, char test[ASSAY_CASE_TEXT], char reason[LAYER_REAS
     }
 }
 
-static assay_status note_kill(const judge *j, const char *name, mutant_layer layer,
+static assay_status note_kill(const checker *k, const char *name, mutant_layer layer,
                               mutant_result *result) {
     char path[PATH_SIZE];
-    log_path(j, path);
+    log_path(k, path);
     FILE *log = fopen(path, "r");
     if (!log)
         return assay_fail(ASSAY_ERR_FILE, "%s: %s", path, strerror(errno));
@@ -105,29 +105,29 @@ static assay_status note_kill(const judge *j, const char *name, mutant_layer lay
     return ASSAY_OK;
 }
 
-static assay_status ask(const judge *j, const char *name, const char *object,
+static assay_status ask(const checker *k, const char *name, const char *object,
                         mutant_result *result) {
-    const assay_status status = run_tests(j, object);
+    const assay_status status = run_tests(k, object);
     if (status != ASSAY_ERR_KERNEL && status != ASSAY_ERR_UNSUPPORTED)
         return status;
-    return note_kill(j, name, status == ASSAY_ERR_KERNEL ? LAYER_UNIT : LAYER_HANG, result);
+    return note_kill(k, name, status == ASSAY_ERR_KERNEL ? LAYER_UNIT : LAYER_HANG, result);
 }
 
-assay_status judge_unit(const judge *j, const mutant *m, mutant_result *result) {
+assay_status check_unit(const checker *k, const mutant *m, mutant_result *result) {
     char name[UNIT_NAME], overlay[PATH_SIZE], object[PATH_SIZE];
     bool found;
-    if (!builder_has_unit(j->builder))
+    if (!builder_has_unit(k->builder))
         return ASSAY_OK;
-    assay_status status = unit_find(j->builder->root, m->file->path, name, &found);
+    assay_status status = unit_find(k->builder->root, m->file->path, name, &found);
     if (status != ASSAY_OK || !found)
         return status;
-    snprintf(overlay, sizeof overlay, "%s/tree", j->place);
-    snprintf(object, sizeof object, "%s/unit.so", j->place);
-    status = clear_original(j, name);
+    snprintf(overlay, sizeof overlay, "%s/tree", k->place);
+    snprintf(object, sizeof object, "%s/unit.so", k->place);
+    status = clear_original(k, name);
     if (status == ASSAY_OK)
-        status = builder_compile_test(j->builder, name, overlay, object);
+        status = builder_compile_test(k->builder, name, overlay, object);
     if (status != ASSAY_ERR_KERNEL)
-        return status == ASSAY_OK ? ask(j, name, object, result) : status;
+        return status == ASSAY_OK ? ask(k, name, object, result) : status;
     result->outcome = MUTANT_NO_PROGRAM;
     snprintf(result->reason, LAYER_REASON, "%.255s", assay_error());
     return ASSAY_OK;

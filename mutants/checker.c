@@ -1,9 +1,9 @@
-#include "mutants/judge.h"
+#include "mutants/checker.h"
 #include "core/clock.h"
-#include "mutants/hearing.h"
-#include "mutants/oracle_judge.h"
+#include "mutants/mutant_run.h"
+#include "mutants/oracle_check.h"
 #include "mutants/original.h"
-#include "mutants/unit_judge.h"
+#include "mutants/unit_check.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -46,25 +46,25 @@ static assay_status make_folders(const char *path) {
     return ASSAY_OK;
 }
 
-assay_status judge_init(judge *j, const builder *b, judge_cases *cases, int32_t n_cases,
-                        int32_t number) {
-    *j = (judge){.builder = b, .cases = cases, .n_cases = n_cases};
-    snprintf(j->place, sizeof j->place, "%s/judge%d", b->work, (int)number);
-    return mkdir(j->place, 0700) == 0 || errno == EEXIST ? ASSAY_OK : cannot(j->place);
+assay_status checker_init(checker *k, const builder *b, operator_cases *cases, int32_t n_cases,
+                          int32_t number) {
+    *k = (checker){.builder = b, .cases = cases, .n_cases = n_cases};
+    snprintf(k->place, sizeof k->place, "%s/checker%d", b->work, (int)number);
+    return mkdir(k->place, 0700) == 0 || errno == EEXIST ? ASSAY_OK : cannot(k->place);
 }
 
-void judge_clear(judge *j) {
-    free(j->cleared);
-    *j = (judge){0};
+void checker_clear(checker *k) {
+    free(k->cleared);
+    *k = (checker){0};
 }
 
-static void overlay_path(const judge *j, const mutant *m, char path[PATH_SIZE]) {
-    snprintf(path, PATH_SIZE, "%s/tree/%s", j->place, m->file->path);
+static void overlay_path(const checker *k, const mutant *m, char path[PATH_SIZE]) {
+    snprintf(path, PATH_SIZE, "%s/tree/%s", k->place, m->file->path);
 }
 
-static assay_status write_overlay(const judge *j, const mutant *m) {
+static assay_status write_overlay(const checker *k, const mutant *m) {
     char path[PATH_SIZE];
-    overlay_path(j, m, path);
+    overlay_path(k, m, path);
     char *text = mutant_text(m);
     if (!text)
         return assay_fail(ASSAY_ERR_MEMORY, "out of memory for a mutant of %s", m->file->path);
@@ -80,27 +80,27 @@ static assay_status write_overlay(const judge *j, const mutant *m) {
     return status;
 }
 
-static void remove_overlay(const judge *j, const mutant *m) {
+static void remove_overlay(const checker *k, const mutant *m) {
     char path[PATH_SIZE];
-    overlay_path(j, m, path);
+    overlay_path(k, m, path);
     (void)unlink(path);
 }
 
-static void object_path(const judge *j, build_level level, char path[PATH_SIZE]) {
-    snprintf(path, PATH_SIZE, "%s/mutant%d.so", j->place, (int)level);
+static void object_path(const checker *k, build_level level, char path[PATH_SIZE]) {
+    snprintf(path, PATH_SIZE, "%s/mutant%d.so", k->place, (int)level);
 }
 
 /* ---- one level ---- */
 
 /* One variant at one level; *same: its program is the original's. */
-static assay_status hear(judge *j, build_level level, const source_user *user,
-                         mutant_result *result, bool *same) {
+static assay_status check_level(checker *k, build_level level, const source_user *user,
+                                mutant_result *result, bool *same) {
     char overlay[PATH_SIZE], object[PATH_SIZE], original[PATH_SIZE];
-    hearing h = {.j = j, .level = level, .user = user, .result = result};
-    snprintf(overlay, sizeof overlay, "%s/tree", j->place);
-    object_path(j, level, object);
+    mutant_run run = {.checker = k, .level = level, .user = user, .result = result};
+    snprintf(overlay, sizeof overlay, "%s/tree", k->place);
+    object_path(k, level, object);
     assay_status status =
-        builder_compile(j->builder, level, user->op, user->variant, overlay, object);
+        builder_compile(k->builder, level, user->op, user->variant, overlay, object);
     /* What one build compiles and another one does not is no mutant's fault: it would be lost. */
     if (status == ASSAY_ERR_KERNEL && level == BUILD_QUICK) {
         result->outcome = MUTANT_NO_PROGRAM;
@@ -108,17 +108,18 @@ static assay_status hear(judge *j, build_level level, const source_user *user,
         return ASSAY_OK;
     }
     if (status == ASSAY_OK && level == BUILD_FULL) {
-        status = original_find(j, level, user, original);
+        status = original_find(k, level, user, original);
         if (status == ASSAY_OK)
             status = builder_same_code(object, original, same);
         if (status != ASSAY_OK || *same)
             return status;
     }
     if (status == ASSAY_OK)
-        status = seat_open(&h.seat, j->builder, level, user, object, seat_seconds(level));
+        status =
+            subject_open(&run.subject, k->builder, level, user, object, subject_seconds(level));
     if (status == ASSAY_OK)
-        status = hearing_ask_all(&h);
-    seat_close(&h.seat);
+        status = mutant_run_ask_all(&run);
+    subject_close(&run.subject);
     return status;
 }
 
@@ -128,15 +129,15 @@ static assay_status hear(judge *j, build_level level, const source_user *user,
 static const int32_t most_users[BUILD_LEVELS] = {
     [BUILD_QUICK] = INT32_MAX, [BUILD_FULL] = 4, [BUILD_ASAN] = 2, [BUILD_RACE] = 2};
 
-static assay_status hear_users(judge *j, const mutant *m, build_level level, bool *same,
-                               mutant_result *result) {
+static assay_status check_users(checker *k, const mutant *m, build_level level, bool *same,
+                                mutant_result *result) {
     assay_status status = ASSAY_OK;
-    int32_t heard = 0;
+    int32_t checked = 0;
     for (int32_t u = 0; u < m->file->n_users && status == ASSAY_OK; ++u) {
-        if (result->outcome != MUTANT_PENDING || same[u] || heard == most_users[level])
+        if (result->outcome != MUTANT_PENDING || same[u] || checked == most_users[level])
             continue;
-        status = hear(j, level, &m->file->user[u], result, &same[u]);
-        heard += !same[u];
+        status = check_level(k, level, &m->file->user[u], result, &same[u]);
+        checked += !same[u];
     }
     return status;
 }
@@ -148,40 +149,41 @@ static bool all_same(const mutant *m, const bool *same) {
     return true;
 }
 
-static assay_status hear_levels(judge *j, const mutant *m, bool *same, mutant_result *result) {
+static assay_status check_levels(checker *k, const mutant *m, bool *same, mutant_result *result) {
     assay_status status = ASSAY_OK;
     for (int level = 0; level < BUILD_LEVELS && status == ASSAY_OK; ++level) {
-        if (!builder_has(j->builder, (build_level)level))
+        if (!builder_has(k->builder, (build_level)level))
             continue;
-        status = hear_users(j, m, (build_level)level, same, result);
+        status = check_users(k, m, (build_level)level, same, result);
         if (status == ASSAY_OK && result->outcome == MUTANT_PENDING && all_same(m, same))
             result->outcome = MUTANT_SAME_CODE;
     }
     return status;
 }
 
-static assay_status judge_kernel(judge *j, const mutant *m, bool *same, mutant_result *result) {
-    const assay_status status = judge_unit(j, m, result);
-    return status == ASSAY_OK && result->outcome == MUTANT_PENDING ? hear_levels(j, m, same, result)
-                                                                   : status;
+static assay_status check_kernel(checker *k, const mutant *m, bool *same, mutant_result *result) {
+    const assay_status status = check_unit(k, m, result);
+    return status == ASSAY_OK && result->outcome == MUTANT_PENDING
+               ? check_levels(k, m, same, result)
+               : status;
 }
 
-static assay_status judge_file(judge *j, const mutant *m, mutant_result *result) {
+static assay_status check_file(checker *k, const mutant *m, mutant_result *result) {
     bool *same = calloc((size_t)m->file->n_users + 1, sizeof *same);
     if (!same)
-        return assay_fail(ASSAY_ERR_MEMORY, "out of memory for a judge's notes");
-    assay_status status = write_overlay(j, m);
+        return assay_fail(ASSAY_ERR_MEMORY, "out of memory for a checker's notes");
+    assay_status status = write_overlay(k, m);
     if (status == ASSAY_OK)
-        status = m->file->oracle ? judge_oracle(j, m, result) : judge_kernel(j, m, same, result);
-    remove_overlay(j, m);
+        status = m->file->oracle ? check_oracle(k, m, result) : check_kernel(k, m, same, result);
+    remove_overlay(k, m);
     free(same);
     return status;
 }
 
-void judge_mutant(judge *j, const mutant *m, mutant_result *result) {
+void check_mutant(checker *k, const mutant *m, mutant_result *result) {
     const double start = now();
     mutant_result own = {0}; /* others watch `result`: the outcome comes last */
-    const assay_status status = judge_file(j, m, &own);
+    const assay_status status = check_file(k, m, &own);
     if (status != ASSAY_OK) {
         own.outcome = MUTANT_BROKEN;
         snprintf(own.reason, LAYER_REASON, "%s", assay_error());

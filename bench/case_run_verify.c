@@ -1,4 +1,4 @@
-#include "bench/course.h"
+#include "bench/case_run.h"
 
 #include "assay/compare.h"
 #include "engine/check.h"
@@ -8,17 +8,17 @@
 #include <string.h>
 
 /* What is right: after the arms' first answers, so that nothing held it before. */
-static assay_status know(course *k) {
+static assay_status know(case_run *k) {
     assay_status status = ASSAY_OK;
     for (int32_t i = 0; status == ASSAY_OK && i < k->sets; ++i)
         if (!k->reference[i].want.out.data) {
-            (void)course_go_on(k, "", "what is right");
+            (void)case_run_go_on(k, "", "what is right");
             status = assay_reference_init_with(&k->reference[i], &k->problem[i], k->s->device);
         }
     return status;
 }
 
-bool course_has_stage(bench_stage stage, assay_stage part) {
+bool case_run_has_stage(bench_stage stage, assay_stage part) {
     return stage == BENCH_BOTH || (stage == BENCH_FORWARD) == (part == ASSAY_FORWARD);
 }
 
@@ -37,7 +37,7 @@ static bool is_skipped(runner *r, const char *name) {
 }
 
 /* One tensor of a set; false when it is wrong. */
-static bool compare_tensor(const course *k, runner *r, int32_t set, assay_stage part, int32_t i,
+static bool compare_tensor(const case_run *k, runner *r, int32_t set, assay_stage part, int32_t i,
                            double *values) {
     const assay_reference *ref = &k->reference[set];
     const bool forward = part == ASSAY_FORWARD;
@@ -80,7 +80,7 @@ static int64_t largest(const exchange *e) {
 }
 
 /* What the arm left of that set, against what is right. */
-static assay_status compare_set(course *k, runner *r, bench_stage stage, int32_t set) {
+static assay_status compare_set(case_run *k, runner *r, bench_stage stage, int32_t set) {
     exchange *e = &k->s->memory;
     if (!k->knowable) {
         snprintf(r->remark, sizeof r->remark,
@@ -96,8 +96,8 @@ static assay_status compare_set(course *k, runner *r, bench_stage stage, int32_t
     bool right = true;
     for (assay_stage part = ASSAY_FORWARD; part <= ASSAY_BACKWARD; ++part) {
         const exchange_group group = part == ASSAY_FORWARD ? EXCHANGE_OUT : EXCHANGE_GRAD;
-        for (int32_t i = 0; right && course_has_stage(stage, part) && i < exchange_count(e, group);
-             ++i)
+        for (int32_t i = 0;
+             right && case_run_has_stage(stage, part) && i < exchange_count(e, group); ++i)
             if (exchange_has(e, group, i) && !is_skipped(r, exchange_spec(e, group, i)->name))
                 right = compare_tensor(k, r, set, part, i, values);
     }
@@ -105,14 +105,14 @@ static assay_status compare_set(course *k, runner *r, bench_stage stage, int32_t
     return ASSAY_OK;
 }
 
-static void blank(course *k, bench_stage stage, int32_t set) {
+static void blank(case_run *k, bench_stage stage, int32_t set) {
     for (assay_stage part = ASSAY_FORWARD; part <= ASSAY_BACKWARD; ++part)
-        if (course_has_stage(stage, part))
+        if (case_run_has_stage(stage, part))
             exchange_blank(&k->s->memory, set, part);
 }
 
 /* Has it leave the results of its last call on that set, and compares them. */
-static assay_status take(course *k, runner *r, bench_stage stage, int32_t set) {
+static assay_status take(case_run *k, runner *r, bench_stage stage, int32_t set) {
     blank(k, stage, set);
     if (!runner_is_fine(r, arm_ask(&r->p->process, PROCESS_ANSWER, "take %d", set)))
         return ASSAY_OK;
@@ -126,7 +126,7 @@ static bool begin(runner *r, bench_stage stage) {
 }
 
 /* Compilers take seconds: those that measure nothing meanwhile do it side by side. */
-static void get_ready(course *k, bench_stage stage) {
+static void get_ready(case_run *k, bench_stage stage) {
     for (runner *r = k->runner; r < k->runner + k->n_runners; ++r)
         if (runner_goes(r) && !r->what->tunes)
             (void)begin(r, stage);
@@ -139,7 +139,7 @@ static void get_ready(course *k, bench_stage stage) {
             (void)runner_is_fine(r, arm_receive(&r->p->process, PROCESS_COMPILE));
 }
 
-assay_status course_prove(course *k, bench_stage stage) {
+assay_status case_run_prove(case_run *k, bench_stage stage) {
     assay_status status = ASSAY_OK;
     get_ready(k, stage);
     for (runner *r = k->runner; status == ASSAY_OK && r < k->runner + k->n_runners; ++r)
@@ -148,7 +148,7 @@ assay_status course_prove(course *k, bench_stage stage) {
     return status;
 }
 
-assay_status course_prove_timed(course *k, runner *r, bench_stage stage) {
+assay_status case_run_prove_timed(case_run *k, runner *r, bench_stage stage) {
     assay_status status = ASSAY_OK;
     for (int32_t set = k->sets > 1; status == ASSAY_OK && runner_goes(r) && set < k->sets; ++set)
         status = take(k, r, stage, set);

@@ -1,8 +1,8 @@
-#include "fuzz/search/judge.h"
+#include "fuzz/search/check.h"
 
 #include "engine/isolate.h"
 #include "engine/relations.h"
-#include "engine/turn.h"
+#include "engine/variant_run.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -12,9 +12,10 @@
 static const char determinism[] = "determinism", same_bits[] = "same_bits";
 
 static const char *const kind_names[FUZZ_KINDS] = {
-    [FUZZ_WRONG] = "wrong", [FUZZ_UNEQUAL] = "unequal",  [FUZZ_STRAY] = "stray",
-    [FUZZ_CRASH] = "crash", [FUZZ_HANG] = "hang",        [FUZZ_MEMORY] = "memory",
-    [FUZZ_FAULT] = "fault", [FUZZ_NO_JUDGE] = "no_judge"};
+    [FUZZ_WRONG] = "wrong", [FUZZ_UNEQUAL] = "unequal",
+    [FUZZ_STRAY] = "stray", [FUZZ_CRASH] = "crash",
+    [FUZZ_HANG] = "hang",   [FUZZ_MEMORY] = "memory",
+    [FUZZ_FAULT] = "fault", [FUZZ_WORKER_DIED] = "worker_died"};
 
 const char *fuzz_kind_name(fuzz_kind kind) {
     return kind_names[kind];
@@ -100,8 +101,8 @@ static assay_status or_declined(assay_status status, fuzz_result *result) {
 
 /* ---- relations ---- */
 
-static int32_t n_relations(const fuzz_court *court, const assay_op *op) {
-    return op->n_relations + 1 + (court->twin ? 1 : 0);
+static int32_t n_relations(const fuzz_subject *subject, const assay_op *op) {
+    return op->n_relations + 1 + (subject->twin ? 1 : 0);
 }
 
 static const char *relation_name(const assay_op *op, int32_t r) {
@@ -122,25 +123,25 @@ static bool simulated_soon(const assay_case *c) {
     return flops <= most_flops;
 }
 
-static assay_status check_relation(const fuzz_court *court, const assay_case *c,
+static assay_status check_relation(const fuzz_subject *subject, const assay_case *c,
                                    const assay_variant *variant, int32_t r,
                                    assay_relation_report *report) {
     *report = (assay_relation_report){.verdict = ASSAY_SKIP};
     if (r < c->op->n_relations)
-        return assay_check_relation(&c->op->relations[r], c, court->device, variant, report);
+        return assay_check_relation(&c->op->relations[r], c, subject->device, variant, report);
     if (r == c->op->n_relations)
-        return assay_check_determinism(c, court->device, variant, report);
-    const assay_variant *twin = turn_find_variant(court->twin, c->op->name, variant->name);
+        return assay_check_determinism(c, subject->device, variant, report);
+    const assay_variant *twin = variant_find(subject->twin, c->op->name, variant->name);
     if (!twin || twin->library || !simulated_soon(c))
         return ASSAY_OK;
-    return assay_check_same_bits(c, court->twin, twin, court->device, variant, report);
+    return assay_check_same_bits(c, subject->twin, twin, subject->device, variant, report);
 }
 
-static bool wanted(const fuzz_court *court, const char *name) {
-    for (int32_t i = 0; i < court->n_variants; ++i)
-        if (strcmp(court->variant[i], name) == 0)
+static bool wanted(const fuzz_subject *subject, const char *name) {
+    for (int32_t i = 0; i < subject->n_variants; ++i)
+        if (strcmp(subject->variant[i], name) == 0)
             return true;
-    return court->n_variants == 0;
+    return subject->n_variants == 0;
 }
 
 /* What a relation met beside a difference, a crash say, is of that kind. */
@@ -152,24 +153,24 @@ static void take_relation(fuzz_result *result, const char *variant, const char *
         add_failure(result, variant, kind_of(report->failure), relation, "", report->reason);
 }
 
-static assay_status judge_relations(const fuzz_court *court, const assay_case *c, int64_t which,
+static assay_status check_relations(const fuzz_subject *subject, const assay_case *c, int64_t which,
                                     fuzz_result *result) {
-    const int32_t count = n_relations(court, c->op);
+    const int32_t count = n_relations(subject, c->op);
     int32_t variants = 0, v = 0;
     assay_status status = ASSAY_OK;
-    for (int32_t i = 0; i < court->device->n_variants; ++i)
-        variants += strcmp(court->device->variants[i]->op, c->op->name) == 0 &&
-                    wanted(court, court->device->variants[i]->name);
-    for (int32_t i = 0; status == ASSAY_OK && i < court->device->n_variants; ++i) {
-        const assay_variant *variant = court->device->variants[i];
-        if (strcmp(variant->op, c->op->name) != 0 || !wanted(court, variant->name))
+    for (int32_t i = 0; i < subject->device->n_variants; ++i)
+        variants += strcmp(subject->device->variants[i]->op, c->op->name) == 0 &&
+                    wanted(subject, subject->device->variants[i]->name);
+    for (int32_t i = 0; status == ASSAY_OK && i < subject->device->n_variants; ++i) {
+        const assay_variant *variant = subject->device->variants[i];
+        if (strcmp(variant->op, c->op->name) != 0 || !wanted(subject, variant->name))
             continue;
         for (int32_t r = 0; status == ASSAY_OK && r < count; ++r) {
             assay_relation_report report;
             if (which != FUZZ_ALL_RELATIONS &&
                 (which % variants != v || which / variants % count != r))
                 continue;
-            status = check_relation(court, c, variant, r, &report);
+            status = check_relation(subject, c, variant, r, &report);
             if (status == ASSAY_OK)
                 take_relation(result, variant->name, relation_name(c->op, r), &report);
             else if (status == ASSAY_ERR_USAGE || status == ASSAY_ERR_MEMORY)
@@ -182,25 +183,25 @@ static assay_status judge_relations(const fuzz_court *court, const assay_case *c
 
 /* ---- the whole ---- */
 
-assay_status fuzz_judge(const fuzz_court *court, const assay_case *c, int64_t relation,
+assay_status fuzz_check(const fuzz_subject *subject, const assay_case *c, int64_t relation,
                         fuzz_result *result) {
     assay_report report;
     *result = (fuzz_result){0};
-    assay_isolated_forget_edges(court->device);
-    assay_status status =
-        court->rows > 0
-            ? assay_check_rows(c, court->device, court->variant, court->n_variants, court->rows,
-                               true, &report)
-            : assay_check_numbers(c, court->device, court->variant, court->n_variants, &report);
+    assay_isolated_forget_edges(subject->device);
+    assay_status status = subject->rows > 0
+                              ? assay_check_rows(c, subject->device, subject->variant,
+                                                 subject->n_variants, subject->rows, true, &report)
+                              : assay_check_numbers(c, subject->device, subject->variant,
+                                                    subject->n_variants, &report);
     if (status != ASSAY_OK)
         return or_declined(status, result);
     for (int32_t i = 0; i < report.n_rows; ++i)
         take_row(result, &report.rows[i]);
     count_variants(result, &report);
     assay_report_clear(&report);
-    if (relation != FUZZ_NO_RELATION && court->rows == 0)
-        status = judge_relations(court, c, relation, result);
-    memcpy(result->edges, assay_isolated_edges(court->device), sizeof result->edges);
+    if (relation != FUZZ_NO_RELATION && subject->rows == 0)
+        status = check_relations(subject, c, relation, result);
+    memcpy(result->edges, assay_isolated_edges(subject->device), sizeof result->edges);
     return status;
 }
 
@@ -209,23 +210,23 @@ static bool same_way(const fuzz_failure *a, const fuzz_failure *b) {
            strcmp(a->relation, b->relation) == 0;
 }
 
-assay_status fuzz_fails_alike(const fuzz_court *court, const assay_case *c,
+assay_status fuzz_fails_alike(const fuzz_subject *subject, const assay_case *c,
                               const fuzz_failure *failure, bool *alike) {
     static fuzz_result result;
     const char *variant = failure->variant;
-    const fuzz_court one = {.device = court->device,
-                            .twin = court->twin,
-                            .variant = &variant,
-                            .n_variants = 1,
-                            .rows = court->rows};
+    const fuzz_subject one = {.device = subject->device,
+                              .twin = subject->twin,
+                              .variant = &variant,
+                              .n_variants = 1,
+                              .rows = subject->rows};
     *alike = false;
     assay_status status = ASSAY_OK;
     if (failure->relation[0] == '\0') {
-        status = fuzz_judge(&one, c, FUZZ_NO_RELATION, &result);
+        status = fuzz_check(&one, c, FUZZ_NO_RELATION, &result);
     } else {
         result = (fuzz_result){0};
-        const assay_variant *v = turn_find_variant(court->device, c->op->name, variant);
-        for (int32_t r = 0; v && r < n_relations(court, c->op); ++r) {
+        const assay_variant *v = variant_find(subject->device, c->op->name, variant);
+        for (int32_t r = 0; v && r < n_relations(subject, c->op); ++r) {
             assay_relation_report report;
             if (strcmp(relation_name(c->op, r), failure->relation) != 0)
                 continue;

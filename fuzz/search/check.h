@@ -1,10 +1,10 @@
 /*
- * One case under judgement: the variants against the oracle, as assay_check() does it, and one or
+ * The check of one case: the variants against the oracle, as assay_check() does it, and one or
  * all of what needs no oracle: the operator's metamorphic relations, determinism under every
  * schedule, and the same bits on another device.
  */
-#ifndef ASSAY_FUZZ_SEARCH_JUDGE_H
-#define ASSAY_FUZZ_SEARCH_JUDGE_H
+#ifndef ASSAY_FUZZ_SEARCH_CHECK_H
+#define ASSAY_FUZZ_SEARCH_CHECK_H
 
 #include "engine/check.h"
 #include "engine/frame.h"
@@ -13,14 +13,14 @@ enum { FUZZ_VARIANT = 32, FUZZ_RELATION = 48, FUZZ_FAILURES = 8, FUZZ_MARKS = 96
 
 /* What kind of failure: what a smaller case must show as well to be the same. */
 typedef enum fuzz_kind {
-    FUZZ_WRONG,    /* a number beyond its bound */
-    FUZZ_UNEQUAL,  /* a relation does not hold */
-    FUZZ_STRAY,    /* it wrote outside, or changed an input */
-    FUZZ_CRASH,    /* a signal, or an exit */
-    FUZZ_HANG,     /* no answer within the limit */
-    FUZZ_MEMORY,   /* more than the limit */
-    FUZZ_FAULT,    /* the device reports a defect, or the kernel another error */
-    FUZZ_NO_JUDGE, /* the process that judges died: trouble of ours */
+    FUZZ_WRONG,       /* a number beyond its bound */
+    FUZZ_UNEQUAL,     /* a relation does not hold */
+    FUZZ_STRAY,       /* it wrote outside, or changed an input */
+    FUZZ_CRASH,       /* a signal, or an exit */
+    FUZZ_HANG,        /* no answer within the limit */
+    FUZZ_MEMORY,      /* more than the limit */
+    FUZZ_FAULT,       /* the device reports a defect, or the kernel another error */
+    FUZZ_WORKER_DIED, /* the process that checks died: trouble of ours */
 } fuzz_kind;
 enum { FUZZ_KINDS = 8 };
 const char *fuzz_kind_name(fuzz_kind kind); /* "wrong" */
@@ -49,24 +49,25 @@ typedef struct fuzz_result {
     uint8_t edges[FRAME_EDGES]; /* of kernels' code, see frame.h; all 0 in builds without */
 } fuzz_result;
 
-typedef struct fuzz_court {
+/* What is checked, and where. */
+typedef struct fuzz_subject {
     const assay_device *device; /* isolated */
     const assay_device *twin;   /* another one that must give the same bits; NULL: none */
     const char *const *variant; /* as assay_check() takes them */
     int32_t n_variants;
     int64_t rows; /* that make up each case, as assay_check_rows() has it, and no relation; 0: all
                      rows are different */
-} fuzz_court;
+} fuzz_subject;
 
 /* Which relations: none, all, or one for one variant, chosen by a number. */
 enum { FUZZ_NO_RELATION = -1, FUZZ_ALL_RELATIONS = -2 };
 
 /* An error is trouble of ours that the next case would have too. */
-assay_status fuzz_judge(const fuzz_court *court, const assay_case *c, int64_t relation,
+assay_status fuzz_check(const fuzz_subject *subject, const assay_case *c, int64_t relation,
                         fuzz_result *result) ASSAY_MUST_CHECK;
 
 /* Whether the case fails in the same way: the same variant, kind and relation. */
-assay_status fuzz_fails_alike(const fuzz_court *court, const assay_case *c,
+assay_status fuzz_fails_alike(const fuzz_subject *subject, const assay_case *c,
                               const fuzz_failure *failure, bool *alike) ASSAY_MUST_CHECK;
 
 #endif

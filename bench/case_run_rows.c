@@ -1,4 +1,4 @@
-#include "bench/course.h"
+#include "bench/case_run.h"
 
 #include "bench/statistics.h"
 
@@ -8,13 +8,13 @@
 #include <string.h>
 
 /* Of both stages: operands once, since the second reading may find them in a cache. */
-assay_status course_work(const assay_case *c, bench_stage stage, assay_work *work) {
+assay_status case_run_work(const assay_case *c, bench_stage stage, assay_work *work) {
     assay_work other = {0};
     *work = other;
     assay_status status = ASSAY_OK;
-    if (course_has_stage(stage, ASSAY_FORWARD))
+    if (case_run_has_stage(stage, ASSAY_FORWARD))
         status = assay_op_work(c->op, &c->params, ASSAY_FORWARD, work);
-    if (status == ASSAY_OK && course_has_stage(stage, ASSAY_BACKWARD))
+    if (status == ASSAY_OK && case_run_has_stage(stage, ASSAY_BACKWARD))
         status = assay_op_work(c->op, &c->params, ASSAY_BACKWARD, &other);
     work->read = fmax(work->read, other.read);
     work->written += other.written;
@@ -23,7 +23,7 @@ assay_status course_work(const assay_case *c, bench_stage stage, assay_work *wor
     return status;
 }
 
-void course_start_row(const course *k, runner *r, bench_stage stage, const assay_work *work) {
+void case_run_start_row(const case_run *k, runner *r, bench_stage stage, const assay_work *work) {
     bench_row *row = &r->row;
     const bool ours = r->what->program == BENCH_PROGRAM_OURS;
     *row = (bench_row){.ours = ours,
@@ -50,7 +50,7 @@ void course_start_row(const course *k, runner *r, bench_stage stage, const assay
     r->remark[0] = '\0';
 }
 
-void course_hold_to_floor(runner *r) {
+void case_run_hold_to_floor(runner *r) {
     char reason[BENCH_REASON];
     const double median = bench_median(r->row.sample, r->row.n_samples);
     if (!(median < r->row.floor))
@@ -61,7 +61,7 @@ void course_hold_to_floor(runner *r) {
     runner_stop(r, BENCH_ERROR, reason);
 }
 
-assay_status course_finish_rows(course *k, runner *r) {
+assay_status case_run_finish_rows(case_run *k, runner *r) {
     if (r->status != BENCH_OK)
         runner_drop_samples(r);
     r->row.status = r->status;

@@ -1,17 +1,17 @@
-#include "mutants/seat.h"
+#include "mutants/subject.h"
 
 #include "engine/golden.h"
 #include "engine/relations.h"
 #include "engine/runner.h"
-#include "engine/turn.h"
+#include "engine/variant_run.h"
 
 #include <stdio.h>
 #include <string.h>
 
-assay_status seat_open(seat *s, const builder *b, build_level level, const source_user *user,
-                       const char *object, double seconds) {
+assay_status subject_open(subject *s, const builder *b, build_level level, const source_user *user,
+                          const char *object, double seconds) {
     const assay_device *sim;
-    *s = (seat){0};
+    *s = (subject){0};
     snprintf(s->object, sizeof s->object, "%s", object);
     builder_guest(b, level, s->guest);
     s->how = (assay_isolation){.guest = s->guest,
@@ -24,17 +24,17 @@ assay_status seat_open(seat *s, const builder *b, build_level level, const sourc
     if (status == ASSAY_OK)
         status = assay_isolate(sim, &s->how, &s->device);
     if (status == ASSAY_OK)
-        s->variant = turn_find_variant(s->device, user->op, user->variant);
+        s->variant = variant_find(s->device, user->op, user->variant);
     return status;
 }
 
-void seat_close(seat *s) {
+void subject_close(subject *s) {
     assay_isolate_end(s->device);
-    *s = (seat){0};
+    *s = (subject){0};
 }
 
-double seat_seconds(build_level level) {
-    return level == BUILD_ASAN || level == BUILD_RACE ? SEAT_PATIENCE : SEAT_SECONDS;
+double subject_seconds(build_level level) {
+    return level == BUILD_ASAN || level == BUILD_RACE ? SUBJECT_PATIENCE : SUBJECT_SECONDS;
 }
 
 /* ---- the questions ---- */
@@ -45,7 +45,7 @@ static void found(answer *a, mutant_layer layer, const char *reason) {
 }
 
 /* What the runner says is the kernel's doing, unless it is memory or a file of ours. */
-static assay_status run(seat *s, const trial *t, assay_results *got, answer *a) {
+static assay_status run(subject *s, const test_case *t, assay_results *got, answer *a) {
     const assay_status status = assay_run(s->variant, s->device, &t->problem, got);
     if (status == ASSAY_ERR_FILE || status == ASSAY_ERR_USAGE)
         return status;
@@ -54,20 +54,20 @@ static assay_status run(seat *s, const trial *t, assay_results *got, answer *a) 
     return ASSAY_OK;
 }
 
-static assay_status ask_case(seat *s, const question *q, answer *a) {
+static assay_status ask_case(subject *s, const question *q, answer *a) {
     assay_results got = {0};
-    assay_status status = trial_prepare(q->trial);
+    assay_status status = test_case_prepare(q->test);
     if (status == ASSAY_OK)
-        status = assay_results_init(&got, &q->trial->problem.sig);
+        status = assay_results_init(&got, &q->test->problem.sig);
     if (status == ASSAY_OK)
-        status = run(s, q->trial, &got, a);
+        status = run(s, q->test, &got, a);
     if (status == ASSAY_OK && a->layer == LAYER_NONE && q->kind == ASK_NUMBERS)
-        a->layer = trial_judge(q->trial, &got, a->reason);
+        a->layer = test_case_check(q->test, &got, a->reason);
     assay_results_clear(&got);
     return status;
 }
 
-static assay_status ask_relation(seat *s, const question *q, answer *a) {
+static assay_status ask_relation(subject *s, const question *q, answer *a) {
     assay_relation_report report;
     const assay_status status =
         q->kind == ASK_RELATION
@@ -88,7 +88,7 @@ static void hear_line(const golden_line *line, void *context) {
     found(a, LAYER_GOLDEN, reason);
 }
 
-static assay_status ask_golden(seat *s, const question *q, answer *a) {
+static assay_status ask_golden(subject *s, const question *q, answer *a) {
     char path[4096];
     golden_check check;
     assay_status status = assay_golden_path(q->c.op, path, sizeof path);
@@ -101,7 +101,7 @@ static assay_status ask_golden(seat *s, const question *q, answer *a) {
     return status;
 }
 
-assay_status seat_ask(seat *s, const question *q, answer *a) {
+assay_status subject_ask(subject *s, const question *q, answer *a) {
     *a = (answer){.layer = LAYER_NONE};
     switch (q->kind) {
     case ASK_NUMBERS:
@@ -119,7 +119,7 @@ assay_status seat_ask(seat *s, const question *q, answer *a) {
 void question_text(const question *q, char text[ASSAY_CASE_TEXT]) {
     char words[ASSAY_CASE_TEXT];
     if (q->kind == ASK_NUMBERS || q->kind == ASK_ACCESSES) {
-        snprintf(text, ASSAY_CASE_TEXT, "%s", q->trial->text);
+        snprintf(text, ASSAY_CASE_TEXT, "%s", q->test->text);
         return;
     }
     assay_case_format(&q->c, words);

@@ -1,15 +1,15 @@
 /*
- * One case's course through a benchmark: what session.c directs and the files beside it do. Each
- * arm that takes part is a runner; what goes wrong with one is its status and reason, and it is
- * then left out of the rest of the stage.
+ * One case in a benchmark, from its data to its rows: what session.c directs and the files beside
+ * it do. Each arm that takes part is a runner; what goes wrong with one is its status and reason,
+ * and it is then left out of the rest of the stage.
  */
-#ifndef ASSAY_BENCH_COURSE_H
-#define ASSAY_BENCH_COURSE_H
+#ifndef ASSAY_BENCH_CASE_RUN_H
+#define ASSAY_BENCH_CASE_RUN_H
 
 #include "bench/processes.h"
 
 /* Input sets: the first proves an arm before it is timed, and is never timed. */
-enum { COURSE_SETS = 3 };
+enum { CASE_RUN_SETS = 3 };
 
 typedef struct runner {
     const bench_arm *what;
@@ -26,21 +26,21 @@ typedef struct runner {
     double wall;
 } runner;
 
-typedef struct course {
+typedef struct case_run {
     bench_session *s;
     const bench_plan *plan;
     char text[ASSAY_CASE_TEXT];
     int32_t sets;
     bool backward; /* the operator has gradients here */
     bool knowable; /* an oracle can say what is right, in reasonable time */
-    assay_problem problem[COURSE_SETS];
-    assay_reference reference[COURSE_SETS]; /* made when first asked for */
+    assay_problem problem[CASE_RUN_SETS];
+    assay_reference reference[CASE_RUN_SETS]; /* made when first asked for */
     runner *runner;
     int32_t n_runners;
-} course;
+} case_run;
 
 /* Tells the caller what comes, of the case ("") or of a stage; false: the user wants it to end. */
-bool course_go_on(const course *k, const char *stage, const char *what);
+bool case_run_go_on(const case_run *k, const char *stage, const char *what);
 
 /* ---- runner.c: what happens to one arm ---- */
 
@@ -51,40 +51,41 @@ bool runner_is_fine(runner *r, assay_status status);
 void runner_drop_samples(runner *r);
 
 /* Tells it the case and where the sets lie; has it forget both, and free its memory. */
-void runner_tell(const course *k, runner *r);
-void runner_forget(const course *k, runner *r);
+void runner_tell(const case_run *k, runner *r);
+void runner_forget(const case_run *k, runner *r);
 
-/* ---- course_data.c ---- */
+/* ---- case_run_data.c ---- */
 
-/* Decides how many input sets there are and whether an oracle can judge them, draws them, and puts
+/* Decides how many input sets there are and whether an oracle can check them, draws them, and puts
  * them into the memory that arms share. ASSAY_ERR_MEMORY: the host has less than that takes. */
-assay_status course_prepare(course *k) ASSAY_MUST_CHECK;
+assay_status case_run_prepare(case_run *k) ASSAY_MUST_CHECK;
 
-/* ---- course_verify.c ---- */
+/* ---- case_run_verify.c ---- */
 
-bool course_has_stage(bench_stage stage, assay_stage part);
+bool case_run_has_stage(bench_stage stage, assay_stage part);
 /* Has all runners get ready and run the first set once, and compares the results. */
-assay_status course_prove(course *k, bench_stage stage) ASSAY_MUST_CHECK;
+assay_status case_run_prove(case_run *k, bench_stage stage) ASSAY_MUST_CHECK;
 /* Compares what timed calls left: their last ones saw the data as they were given. */
-assay_status course_prove_timed(course *k, runner *r, bench_stage stage) ASSAY_MUST_CHECK;
+assay_status case_run_prove_timed(case_run *k, runner *r, bench_stage stage) ASSAY_MUST_CHECK;
 
-/* ---- course_time.c ---- */
+/* ---- case_run_time.c ---- */
 
 /* All runners in turn, with cold caches. */
-assay_status course_time_cold(course *k) ASSAY_MUST_CHECK;
+assay_status case_run_time_cold(case_run *k) ASSAY_MUST_CHECK;
 /* One with warm caches, by its own clock and by this process's. */
-assay_status course_time_warm(const course *k, runner *r) ASSAY_MUST_CHECK;
+assay_status case_run_time_warm(const case_run *k, runner *r) ASSAY_MUST_CHECK;
 /* Asks what it held, and what a peer's customary timer says. */
-void course_ask_memory(runner *r);
-void course_ask_customary(runner *r);
+void case_run_ask_memory(runner *r);
+void case_run_ask_customary(runner *r);
 
-/* ---- course_rows.c ---- */
+/* ---- case_run_rows.c ---- */
 
-assay_status course_work(const assay_case *c, bench_stage stage, assay_work *work) ASSAY_MUST_CHECK;
-void course_start_row(const course *k, runner *r, bench_stage stage, const assay_work *work);
+assay_status case_run_work(const assay_case *c, bench_stage stage,
+                           assay_work *work) ASSAY_MUST_CHECK;
+void case_run_start_row(const case_run *k, runner *r, bench_stage stage, const assay_work *work);
 /* Faster than the device can be: it has not done the work. */
-void course_hold_to_floor(runner *r);
+void case_run_hold_to_floor(runner *r);
 /* Adds the cold row, and where all is well the warm one beside it. */
-assay_status course_finish_rows(course *k, runner *r) ASSAY_MUST_CHECK;
+assay_status case_run_finish_rows(case_run *k, runner *r) ASSAY_MUST_CHECK;
 
 #endif

@@ -1,0 +1,26 @@
+/*
+ * A header that kernels share is first checked by its own test, where there is one: tests/sim/X.cu
+ * of kernels/common/X.h. It knows what the header promises, which is more than bounds of operators
+ * can tell.
+ */
+#ifndef ASSAY_MUTANTS_UNIT_CHECK_H
+#define ASSAY_MUTANTS_UNIT_CHECK_H
+
+#include "mutants/checker.h"
+
+#include <stdio.h>
+
+/* A mutant that this check has nothing to say about stays MUTANT_PENDING. */
+assay_status check_unit(const checker *k, const mutant *m, mutant_result *result) ASSAY_MUST_CHECK;
+
+enum { UNIT_NAME = 64 };
+
+/* X, of the file `path`, and whether tests/sim/X.cu of the tree has tests. */
+assay_status unit_find(const char *root, const char *path, char name[UNIT_NAME],
+                       bool *found) ASSAY_MUST_CHECK;
+
+/* What a run of tests that failed was doing, from its output: the test that was running, "" if none
+ * began; and its last line. */
+void unit_read_log(FILE *log, char test[ASSAY_CASE_TEXT], char reason[LAYER_REASON]);
+
+#endif
