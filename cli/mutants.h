@@ -20,6 +20,8 @@ typedef struct mutant_rows {
     int32_t count;
     const char *left_out; /* checks that could not run; "" */
     double seconds;
+    int64_t sample; /* how many were drawn; 0: all */
+    uint64_t seed;  /* of the draw */
 } mutant_rows;
 
 /* Of one operator, or of all. */
@@ -39,6 +41,11 @@ void mutant_count(mutant_tally *to, const mutant_row *row);
 
 /* Killed, in percent of the programs. */
 double mutant_rate(const mutant_tally *t);
+
+/* What the rows say of the judges. Without `at_least` a survivor that is not on the list fails,
+ * with it too few killed, in percent of the programs. An entry of the list that is killed, or no
+ * program at all, always fails; a judge that finds the original wrong is an error. */
+assay_exit mutants_gate(const mutant_rows *rows, double at_least);
 
 /* assay mutants --golden, all of it. */
 assay_exit mutants_of_golden(const assay_cli_args *args);

@@ -2,6 +2,7 @@
 #include "cli/mutants.h"
 #include "core/json.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,6 +29,20 @@ void mutant_count(mutant_tally *to, const mutant_row *row) {
 
 double mutant_rate(const mutant_tally *t) {
     return t->programs > 0 ? 100.0 * t->killed / t->programs : 0;
+}
+
+assay_exit mutants_gate(const mutant_rows *rows, double at_least) {
+    mutant_tally all = {0};
+    bool list_is_wrong = false;
+    for (int32_t i = 0; i < rows->count; ++i) {
+        const mutant_row *row = &rows->row[i];
+        mutant_count(&all, row);
+        list_is_wrong = list_is_wrong || (row->equivalent && row->result.outcome == MUTANT_KILLED);
+    }
+    if (all.broken > 0)
+        return ASSAY_EXIT_ERROR;
+    const bool enough = at_least > 0 ? mutant_rate(&all) >= at_least : all.survived == 0;
+    return all.programs > 0 && !list_is_wrong && enough ? ASSAY_EXIT_PASSED : ASSAY_EXIT_FAILED;
 }
 
 /* Of those that are defects. */
@@ -136,6 +151,8 @@ void mutants_text(FILE *to, const mutant_rows *rows, bool verbose) {
             fprintf(to, " %s %d", mutant_layer_name((mutant_layer)layer), (int)all->by[layer]);
     fprintf(to, "\n%d of the same code, %d no programs, %d broken; %.1f s\n", (int)all->same_code,
             (int)all->no_program, (int)all->broken, rows->seconds);
+    if (rows->sample > 0)
+        fprintf(to, "drawn by --sample %" PRId64 " --seed %" PRIu64 "\n", rows->sample, rows->seed);
     if (rows->left_out[0])
         fprintf(to, "not asked, as not built: %s\n", rows->left_out);
 }

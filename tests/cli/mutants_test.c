@@ -20,11 +20,13 @@ static assay_status parse(const char *line, assay_cli_args *args) {
 
 ASSAY_TEST(cli_mutants, flags_are_read, "unit") {
     assay_cli_args args;
-    REQUIRE_OK(parse("mutants rmsnorm/v3 --sample 60 --shard 2/4 --jobs 3 --at-least 97.5 --under "
-                     "kernels/rmsnorm/",
-                     &args));
+    REQUIRE_OK(parse(
+        "mutants rmsnorm/v3 --sample 60 --seed 9 --shard 2/4 --jobs 3 --at-least 97.5 --under "
+        "kernels/rmsnorm/",
+        &args));
     CHECK_STREQ(args.under, "kernels/rmsnorm/");
-    CHECK(args.sample == 60 && args.share.part == 2 && args.share.parts == 4 && args.jobs == 3);
+    CHECK(args.sample == 60 && args.seed == 9 && args.share.part == 2 && args.share.parts == 4 &&
+          args.jobs == 3);
     CHECK(args.at_least == 97.5);
     assay_cli_args_clear(&args);
 }
@@ -110,6 +112,40 @@ ASSAY_TEST(cli_mutants, rows_are_taken_up_again, "unit") {
         CHECK(read.row[i].result.layer == written.row[i].result.layer);
         CHECK_STREQ(read.row[i].result.variant, written.row[i].result.variant);
     }
+}
+
+/* Every way to fail does, by itself. */
+ASSAY_TEST(cli_mutants, the_gate_fails, "unit") {
+    static sheet s;
+    fill(&s); /* 1 of 3 programs killed, 1 on the list */
+    CHECK(mutants_gate(&s.rows, 0) == ASSAY_EXIT_FAILED);
+    CHECK(mutants_gate(&s.rows, 33) == ASSAY_EXIT_PASSED);
+    CHECK(mutants_gate(&s.rows, 34) == ASSAY_EXIT_FAILED);
+    s.row[1].result.outcome = MUTANT_KILLED;
+    CHECK(mutants_gate(&s.rows, 0) == ASSAY_EXIT_PASSED);
+    s.row[2].result.outcome = MUTANT_KILLED; /* which the list calls no defect */
+    CHECK(mutants_gate(&s.rows, 0) == ASSAY_EXIT_FAILED);
+    s.row[2].result.outcome = MUTANT_BROKEN;
+    CHECK(mutants_gate(&s.rows, 0) == ASSAY_EXIT_ERROR);
+    for (int i = 0; i < MUTANTS; ++i)
+        s.row[i].result.outcome = MUTANT_NO_PROGRAM;
+    CHECK(mutants_gate(&s.rows, 0) == ASSAY_EXIT_FAILED);
+}
+
+/* The report of a sample says how to draw it again. */
+ASSAY_TEST(cli_mutants, a_sample_names_its_seed, "unit") {
+    static sheet s;
+    char *text = NULL;
+    size_t size = 0;
+    fill(&s);
+    s.rows.sample = 24;
+    s.rows.seed = UINT64_MAX;
+    FILE *to = open_memstream(&text, &size);
+    REQUIRE(to != NULL);
+    mutants_text(to, &s.rows, false);
+    REQUIRE(fclose(to) == 0);
+    CHECK(strstr(text, "drawn by --sample 24 --seed 18446744073709551615\n"));
+    free(text);
 }
 
 /* A report names each survivor without a reason, and no other. */
