@@ -1,5 +1,5 @@
 # Reads oracles/ops.def, the one list of operators and variants:
-#   ASSAY_OPS                 the operators' names, in order
+#   ASSAY_OPS                 the names, in order, of the operators whose kernels are compiled
 #   ASSAY_VARIANTS_<op>       the variants of each
 set(ops_def ${PROJECT_SOURCE_DIR}/oracles/ops.def)
 set_property(DIRECTORY ${PROJECT_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${ops_def})
@@ -13,3 +13,13 @@ foreach(line IN LISTS lines)
   string(REPLACE " " ";" ASSAY_VARIANTS_${op} "${CMAKE_MATCH_2}")
   list(APPEND ASSAY_OPS ${op})
 endforeach()
+foreach(op IN LISTS ASSAY_KERNELS)
+  if(NOT op IN_LIST ASSAY_OPS)
+    list(JOIN ASSAY_OPS " " names)
+    message(FATAL_ERROR "ASSAY_KERNELS: there is no operator '${op}'; there are: ${names}")
+  endif()
+endforeach()
+if(ASSAY_KERNELS)
+  list(REMOVE_DUPLICATES ASSAY_KERNELS)
+  set(ASSAY_OPS ${ASSAY_KERNELS})
+endif()

@@ -33,11 +33,9 @@ function(assay_sim_sources target name file)
   if(ASSAY_COVERAGE) # sim/coverage.c hears of every branch
     list(APPEND options -fsanitize-coverage=$<IF:$<CXX_COMPILER_ID:Clang>,trace-pc-guard,trace-pc>)
   endif()
-  if(ASSAY_SANITIZE OR ASSAY_RACE)
-    # Reports need lines, no variables: a third of the compile time. Last, since -gdwarf-4 implies
-    # -g2.
-    list(APPEND options -g1)
-  endif()
+  # Reports need lines, no variables: a third of the compile time. A Debug build has both. Last, since
+  # -gdwarf-4 implies -g2.
+  list(APPEND options $<$<NOT:$<CONFIG:Debug>>:-g1>)
   set_property(SOURCE ${wrapper} TARGET_DIRECTORY ${target} APPEND PROPERTY COMPILE_OPTIONS
                ${options})
 endfunction()
