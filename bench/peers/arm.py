@@ -101,11 +101,11 @@ class Arm:
         kinds = {"cold": self.timer.cold, "warm": self.timer.warm}
         if cache not in kinds:
             raise ValueError(f"{cache} is no cache state; one of {' '.join(kinds)}")
-        samples = kinds[cache](self.at_work().calls(), int(count))
+        samples = kinds[cache](self.at_work().turn(), int(count))
         return " ".join(f"{sample:.4f}" for sample in samples)
 
     def burst(self, count):
-        self.timer.burst(self.at_work().calls(), int(count))
+        self.timer.burst(self.at_work().turn(), int(count))
 
     def memory(self):
         return " ".join(map(str, self.at_work().memory()))
@@ -113,7 +113,7 @@ class Arm:
     def customary(self, count):
         from timer import customary
 
-        return f"{customary(self.at_work().calls()[0], int(count)):.4f}"
+        return f"{customary(self.at_work().turn()[0], int(count)):.4f}"
 
     def done(self):
         work = self.at_work()

@@ -91,7 +91,7 @@ class Work:
             raise ValueError(f"set {number}: {len(self.calls)} sets are ready")
         return self.calls[number]
 
-    def calls(self):
+    def turn(self):
         """What timed calls are made on, in turn."""
         if not self.calls:
             raise ValueError("say `ready` before")

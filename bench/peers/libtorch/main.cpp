@@ -210,10 +210,10 @@ std::string Arm::take(const Arguments &a) {
 std::string Arm::time(const Arguments &a) {
     if (a[1] != "cold" && a[1] != "warm")
         throw Misuse(a[1] + " is no cache state; one of cold warm");
-    const Calls calls = at_work().calls();
+    const Turn turn = at_work().turn();
     const int64_t count = integer(a[2]);
     std::string text;
-    for (double sample : a[1] == "cold" ? timer->cold(calls, count) : timer->warm(calls, count)) {
+    for (double sample : a[1] == "cold" ? timer->cold(turn, count) : timer->warm(turn, count)) {
         char number[32];
         std::snprintf(number, sizeof number, "%s%.4f", text.empty() ? "" : " ", sample);
         text += number;
@@ -222,7 +222,7 @@ std::string Arm::time(const Arguments &a) {
 }
 
 std::string Arm::burst(const Arguments &a) {
-    timer->burst(at_work().calls(), integer(a[1]));
+    timer->burst(at_work().turn(), integer(a[1]));
     return "";
 }
 

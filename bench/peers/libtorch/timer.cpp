@@ -7,9 +7,9 @@
 static const double warm_sample = 1000; /* microseconds that it lasts, or a little longer */
 static const double most_calls = 256;
 
-int64_t calls_of_a_sample(const Calls &calls, double duration) {
+int64_t calls_of_a_sample(const Turn &turn, double duration) {
     const double wanted = std::ceil(warm_sample / std::max(duration, 1e-3));
-    const double sets = static_cast<double>(calls.size());
+    const double sets = static_cast<double>(turn.size());
     return static_cast<int64_t>(std::ceil(std::clamp(wanted, 1.0, most_calls) / sets) * sets);
 }
 
@@ -22,10 +22,10 @@ namespace {
 
 class HostTimer : public Timer {
   public:
-    std::vector<double> cold(const Calls &calls, int64_t count) override {
+    std::vector<double> cold(const Turn &turn, int64_t count) override {
         std::vector<double> samples;
         for (int64_t i = 0; i < count; ++i) {
-            Call &call = *calls[static_cast<size_t>(i) % calls.size()];
+            Call &call = *turn[static_cast<size_t>(i) % turn.size()];
             call.prepare();
             const double begin = microseconds();
             call.run();
@@ -34,20 +34,20 @@ class HostTimer : public Timer {
         return samples;
     }
 
-    std::vector<double> warm(const Calls &calls, int64_t count) override {
-        const int64_t number = calls_of_a_sample(calls, cold(calls, 1)[0]);
+    std::vector<double> warm(const Turn &turn, int64_t count) override {
+        const int64_t number = calls_of_a_sample(turn, cold(turn, 1)[0]);
         std::vector<double> samples;
         for (int64_t i = 0; i < count; ++i) {
             const double begin = microseconds();
-            burst(calls, number);
+            burst(turn, number);
             samples.push_back((microseconds() - begin) / static_cast<double>(number));
         }
         return samples;
     }
 
-    void burst(const Calls &calls, int64_t count) override {
+    void burst(const Turn &turn, int64_t count) override {
         for (int64_t i = 0; i < count; ++i)
-            calls[static_cast<size_t>(i) % calls.size()]->run();
+            turn[static_cast<size_t>(i) % turn.size()]->run();
     }
 
     void synchronise() override {

@@ -7,14 +7,14 @@
 #include <memory>
 #include <vector>
 
-using Calls = std::vector<Call *>;
+using Turn = std::vector<Call *>;
 
 class Timer {
   public:
     virtual ~Timer() = default;
-    virtual std::vector<double> cold(const Calls &calls, int64_t count) = 0;
-    virtual std::vector<double> warm(const Calls &calls, int64_t count) = 0;
-    virtual void burst(const Calls &calls, int64_t count) = 0;
+    virtual std::vector<double> cold(const Turn &turn, int64_t count) = 0;
+    virtual std::vector<double> warm(const Turn &turn, int64_t count) = 0;
+    virtual void burst(const Turn &turn, int64_t count) = 0;
     virtual void synchronise() = 0;
     virtual void forget() = 0; /* another stage or case comes */
 };
@@ -23,7 +23,7 @@ std::unique_ptr<Timer> host_timer(); /* by the CPU's clock: for trying arms, not
 std::unique_ptr<Timer> cuda_timer(); /* by events, on a stream of its own */
 
 /* How many calls make a warm sample of calls that last so long, each set as often as the others. */
-int64_t calls_of_a_sample(const Calls &calls, double microseconds);
+int64_t calls_of_a_sample(const Turn &turn, double microseconds);
 
 /* By the host's clock. */
 double microseconds();

@@ -36,9 +36,9 @@ class CudaTimer : public Timer {
         cycles = cycles_of_a_microsecond();
     }
 
-    std::vector<double> cold(const Calls &calls, int64_t count) override;
-    std::vector<double> warm(const Calls &calls, int64_t count) override;
-    void burst(const Calls &calls, int64_t count) override;
+    std::vector<double> cold(const Turn &turn, int64_t count) override;
+    std::vector<double> warm(const Turn &turn, int64_t count) override;
+    void burst(const Turn &turn, int64_t count) override;
 
     void synchronise() override {
         c10::cuda::device_synchronize();
@@ -61,10 +61,10 @@ class CudaTimer : public Timer {
     double cycles_of_a_microsecond();
     double queued(const Step &before, const Step &function, double *enqueuing);
     double timed(const Step &prepare, const Step &before, const Step &function);
-    void settle(const Calls &calls);
-    void capture(const Calls &calls);
-    void run(const Calls &calls, int64_t count);
-    void sample(const Calls &calls);
+    void settle(const Turn &turn);
+    void capture(const Turn &turn);
+    void run(const Turn &turn, int64_t count);
+    void sample(const Turn &turn);
 
     c10::cuda::CUDAStream stream;
     at::Tensor cache_filler;
@@ -114,19 +114,19 @@ double CudaTimer::timed(const Step &prepare, const Step &before, const Step &fun
     return queued(before, function, &enqueuing);
 }
 
-std::vector<double> CudaTimer::cold(const Calls &calls, int64_t count) {
+std::vector<double> CudaTimer::cold(const Turn &turn, int64_t count) {
     std::vector<double> samples;
     for (int64_t i = 0; i < count; ++i) {
-        Call &call = *calls[static_cast<size_t>(i) % calls.size()];
+        Call &call = *turn[static_cast<size_t>(i) % turn.size()];
         samples.push_back(
             timed([&] { call.prepare(); }, [&] { cache_filler.zero_(); }, [&] { call.run(); }));
     }
     return samples;
 }
 
-void CudaTimer::run(const Calls &calls, int64_t count) {
+void CudaTimer::run(const Turn &turn, int64_t count) {
     for (int64_t i = 0; i < count; ++i)
-        calls[static_cast<size_t>(i) % calls.size()]->run();
+        turn[static_cast<size_t>(i) % turn.size()]->run();
 }
 
 /* Whether all went well; a capture that broke off has been ended, too. */
@@ -147,32 +147,32 @@ static bool captured(at::cuda::CUDAGraph *graph, const Step &calls) {
     return true;
 }
 
-void CudaTimer::capture(const Calls &calls) {
-    for (Call *call : calls)
+void CudaTimer::capture(const Turn &turn) {
+    for (Call *call : turn)
         call->prepare();
     synchronise();
     graph = std::make_unique<at::cuda::CUDAGraph>();
-    if (!captured(graph.get(), [&] { run(calls, number); })) {
+    if (!captured(graph.get(), [&] { run(turn, number); })) {
         graph.reset();
         return;
     }
-    for (Call *call : calls)
+    for (Call *call : turn)
         written.push_back({call, call->outputs, call->gradients});
 }
 
 /* Chooses the number of calls of a sample, and captures them if they can be. */
-void CudaTimer::settle(const Calls &calls) {
+void CudaTimer::settle(const Turn &turn) {
     if (number != 0)
         return;
-    std::vector<double> durations = cold(calls, 3);
+    std::vector<double> durations = cold(turn, 3);
     std::sort(durations.begin(), durations.end());
-    number = calls_of_a_sample(calls, durations[1]);
-    capture(calls);
+    number = calls_of_a_sample(turn, durations[1]);
+    capture(turn);
 }
 
-void CudaTimer::sample(const Calls &calls) {
+void CudaTimer::sample(const Turn &turn) {
     if (!graph) {
-        run(calls, number);
+        run(turn, number);
         return;
     }
     graph->replay();
@@ -182,21 +182,21 @@ void CudaTimer::sample(const Calls &calls) {
     }
 }
 
-std::vector<double> CudaTimer::warm(const Calls &calls, int64_t count) {
-    settle(calls);
+std::vector<double> CudaTimer::warm(const Turn &turn, int64_t count) {
+    settle(turn);
     const auto nothing = [] {};
     std::vector<double> samples;
     for (int64_t i = 0; i < count; ++i)
-        samples.push_back(timed(nothing, nothing, [&] { sample(calls); }) /
+        samples.push_back(timed(nothing, nothing, [&] { sample(turn); }) /
                           static_cast<double>(number));
     return samples;
 }
 
-void CudaTimer::burst(const Calls &calls, int64_t count) {
-    settle(calls);
+void CudaTimer::burst(const Turn &turn, int64_t count) {
+    settle(turn);
     for (int64_t i = 0; i < count / number; ++i)
-        sample(calls);
-    run(calls, count % number);
+        sample(turn);
+    run(turn, count % number);
     synchronise();
 }
 

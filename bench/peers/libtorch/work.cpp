@@ -156,7 +156,7 @@ Call &Work::call(size_t number) {
     return calls[number];
 }
 
-std::vector<Call *> Work::calls() {
+std::vector<Call *> Work::turn() {
     std::vector<Call *> found;
     for (size_t i = calls.size() > 1 ? 1 : 0; i < calls.size(); ++i)
         found.push_back(&calls[i]);

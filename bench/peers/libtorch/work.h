@@ -61,7 +61,7 @@ class Work {
     void release();
 
     Call &call(size_t number);
-    std::vector<Call *> calls(); /* what timed calls are made on */
+    std::vector<Call *> turn(); /* what timed calls are made on */
 
     void take(size_t number);
     std::pair<int64_t, int64_t> memory(); /* of one call: most at once, before the backward */
