@@ -24,12 +24,16 @@ static assay_status add_op(inventory *inv, const assay_op *op) {
     return ASSAY_OK;
 }
 
-static void look_at_device(inventory_device *d, const char *name) {
+/* A device that cannot run here is listed with the reason. An error is trouble with our own files.
+ */
+static assay_status look_at_device(inventory_device *d, const char *name) {
     d->name = name;
-    if (assay_device_open(name, &d->device) != ASSAY_OK)
+    const assay_status status = assay_device_open(name, &d->device);
+    if (status != ASSAY_OK)
         d->device = NULL;
     if (d->device == NULL || d->device->probe(d->text) != ASSAY_OK)
         snprintf(d->text, sizeof d->text, "%s", assay_error());
+    return status == ASSAY_ERR_FILE ? status : ASSAY_OK;
 }
 
 assay_status inventory_init(inventory *inv, const assay_cli_args *args) {
@@ -38,9 +42,9 @@ assay_status inventory_init(inventory *inv, const assay_cli_args *args) {
     inv->op = calloc((size_t)most, sizeof *inv->op);
     if (inv->op == NULL)
         return assay_fail(ASSAY_ERR_MEMORY, "no memory for the list of operators");
-    look_at_device(&inv->device[0], "sim");
-    look_at_device(&inv->device[1], "cuda");
-    assay_status status = ASSAY_OK;
+    assay_status status = look_at_device(&inv->device[0], "sim");
+    if (status == ASSAY_OK)
+        status = look_at_device(&inv->device[1], "cuda");
     for (int32_t i = 0; status == ASSAY_OK && i < most; ++i)
         status = add_op(inv, inv->all ? assay_op_at(i) : args->target[i].op);
     return status;
