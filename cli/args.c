@@ -273,6 +273,15 @@ static assay_status check_flags(const parser *p) {
         return assay_fail(ASSAY_ERR_USAGE,
                           "--big and --corpus: the corpus is replayed in full, which no such case "
                           "can be");
+    if (args->last_failed && (args->set_given || args->random > 0 || args->n_words > 0 ||
+                              args->certify || args->exclude != NULL))
+        return assay_fail(
+            ASSAY_ERR_USAGE,
+            "--last-failed names the cases itself: give no key=value words, no --set, "
+            "--random, --exclude or --certify");
+    if (args->certify && (args->fail_fast || args->exclude != NULL))
+        return assay_fail(ASSAY_ERR_USAGE, "--certify is for a whole set: give no --fail-fast and "
+                                           "no --exclude");
     if (args->certify && args->in_process)
         return assay_fail(ASSAY_ERR_USAGE,
                           "--certify and --in-process: only a variant in a process of its own can "

@@ -1,7 +1,10 @@
 #include "cli/cases.h"
 #include "cli/certify.h"
+#include "cli/variants.h"
 #include "engine/random.h"
 
+#include <fnmatch.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -118,6 +121,72 @@ assay_status cli_cases_gather(const assay_cli_args *args, cli_cases *cases) {
     return status;
 }
 
+/* ---- what is left out ---- */
+
+static bool matches_any(const char *patterns, const char *text) {
+    char pattern[ASSAY_CASE_TEXT];
+    while (*patterns != '\0') {
+        const size_t length = strcspn(patterns, ",");
+        if (length < sizeof pattern) {
+            memcpy(pattern, patterns, length);
+            pattern[length] = '\0';
+            if (fnmatch(pattern, text, 0) == 0)
+                return true;
+        }
+        patterns += length + (patterns[length] == ',');
+    }
+    return false;
+}
+
+/* Names the variants that stay; *none: all of them are left out. */
+static assay_status exclude_variants(const char *patterns, cli_selection *s, bool *none) {
+    int32_t count = 0, kept = 0;
+    while (s->n_variants == 0 && variant_name(s->op, count) != NULL)
+        ++count;
+    const bool all = s->n_variants == 0;
+    const char **names = all ? calloc((size_t)count + 1, sizeof *names) : s->variant;
+    if (names == NULL)
+        return no_memory();
+    for (int32_t v = 0; v < (all ? count : s->n_variants); ++v) {
+        const char *name = all ? variant_name(s->op, v) : s->variant[v];
+        char text[128];
+        snprintf(text, sizeof text, "%s/%s", s->op->name, name);
+        if (!matches_any(patterns, text))
+            names[kept++] = name;
+    }
+    *none = kept == 0;
+    if (all && kept == count) { /* nothing is left out: all, whatever the device has */
+        free(names);
+        return ASSAY_OK;
+    }
+    if (all)
+        free(s->variant);
+    s->variant = names;
+    s->n_variants = kept;
+    return ASSAY_OK;
+}
+
+assay_status cli_cases_exclude(const char *patterns, cli_cases *cases) {
+    int64_t kept = 0;
+    for (int32_t i = 0; i < cases->n_selections; ++i) {
+        cli_selection *s = &cases->selection[i];
+        bool none = false;
+        const assay_status status = exclude_variants(patterns, s, &none);
+        if (status != ASSAY_OK)
+            return status;
+        s->excluded = none || matches_any(patterns, s->op->name);
+    }
+    for (int64_t i = 0; i < cases->n_jobs; ++i) {
+        cli_job *job = &cases->job[i];
+        if (job->selection->excluded || matches_any(patterns, job->text))
+            free(job->text);
+        else
+            cases->job[kept++] = *job;
+    }
+    cases->n_jobs = kept;
+    return ASSAY_OK;
+}
+
 void cli_cases_clear(cli_cases *cases) {
     for (int32_t i = 0; i < cases->n_selections; ++i)
         free(cases->selection[i].variant);
@@ -125,5 +194,6 @@ void cli_cases_clear(cli_cases *cases) {
         free(cases->job[i].text);
     free(cases->selection);
     free(cases->job);
+    free(cases->text);
     *cases = (cli_cases){0};
 }

@@ -9,6 +9,7 @@ typedef struct cli_selection {
     const assay_op *op;
     const char **variant;
     int32_t n_variants; /* 0: all */
+    bool excluded;      /* by --exclude: it has no jobs */
 } cli_selection;
 
 typedef struct cli_job {
@@ -20,6 +21,7 @@ typedef struct cli_job {
 typedef struct cli_cases {
     cli_selection *selection; /* in the order in which the command names them */
     int32_t n_selections;
+    char *text;   /* names of variants lie in it; NULL: elsewhere */
     cli_job *job; /* grouped by selection */
     int64_t n_jobs, room;
 } cli_cases;
@@ -30,6 +32,10 @@ assay_status cli_cases_select(const assay_cli_args *args, cli_cases *cases) ASSA
 /* Every case is parsed and checked here, before any work begins. `cases` needs
  * cli_cases_clear after a failure as well. */
 assay_status cli_cases_gather(const assay_cli_args *args, cli_cases *cases) ASSAY_MUST_CHECK;
+/* Leaves out what a shell pattern names, one of several that commas separate: an operator (rope), a
+ * variant of one (rope/v2), or the text of cases (*dtype=bf16*). */
+assay_status cli_cases_exclude(const char *patterns, cli_cases *cases) ASSAY_MUST_CHECK;
+
 void cli_cases_clear(cli_cases *cases);
 
 #endif

@@ -1,6 +1,8 @@
 /* assay check */
 #include "cli/cases.h"
 #include "cli/certify.h"
+#include "cli/check_jobs.h"
+#include "cli/last_failed.h"
 #include "cli/report.h"
 #include "cli/spread.h"
 #include "core/clock.h"
@@ -11,6 +13,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { FULL_CASES = 4, REPORTS = 4 };
 
@@ -25,6 +28,8 @@ typedef struct run {
     int n_sinks;
     certificate_subject subject; /* for --certify */
     bool usage;                  /* a case turned out to be none of the variants' */
+    int32_t processes;
+    pid_t pid; /* of the process that prints */
 } run;
 
 /* ---- before ---- */
@@ -32,7 +37,7 @@ typedef struct run {
 static assay_status check_variants(const cli_cases *cases, const assay_device *device) {
     for (int32_t i = 0; i < cases->n_selections; ++i) {
         const cli_selection *s = &cases->selection[i];
-        for (int32_t v = 0; v < s->n_variants; ++v)
+        for (int32_t v = 0; v < s->n_variants && !s->excluded; ++v)
             if (!variant_find(device, s->op->name, s->variant[v]))
                 return assay_fail(ASSAY_ERR_UNSUPPORTED, "%s/%s is not compiled for %s",
                                   s->op->name, s->variant[v], device->name);
@@ -60,8 +65,30 @@ static assay_status open_reports(run *r) {
     return ASSAY_OK;
 }
 
+static assay_status gather(run *r) {
+    const assay_status status = cli_cases_gather(r->args, &r->cases);
+    return status == ASSAY_OK && r->args->exclude != NULL
+               ? cli_cases_exclude(r->args->exclude, &r->cases)
+               : status;
+}
+
+/* Processes on one GPU would wait for each other, and a context does not outlive fork(). */
+static assay_status choose_processes(run *r) {
+    const bool cuda = strcmp(r->device->name, "cuda") == 0;
+    if (cuda && r->args->jobs > 1)
+        return assay_fail(ASSAY_ERR_USAGE,
+                          "check --jobs %" PRId64 ": cases of one GPU run one "
+                          "after the other; leave --jobs out",
+                          r->args->jobs);
+    const int64_t wanted = r->args->jobs > 0 ? r->args->jobs : check_processors();
+    r->processes = (int32_t)(cuda || (r->args->in_process && r->args->jobs == 0) ? 1 : wanted);
+    if (r->processes > r->cases.n_jobs)
+        r->processes = (int32_t)r->cases.n_jobs;
+    return ASSAY_OK;
+}
+
 static assay_status prepare(run *r) {
-    assay_status status = cli_cases_gather(r->args, &r->cases);
+    assay_status status = r->args->last_failed ? last_failed_gather(r->args, &r->cases) : gather(r);
     const assay_device *device;
     if (status == ASSAY_OK)
         status = assay_cli_open_device(r->args, &device);
@@ -69,9 +96,12 @@ static assay_status prepare(run *r) {
         status = assay_cli_isolate(r->args, device, &r->device);
     if (status == ASSAY_OK)
         status = check_variants(&r->cases, r->device);
+    if (status == ASSAY_OK)
+        status = choose_processes(r);
     if (status == ASSAY_OK && r->cases.n_jobs == 0)
-        status = assay_fail(ASSAY_ERR_UNSUPPORTED, "the set %s has no cases of these operators",
-                            assay_set_name(r->args->set));
+        status = assay_fail(
+            ASSAY_ERR_UNSUPPORTED, "no case is left: the set %s has none of these operators%s",
+            assay_set_name(r->args->set), r->args->exclude != NULL ? " that --exclude leaves" : "");
     if (status == ASSAY_OK)
         status = open_reports(r);
     if (status == ASSAY_OK && r->args->certify)
@@ -88,8 +118,20 @@ static void add_rows(char repro[ASSAY_REPRO], int64_t rows) {
     snprintf(repro + used, ASSAY_REPRO - used, " --rows %" PRId64, rows);
 }
 
-/* A case that the engine could not begin is a result too: the others still run. */
-static assay_status check_case(run *r, const cli_job *job, assay_report *report) {
+/* A row in place of those of a case that the engine could not begin. */
+static assay_status note_failure(run *r, const assay_case *c, assay_verdict verdict,
+                                 const char *reason, assay_report *report) {
+    const assay_status status = report_of_failure(report, c, r->device->name, verdict, reason);
+    if (status == ASSAY_OK && r->args->rows > 0)
+        add_rows(report->rows->repro, r->args->rows);
+    return status;
+}
+
+/* A case that the engine could not begin is a result too: the others still run. In a process that
+ * shares the memory with others, too little of it is none: the case runs again, alone. */
+static assay_status judge(void *context, int64_t i, assay_report *report) {
+    run *r = context;
+    const cli_job *job = &r->cases.job[i];
     assay_case c;
     assay_status status = assay_case_parse(job->text, &c);
     if (status != ASSAY_OK)
@@ -98,23 +140,40 @@ static assay_status check_case(run *r, const cli_job *job, assay_report *report)
     status = r->args->rows > 0 ? assay_check_rows(&c, r->device, s->variant, s->n_variants,
                                                   r->args->rows, false, report)
                                : assay_check(&c, r->device, s->variant, s->n_variants, report);
-    if (status == ASSAY_OK)
+    if (status == ASSAY_OK || (status == ASSAY_ERR_MEMORY && getpid() != r->pid))
         return status;
     char reason[ASSAY_REASON];
     snprintf(reason, sizeof reason, "%s", assay_error());
-    r->usage = r->usage || status == ASSAY_ERR_USAGE;
-    status = report_of_failure(report, &c, r->device->name,
-                               status == ASSAY_ERR_UNSUPPORTED ? ASSAY_SKIP : ASSAY_ERROR, reason);
-    if (status == ASSAY_OK && r->args->rows > 0)
-        add_rows(report->rows->repro, r->args->rows);
+    const assay_verdict verdict = status == ASSAY_ERR_UNSUPPORTED ? ASSAY_SKIP : ASSAY_ERROR;
+    const bool usage = status == ASSAY_ERR_USAGE;
+    status = note_failure(r, &c, verdict, reason, report);
+    if (status == ASSAY_OK)
+        report->usage = usage;
     return status;
+}
+
+static assay_status note_broken(void *context, int64_t i, const char *reason,
+                                assay_report *report) {
+    run *r = context;
+    assay_case c;
+    const assay_status status = assay_case_parse(r->cases.job[i].text, &c);
+    return status == ASSAY_OK ? note_failure(r, &c, ASSAY_ERROR, reason, report) : status;
+}
+
+static void leave(void *context) {
+    const run *r = context;
+    assay_isolate_end(r->device);
 }
 
 /* Standard output that takes no more text ends the run. */
 static assay_status print_case(const run *r, const assay_report *report) {
     const assay_cli_out *out = &r->args->out;
     assay_cli_progress("%s", "");
-    if (!r->args->quiet && r->cases.n_jobs <= FULL_CASES)
+    if (r->results.edge)
+        report_text_edge(out, report, r->args->quiet);
+    else if (r->args->quiet)
+        report_text_problems(out, report);
+    else if (r->cases.n_jobs <= FULL_CASES)
         report_text_full(out, report);
     else
         report_text_brief(out, report);
@@ -123,27 +182,36 @@ static assay_status print_case(const run *r, const assay_report *report) {
     return ASSAY_OK;
 }
 
+static assay_status take(void *context, int64_t i, assay_report *report, bool *more) {
+    run *r = context;
+    r->usage = r->usage || report->usage;
+    assay_status status = results_add(&r->results, report);
+    if (status != ASSAY_OK) {
+        assay_report_clear(report);
+        return status;
+    }
+    status = print_case(r, &r->results.report[r->results.count - 1]);
+    if (r->args->fail_fast && report_failed(&r->results, r->results.count - 1))
+        *more = false;
+    if (*more && i + 1 < r->cases.n_jobs)
+        assay_cli_progress("[%" PRId64 "/%" PRId64 "] %s", i + 2, r->cases.n_jobs,
+                           r->cases.job[i + 1].text);
+    return status;
+}
+
 static assay_status check_all(run *r) {
     const double start = now();
-    for (int64_t i = 0; i < r->cases.n_jobs && !assay_cli_interrupted(); ++i) {
-        const cli_job *job = &r->cases.job[i];
-        assay_report report;
-        assay_cli_progress("[%" PRId64 "/%" PRId64 "] %s", i + 1, r->cases.n_jobs, job->text);
-        assay_status status = check_case(r, job, &report);
-        if (status != ASSAY_OK)
-            return status;
-        status = results_add(&r->results, &report);
-        if (status != ASSAY_OK) {
-            assay_report_clear(&report);
-            return status;
-        }
-        status = print_case(r, &report);
-        if (status != ASSAY_OK)
-            return status;
-    }
+    const check_pool pool = {.cases = r->cases.n_jobs,
+                             .processes = r->processes,
+                             .judge = judge,
+                             .broken = note_broken,
+                             .take = take,
+                             .leave = leave,
+                             .context = r};
+    const assay_status status = check_pool_run(&pool);
     assay_cli_progress("%s", "");
     r->results.seconds = now() - start;
-    return ASSAY_OK;
+    return status;
 }
 
 /* ---- after ---- */
@@ -167,6 +235,15 @@ static assay_status conclude(run *r) {
     if (assay_cli_interrupted())
         fprintf(to, "interrupted after %" PRId64 " of %" PRId64 " cases\n", r->results.count,
                 r->cases.n_jobs);
+    else if (r->results.count < r->cases.n_jobs)
+        fprintf(to, "ended by --fail-fast after %" PRId64 " of %" PRId64 " cases\n",
+                r->results.count, r->cases.n_jobs);
+    if (r->results.edge && !r->args->quiet)
+        fputs("Cases of the set edge are degenerate and prove no number: each is expected to be "
+              "mistrusted.\n",
+              to);
+    if (!assay_cli_interrupted() && !r->args->certify)
+        last_failed_write(r->args, &r->cases, &r->results);
     if (status == ASSAY_OK && r->args->certify && !assay_cli_interrupted())
         status = certify_end(r->args, &r->cases, &r->results, r->device, &r->subject, to);
     report_text_summary(&r->args->out, &r->results);
@@ -187,6 +264,11 @@ static int64_t drawn_in_vain(const run *r) {
 
 static assay_exit exit_code(const run *r) {
     cli_tally tally = results_tally(&r->results);
+    if (r->results.edge) { /* a pass there is the failure: see report_text_edge() */
+        tally.verdicts[ASSAY_FAIL] += tally.verdicts[ASSAY_PASS];
+        tally.verdicts[ASSAY_PASS] = tally.verdicts[ASSAY_MISTRUSTED];
+        tally.verdicts[ASSAY_MISTRUSTED] = 0;
+    }
     tally.verdicts[ASSAY_MISTRUSTED] -= drawn_in_vain(r);
     if (assay_cli_interrupted())
         return ASSAY_EXIT_INTERRUPTED;
@@ -194,7 +276,8 @@ static assay_exit exit_code(const run *r) {
 }
 
 assay_exit assay_cli_check(const assay_cli_args *args) {
-    run r = {.args = args};
+    run r = {.args = args, .pid = getpid()};
+    r.results.edge = args->set_given && args->set == ASSAY_EDGE;
     assay_status status = prepare(&r);
     if (status == ASSAY_OK)
         status = check_all(&r);

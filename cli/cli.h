@@ -22,7 +22,7 @@ typedef enum assay_exit {
     ASSAY_EXIT_ERROR = 3,         /* harness, file or device */
     ASSAY_EXIT_REFUSED = 4,       /* unverified */
     ASSAY_EXIT_NOTHING = 77,      /* nothing could run here */
-    ASSAY_EXIT_INTERRUPTED = 130, /* SIGINT */
+    ASSAY_EXIT_INTERRUPTED = 130, /* SIGINT or SIGTERM */
 } assay_exit;
 
 /* One OP or OP/VARIANT word; kronecker/v1 kronecker/v3 are two. */
@@ -60,6 +60,7 @@ typedef struct assay_cli_args {
     const char *file;
     const char *input, *output; /* --in, --out */
     const char *kernel;
+    const char *exclude;
     double time_limit, memory_limit; /* seconds, GiB */
     const char *set_name;
     bool set_given;
@@ -81,7 +82,7 @@ typedef struct assay_cli_args {
     bool oracles, golden; /* what mutants are made of */
     double at_least;      /* percent */
     bool big, no_guide, first, no_run, in_process, certify, quiet, verbose, no_color, help, version,
-        man;
+        man, fail_fast, last_failed;
 } assay_cli_args;
 
 /* Parses argv. ASSAY_ERR_USAGE with a line that names the word at fault and the nearest legal one.
@@ -109,7 +110,7 @@ void assay_cli_print_verdict(const assay_cli_out *out, assay_verdict verdict, in
 /* A line that the next one overwrites, on standard error and only on a terminal; "" wipes it. */
 void assay_cli_progress(const char *format, ...) ASSAY_PRINTF(1, 2);
 
-/* True after SIGINT: a verb then ends with what it has and ASSAY_EXIT_INTERRUPTED. */
+/* True after SIGINT or SIGTERM: a verb then ends with what it has and ASSAY_EXIT_INTERRUPTED. */
 bool assay_cli_interrupted(void);
 
 assay_exit assay_cli_list(const assay_cli_args *args);

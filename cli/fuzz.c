@@ -265,8 +265,7 @@ static void show_progress(const fuzz_state *state, void *context) {
 
 static void show_finding(const fuzz_finding *finding, void *context) {
     const listener *l = context;
-    if (!l->f->args->quiet)
-        fuzz_print_finding(l->f, finding);
+    fuzz_print_finding(l->f, finding);
 }
 
 static assay_status keep(const fuzz_state *state, void *context) {
@@ -402,6 +401,8 @@ static assay_status conclude(fuzz_campaign *f, const fuzz_ranks *ranks, int32_t 
         status = fuzz_state_write(f, f->shard, f->resume, &f->state);
     if (status == ASSAY_OK)
         status = fuzz_ranks_keep(f, ranks, f->shard, FUZZ_DONE, &f->state);
+    if (status == ASSAY_OK && ranks->count > 1 && assay_cli_interrupted())
+        fuzz_ranks_leave(f, ranks);
     if (status == ASSAY_OK && ranks->count > 1 && ranks->rank == 0)
         status = fuzz_ranks_gather(f, ranks, lost);
     if (status == ASSAY_OK && ranks->rank == 0)

@@ -88,13 +88,20 @@ assay_status fuzz_ranks_path(const fuzz_campaign *f, int64_t rank, fuzz_rank_fil
 assay_status fuzz_ranks_begin(const fuzz_campaign *f, const fuzz_ranks *ranks) ASSAY_MUST_CHECK;
 void fuzz_ranks_remove(const fuzz_campaign *f, int64_t rank);
 
+/* The files of all ranks, and their folder. */
+void fuzz_ranks_remove_all(const fuzz_campaign *f, const fuzz_ranks *ranks);
+
 /* Writes a state of share `rank`; nothing where there is but one rank. A rank's own, once rank 0
  * has taken its share over: ASSAY_ERR_FILE, for two would run it. */
 assay_status fuzz_ranks_keep(const fuzz_campaign *f, const fuzz_ranks *ranks, int64_t rank,
                              fuzz_rank_file which, const fuzz_state *state) ASSAY_MUST_CHECK;
 
-/* Tells rank 0 not to wait for this one. */
+/* Tells rank 0 not to wait for this one. Rank 0 itself clears everything away: the others find no
+ * folder any more, and end. */
 void fuzz_ranks_give_up(const fuzz_campaign *f, const fuzz_ranks *ranks);
+
+/* After an interruption: a rank whose last word comes when rank 0 has gone takes it back. */
+void fuzz_ranks_leave(const fuzz_campaign *f, const fuzz_ranks *ranks);
 
 /* ---- fuzz_gather.c ---- */
 

@@ -5,6 +5,7 @@
  * one holds the other, and that one alone counts.
  */
 #include "cli/fuzz.h"
+#include "core/clock.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -15,6 +16,9 @@
 /* A rank that lives renews its state more often than that; see keep_seconds in hunt.c. */
 static const double patience = 150;
 
+/* After an interruption: mpirun kills what has not ended a second later. */
+static const double last_moment = 0.5;
+
 /* ---- waiting ---- */
 
 typedef enum rank_fate { RANK_DONE, RANK_GAVE_UP, RANK_SILENT } rank_fate;
@@ -22,17 +26,18 @@ typedef enum rank_fate { RANK_DONE, RANK_GAVE_UP, RANK_SILENT } rank_fate;
 /* Seconds since a file was written; negative: there is none. */
 static double age_of(const char *path) {
     struct stat info;
-    struct timespec now;
+    struct timespec today;
     if (stat(path, &info) != 0)
         return -1;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (double)(now.tv_sec - info.st_mtim.tv_sec);
+    clock_gettime(CLOCK_REALTIME, &today);
+    return (double)(today.tv_sec - info.st_mtim.tv_sec);
 }
 
 /* Waits until a rank is done, or has been silent for too long. */
 static assay_status await(const fuzz_campaign *f, int64_t rank, rank_fate *fate) {
     const struct timespec moment = {.tv_nsec = 100000000};
     const time_t start = time(NULL);
+    const double began = now();
     char done[PATH_MAX], state[PATH_MAX], lost[PATH_MAX];
     assay_status status = fuzz_ranks_path(f, rank, FUZZ_DONE, done);
     if (status == ASSAY_OK)
@@ -44,7 +49,8 @@ static assay_status await(const fuzz_campaign *f, int64_t rank, rank_fate *fate)
         const double age = age_of(state);
         const double silent = age >= 0 ? age : difftime(time(NULL), start);
         *fate = age_of(done) >= 0 ? RANK_DONE : age_of(lost) >= 0 ? RANK_GAVE_UP : RANK_SILENT;
-        if (*fate != RANK_SILENT || silent > patience || assay_cli_interrupted())
+        if (*fate != RANK_SILENT || silent > patience ||
+            (assay_cli_interrupted() && now() - began > last_moment))
             break;
         nanosleep(&moment, NULL);
     }
@@ -68,7 +74,8 @@ static assay_status add_state(const fuzz_campaign *f, const fuzz_ranks *ranks, i
     char whose[64];
     assay_status status = ASSAY_OK;
     snprintf(whose, sizeof whose, "rank %" PRId64 " of %" PRId64 ": ", rank, ranks->count);
-    fuzz_print_summary(f, state, whose);
+    if (!f->args->quiet)
+        fuzz_print_summary(f, state, whose);
     add_counts(sum, state);
     for (int32_t i = 0; status == ASSAY_OK && i < state->findings.count; ++i)
         status = fuzz_findings_add(&sum->findings, &state->findings.finding[i]);
@@ -208,14 +215,6 @@ static assay_status add_lost_ranks(fuzz_campaign *f, const fuzz_ranks *ranks, co
     return status;
 }
 
-static void remove_folder(const fuzz_campaign *f, const fuzz_ranks *ranks) {
-    char path[PATH_MAX];
-    for (int64_t rank = 0; rank < ranks->count; ++rank)
-        fuzz_ranks_remove(f, rank);
-    if (snprintf(path, sizeof path, "%s.ranks", f->args->findings) < PATH_MAX)
-        (void)rmdir(path);
-}
-
 assay_status fuzz_ranks_gather(fuzz_campaign *f, const fuzz_ranks *ranks, int32_t *lost) {
     fuzz_state sum = {0};
     rank_fate *fate = calloc((size_t)ranks->count, sizeof *fate);
@@ -225,7 +224,7 @@ assay_status fuzz_ranks_gather(fuzz_campaign *f, const fuzz_ranks *ranks, int32_
     if (status == ASSAY_OK)
         status = add_lost_ranks(f, ranks, fate, &sum, lost);
     if (status == ASSAY_OK)
-        remove_folder(f, ranks);
+        fuzz_ranks_remove_all(f, ranks);
     free(fate);
     fuzz_state_clear(&f->state);
     f->state = sum;

@@ -66,6 +66,27 @@ void fuzz_ranks_remove(const fuzz_campaign *f, int64_t rank) {
             (void)unlink(path);
 }
 
+static void remove_folder(const fuzz_campaign *f) {
+    char folder[PATH_MAX];
+    if (folder_of(f, folder) == ASSAY_OK)
+        (void)rmdir(folder); /* of the last rank: it is empty */
+}
+
+void fuzz_ranks_remove_all(const fuzz_campaign *f, const fuzz_ranks *ranks) {
+    for (int64_t rank = 0; rank < ranks->count; ++rank)
+        fuzz_ranks_remove(f, rank);
+    remove_folder(f);
+}
+
+void fuzz_ranks_leave(const fuzz_campaign *f, const fuzz_ranks *ranks) {
+    char path[PATH_MAX];
+    if (ranks->rank == 0 || fuzz_ranks_path(f, 0, FUZZ_STATE, path) != ASSAY_OK ||
+        access(path, F_OK) == 0)
+        return;
+    fuzz_ranks_remove(f, ranks->rank);
+    remove_folder(f);
+}
+
 assay_status fuzz_ranks_begin(const fuzz_campaign *f, const fuzz_ranks *ranks) {
     char folder[PATH_MAX];
     if (ranks->count < 2)
@@ -85,6 +106,8 @@ static assay_status hold_share(const fuzz_campaign *f, const fuzz_ranks *ranks) 
     assay_status status = folder_of(f, folder);
     if (status == ASSAY_OK)
         status = fuzz_ranks_path(f, ranks->rank, FUZZ_TAKEN, taken);
+    if (status == ASSAY_OK && assay_cli_interrupted() && access(folder, F_OK) != 0)
+        return ASSAY_OK; /* rank 0 has ended, too */
     if (status == ASSAY_OK && (access(folder, F_OK) != 0 || access(taken, F_OK) == 0))
         return assay_fail(ASSAY_ERR_FILE,
                           "rank %" PRId64 " of %" PRId64 ": had not been heard of for too long; "
@@ -101,13 +124,21 @@ assay_status fuzz_ranks_keep(const fuzz_campaign *f, const fuzz_ranks *ranks, in
     assay_status status = rank == ranks->rank ? hold_share(f, ranks) : ASSAY_OK;
     if (status == ASSAY_OK)
         status = fuzz_ranks_path(f, rank, which, path);
-    return status == ASSAY_OK ? fuzz_state_write(f, rank, path, state) : status;
+    if (status == ASSAY_OK)
+        status = fuzz_state_write(f, rank, path, state);
+    /* A file that has no folder any more: see hold_share(). */
+    return rank == ranks->rank && assay_cli_interrupted() ? ASSAY_OK : status;
 }
 
 void fuzz_ranks_give_up(const fuzz_campaign *f, const fuzz_ranks *ranks) {
     char path[PATH_MAX];
-    if (ranks->count < 2 || f->args->findings == NULL ||
-        fuzz_ranks_path(f, ranks->rank, FUZZ_LOST, path) != ASSAY_OK)
+    if (ranks->count < 2 || f->args->findings == NULL)
+        return;
+    if (ranks->rank == 0) {
+        fuzz_ranks_remove_all(f, ranks);
+        return;
+    }
+    if (fuzz_ranks_path(f, ranks->rank, FUZZ_LOST, path) != ASSAY_OK)
         return;
     FILE *mark = fopen(path, "w");
     if (mark != NULL)

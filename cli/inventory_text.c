@@ -2,6 +2,7 @@
 #include "cli/variants.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 /* "integer 0..9", "tiny|small|large" */
 static int put_legal(FILE *to, const assay_op *op, const assay_key *key) {
@@ -20,7 +21,7 @@ static int put_legal(FILE *to, const assay_op *op, const assay_key *key) {
 }
 
 void inventory_key(FILE *to, const assay_op *op, const assay_key *key) {
-    int used = fprintf(to, "    %-8s", key->name);
+    int used = fprintf(to, "    %-7s ", key->name);
     used += put_legal(to, op, key);
     if (key->fallback != NULL && key->fallback[0] != '\0')
         used += fprintf(to, ", default %s", key->fallback);
@@ -29,11 +30,15 @@ void inventory_key(FILE *to, const assay_op *op, const assay_key *key) {
 
 static void put_variants(FILE *to, const inventory *inv, const assay_op *op) {
     const char *name;
+    int width = 0;
+    for (int32_t v = 0; (name = variant_name(op, v)) != NULL; ++v)
+        width = (int)strlen(name) > width ? (int)strlen(name) : width;
     for (int32_t v = 0; (name = variant_name(op, v)) != NULL; ++v)
         for (int d = 0; d < INVENTORY_DEVICES; ++d) {
             const assay_variant *variant = inventory_variant(&inv->device[d], op, name);
             if (variant != NULL)
-                fprintf(to, "    %-4s%-6s%s\n", name, inv->device[d].name, variant->summary);
+                fprintf(to, "    %-*s  %-5s %s\n", width, name, inv->device[d].name,
+                        variant->summary);
         }
 }
 
@@ -66,6 +71,6 @@ void inventory_text(FILE *to, const inventory *inv) {
         return;
     fputs("devices\n", to);
     for (int d = 0; d < INVENTORY_DEVICES; ++d)
-        fprintf(to, "  %-6s%s%s\n", inv->device[d].name,
+        fprintf(to, "  %-5s %s%s\n", inv->device[d].name,
                 inv->device[d].device != NULL ? "" : "not available: ", inv->device[d].text);
 }

@@ -73,6 +73,19 @@ const assay_row *report_find_row(const cli_part *part, const char *tensor) {
     return NULL;
 }
 
+bool part_failed(const cli_results *results, const cli_part *part) {
+    if (results->edge)
+        return part->verdict != ASSAY_MISTRUSTED && part->verdict != ASSAY_SKIP;
+    return part->verdict != ASSAY_PASS && part->verdict != ASSAY_SKIP;
+}
+
+bool report_failed(const cli_results *results, int64_t i) {
+    for (cli_part part = {0}; report_next_part(&results->report[i], &part);)
+        if (part_failed(results, &part))
+            return true;
+    return results->report[i].n_rows == 0;
+}
+
 cli_tally results_tally(const cli_results *results) {
     cli_tally tally = {0};
     for (int64_t i = 0; i < results->count; ++i) {

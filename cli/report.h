@@ -13,6 +13,7 @@ typedef struct cli_results {
     assay_report *report;
     int64_t count, room;
     double seconds; /* wall time of the run */
+    bool edge;      /* the set edge: degenerate cases, each of which must be mistrusted */
 } cli_results;
 
 /* Takes over what `report` owns, unless it fails. */
@@ -36,6 +37,12 @@ bool report_next_part(const assay_report *report, cli_part *part);
 
 /* NULL: the part has no such tensor. */
 const assay_row *report_find_row(const cli_part *part, const char *tensor);
+
+/* Whether a variant failed or broke at report i, or is mistrusted where that is not expected. */
+bool report_failed(const cli_results *results, int64_t i);
+
+/* The same of one variant. */
+bool part_failed(const cli_results *results, const cli_part *part);
 
 /* Counts of cases x variants by verdict. */
 typedef struct cli_tally {
@@ -63,6 +70,12 @@ void cli_report_markdown(FILE *to, const cli_results *results);
 void report_text_full(const assay_cli_out *out, const assay_report *report);
 void report_text_series(FILE *to, const assay_report *report); /* a part of it */
 void report_text_brief(const assay_cli_out *out, const assay_report *report);
+
+/* With --quiet: only the variants that failed, are mistrusted, or broke. */
+void report_text_problems(const assay_cli_out *out, const assay_report *report);
+
+/* A case of the set edge, where `mistrusted` is what is expected. */
+void report_text_edge(const assay_cli_out *out, const assay_report *report, bool quiet);
 void report_text_summary(const assay_cli_out *out, const cli_results *results);
 
 #endif

@@ -142,11 +142,11 @@ static void put_agreement(FILE *to, const assay_report *report, bool many) {
 
 /* ---- ratios ---- */
 
-static void put_ratio_row(FILE *to, const assay_row *row, int name) {
+static void put_ratio_row(FILE *to, const assay_row *row, int variant, int name) {
     const assay_comparison *cmp = &row->cmp;
     char at[128];
-    fprintf(to, "    %-4s%-*s  %8.3g  %-16s %14.7g %14.7g  %9.2e  %8.1e\n", row->variant, name,
-            row->tensor, cmp->ratio, assay_index_text(row->rank, row->shape, cmp->worst, at),
+    fprintf(to, "    %-*s %-*s  %8.3g  %-16s %14.7g %14.7g  %9.2e  %8.1e\n", variant, row->variant,
+            name, row->tensor, cmp->ratio, assay_index_text(row->rank, row->shape, cmp->worst, at),
             unsigned_nan(cmp->got), unsigned_nan(cmp->want), cmp->bound, cmp->rel_l2);
 }
 
@@ -164,14 +164,18 @@ static int32_t rank_of(const cli_part *part, const assay_row *row) {
 /* All rows, or the worst few. */
 static void put_ratios(FILE *to, const assay_report *report, const cli_part *tensors) {
     const int name = widest_tensor(tensors);
-    fprintf(to, "  error / bound%*s   ratio  %-16s %14s %14s  %9s  %8s\n", name - 1, "", "worst at",
-            "got", "want", "bound", "rel. L2");
+    int variant = 3;
+    for (cli_part part = {0}; report_next_part(report, &part);)
+        variant =
+            (int)strlen(part.rows->variant) > variant ? (int)strlen(part.rows->variant) : variant;
+    fprintf(to, "  error / bound%*s   ratio  %-16s %14s %14s  %9s  %8s\n", variant + name - 5, "",
+            "worst at", "got", "want", "bound", "rel. L2");
     for (cli_part part = {0}; report_next_part(report, &part);) {
         for (int32_t r = 0; r < part.n_rows; ++r)
             if (has_numbers(part.rows) && rank_of(&part, &part.rows[r]) < MANY)
-                put_ratio_row(to, &part.rows[r], name);
+                put_ratio_row(to, &part.rows[r], variant, name);
         if (part.n_rows > MANY)
-            fprintf(to, "    %-4s%d more, none above these\n", part.rows->variant,
+            fprintf(to, "    %-*s %d more, none above these\n", variant, part.rows->variant,
                     part.n_rows - MANY);
     }
 }
@@ -269,15 +273,42 @@ void report_text_full(const assay_cli_out *out, const assay_report *report) {
     fputs("\n\n", to);
 }
 
-void report_text_brief(const assay_cli_out *out, const assay_report *report) {
+static void put_brief(const assay_cli_out *out, const assay_report *report, const cli_part *part) {
     const char *words = report->case_text + strlen(report->c.op->name);
+    assay_cli_print_verdict(out, part->verdict, 11);
+    if (part->worst->cmp.count > 0)
+        fprintf(out->stream, "%8.3g %-8s", part->worst->cmp.ratio, part->worst->tensor);
+    else
+        fprintf(out->stream, "%8s %-8s", "-", "");
+    fprintf(out->stream, " %s/%s%s\n", report->c.op->name, part->rows->variant, words);
+}
+
+void report_text_problems(const assay_cli_out *out, const assay_report *report) {
+    for (cli_part part = {0}; report_next_part(report, &part);)
+        if (part.verdict != ASSAY_PASS && part.verdict != ASSAY_SKIP) {
+            put_brief(out, report, &part);
+            put_problems(out, &part);
+        }
+}
+
+void report_text_edge(const assay_cli_out *out, const assay_report *report, bool quiet) {
     for (cli_part part = {0}; report_next_part(report, &part);) {
-        assay_cli_print_verdict(out, part.verdict, 11);
-        if (part.worst->cmp.count > 0)
-            fprintf(out->stream, "%8.3g %-8s", part.worst->cmp.ratio, part.worst->tensor);
-        else
-            fprintf(out->stream, "%8s %-8s", "-", "");
-        fprintf(out->stream, " %s/%s%s\n", report->c.op->name, part.rows->variant, words);
+        const bool expected = part.verdict == ASSAY_MISTRUSTED || part.verdict == ASSAY_SKIP;
+        if (expected && quiet)
+            continue;
+        put_brief(out, report, &part);
+        if (part.verdict == ASSAY_PASS)
+            fputs("    passed, although a case of the set edge can prove no number: the operator's "
+                  "list of cases is wrong\n",
+                  out->stream);
+        else if (part.verdict != ASSAY_MISTRUSTED)
+            put_problems(out, &part);
+    }
+}
+
+void report_text_brief(const assay_cli_out *out, const assay_report *report) {
+    for (cli_part part = {0}; report_next_part(report, &part);) {
+        put_brief(out, report, &part);
         put_problems(out, &part);
     }
 }
@@ -313,9 +344,10 @@ void report_text_summary(const assay_cli_out *out, const cli_results *results) {
     const cli_tally tally = results_tally(results);
     const int64_t variants = count_variants(results), errors = tally.verdicts[ASSAY_ERROR];
     fprintf(out->stream,
-            "%" PRId64 " passed, %" PRId64 " failed, %" PRId64 " mistrusted, %" PRId64
+            "%" PRId64 " passed, %" PRId64 " failed, %" PRId64 " mistrusted%s, %" PRId64
             " error%s, %" PRId64 " skipped; %" PRId64 " case%s, %" PRId64 " variant%s, %.2f s\n",
             tally.verdicts[ASSAY_PASS], tally.verdicts[ASSAY_FAIL],
-            tally.verdicts[ASSAY_MISTRUSTED], errors, plural(errors), tally.verdicts[ASSAY_SKIP],
-            results->count, plural(results->count), variants, plural(variants), results->seconds);
+            tally.verdicts[ASSAY_MISTRUSTED], results->edge ? " as expected" : "", errors,
+            plural(errors), tally.verdicts[ASSAY_SKIP], results->count, plural(results->count),
+            variants, plural(variants), results->seconds);
 }

@@ -27,9 +27,13 @@ const cli_verb cli_verbs[CLI_VERBS] = {
          "and leaves certificates: assay help certificate.\n\n"
          "--rows is for cases that no oracle could hold: the kernel runs on all rows, the oracle\n"
          "on the N that they are copies of, and every row must be right.\n\n"
+         "--jobs changes neither the results nor their order. --last-failed runs what was no pass\n"
+         "in the last check: it is kept in ~/.local/state/assay/last-failed, or in the folder\n"
+         "assay of $XDG_STATE_HOME.\n\n"
          "Verdicts: pass; fail, a wrong number; skip, cannot run here; mistrusted, passed\n"
          "but the case could not have told a wrong kernel; error, harness or kernel broke.\n"
-         "Draws that are mistrusted, of --random or --certify, are listed and do not count.\n",
+         "Draws that are mistrusted, of --random or --certify, are listed and do not count.\n"
+         "Each case of --set edge must be mistrusted: an empty or trivial one proves no number.\n",
      .run = assay_cli_check},
     {.bit = CLI_CERTIFICATE,
      .name = "certificate",

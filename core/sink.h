@@ -1,16 +1,17 @@
-/* A file that appears whole or not at all: written beside its place, then renamed. */
+/* Where a text report goes: a file that appears whole or not at all, or standard output. */
 #ifndef ASSAY_CORE_SINK_H
 #define ASSAY_CORE_SINK_H
 
-#include "assay/status.h"
+#include "core/replace.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 
 typedef struct cli_sink {
     FILE *stream;     /* NULL: not open */
     const char *path; /* as the user gave it */
-    char *place;      /* what is replaced, links followed; NULL: written in place */
-    char *temporary;  /* NULL: written in place */
+    bool in_place;    /* standard output, a pipe, a terminal, a device: nothing is replaced */
+    replacement file; /* otherwise */
 } cli_sink;
 
 /* "-" is standard output. What exists and is no regular file (a pipe, a terminal) is written in

@@ -49,6 +49,7 @@ typedef struct assay_report {
     double *series;        /* what the rows' got and want point to */
     assay_verdict verdict; /* of all rows; an empty report is an error */
     double seconds;        /* wall time of the whole check */
+    bool usage;            /* the words of the case were at fault: no variant could take it */
 } assay_report;
 
 /*

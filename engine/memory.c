@@ -6,8 +6,7 @@
 
 static const double gib = 1 << 30;
 
-/* Bytes; infinite when nothing is known. */
-static double available(void) {
+double assay_memory_available(void) {
     const char *given = getenv("ASSAY_HOST_MEMORY_GIB");
     if (given != NULL && atof(given) > 0)
         return atof(given) * gib;
@@ -33,7 +32,7 @@ assay_amount assay_amount_of(const assay_tensor_spec *specs, int32_t count) {
 }
 
 assay_status assay_memory_holds(double bytes) {
-    const double there = available();
+    const double there = assay_memory_available();
     if (bytes <= there)
         return ASSAY_OK;
     return assay_fail(ASSAY_ERR_MEMORY,

@@ -22,4 +22,7 @@ assay_amount assay_amount_of(const assay_tensor_spec *specs, int32_t count);
 /* ASSAY_ERR_MEMORY when the host has fewer bytes available than these. */
 assay_status assay_memory_holds(double bytes) ASSAY_MUST_CHECK;
 
+/* Bytes of host memory that are available; infinite when nothing is known. */
+double assay_memory_available(void);
+
 #endif

@@ -1,6 +1,6 @@
 #include "golden/findings.h"
+#include "core/replace.h"
 #include "golden/attribute.h"
-#include "golden/replace.h"
 #include "golden/state.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@
 
 struct assay_findings_file {
     char *path;
-    golden_temporary temporary;
+    replacement temporary;
     golden_file file;
     int32_t count;
 };
@@ -28,14 +28,14 @@ assay_status assay_findings_begin(assay_findings_file **file, const char *path) 
         free(f);
         return assay_fail(ASSAY_ERR_MEMORY, "no memory for %s", path);
     }
-    assay_status status = golden_temporary_init(&f->temporary, f->path);
+    assay_status status = replacement_begin(&f->temporary, f->path);
     if (status == ASSAY_OK)
         status = golden_file_create(&f->file, f->temporary.path);
     if (status == ASSAY_OK) {
         *file = f;
         return ASSAY_OK;
     }
-    golden_temporary_clear(&f->temporary);
+    replacement_clear(&f->temporary);
     free(f->path);
     free(f);
     return status;
@@ -127,7 +127,7 @@ void assay_findings_discard(assay_findings_file *f) {
         return;
     if (golden_file_close(&f->file) != ASSAY_OK)
         f->count = 0; /* it goes anyway */
-    golden_temporary_clear(&f->temporary);
+    replacement_clear(&f->temporary);
     free(f->path);
     free(f);
 }
@@ -135,7 +135,7 @@ void assay_findings_discard(assay_findings_file *f) {
 assay_status assay_findings_commit(assay_findings_file *f) {
     assay_status status = golden_file_close(&f->file);
     if (status == ASSAY_OK)
-        status = golden_temporary_commit(&f->temporary);
+        status = replacement_commit(&f->temporary);
     assay_findings_discard(f);
     return status;
 }

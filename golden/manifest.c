@@ -1,7 +1,7 @@
 #include "golden/manifest.h"
 #include "assay/golden.h"
+#include "core/replace.h"
 #include "golden/record.h"
-#include "golden/replace.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -28,9 +28,9 @@ static const char *name_in(const char *path) {
     return slash != NULL ? slash + 1 : path;
 }
 
-static assay_status list_beside(const char *path, char list[GOLDEN_PATH]) {
+static assay_status list_beside(const char *path, char list[PATH_MAX]) {
     const int folder = (int)(name_in(path) - path);
-    if (snprintf(list, GOLDEN_PATH, "%.*s" GOLDEN_MANIFEST, folder, path) < GOLDEN_PATH)
+    if (snprintf(list, PATH_MAX, "%.*s" GOLDEN_MANIFEST, folder, path) < PATH_MAX)
         return ASSAY_OK;
     return assay_fail(ASSAY_ERR_FILE, "%s: the path is too long; choose another folder", path);
 }
@@ -121,7 +121,7 @@ static const char *find_line(const char *text, const char *name) {
 }
 
 /* The list beside a golden file, for free(); NULL where there is none. */
-static assay_status load_list(const char *path, char list[GOLDEN_PATH], char **text) {
+static assay_status load_list(const char *path, char list[PATH_MAX], char **text) {
     *text = NULL;
     assay_status status = list_beside(path, list);
     if (status == ASSAY_OK)
@@ -134,7 +134,7 @@ static assay_status load_list(const char *path, char list[GOLDEN_PATH], char **t
 /* ---- checking ---- */
 
 assay_status assay_golden_check_listed(const char *path, bool *listed) {
-    char list[GOLDEN_PATH], digest[GOLDEN_SHA256], *text;
+    char list[PATH_MAX], digest[GOLDEN_SHA256], *text;
     *listed = false;
     assay_status status = load_list(path, list, &text);
     const char *line = status == ASSAY_OK && text != NULL ? find_line(text, name_in(path)) : NULL;
@@ -152,8 +152,8 @@ assay_status assay_golden_check_listed(const char *path, bool *listed) {
 /* ---- writing ---- */
 
 static assay_status write_list(const char *list, const char *text) {
-    golden_temporary temporary;
-    assay_status status = golden_temporary_init(&temporary, list);
+    replacement temporary;
+    assay_status status = replacement_begin(&temporary, list);
     if (status != ASSAY_OK)
         return status;
     const size_t size = strlen(text);
@@ -161,8 +161,8 @@ static assay_status write_list(const char *list, const char *text) {
     if (write(temporary.descriptor, text, size) != (ssize_t)size)
         status = assay_fail(ASSAY_ERR_FILE, "%s: cannot be written: %s", list, strerror(errno));
     if (status == ASSAY_OK)
-        status = golden_temporary_commit(&temporary);
-    golden_temporary_clear(&temporary);
+        status = replacement_commit(&temporary);
+    replacement_clear(&temporary);
     return status;
 }
 
@@ -190,7 +190,7 @@ static char *with_line(const char *text, const char *name, const char *digest) {
 }
 
 assay_status golden_manifest_update(const char *path) {
-    char list[GOLDEN_PATH], digest[GOLDEN_SHA256], *text, *fresh = NULL;
+    char list[PATH_MAX], digest[GOLDEN_SHA256], *text, *fresh = NULL;
     assay_status status = load_list(path, list, &text);
     if (status != ASSAY_OK || text == NULL)
         goto done;

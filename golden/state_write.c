@@ -1,8 +1,6 @@
+#include "core/replace.h"
 #include "golden/file.h"
-#include "golden/replace.h"
 #include "golden/state.h"
-
-#include <sys/stat.h>
 
 static assay_status unwritten(const golden_file *file, const char *what) {
     return assay_fail(ASSAY_ERR_FILE, "%s: cannot write %s; is the disk full?", file->path, what);
@@ -68,23 +66,20 @@ static assay_status write_groups(const char *path, const assay_problem *p,
 }
 
 assay_status assay_state_try(const char *path) {
-    golden_temporary temporary;
-    struct stat info;
-    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
-        return assay_fail(ASSAY_ERR_FILE, "%s: a folder; name a file", path);
-    const assay_status status = golden_temporary_init(&temporary, path);
-    golden_temporary_clear(&temporary);
+    replacement temporary;
+    const assay_status status = replacement_begin(&temporary, path);
+    replacement_clear(&temporary);
     return status;
 }
 
 assay_status assay_state_write(const char *path, const assay_problem *p, const assay_results *got) {
-    golden_temporary temporary;
-    assay_status status = golden_temporary_init(&temporary, path);
+    replacement temporary;
+    assay_status status = replacement_begin(&temporary, path);
     if (status != ASSAY_OK)
         return status;
     status = write_groups(temporary.path, p, got);
     if (status == ASSAY_OK)
-        status = golden_temporary_commit(&temporary);
-    golden_temporary_clear(&temporary);
+        status = replacement_commit(&temporary);
+    replacement_clear(&temporary);
     return status;
 }

@@ -2,9 +2,9 @@
  * Writing: every case of the old file is read, verified and written again in the order of names, so
  * that a file's bytes depend on what it holds and not on how it came about.
  */
+#include "core/replace.h"
 #include "golden/contents.h"
 #include "golden/manifest.h"
-#include "golden/replace.h"
 #include "golden/store.h"
 
 #include <errno.h>
@@ -135,19 +135,19 @@ static assay_status verify_all(const plan *p, const char *path) {
 }
 
 static assay_status write_plan(plan *p) {
-    golden_temporary temporary;
+    replacement temporary;
     assay_status status = survey(p);
     if (status != ASSAY_OK)
         return status;
-    status = golden_temporary_init(&temporary, p->path);
+    status = replacement_begin(&temporary, p->path);
     if (status != ASSAY_OK)
         return status;
     status = save_all(p, temporary.path);
     if (status == ASSAY_OK)
         status = verify_all(p, temporary.path);
     if (status == ASSAY_OK)
-        status = golden_temporary_commit(&temporary);
-    golden_temporary_clear(&temporary);
+        status = replacement_commit(&temporary);
+    replacement_clear(&temporary);
     return status == ASSAY_OK ? golden_manifest_update(p->path) : status;
 }
 

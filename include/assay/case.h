@@ -134,9 +134,10 @@ assay_status assay_case_parse(const char *text, assay_case *c) ASSAY_MUST_CHECK;
 /* Writes the canonical text; ASSAY_CASE_TEXT bytes always suffice. Returns `text`. */
 const char *assay_case_format(const assay_case *c, char text[ASSAY_CASE_TEXT]);
 
-/* Expands words whose values are lists `a,b,c` or ranges `first:last:step` (both ends included) to
- * every combination, the last word varying fastest, and hands each case to `visit` until that
- * fails; ranges are for keys of one integer. All cases are legal, or none is visited. `words` holds
+/* Expands words whose values are lists `a,b,c` or ranges `first:last:step` (both ends included; the
+ * step is 1 where it is left out) to every combination, the last word varying fastest, and hands
+ * each case to `visit` until that fails; ranges are for keys of one integer, and for lists, which
+ * then have one element. All cases are legal, or none is visited. `words` holds
  * key=value words, `count` of them, without the operator's name. */
 typedef assay_status (*assay_case_visitor)(const assay_case *c, void *context);
 assay_status assay_case_expand(const struct assay_op *op, const char *const *words, int32_t count,

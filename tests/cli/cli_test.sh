@@ -6,7 +6,7 @@ assay=$(realpath "$1")
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder" || exit 1
-export NO_COLOR=1
+export NO_COLOR=1 XDG_STATE_HOME=$folder/state
 
 failures=0 checks=0
 fault() {
@@ -149,6 +149,50 @@ grep -q oracle out && fault "--quiet prints norms"
 run 1 check weighted_sum/v1 n=0 d=5 --device sim
 says out mistrusted
 says out '    reproduce: assay check weighted_sum/v1 n=0 d=5 dtype=f32 seed=0 --device sim'
+# The same report, in the same order, whatever the number of processes.
+for jobs in 1 3; do
+    run 0 check weighted_sum swiglu --device sim --jobs $jobs --json jobs$jobs.json
+    sed 's/, [0-9.]* s$//' out >jobs$jobs.txt
+    sed -i 's/"\(seconds\|date\)": [^,}]*//g' jobs$jobs.json
+done
+cmp -s jobs1.txt jobs3.txt || fault "--jobs changes what is printed"
+cmp -s jobs1.json jobs3.json || fault "--jobs changes the report"
+# A case that its share of the memory does not hold runs alone.
+ASSAY_HOST_MEMORY_GIB=0.0001 run 3 check weighted_sum/v1 n=1:4 d=99999 --device sim --jobs 1
+says out 'needs 0.0 GiB'
+mv out alone
+ASSAY_HOST_MEMORY_GIB=0.0001 run 3 check weighted_sum/v1 n=1:4 d=99999 --device sim --jobs 3
+cmp -s <(sed '$d' alone) <(sed '$d' out) || fault "memory: other results with --jobs 3"
+refuses 2 '--jobs "0": must be a number in 1..' check weighted_sum --jobs 0
+
+# Problems and the last line.
+run 0 check weighted_sum --device sim --quiet
+[ "$(wc -l <out)" -eq 1 ] || fault "--quiet prints more than the last line"
+run 1 check weighted_sum/v1 n=3,0,2 d=5 --device sim --quiet
+grep -q '^pass' out && fault "--quiet prints what passed"
+says out 'mistrusted'
+run 1 check weighted_sum/v1 n=3,0,0,2 d=5 --device sim --fail-fast
+says out 'ended by --fail-fast after 2 of 4 cases'
+
+# What was no pass in the last check, until it is one.
+run 1 check weighted_sum n=3,0 d=5 --device sim
+run 1 check --last-failed weighted_sum/v3 --device sim
+says out '0 passed, 0 failed, 1 mistrusted'
+run 0 check weighted_sum n=3 d=5 --device sim
+refuses 77 '--last-failed: no such case failed in the last check' check --last-failed --device sim
+refuses 2 '--last-failed names the cases itself' check --last-failed --set ci
+
+# What is left out: operators, variants, cases.
+run 0 check rope swiglu weighted_sum --exclude 'rope,*/v1,*dtype=bf16*' --device sim
+grep -q ' rope/\|/v1 \|bf16' out && fault "--exclude leaves in what it names"
+says out 'swiglu/v3'
+refuses 77 'no case is left' check rope --exclude 'r*' --device sim
+
+# Degenerate cases: mistrusted, as they must be.
+run 0 check weighted_sum swiglu --set edge --device sim --junit edge.xml
+says out 'each is expected to be mistrusted'
+says out 'mistrusted as expected'
+says edge.xml 'failures="0"'
 run 3 check weighted_sum/v1 n=1237 d=1 fill=golden --device sim # in no golden file
 says out '1 error'
 run 0 check weighted_sum/v1 --random 5 --device sim
@@ -229,6 +273,36 @@ says out 'report.json: cannot be written: File too large'
 if [ -w /dev/full ]; then
     "$assay" list >/dev/full 2>err
     [ $? -eq 3 ] || fault "list into a full disk does not exit 3"
+fi
+# Links are followed, and what is no regular file is never replaced.
+ln -s real.json link.json
+run 0 check "${sum[@]}" --json link.json
+[ -L link.json ] && [ -s real.json ] || fault "a link is replaced, not followed"
+mkfifo pipe
+refuses 3 'not a regular file' run "${sum[@]:0:1}" n=3 d=5 --device sim --out pipe
+[ -p pipe ] || fault "a pipe was replaced"
+ln -s pipe to-pipe
+refuses 3 'not a regular file' run "${sum[@]:0:1}" n=3 d=5 --device sim --out to-pipe
+refuses 3 'not a regular file' run "${sum[@]:0:1}" n=3 d=5 --device sim --out /dev/full
+refuses 3 'not a regular file' fuzz weighted_sum --cases 1 --device sim --findings pipe
+ln -s real.h5 link.h5
+run 0 run "${sum[@]:0:1}" n=3 d=5 --device sim --out link.h5
+[ -L link.h5 ] && [ -s real.h5 ] || fault "run replaces a link"
+# A limit of the file size is an error like any other: the signal ends nothing.
+(
+    ulimit -f 0
+    "$assay" run "${sum[@]:0:1}" n=300 d=50 --device sim --out big.h5 2>&1
+) >out
+[ ! -e big.h5 ] || fault "a file that does not fit is left"
+left=$(find . -name '*.tmp')
+[ -z "$left" ] || fault "a file that does not fit leaves $left"
+
+# A dumb terminal: no escape codes, whatever NO_COLOR says.
+if command -v script >/dev/null; then
+    env -u NO_COLOR TERM=dumb script -qec "$assay check weighted_sum --device sim" /dev/null >out
+    grep -q $'\033' out && fault "escape codes on a dumb terminal"
+    env -u NO_COLOR TERM=xterm script -qec "$assay check weighted_sum --device sim" /dev/null >out
+    grep -q $'\033' out || fault "no colour on a terminal"
 fi
 left=$(find . -name 'report.*.*')
 [ -z "$left" ] || fault "temporary files are left: $left"

@@ -131,7 +131,7 @@ ASSAY_TEST(case, refuses_and_names_the_fault, "unit") {
         {"f=x2", "joined by 'x'"},
         {"f=2xx2", "joined by 'x'"},
         {"f=65", "joined by 'x'"},
-        {"f=2x3:4:1", "first:last:step"},
+        {"f=2x2:4:1", "the extents of a list such as 3x4 are single integers"},
         {"f=1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1", "at most 16 integers"},
         {"eps=", "must be a finite decimal number"},
         {"eps=inf", "must be a finite decimal number"},
@@ -207,6 +207,11 @@ ASSAY_TEST(case, expands_the_last_word_fastest, "unit") {
                         "toy n=1 f=4x5 dtype=f32 seed=8;toy n=1 f=4x5 dtype=f32 seed=10;"
                         "toy n=2 f=3 dtype=f32 seed=8;toy n=2 f=3 dtype=f32 seed=10;"
                         "toy n=2 f=4x5 dtype=f32 seed=8;toy n=2 f=4x5 dtype=f32 seed=10;");
+    REQUIRE_OK(EXPAND(&t, "n=1", "f=2:4:2,3x5")); /* a list of one extent, and no step */
+    CHECK_STREQ(t.text, "toy n=1 f=2 dtype=f32 seed=0;toy n=1 f=4 dtype=f32 seed=0;"
+                        "toy n=1 f=3x5 dtype=f32 seed=0;");
+    REQUIRE_OK(EXPAND(&t, "n=1:2"));
+    CHECK_STREQ(t.text, "toy n=1 dtype=f32 seed=0;toy n=2 dtype=f32 seed=0;");
     REQUIRE_OK(EXPAND(&t, "n=9,1:6:2,7", "dtype=f64"));
     CHECK_STREQ(t.text, "toy n=9 dtype=f64 seed=0;toy n=1 dtype=f64 seed=0;"
                         "toy n=3 dtype=f64 seed=0;toy n=5 dtype=f64 seed=0;"

@@ -191,7 +191,7 @@ ASSAY_TEST(golden_store, a_folder_that_cannot_be_written_is_one_line, "unit gold
     golden_sample sample;
     golden_sample_init(&sample, SMALL);
     CHECK_FAILS(assay_golden_write("/proc/case.h5", &sample.problem, &sample.reference),
-                ASSAY_ERR_FILE, "/proc/case.h5: cannot write beside it: ");
+                ASSAY_ERR_FILE, "/proc/case.h5: cannot be written: ");
     CHECK(strchr(assay_error(), '\n') == NULL);
     golden_sample_clear(&sample);
 }
