@@ -401,9 +401,7 @@ static assay_status conclude(fuzz_campaign *f, const fuzz_ranks *ranks, int32_t 
         status = fuzz_state_write(f, f->shard, f->resume, &f->state);
     if (status == ASSAY_OK)
         status = fuzz_ranks_keep(f, ranks, f->shard, FUZZ_DONE, &f->state);
-    if (status == ASSAY_OK && ranks->count > 1 && assay_cli_interrupted())
-        fuzz_ranks_leave(f, ranks);
-    if (status == ASSAY_OK && ranks->count > 1 && ranks->rank == 0)
+    if (status == ASSAY_OK && ranks->count > 1 && ranks->rank == 0 && !assay_cli_interrupted())
         status = fuzz_ranks_gather(f, ranks, lost);
     if (status == ASSAY_OK && ranks->rank == 0)
         status = fuzz_findings_write(f, &f->state.findings);

@@ -100,7 +100,8 @@ assay_status fuzz_ranks_keep(const fuzz_campaign *f, const fuzz_ranks *ranks, in
  * folder any more, and end. */
 void fuzz_ranks_give_up(const fuzz_campaign *f, const fuzz_ranks *ranks);
 
-/* After an interruption: a rank whose last word comes when rank 0 has gone takes it back. */
+/* After an interruption, which is of all ranks: this one takes its files away, and the last one the
+ * folder. Nothing is gathered; --resume keeps each share. */
 void fuzz_ranks_leave(const fuzz_campaign *f, const fuzz_ranks *ranks);
 
 /* ---- fuzz_gather.c ---- */

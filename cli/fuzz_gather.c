@@ -5,7 +5,6 @@
  * one holds the other, and that one alone counts.
  */
 #include "cli/fuzz.h"
-#include "core/clock.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -15,9 +14,6 @@
 
 /* A rank that lives renews its state more often than that; see keep_seconds in hunt.c. */
 static const double patience = 150;
-
-/* After an interruption: mpirun kills what has not ended a second later. */
-static const double last_moment = 0.5;
 
 /* ---- waiting ---- */
 
@@ -37,7 +33,6 @@ static double age_of(const char *path) {
 static assay_status await(const fuzz_campaign *f, int64_t rank, rank_fate *fate) {
     const struct timespec moment = {.tv_nsec = 100000000};
     const time_t start = time(NULL);
-    const double began = now();
     char done[PATH_MAX], state[PATH_MAX], lost[PATH_MAX];
     assay_status status = fuzz_ranks_path(f, rank, FUZZ_DONE, done);
     if (status == ASSAY_OK)
@@ -49,8 +44,7 @@ static assay_status await(const fuzz_campaign *f, int64_t rank, rank_fate *fate)
         const double age = age_of(state);
         const double silent = age >= 0 ? age : difftime(time(NULL), start);
         *fate = age_of(done) >= 0 ? RANK_DONE : age_of(lost) >= 0 ? RANK_GAVE_UP : RANK_SILENT;
-        if (*fate != RANK_SILENT || silent > patience ||
-            (assay_cli_interrupted() && now() - began > last_moment))
+        if (*fate != RANK_SILENT || silent > patience || assay_cli_interrupted())
             break;
         nanosleep(&moment, NULL);
     }

@@ -79,10 +79,6 @@ void fuzz_ranks_remove_all(const fuzz_campaign *f, const fuzz_ranks *ranks) {
 }
 
 void fuzz_ranks_leave(const fuzz_campaign *f, const fuzz_ranks *ranks) {
-    char path[PATH_MAX];
-    if (ranks->rank == 0 || fuzz_ranks_path(f, 0, FUZZ_STATE, path) != ASSAY_OK ||
-        access(path, F_OK) == 0)
-        return;
     fuzz_ranks_remove(f, ranks->rank);
     remove_folder(f);
 }
@@ -106,8 +102,6 @@ static assay_status hold_share(const fuzz_campaign *f, const fuzz_ranks *ranks) 
     assay_status status = folder_of(f, folder);
     if (status == ASSAY_OK)
         status = fuzz_ranks_path(f, ranks->rank, FUZZ_TAKEN, taken);
-    if (status == ASSAY_OK && assay_cli_interrupted() && access(folder, F_OK) != 0)
-        return ASSAY_OK; /* rank 0 has ended, too */
     if (status == ASSAY_OK && (access(folder, F_OK) != 0 || access(taken, F_OK) == 0))
         return assay_fail(ASSAY_ERR_FILE,
                           "rank %" PRId64 " of %" PRId64 ": had not been heard of for too long; "
@@ -121,13 +115,16 @@ assay_status fuzz_ranks_keep(const fuzz_campaign *f, const fuzz_ranks *ranks, in
     char path[PATH_MAX];
     if (ranks->count < 2)
         return ASSAY_OK;
+    if (assay_cli_interrupted()) { /* mpirun kills what has not ended in a moment */
+        fuzz_ranks_leave(f, ranks);
+        return ASSAY_OK;
+    }
     assay_status status = rank == ranks->rank ? hold_share(f, ranks) : ASSAY_OK;
     if (status == ASSAY_OK)
         status = fuzz_ranks_path(f, rank, which, path);
     if (status == ASSAY_OK)
         status = fuzz_state_write(f, rank, path, state);
-    /* A file that has no folder any more: see hold_share(). */
-    return rank == ranks->rank && assay_cli_interrupted() ? ASSAY_OK : status;
+    return status;
 }
 
 void fuzz_ranks_give_up(const fuzz_campaign *f, const fuzz_ranks *ranks) {

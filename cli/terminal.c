@@ -19,7 +19,8 @@ void terminal_catch_signals(void) {
     struct sigaction action = {.sa_handler = on_interrupt,
                                .sa_flags = (int)SA_RESETHAND | SA_RESTART};
     sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL); /* of mpirun, and of batch systems */
+    action.sa_flags = SA_RESTART; /* mpirun sends it twice: to the process, and to its group */
+    sigaction(SIGTERM, &action, NULL);
     action = (struct sigaction){.sa_handler = SIG_IGN};
     sigaction(SIGPIPE, &action, NULL);
     sigaction(SIGXFSZ, &action, NULL); /* the write fails, and what it wrote is removed */
