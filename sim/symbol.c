@@ -81,7 +81,7 @@ static bool read_frames(FILE *output, sim_source *source) {
     while (fgets(function, sizeof function, output) && fgets(place, sizeof place, output)) {
         char *colon = strrchr(place, ':');
         int line = colon ? atoi(colon + 1) : 0;
-        if (found || line <= 0 || strstr(place, "/sim/"))
+        if (found || line <= 0 || (strstr(place, "/sim/") && !strstr(place, "/tests/")))
             continue;
         *colon = '\0';
         snprintf(source->file, sizeof source->file, "%.*s", SIM_SYMBOL_TEXT - 1,
