@@ -73,6 +73,15 @@ static FILE *start_addr2line(const location *l, pid_t *child) {
     return output;
 }
 
+/* Whether a place lies in the folder of this file: the runtime's, no kernel's. The compiler names
+ * both from the same folder, be it relative or not. */
+static bool is_runtime(const char *place) {
+    static const char own[] = __FILE__;
+    char folder[sizeof own];
+    snprintf(folder, sizeof folder, "%.*s", (int)(strrchr(own, '/') + 1 - own), own);
+    return strstr(place, folder) != NULL;
+}
+
 /* addr2line -i prints two lines a frame, innermost first: the function, then file:line and maybe a
  * remark. */
 static bool read_frames(FILE *output, sim_source *source) {
@@ -81,7 +90,7 @@ static bool read_frames(FILE *output, sim_source *source) {
     while (fgets(function, sizeof function, output) && fgets(place, sizeof place, output)) {
         char *colon = strrchr(place, ':');
         int line = colon ? atoi(colon + 1) : 0;
-        if (found || line <= 0 || (strstr(place, "/sim/") && !strstr(place, "/tests/")))
+        if (found || line <= 0 || is_runtime(place))
             continue;
         *colon = '\0';
         snprintf(source->file, sizeof source->file, "%.*s", SIM_SYMBOL_TEXT - 1,
