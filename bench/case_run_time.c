@@ -36,16 +36,28 @@ static assay_status add_samples(const char *answer, double **sample, int64_t *co
     }
 }
 
+/* A comparison with a NaN is false, whatever it asks. */
+static bool are_times(const double *sample, int64_t count) {
+    for (int64_t i = 0; i < count; ++i)
+        if (!(sample[i] > 0 && sample[i] < INFINITY))
+            return false;
+    return true;
+}
+
 static assay_status time_once(runner *r, bench_cache cache, int32_t count, bool last,
                               double **sample, int64_t *n) {
     const int64_t before = *n;
-    if (!runner_is_fine(r, arm_ask(&r->p->process, PROCESS_ANSWER, "time %s %d %d",
-                                   bench_cache_name(cache), count, last)))
+    if (!runner_is_fine(r, arm_process_ask(&r->p->process, PROCESS_ANSWER, "time %s %d %d",
+                                           bench_cache_name(cache), count, last)))
         return ASSAY_OK;
     const assay_status status = add_samples(r->p->process.answer, sample, n);
     if (status == ASSAY_OK && *n != before + count)
         runner_stop(r, BENCH_ERROR,
                     "it was asked for some samples and gave another number of them");
+    else if (status == ASSAY_OK && !are_times(*sample + before, *n - before)) {
+        runner_stop(r, BENCH_ERROR, "it gave a time that is no positive number");
+        *n = before;
+    }
     return status;
 }
 
@@ -87,8 +99,8 @@ assay_status case_run_time_cold(case_run *k) {
 
 static bool burst(runner *r, int64_t count, double *seconds) {
     const double start = now();
-    const bool done =
-        runner_is_fine(r, arm_ask(&r->p->process, PROCESS_ANSWER, "burst %lld", (long long)count));
+    const bool done = runner_is_fine(
+        r, arm_process_ask(&r->p->process, PROCESS_ANSWER, "burst %lld", (long long)count));
     *seconds = now() - start;
     return done;
 }
@@ -138,7 +150,7 @@ assay_status case_run_time_warm(const case_run *k, runner *r) {
 
 void case_run_ask_memory(runner *r) {
     long long peak = 0, before = 0;
-    if (runner_is_fine(r, arm_ask(&r->p->process, PROCESS_ANSWER, "memory")) &&
+    if (runner_is_fine(r, arm_process_ask(&r->p->process, PROCESS_ANSWER, "memory")) &&
         sscanf(r->p->process.answer, "%lld %lld", &peak, &before) == 2) {
         r->row.peak_bytes = peak;
         r->row.before_backward_bytes = before;
@@ -147,6 +159,8 @@ void case_run_ask_memory(runner *r) {
 
 void case_run_ask_customary(runner *r) {
     if (r->what->program != BENCH_PROGRAM_OURS &&
-        arm_ask(&r->p->process, PROCESS_ANSWER, "self %d", MOST) == ASSAY_OK)
-        r->row.customary = strtod(r->p->process.answer, NULL);
+        arm_process_ask(&r->p->process, PROCESS_ANSWER, "self %d", MOST) == ASSAY_OK) {
+        const double time = strtod(r->p->process.answer, NULL);
+        r->row.customary = are_times(&time, 1) ? time : 0;
+    }
 }

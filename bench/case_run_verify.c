@@ -44,10 +44,9 @@ static bool compare_tensor(const case_run *k, runner *r, int32_t set, assay_stag
     const exchange_group group = forward ? EXCHANGE_OUT : EXCHANGE_GRAD;
     const assay_tensor_spec *spec = exchange_spec(&k->s->memory, group, i);
     const assay_arrays *want = forward ? &ref->want.out : &ref->want.grad;
-    const assay_arrays *bound = forward ? &ref->out_bound.element : &ref->grad_bound.element;
+    const assay_bounds *bounds = forward ? &ref->out_bound : &ref->grad_bound;
     exchange_get(&k->s->memory, set, group, i, values);
-    const assay_comparison cmp =
-        assay_compare(spec->dtype, values, want->data[i], bound->data[i], want->size[i]);
+    const assay_comparison cmp = assay_compare_bounded(spec->dtype, values, want, bounds, i);
     char name[ASSAY_TENSOR_NAME + 1], at[128];
     snprintf(name, sizeof name, "%s%s", forward ? "" : "d", spec->name);
     ++r->row.verified;
@@ -114,7 +113,7 @@ static void blank(case_run *k, bench_stage stage, int32_t set) {
 /* Has it leave the results of its last call on that set, and compares them. */
 static assay_status take(case_run *k, runner *r, bench_stage stage, int32_t set) {
     blank(k, stage, set);
-    if (!runner_is_fine(r, arm_ask(&r->p->process, PROCESS_ANSWER, "take %d", set)))
+    if (!runner_is_fine(r, arm_process_ask(&r->p->process, PROCESS_ANSWER, "take %d", set)))
         return ASSAY_OK;
     return compare_set(k, r, stage, set);
 }
@@ -122,7 +121,7 @@ static assay_status take(case_run *k, runner *r, bench_stage stage, int32_t set)
 /* ---- before it is timed ---- */
 
 static bool begin(runner *r, bench_stage stage) {
-    return runner_is_fine(r, arm_send(&r->p->process, "ready %s", bench_stage_name(stage)));
+    return runner_is_fine(r, arm_process_send(&r->p->process, "ready %s", bench_stage_name(stage)));
 }
 
 /* Compilers take seconds: those that measure nothing meanwhile do it side by side. */
@@ -132,18 +131,19 @@ static void get_ready(case_run *k, bench_stage stage) {
             (void)begin(r, stage);
     for (runner *r = k->runner; r < k->runner + k->n_runners; ++r) {
         if (runner_goes(r) && !r->what->tunes)
-            (void)runner_is_fine(r, arm_receive(&r->p->process, PROCESS_COMPILE));
+            (void)runner_is_fine(r, arm_process_receive(&r->p->process, PROCESS_COMPILE));
     }
     for (runner *r = k->runner; r < k->runner + k->n_runners; ++r)
         if (runner_goes(r) && r->what->tunes && begin(r, stage))
-            (void)runner_is_fine(r, arm_receive(&r->p->process, PROCESS_COMPILE));
+            (void)runner_is_fine(r, arm_process_receive(&r->p->process, PROCESS_COMPILE));
 }
 
 assay_status case_run_prove(case_run *k, bench_stage stage) {
     assay_status status = ASSAY_OK;
     get_ready(k, stage);
     for (runner *r = k->runner; status == ASSAY_OK && r < k->runner + k->n_runners; ++r)
-        if (runner_goes(r) && runner_is_fine(r, arm_ask(&r->p->process, PROCESS_ANSWER, "run 0")))
+        if (runner_goes(r) &&
+            runner_is_fine(r, arm_process_ask(&r->p->process, PROCESS_ANSWER, "run 0")))
             status = take(k, r, stage, 0);
     return status;
 }

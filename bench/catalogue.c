@@ -78,8 +78,8 @@ static assay_status check_names(const char *list) {
                     ((int)strlen(p->name) == length && strncmp(p->name, word, (size_t)length) == 0);
         if (!known)
             return assay_fail(ASSAY_ERR_USAGE,
-                              "--peers: there is no '%.*s'; all, none, or names as docs/peers.md "
-                              "has them, joined by commas",
+                              "--peers: unknown peer '%.*s'; give all, none, or names from "
+                              "docs/peers.md, separated by commas",
                               length < 60 ? length : 60, word);
         word += length + (word[length] == ',');
     }
@@ -185,6 +185,10 @@ assay_status bench_arm_command(const bench_arm *a, const char *op, char *argv[BE
         if (a->kernel) {
             argv[n++] = "--kernel";
             argv[n++] = (char *)a->kernel;
+        }
+        if (a->kernel && a->binding) {
+            argv[n++] = "--binding";
+            argv[n++] = (char *)a->binding;
         }
         argv[n++] = full;
         break;

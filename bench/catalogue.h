@@ -19,6 +19,8 @@ typedef struct bench_arm {
     bench_program program;
     bool tunes;         /* chooses kernels by their times: nothing else may run beside that */
     const char *kernel; /* the file that holds it; NULL: built in */
+    const char
+        *binding; /* by which that file's functions are called; NULL: it is written for assay */
 } bench_arm;
 
 typedef struct bench_arms {
@@ -40,7 +42,7 @@ void bench_arms_clear(bench_arms *arms);
 
 /* argv of its process; its texts are the arm's, or static. `op`: NULL for an arm that is of none.
  * ASSAY_ERR_UNSUPPORTED when a program is not there. */
-enum { BENCH_ARGV = 6 };
+enum { BENCH_ARGV = 8 };
 assay_status bench_arm_command(const bench_arm *arm, const char *op,
                                char *argv[BENCH_ARGV]) ASSAY_MUST_CHECK;
 

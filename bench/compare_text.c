@@ -6,8 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-enum { ARM = 16 /* columns */ };
-
 static double median_of(const bench_row *row) {
     return row != NULL ? bench_median(row->sample, row->n_samples) : (double)NAN;
 }
@@ -36,15 +34,15 @@ static void put_ratio(FILE *to, const bench_ratio *ratio, bool regression, bool 
             bench_verdict_name(ratio->verdict), color ? "\033[0m" : "");
 }
 
-static void put_change(FILE *to, const bench_change *change, bool color) {
+static void put_change(FILE *to, const bench_change *change, int arm, bool color) {
     const bench_row *row = change->after != NULL ? change->after : change->before;
     const double before = median_of(change->before), after = median_of(change->after);
     const int decimals = format_decimals(fmin(before, after)); /* fmin passes NaN over */
     char was[FORMAT_NUMBER], is[FORMAT_NUMBER];
-    const int fill = ARM - (int)strlen(row->arm);
+    const int fill = arm - (int)strlen(row->arm);
     fputs(change->regression ? "!  " : "   ", to);
     escape_terminal(to, row->arm);
-    fprintf(to, "%*s %-17s %-5s %10s %10s  ", fill > 0 ? fill : 0, "", bench_stage_name(row->stage),
+    fprintf(to, "%*s  %-17s %-5s %10s  %10s  ", fill, "", bench_stage_name(row->stage),
             bench_cache_name(row->cache), format_fixed(before, decimals, was),
             format_fixed(after, decimals, is));
     if (isnan(change->ratio.ratio))
@@ -63,7 +61,7 @@ static bool same_case(const bench_row *a, const bench_row *b) {
 }
 
 /* All rows of the case of the change at `first`, unless an earlier change was of it already. */
-static void put_case(FILE *to, const bench_comparison *c, int64_t first, bool color) {
+static void put_case(FILE *to, const bench_comparison *c, int64_t first, int arm, bool color) {
     const bench_row *row = row_of(&c->change[first]);
     for (int64_t i = 0; i < first; ++i)
         if (same_case(row_of(&c->change[i]), row))
@@ -74,17 +72,27 @@ static void put_case(FILE *to, const bench_comparison *c, int64_t first, bool co
     putc('\n', to);
     for (int64_t i = first; i < c->count; ++i)
         if (same_case(row_of(&c->change[i]), row))
-            put_change(to, &c->change[i], color);
+            put_change(to, &c->change[i], arm, color);
+}
+
+static int widest_arm(const bench_comparison *c) {
+    int widest = 0;
+    for (int64_t i = 0; i < c->count; ++i) {
+        const int width = (int)strlen(row_of(&c->change[i])->arm);
+        widest = width > widest ? width : widest;
+    }
+    return widest;
 }
 
 void bench_comparison_text(FILE *to, const bench_comparison *c, bool color) {
+    const int arm = widest_arm(c);
     fputs("before and now on ", to);
     escape_terminal(to, c->device);
     fprintf(to, ", median microseconds; before / now, 95 %% interval\n");
     if (c->simulated)
         fprintf(to, "%s\n", format_simulated);
     for (int64_t i = 0; i < c->count; ++i)
-        put_case(to, c, i, color);
+        put_case(to, c, i, arm, color);
     fprintf(to, "%" PRId64 " regression%s (marked !) beyond %.3g %%", c->regressions,
             c->regressions == 1 ? "" : "s", 100 * c->margin);
     if (c->left_out > 0)

@@ -18,7 +18,7 @@ bench_process *bench_processes_find(const bench_session *s, const char *op, cons
 }
 
 static void drop(bench_session *s, int32_t i) {
-    arm_end(&s->process[i].process);
+    arm_process_end(&s->process[i].process);
     s->process[i] = s->process[--s->n_processes];
 }
 
@@ -38,16 +38,16 @@ static void start(bench_session *s, bench_process *p, const char *op) {
     char *argv[BENCH_ARGV];
     assay_status status = bench_arm_command(&p->what, op, argv);
     if (status == ASSAY_OK)
-        status = arm_start(&p->process, argv, s->memory.file);
+        status = arm_process_start(&p->process, argv, s->memory.file);
     p->process.go_on = is_wanted;
     p->process.context = s;
     if (status == ASSAY_OK)
-        status = arm_send(&p->process, "hello %s", s->device->name);
+        status = arm_process_send(&p->process, "hello %s", s->device->name);
     keep_line(p, status);
 }
 
 static void await_hello(bench_process *p) {
-    const assay_status status = arm_receive(&p->process, PROCESS_START);
+    const assay_status status = arm_process_receive(&p->process, PROCESS_START);
     if (status == ASSAY_OK)
         snprintf(p->versions, sizeof p->versions, "%s", p->process.answer);
     keep_line(p, status);
@@ -66,7 +66,7 @@ assay_status bench_processes_need(bench_session *s, const char *op, const bench_
         const bench_arm *what = &arms->arm[a];
         bench_process *p = bench_processes_find(s, op, what);
         if (p && p->status == ASSAY_OK &&
-            !arm_runs(&p->process)) { /* it broke in an earlier case */
+            !arm_process_runs(&p->process)) { /* it broke in an earlier case */
             drop(s, (int32_t)(p - s->process));
             p = NULL;
         }
@@ -88,7 +88,7 @@ assay_status bench_processes_need(bench_session *s, const char *op, const bench_
 
 void bench_processes_end(bench_session *s) {
     for (int32_t i = 0; i < s->n_processes; ++i)
-        arm_end(&s->process[i].process);
+        arm_process_end(&s->process[i].process);
     free(s->process);
     s->process = NULL;
     s->n_processes = 0;

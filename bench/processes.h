@@ -2,7 +2,7 @@
 #ifndef ASSAY_BENCH_PROCESSES_H
 #define ASSAY_BENCH_PROCESSES_H
 
-#include "bench/arm.h"
+#include "bench/arm_process.h"
 #include "bench/session.h"
 
 /* Limits of one answer, seconds: a framework that is loaded or compiles takes minutes. */
@@ -11,7 +11,7 @@ enum { PROCESS_START = 180, PROCESS_COMPILE = 300, PROCESS_ANSWER = 120 };
 typedef struct bench_process {
     char op[BENCH_NAME]; /* of ours: its operator; of a peer, which does all: "" */
     bench_arm what;
-    arm process;
+    arm_process process;
     bool started;
     assay_status status; /* of its start */
     char line[BENCH_REASON], versions[BENCH_VERSIONS];

@@ -3,6 +3,7 @@
 #include "engine/check.h"
 
 typedef struct proof {
+    check_scope scope;
     const assay_device *device;
     const char *variant;
     int32_t passed;
@@ -18,9 +19,12 @@ static const char *reason_of(const assay_report *report) {
 static assay_status prove(const assay_case *c, void *context) {
     proof *p = context;
     assay_report report;
-    assay_status status = assay_check(c, p->device, &p->variant, 1, &report);
+    assay_case within = *c;
+    scope_apply(p->scope, &within);
+    assay_status status = assay_check(&within, p->device, &p->variant, 1, &report);
     if (status != ASSAY_OK)
         return status;
+    assay_report_excuse(&report);
     if (report.verdict == ASSAY_PASS)
         ++p->passed;
     else if (report.verdict != ASSAY_SKIP)
@@ -30,9 +34,9 @@ static assay_status prove(const assay_case *c, void *context) {
     return status;
 }
 
-assay_status bench_prove(const assay_op *op, assay_set set, const assay_device *device,
-                         const char *variant, int32_t *passed) {
-    proof p = {.device = device, .variant = variant};
+assay_status bench_prove(const assay_op *op, assay_set set, check_scope scope,
+                         const assay_device *device, const char *variant, int32_t *passed) {
+    proof p = {.scope = scope, .device = device, .variant = variant};
     const assay_status status = assay_op_visit_set(op, set, prove, &p);
     *passed = p.passed;
     return status;

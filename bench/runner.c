@@ -41,20 +41,20 @@ void runner_drop_samples(runner *r) {
 
 /* ---- the case ---- */
 
-static assay_status tell_tensor(const exchange *e, arm *a, int32_t set, exchange_group group,
-                                int32_t i) {
+static assay_status tell_tensor(const exchange *e, arm_process *a, int32_t set,
+                                exchange_group group, int32_t i) {
     static const char *const words[] = {"in", "cot", "out", "grad"};
     const assay_tensor_spec *spec = exchange_spec(e, group, i);
     char dims[ASSAY_MAX_RANK * 21 + 1] = "";
     for (int32_t d = 0, used = 0; d < spec->rank; ++d)
         used +=
             snprintf(dims + used, sizeof dims - (size_t)used, " %lld", (long long)spec->shape[d]);
-    return arm_ask(a, PROCESS_ANSWER, "%s %s %s %zu%s", words[group], spec->name,
-                   assay_dtype_name(spec->dtype), exchange_offset(e, set, group, i), dims);
+    return arm_process_ask(a, PROCESS_ANSWER, "%s %s %s %zu%s", words[group], spec->name,
+                           assay_dtype_name(spec->dtype), exchange_offset(e, set, group, i), dims);
 }
 
-static assay_status tell_set(const exchange *e, arm *a, int32_t set) {
-    assay_status status = arm_ask(a, PROCESS_ANSWER, "set %d", set);
+static assay_status tell_set(const exchange *e, arm_process *a, int32_t set) {
+    assay_status status = arm_process_ask(a, PROCESS_ANSWER, "set %d", set);
     for (exchange_group g = EXCHANGE_IN; g <= EXCHANGE_GRAD; ++g)
         for (int32_t i = 0; status == ASSAY_OK && i < exchange_count(e, g); ++i)
             if (exchange_has(e, g, i))
@@ -63,15 +63,15 @@ static assay_status tell_set(const exchange *e, arm *a, int32_t set) {
 }
 
 void runner_tell(const case_run *k, runner *r) {
-    arm *a = &r->p->process;
-    assay_status status = arm_ask(a, PROCESS_ANSWER, "case %s", k->text);
+    arm_process *a = &r->p->process;
+    assay_status status = arm_process_ask(a, PROCESS_ANSWER, "case %s", k->text);
     for (int32_t i = 0; status == ASSAY_OK && i < k->sets; ++i)
         status = tell_set(&k->s->memory, a, i);
     r->loaded = runner_is_fine(r, status);
 }
 
 void runner_forget(const case_run *k, runner *r) {
-    if (r->loaded && r->p && arm_runs(&r->p->process))
-        (void)!arm_ask(&r->p->process, PROCESS_ANSWER, "case %s", k->text);
+    if (r->loaded && r->p && arm_process_runs(&r->p->process))
+        (void)!arm_process_ask(&r->p->process, PROCESS_ANSWER, "case %s", k->text);
     r->loaded = false;
 }

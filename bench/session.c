@@ -27,8 +27,8 @@ static assay_status finish_stage(case_run *k, runner *r, bench_stage stage) {
         case_run_ask_memory(r);
     if (runner_goes(r) && k->s->first)
         case_run_ask_customary(r);
-    if (r->loaded && arm_runs(&r->p->process))
-        (void)!arm_ask(&r->p->process, PROCESS_ANSWER, "done");
+    if (r->loaded && arm_process_runs(&r->p->process))
+        (void)!arm_process_ask(&r->p->process, PROCESS_ANSWER, "done");
     return status;
 }
 
@@ -59,7 +59,7 @@ static assay_status time_lonely(case_run *k, bench_stage stage, const assay_work
         together += k->runner[i].loaded || k->runner[i].status == BENCH_OOM;
     for (int32_t i = 0; together > 1 && status == ASSAY_OK && i < k->n_runners; ++i) {
         runner *r = &k->runner[i];
-        if (r->status != BENCH_OOM || !r->p || !arm_runs(&r->p->process))
+        if (r->status != BENCH_OOM || !r->p || !arm_process_runs(&r->p->process))
             continue;
         for (int32_t other = 0; other < k->n_runners; ++other)
             runner_forget(k, &k->runner[other]);
@@ -80,7 +80,7 @@ static void gather(case_run *k, bench_stage stage, const assay_work *work) {
     for (runner *r = k->runner; r < k->runner + k->n_runners; ++r) {
         case_run_start_row(k, r, stage, work);
         runner_stop(r, r->barred, r->bar);
-        if (r->status == BENCH_OK && !arm_runs(&r->p->process))
+        if (r->status == BENCH_OK && !arm_process_runs(&r->p->process))
             runner_stop(r, BENCH_ERROR, "its process ended in an earlier stage");
         if (r->status == BENCH_OK && !r->loaded)
             runner_tell(k, r);

@@ -28,7 +28,7 @@ static double quantile(const double *sorted, int64_t count, double q) {
 
 static assay_status check_samples(const double *sample, int64_t count) {
     if (count < 0 || count > MOST)
-        return assay_fail(ASSAY_ERR_USAGE, "%" PRId64 " samples cannot be summed up: 0 to %d can",
+        return assay_fail(ASSAY_ERR_USAGE, "%" PRId64 " samples are too many; 0 to %d are possible",
                           count, MOST);
     for (int64_t i = 0; i < count; ++i)
         if (!isfinite(sample[i]))
@@ -84,13 +84,13 @@ double bench_median(const double *sample, int64_t count) {
 
 /* One arm's samples in ascending order. How often each was drawn, walked in that order, gives the
  * median of a draw without sorting it. */
-typedef struct arm {
+typedef struct arm_samples {
     int64_t count;
     const double *sample; /* as taken */
     double *sorted;
     int64_t *rank;   /* of sample i among the sorted */
     int32_t *chosen; /* times that sorted value i was drawn */
-} arm;
+} arm_samples;
 
 typedef struct ranked {
     double value;
@@ -101,21 +101,21 @@ static int by_ranked_value(const void *a, const void *b) {
     return by_value(&((const ranked *)a)->value, &((const ranked *)b)->value);
 }
 
-static void arm_clear(arm *a) {
+static void arm_clear(arm_samples *a) {
     free(a->sorted);
     free(a->rank);
     free(a->chosen);
 }
 
-static assay_status arm_init(arm *a, const double *sample, int64_t count) {
+static assay_status arm_init(arm_samples *a, const double *sample, int64_t count) {
     const size_t n = (size_t)count;
     ranked *order = malloc(n * sizeof *order);
     assay_status status = ASSAY_OK;
-    *a = (arm){.count = count,
-               .sample = sample,
-               .sorted = malloc(n * sizeof *a->sorted),
-               .rank = malloc(n * sizeof *a->rank),
-               .chosen = malloc(n * sizeof *a->chosen)};
+    *a = (arm_samples){.count = count,
+                       .sample = sample,
+                       .sorted = malloc(n * sizeof *a->sorted),
+                       .rank = malloc(n * sizeof *a->rank),
+                       .chosen = malloc(n * sizeof *a->chosen)};
     if (order == NULL || a->sorted == NULL || a->rank == NULL || a->chosen == NULL) {
         status = assay_fail(ASSAY_ERR_MEMORY, "no memory to compare %" PRId64 " samples", count);
         goto done;
@@ -132,12 +132,12 @@ done:
     return status;
 }
 
-static double median(const arm *a) {
+static double median(const arm_samples *a) {
     return quantile(a->sorted, a->count, 0.5);
 }
 
 /* Of what was chosen, `count` values in all: the mean of the two in the middle, or of the one. */
-static double chosen_median(const arm *a) {
+static double chosen_median(const arm_samples *a) {
     const int64_t low = (a->count - 1) / 2, high = a->count / 2;
     int64_t seen = 0, i = 0;
     while (seen + a->chosen[i] <= low)
@@ -156,7 +156,7 @@ static int64_t roll(uint64_t *dice, int64_t count) {
     return (int64_t)((*dice >> 32) * (uint64_t)count >> 32);
 }
 
-static void draw(arm *a, arm *b, uint64_t *dice) {
+static void draw(arm_samples *a, arm_samples *b, uint64_t *dice) {
     const bool paired = a->count == b->count;
     memset(a->chosen, 0, (size_t)a->count * sizeof *a->chosen);
     memset(b->chosen, 0, (size_t)b->count * sizeof *b->chosen);
@@ -170,7 +170,7 @@ static void draw(arm *a, arm *b, uint64_t *dice) {
         ++b->chosen[b->rank[roll(dice, b->count)]];
 }
 
-static assay_status interval(arm *a, arm *b, bench_ratio *ratio) {
+static assay_status interval(arm_samples *a, arm_samples *b, bench_ratio *ratio) {
     uint64_t dice = SEED;
     double *drawn = malloc(BENCH_BOOTSTRAPS * sizeof *drawn);
     if (drawn == NULL)
@@ -192,8 +192,9 @@ static assay_status check_times(const double *sample, int64_t count) {
     const assay_status status = check_samples(sample, count);
     for (int64_t i = 0; status == ASSAY_OK && i < count; ++i)
         if (!(sample[i] > 0))
-            return assay_fail(ASSAY_ERR_USAGE, "sample %" PRId64 " of %" PRId64 " is no time: %g",
-                              i + 1, count, sample[i]);
+            return assay_fail(ASSAY_ERR_USAGE,
+                              "sample %" PRId64 " of %" PRId64 " is not a time: %g", i + 1, count,
+                              sample[i]);
     return status;
 }
 
@@ -209,7 +210,7 @@ static bench_verdict verdict_of(const bench_ratio *ratio, double margin, bool fe
 
 assay_status bench_compare(const double *a, int64_t n_a, const double *b, int64_t n_b,
                            double margin, bench_ratio *ratio) {
-    arm of_a = {0}, of_b = {0};
+    arm_samples of_a = {0}, of_b = {0};
     assay_status status;
     *ratio = (bench_ratio){.ratio = NAN, .low = NAN, .high = NAN, .verdict = BENCH_UNCLEAR};
     if ((status = check_times(a, n_a)) != ASSAY_OK || (status = check_times(b, n_b)) != ASSAY_OK)

@@ -1,4 +1,4 @@
-#include "cli/cli.h"
+#include "cli/kernel.h"
 #include "cli/nearest.h"
 #include "cli/variants.h"
 #include "cli/verbs.h"
@@ -188,12 +188,23 @@ static assay_status parse_word(parser *p, const char *word) {
         p->args->word[p->args->n_words++] = word;
         return ASSAY_OK;
     }
+    if (p->verb->bit == CLI_BUILD && p->args->source == NULL) {
+        p->args->source = word;
+        return ASSAY_OK;
+    }
     if (p->verb->subverbs != NULL && p->args->subverb == NULL)
         return parse_subverb(p, word);
     return parse_target(p, word);
 }
 
 /* ---- the whole ---- */
+
+static bool has_word(const assay_cli_args *args, const char *word) {
+    for (int32_t i = 0; i < args->n_words; ++i)
+        if (strcmp(args->word[i], word) == 0)
+            return true;
+    return false;
+}
 
 static bool has_seed_word(const assay_cli_args *args) {
     for (int32_t i = 0; i < args->n_words; ++i)
@@ -203,8 +214,9 @@ static bool has_seed_word(const assay_cli_args *args) {
 }
 
 /* A variant is one of ours, unless --kernel brings it. */
-static assay_status check_targets(const assay_cli_args *args) {
-    for (int32_t i = 0; args->kernel == NULL && i < args->n_targets; ++i) {
+static assay_status check_targets(const cli_verb *verb, const assay_cli_args *args) {
+    const bool any = args->kernel != NULL || verb->bit == CLI_NEW;
+    for (int32_t i = 0; !any && i < args->n_targets; ++i) {
         const assay_cli_target *target = &args->target[i];
         const char *nearest = NULL;
         if (target->variant == NULL || variant_known(target->op, target->variant, &nearest))
@@ -213,6 +225,8 @@ static assay_status check_targets(const assay_cli_args *args) {
         snprintf(what, sizeof what, "variant of %s:", target->op->name);
         return unknown(what, target->variant, nearest);
     }
+    if (args->kernel == NULL && args->binding_file != NULL)
+        return assay_fail(ASSAY_ERR_USAGE, "--binding needs --kernel, the file that it is of");
     if (args->kernel == NULL)
         return ASSAY_OK;
     if (args->n_targets != 1 || args->target[0].variant == NULL)
@@ -240,6 +254,34 @@ static void name_set(assay_cli_args *args) {
             args->set = (assay_set)s;
 }
 
+/* Whether a word names a layout other than the packed one. */
+static bool is_padding(const char *word) {
+    return (strncmp(word, "pad=", 4) == 0 && strcmp(word, "pad=0") != 0) ||
+           (strncmp(word, "misalign=", 9) == 0 && strcmp(word, "misalign=0") != 0);
+}
+
+/* bench times a stage alone, too; what is proven is forward, or both. */
+static assay_status name_scope(const cli_verb *verb, assay_cli_args *args) {
+    const bool forward = args->stage != NULL && strcmp(args->stage, "forward") == 0;
+    if (verb->bit != CLI_BENCH && args->stage != NULL && strcmp(args->stage, "backward") == 0)
+        return assay_fail(ASSAY_ERR_USAGE, "--stage backward: backward is given what forward left; "
+                                           "leave --stage out to judge both");
+    args->scope = (check_scope){
+        .forward = forward, .packed = args->layout != NULL && strcmp(args->layout, "packed") == 0};
+    args->out.scope = args->scope;
+    for (int32_t i = 0; args->scope.packed && i < args->n_words; ++i)
+        if (is_padding(args->word[i]))
+            return assay_fail(ASSAY_ERR_USAGE,
+                              "--layout packed and %s contradict each other; give "
+                              "one of them",
+                              args->word[i]);
+    static const char *const packed[] = {"pad=0", "misalign=0"}; /* of all that fuzz draws */
+    for (int p = 0; args->scope.packed && verb->bit == CLI_FUZZ && p < 2; ++p)
+        if (!has_word(args, packed[p]))
+            args->word[args->n_words++] = packed[p];
+    return ASSAY_OK;
+}
+
 /* Flags that the verb does not know, or that contradict one another. */
 static assay_status check_flags(const parser *p) {
     const assay_cli_args *args = p->args;
@@ -248,7 +290,7 @@ static assay_status check_flags(const parser *p) {
             return assay_fail(ASSAY_ERR_USAGE, "%s takes no %s; see assay help %s", p->verb->name,
                               cli_flags[i].name, p->verb->name);
     if (args->seeds && p->verb->bit != CLI_BENCH)
-        return assay_fail(ASSAY_ERR_USAGE, "--set seeds are experiments, which only bench has");
+        return assay_fail(ASSAY_ERR_USAGE, "--set seeds names experiments, which only bench runs");
     if (args->set_given && args->n_words > 0)
         return assay_fail(ASSAY_ERR_USAGE, "--set and %s both name cases; give one of them",
                           args->word[0]);
@@ -268,11 +310,12 @@ static assay_status check_flags(const parser *p) {
                           assay_set_name(args->set));
     if (args->certify && args->rows > 0)
         return assay_fail(ASSAY_ERR_USAGE,
-                          "--certify and --rows: cases of few different rows are no proof");
+                          "--certify and --rows exclude each other: a case with few "
+                          "different rows proves too little");
     if (args->big && args->corpus != NULL)
         return assay_fail(ASSAY_ERR_USAGE,
-                          "--big and --corpus: the corpus is replayed in full, which no such case "
-                          "can be");
+                          "--big and --corpus exclude each other: tests replay the corpus, "
+                          "and cases of --big are too large");
     if (args->last_failed && (args->set_given || args->random > 0 || args->n_words > 0 ||
                               args->certify || args->exclude != NULL))
         return assay_fail(
@@ -282,6 +325,8 @@ static assay_status check_flags(const parser *p) {
     if (args->certify && (args->fail_fast || args->exclude != NULL))
         return assay_fail(ASSAY_ERR_USAGE, "--certify is for a whole set: give no --fail-fast and "
                                            "no --exclude");
+    if (args->no_sandbox && args->in_process)
+        return assay_fail(ASSAY_ERR_USAGE, "--no-sandbox and --in-process: one of them does");
     if (args->certify && args->in_process)
         return assay_fail(ASSAY_ERR_USAGE,
                           "--certify and --in-process: only a variant in a process of its own can "
@@ -294,6 +339,14 @@ static assay_status check_flags(const parser *p) {
                 return assay_fail(ASSAY_ERR_USAGE, "two reports would go to %s; name two files",
                                   files[i]);
     return ASSAY_OK;
+}
+
+/* All that follows is the program's, flags included. */
+static void take_program(parser *p, const char *word) {
+    const int begin = p->at - (strcmp(word, "--") != 0);
+    if (begin < p->argc)
+        p->args->program = &p->argv[begin];
+    p->at = p->argc;
 }
 
 /* The words as they came, the program by its name alone. */
@@ -328,7 +381,7 @@ static void choose_output(assay_cli_args *args) {
 assay_status assay_cli_args_parse(int argc, char *const *argv, assay_cli_args *args) {
     const size_t room = argc > 0 ? (size_t)argc : 1;
     *args = (assay_cli_args){.target = calloc(room, sizeof *args->target),
-                             .word = calloc(room, sizeof *args->word),
+                             .word = calloc(room + 2, sizeof *args->word),
                              .line = join(argc, argv)};
     if (args->target == NULL || args->word == NULL || args->line == NULL)
         return assay_fail(ASSAY_ERR_MEMORY, "no memory for the command line");
@@ -338,7 +391,10 @@ assay_status assay_cli_args_parse(int argc, char *const *argv, assay_cli_args *a
     while (p.at < argc) {
         const char *word = argv[p.at++];
         assay_status status = ASSAY_OK;
-        if (!flags_end && strcmp(word, "--") == 0)
+        if (p.verb != NULL && p.verb->bit == CLI_EXEC &&
+            (strcmp(word, "--") == 0 || word[0] != '-'))
+            take_program(&p, word);
+        else if (!flags_end && strcmp(word, "--") == 0)
             flags_end = true;
         else if (!flags_end && strcmp(word, "-h") == 0)
             args->help = true;
@@ -355,12 +411,15 @@ assay_status assay_cli_args_parse(int argc, char *const *argv, assay_cli_args *a
     if (args->help || args->version)
         return ASSAY_OK;
     if (p.verb == NULL)
-        return assay_fail(ASSAY_ERR_USAGE, "no verb; assay --help tells which there are");
-    const assay_status status = check_targets(args);
-    return status == ASSAY_OK ? check_flags(&p) : status;
+        return assay_fail(ASSAY_ERR_USAGE, "no verb given; assay --help lists the verbs");
+    assay_status status = check_targets(p.verb, args);
+    if (status == ASSAY_OK)
+        status = check_flags(&p);
+    return status == ASSAY_OK ? name_scope(p.verb, args) : status;
 }
 
 void assay_cli_args_clear(assay_cli_args *args) {
+    cli_kernel_clear(args);
     free(args->target);
     free(args->word);
     free(args->line);

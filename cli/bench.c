@@ -45,8 +45,10 @@ static assay_status run_job(bench *b, const bench_job *j) {
     if (j->without_v1)
         bench_arms_drop(&arms, "v1");
     for (int32_t i = 0; b->args->kernel && i < arms.count; ++i)
-        if (arms.arm[i].program == BENCH_PROGRAM_OURS)
-            arms.arm[i].kernel = b->args->kernel;
+        if (arms.arm[i].program == BENCH_PROGRAM_OURS) {
+            arms.arm[i].kernel = assay_isolated_kernel_loaded(b->isolated);
+            arms.arm[i].binding = b->args->binding;
+        }
     const bench_plan p = {.experiment = j->experiment ? j->experiment->name : "",
                           .c = &c,
                           .stage = stage,
@@ -303,19 +305,24 @@ static assay_exit conclude(const bench *b, bool regressed) {
     if (only_shows(b->args))
         return regressed ? ASSAY_EXIT_FAILED : ASSAY_EXIT_PASSED;
     if (count[BENCH_REFUSED] > 0) {
-        fprintf(stderr, "assay: %lld rows of ours refused, since they are not proven\n",
+        fprintf(stderr,
+                "assay: %lld rows of assay's variants refused, because they are "
+                "not proven\n",
                 count[BENCH_REFUSED]);
         return ASSAY_EXIT_REFUSED;
     }
     if (count[BENCH_ERROR] > 0) {
-        fprintf(stderr, "assay: %lld rows of ours broke; each says how\n", count[BENCH_ERROR]);
+        fprintf(stderr,
+                "assay: %lld rows of assay's variants failed to run; each says "
+                "why\n",
+                count[BENCH_ERROR]);
         return ASSAY_EXIT_ERROR;
     }
     if (regressed)
         return ASSAY_EXIT_FAILED;
     if (count[BENCH_OK] > 0)
         return ASSAY_EXIT_PASSED;
-    fputs("assay: nothing of ours could be timed here\n", stderr);
+    fputs("assay: none of assay's variants could be timed here\n", stderr);
     return ASSAY_EXIT_NOTHING;
 }
 

@@ -31,6 +31,7 @@ static assay_status collect(const assay_case *c, void *context) {
     assay_case seeded = *c;
     if (by->args->seed_given)
         seeded.seed = by->args->seed;
+    scope_apply(by->args->scope, &seeded);
     if (jobs->count == jobs->room) {
         const int64_t room = 2 * jobs->room + 16;
         bench_job *more = realloc(jobs->job, (size_t)room * sizeof *more);

@@ -4,6 +4,7 @@
 #include "engine/random.h"
 
 #include <fnmatch.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,6 +69,14 @@ typedef struct collector {
     bool secret;
 } collector;
 
+/* Cases that differ in their layout alone are one when all are packed. */
+static bool has_case(const cli_cases *cases, const cli_selection *s, const char *text) {
+    for (int64_t i = cases->n_jobs; i > 0 && cases->job[i - 1].selection == s; --i)
+        if (strcmp(cases->job[i - 1].text, text) == 0)
+            return true;
+    return false;
+}
+
 static assay_status collect(const assay_case *c, void *context) {
     const collector *to = context;
     cli_cases *cases = to->cases;
@@ -75,6 +84,10 @@ static assay_status collect(const assay_case *c, void *context) {
     char text[ASSAY_CASE_TEXT];
     if (to->args->seed_given && to->args->random == 0)
         seeded.seed = to->args->seed;
+    scope_apply(to->args->scope, &seeded);
+    assay_case_format(&seeded, text);
+    if (to->args->scope.packed && has_case(cases, to->selection, text))
+        return ASSAY_OK;
     if (cases->n_jobs == cases->room) {
         const int64_t room = 2 * cases->room + 64;
         cli_job *job = realloc(cases->job, (size_t)room * sizeof *job);
@@ -84,7 +97,7 @@ static assay_status collect(const assay_case *c, void *context) {
         cases->room = room;
     }
     cli_job *job = &cases->job[cases->n_jobs];
-    *job = (cli_job){to->selection, to->secret, strdup(assay_case_format(&seeded, text))};
+    *job = (cli_job){to->selection, to->secret, strdup(text)};
     if (job->text == NULL)
         return no_memory();
     ++cases->n_jobs;
@@ -94,10 +107,24 @@ static assay_status collect(const assay_case *c, void *context) {
 /* What no kernel can have been made to pass: the cases are not known before they run. */
 static assay_status add_secrets(collector *to) {
     uint64_t seed;
+    const assay_op *op = to->selection->op;
+    random_wish wish = random_any(op);
+    assay_status status = ASSAY_OK;
     if (getrandom(&seed, sizeof seed, 0) != sizeof seed)
-        return assay_fail(ASSAY_ERR_FILE, "the system has no random numbers for secret cases");
+        return assay_fail(ASSAY_ERR_FILE,
+                          "the system gives no random numbers, which secret cases need");
     to->secret = true;
-    return random_cases(to->selection->op, seed, CERTIFY_SECRETS, collect, to);
+    for (int d = 0; d < ASSAY_DTYPES; ++d)
+        for (int64_t i = 0; i < CERTIFY_SECRETS && status == ASSAY_OK; ++i) {
+            assay_case c;
+            wish.dtypes = op->dtypes & ASSAY_DTYPE_BIT(d);
+            if (wish.dtypes == 0)
+                break;
+            status = random_case(op, &wish, seed, d * CERTIFY_SECRETS + i, &c);
+            if (status == ASSAY_OK)
+                status = collect(&c, to);
+        }
+    return status;
 }
 
 assay_status cli_cases_gather(const assay_cli_args *args, cli_cases *cases) {
@@ -118,6 +145,21 @@ assay_status cli_cases_gather(const assay_cli_args *args, cli_cases *cases) {
         if (status == ASSAY_OK && args->certify)
             status = add_secrets(&to);
     }
+    return status;
+}
+
+assay_status cli_cases_choose_one(const assay_cli_args *args, assay_case *c) {
+    cli_cases cases = {0};
+    assay_status status = cli_cases_gather(args, &cases);
+    if (status == ASSAY_OK && cases.n_jobs != 1)
+        status = assay_fail(ASSAY_ERR_USAGE,
+                            "%s takes one case, and these words name %" PRId64 "; name one",
+                            args->verb, cases.n_jobs);
+    if (status == ASSAY_OK)
+        status = assay_case_parse(cases.job[0].text, c);
+    if (status == ASSAY_OK)
+        scope_apply(args->scope, c);
+    cli_cases_clear(&cases);
     return status;
 }
 

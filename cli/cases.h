@@ -36,6 +36,9 @@ assay_status cli_cases_gather(const assay_cli_args *args, cli_cases *cases) ASSA
  * variant of one (rope/v2), or the text of cases (*dtype=bf16*). */
 assay_status cli_cases_exclude(const char *patterns, cli_cases *cases) ASSAY_MUST_CHECK;
 
+/* The one case that the words name, within --stage and --layout; any other number is
+ * ASSAY_ERR_USAGE. */
+assay_status cli_cases_choose_one(const assay_cli_args *args, assay_case *c) ASSAY_MUST_CHECK;
 void cli_cases_clear(cli_cases *cases);
 
 #endif

@@ -1,6 +1,7 @@
 /* assay certificate */
 #include "cli/cli.h"
 #include "cli/state.h"
+#include "core/columns.h"
 #include "engine/isolate.h"
 #include "engine/variant_run.h"
 
@@ -14,6 +15,7 @@ typedef struct verification {
     char directory[PATH_MAX];
     unsigned char key[HASH_KEY];
     const assay_device *device; /* isolated */
+    columns lines;
     bool refused;
 } verification;
 
@@ -21,7 +23,7 @@ typedef struct verification {
 
 /* Hashing a module takes a while, and every variant of a device is in the same one. */
 static assay_status subject_now(const verification *o, const char *op, const char *variant,
-                                certificate_subject *now, bool *known) {
+                                check_scope scope, certificate_subject *now, bool *known) {
     static certificate_subject kept;
     const assay_variant *v = variant_find(o->device, op, variant);
     *known = v != NULL;
@@ -35,6 +37,7 @@ static assay_status subject_now(const verification *o, const char *op, const cha
     *now = kept;
     snprintf(now->op, sizeof now->op, "%s", op);
     snprintf(now->variant, sizeof now->variant, "%s", variant);
+    now->scope = scope;
     return ASSAY_OK;
 }
 
@@ -51,28 +54,36 @@ static assay_status check_certificate(const verification *o, const char *path,
         return ASSAY_OK;
     }
     if (status == ASSAY_OK)
-        status = subject_now(o, c->subject.op, c->subject.variant, &now, &known);
+        status = subject_now(o, c->subject.op, c->subject.variant, c->subject.scope, &now, &known);
     if (status != ASSAY_OK)
         return status;
     if (known)
-        return certificate_holds(c, &now, holds, why);
+        status = certificate_holds(c, &now, holds, why);
+    if (known && *holds && o->args->require)
+        *holds = certificate_sandboxed(c, why);
+    if (known)
+        return status;
     snprintf(why, CERTIFICATE_WHY, "%.60s has no %.60s/%.60s%s", o->device->name, c->subject.op,
              c->subject.variant, o->args->kernel ? "" : "; is it in a file? name it with --kernel");
     return ASSAY_OK;
 }
 
-static void print_line(const assay_certificate *c, bool holds, const char *why) {
+static void add_line(columns *lines, const assay_certificate *c, bool holds, const char *why) {
     double worst = 0;
     int64_t passed = 0;
     for (int64_t i = 0; i < c->n_cases; ++i) {
         passed += c->cases[i].verdict == ASSAY_PASS;
         worst = c->cases[i].ratio > worst ? c->cases[i].ratio : worst;
     }
-    char name[2 * CERTIFICATE_NAME];
-    snprintf(name, sizeof name, "%s/%s", c->subject.op, c->subject.variant);
-    printf("%-8s %-28s %-5s %-8s %5lld cases  worst %-8.3g %s%s%s\n", holds ? "valid" : "refused",
-           name, c->subject.device, c->set, (long long)passed, worst, c->date, holds ? "" : "  ",
-           holds ? "" : why);
+    columns_add(lines, "%s", holds ? "valid" : "refused");
+    columns_add(lines, "%s/%s", c->subject.op, c->subject.variant);
+    columns_add(lines, "%s", c->subject.device);
+    columns_add(lines, "%s", c->set);
+    columns_add(lines, "%lld cases", (long long)passed);
+    columns_add(lines, "worst %.3g", worst);
+    const char *const phrase = scope_phrase(c->subject.scope);
+    columns_add(lines, "%s%s%s%s%s", c->date, *phrase != '\0' ? "  " : "", phrase,
+                holds ? "" : "  ", holds ? "" : why);
 }
 
 /* Reads and checks one file. What is wrong with it is a line, not the end. */
@@ -89,7 +100,7 @@ static assay_status visit(verification *o, const char *path) {
     if (status == ASSAY_OK && exists && strcmp(c.subject.device, o->device->name) == 0) {
         status = check_certificate(o, path, &c, &holds, why);
         if (status == ASSAY_OK)
-            print_line(&c, holds, why);
+            add_line(&o->lines, &c, holds, why);
         o->refused = o->refused || !holds;
     }
     certificate_clear(&c);
@@ -123,7 +134,7 @@ static assay_status visit_all(verification *o) {
 
 static assay_status path_of(const verification *o, const char *op, const char *variant,
                             char path[PATH_MAX]) {
-    certificate_subject subject = {0};
+    certificate_subject subject = {.scope = o->args->scope};
     snprintf(subject.op, sizeof subject.op, "%s", op);
     snprintf(subject.variant, sizeof subject.variant, "%s", variant);
     snprintf(subject.device, sizeof subject.device, "%s", o->device->name);
@@ -141,8 +152,8 @@ static assay_status verify_variant(verification *o, const char *op, const char *
         certificate_clear(&c);
     if (status != ASSAY_OK || exists)
         return visit(o, path);
-    printf("none     %s/%s on %s: assay check %s/%s --set ci --certify --device %s\n", op, variant,
-           o->device->name, op, variant, o->device->name);
+    printf("none     %s/%s on %s: assay check %s/%s --set ci%s --certify --device %s\n", op,
+           variant, o->device->name, op, variant, scope_flags(o->args->scope), o->device->name);
     o->refused = true;
     return ASSAY_OK;
 }
@@ -189,7 +200,7 @@ static assay_status show(verification *o) {
 }
 
 assay_exit assay_cli_certificate(const assay_cli_args *args) {
-    verification o = {.args = args};
+    verification o = {.args = args, .lines = {.align = "llllrll"}};
     const assay_device *device;
     assay_status status = assay_cli_open_device(args, &device);
     if (status == ASSAY_OK)
@@ -200,6 +211,8 @@ assay_exit assay_cli_certificate(const assay_cli_args *args) {
         status = state_key(o.directory, o.key);
     if (status == ASSAY_OK)
         status = args->subverb && strcmp(args->subverb, "show") == 0 ? show(&o) : verify(&o);
+    const assay_status printed = columns_print(&o.lines, stdout, 0);
+    status = status == ASSAY_OK ? printed : status;
     const bool list = !args->subverb || strcmp(args->subverb, "list") == 0;
     assay_exit code = o.refused && !list ? ASSAY_EXIT_REFUSED : ASSAY_EXIT_PASSED;
     if (status != ASSAY_OK)

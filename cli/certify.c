@@ -1,5 +1,6 @@
 #include "cli/certify.h"
 #include "cli/state.h"
+#include "engine/share.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -54,11 +55,13 @@ static assay_status add_case(const certifier *by, int64_t i, assay_certificate *
     }
     if (part.verdict == ASSAY_PASS)
         return certificate_add(c, ASSAY_PASS, part.worst->cmp.ratio, secret, report->case_text);
-    if (part.verdict == ASSAY_SKIP && !secret)
-        return certificate_add(c, ASSAY_SKIP, 0, false, report->case_text);
-    if (!secret || part.verdict == ASSAY_FAIL || part.verdict == ASSAY_ERROR)
+    if (part.verdict == ASSAY_SKIP)
+        return certificate_add(c, ASSAY_SKIP, 0, secret, report->case_text);
+    /* Data of some secret cases, and of some sizes of one operand, prove nothing. */
+    const bool may_prove_nothing = secret || report->c.exponent != 0;
+    if (!may_prove_nothing || part.verdict == ASSAY_FAIL || part.verdict == ASSAY_ERROR)
         *spoiled = true;
-    return ASSAY_OK; /* of a secret case that proves nothing: nothing */
+    return ASSAY_OK;
 }
 
 static assay_status collect(const certifier *by, const cli_selection *s, assay_certificate *c,
@@ -81,45 +84,44 @@ static void announce(const certifier *by, const assay_certificate *c) {
     double worst = 0;
     for (int64_t i = 0; i < c->n_cases; ++i) {
         passed += c->cases[i].verdict == ASSAY_PASS && !c->cases[i].secret;
-        secret += c->cases[i].secret;
+        secret += c->cases[i].verdict == ASSAY_PASS && c->cases[i].secret;
         worst = c->cases[i].ratio > worst ? c->cases[i].ratio : worst;
     }
     fprintf(by->to,
-            "certified %s/%s on %s: %lld cases of %s and %lld secret ones, worst ratio %.3g\n",
-            c->subject.op, c->subject.variant, c->subject.device, (long long)passed, c->set,
-            (long long)secret, worst);
+            "certified %s/%s on %s%s%s: %lld cases of %s and %lld secret ones, worst ratio %.3g\n",
+            c->subject.op, c->subject.variant, c->subject.device,
+            *scope_words(c->subject.scope) != '\0' ? ", " : "", scope_phrase(c->subject.scope),
+            (long long)passed, c->set, (long long)secret, worst);
+    share_print(by->to, c, "  ran ");
 }
 
 static assay_status refuse(const certifier *by, const char *path, const assay_certificate *c,
-                           const char *spoiler) {
+                           const char *why) {
     (void)unlink(path); /* what it had proves nothing any more */
-    fprintf(by->to, "no certificate for %s/%s on %s: %s%s\n", c->subject.op, c->subject.variant,
-            c->subject.device, spoiler ? "it did not pass " : "no case of it could run here",
-            spoiler ? spoiler : "");
+    fprintf(by->to, "no certificate for %s/%s on %s: %s\n", c->subject.op, c->subject.variant,
+            c->subject.device, why);
     return ASSAY_OK;
-}
-
-static bool has_pass(const assay_certificate *c) {
-    for (int64_t i = 0; i < c->n_cases; ++i)
-        if (c->cases[i].verdict == ASSAY_PASS && !c->cases[i].secret)
-            return true;
-    return false;
 }
 
 static assay_status certify(const certifier *by, const cli_selection *s, const assay_variant *v) {
     char path[PATH_MAX];
+    char why[CERTIFICATE_WHY];
     const char *spoiler = NULL;
     assay_certificate c = {.subject = *by->subject};
+    c.subject.scope = by->args->scope;
     snprintf(c.subject.op, sizeof c.subject.op, "%s", v->op);
     snprintf(c.subject.variant, sizeof c.subject.variant, "%s", v->name);
     snprintf(c.version, sizeof c.version, "%s", ASSAY_VERSION);
     snprintf(c.date, sizeof c.date, "%s", by->results->environment->date);
     snprintf(c.set, sizeof c.set, "%s", assay_set_name(by->args->set));
+    snprintf(c.sandbox, sizeof c.sandbox, "%s", by->results->environment->sandbox);
     assay_status status = state_certificate_path(by->directory, &c.subject, path);
     if (status == ASSAY_OK)
         status = collect(by, s, &c, &spoiler);
-    if (status == ASSAY_OK && (spoiler || !has_pass(&c))) {
-        status = refuse(by, path, &c, spoiler);
+    if (spoiler)
+        snprintf(why, sizeof why, "it did not pass %.280s", spoiler);
+    if (status == ASSAY_OK && (spoiler || !share_suffices(&c, why))) {
+        status = refuse(by, path, &c, why);
     } else if (status == ASSAY_OK) {
         status = state_write(path, by->key, &c);
         if (status == ASSAY_OK)
@@ -138,8 +140,9 @@ static assay_status check_unchanged(const certificate_subject *before, const cli
     const assay_status status = certify_begin(cases, isolated, &after);
     if (status != ASSAY_OK || memcmp(before, &after, sizeof after) == 0)
         return status;
-    return assay_fail(ASSAY_ERR_FILE, "the kernel, its device or this program changed while it was "
-                                      "judged; nothing is certified");
+    return assay_fail(ASSAY_ERR_FILE,
+                      "the kernel, its device or this program changed during the check; "
+                      "nothing is certified");
 }
 
 assay_status certify_end(const assay_cli_args *args, const cli_cases *cases,

@@ -6,9 +6,9 @@
 #include "cli/report.h"
 #include "engine/certificate.h"
 
-/* How many cases of each operator are drawn from a seed that is made only then, beside the set's.
- */
-enum { CERTIFY_SECRETS = 8 };
+/* How many cases of each dtype of an operator are drawn from a seed that is made only then, beside
+ * the set's. */
+enum { CERTIFY_SECRETS = 4 };
 
 /* The subject of this run: its op and variant are those of any variant in it, all else is common to
  * them all. To be taken before the first case. */

@@ -100,7 +100,7 @@ static assay_status prepare(run *r) {
         status = choose_processes(r);
     if (status == ASSAY_OK && r->cases.n_jobs == 0)
         status = assay_fail(
-            ASSAY_ERR_UNSUPPORTED, "no case is left: the set %s has none of these operators%s",
+            ASSAY_ERR_UNSUPPORTED, "no case to run: the set %s has no case of these operators%s",
             assay_set_name(r->args->set), r->args->exclude != NULL ? " that --exclude leaves" : "");
     if (status == ASSAY_OK)
         status = open_reports(r);
@@ -127,6 +127,10 @@ static assay_status note_failure(run *r, const assay_case *c, assay_verdict verd
     return status;
 }
 
+static bool is_of_a_set(const assay_cli_args *args) {
+    return args->n_words == 0 && args->random == 0 && args->set != ASSAY_EDGE;
+}
+
 /* A case that the engine could not begin is a result too: the others still run. In a process that
  * shares the memory with others, too little of it is none: the case runs again, alone. */
 static assay_status judge(void *context, int64_t i, assay_report *report) {
@@ -136,10 +140,13 @@ static assay_status judge(void *context, int64_t i, assay_report *report) {
     assay_status status = assay_case_parse(job->text, &c);
     if (status != ASSAY_OK)
         return status;
+    scope_apply(r->args->scope, &c);
     const cli_selection *s = job->selection;
     status = r->args->rows > 0 ? assay_check_rows(&c, r->device, s->variant, s->n_variants,
                                                   r->args->rows, false, report)
                                : assay_check(&c, r->device, s->variant, s->n_variants, report);
+    if (status == ASSAY_OK && is_of_a_set(r->args))
+        assay_report_excuse(report);
     if (status == ASSAY_OK || (status == ASSAY_ERR_MEMORY && getpid() != r->pid))
         return status;
     char reason[ASSAY_REASON];
@@ -157,6 +164,7 @@ static assay_status note_broken(void *context, int64_t i, const char *reason,
     run *r = context;
     assay_case c;
     const assay_status status = assay_case_parse(r->cases.job[i].text, &c);
+    scope_apply(r->args->scope, &c);
     return status == ASSAY_OK ? note_failure(r, &c, ASSAY_ERROR, reason, report) : status;
 }
 
@@ -226,9 +234,20 @@ static assay_status write_reports(run *r) {
     return ASSAY_OK;
 }
 
+/* A kernel file may be hostile; where the system allows less than a sandbox, that is said. */
+static void note_walls(run *r) {
+    char text[SANDBOX_TEXT];
+    const sandbox_walls left = sandbox_required() & ~environment_walls(&r->environment, r->device);
+    if (left != 0 && (r->args->kernel != NULL || r->args->certify))
+        fprintf(r->args->out.stream, "sandbox: without %s%s\n", sandbox_text(left, text),
+                r->args->no_sandbox ? ", as --no-sandbox asks"
+                                    : ": this system allows no more; see docs/exploits.md");
+}
+
 static assay_status conclude(run *r) {
     FILE *to = r->args->out.stream;
     assay_status status = ASSAY_OK;
+    note_walls(r);
     r->results.environment = &r->environment;
     if (r->args->random > 0 && !r->args->quiet)
         status = spread_print(to, &r->results);
@@ -250,12 +269,14 @@ static assay_status conclude(run *r) {
     return status == ASSAY_OK ? write_reports(r) : status;
 }
 
-/* Variants of cases that were drawn, and whose data prove nothing: no one's fault. */
-static int64_t drawn_in_vain(const run *r) {
+/* Variants of cases whose data prove nothing, through no one's fault: they were drawn, or one
+ * operand has a size at which results vanish, or the definition ends. */
+static int64_t mistrusted_in_vain(const run *r) {
     int64_t count = 0;
     for (int64_t i = 0; i < r->results.count; ++i) {
         cli_part part = {0};
-        while ((r->args->random > 0 || r->cases.job[i].secret) &&
+        while ((r->args->random > 0 || r->cases.job[i].secret ||
+                r->results.report[i].c.exponent != 0) &&
                report_next_part(&r->results.report[i], &part))
             count += part.verdict == ASSAY_MISTRUSTED;
     }
@@ -269,7 +290,7 @@ static assay_exit exit_code(const run *r) {
         tally.verdicts[ASSAY_PASS] = tally.verdicts[ASSAY_MISTRUSTED];
         tally.verdicts[ASSAY_MISTRUSTED] = 0;
     }
-    tally.verdicts[ASSAY_MISTRUSTED] -= drawn_in_vain(r);
+    tally.verdicts[ASSAY_MISTRUSTED] -= mistrusted_in_vain(r);
     if (assay_cli_interrupted())
         return ASSAY_EXIT_INTERRUPTED;
     return r->usage ? ASSAY_EXIT_USAGE : tally_exit(&tally);
@@ -277,6 +298,7 @@ static assay_exit exit_code(const run *r) {
 
 assay_exit assay_cli_check(const assay_cli_args *args) {
     run r = {.args = args, .pid = getpid()};
+    r.results.scope = args->scope;
     r.results.edge = args->set_given && args->set == ASSAY_EDGE;
     assay_status status = prepare(&r);
     if (status == ASSAY_OK)

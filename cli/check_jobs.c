@@ -64,24 +64,11 @@ int32_t check_processors(void) {
 
 /* ---- bytes ---- */
 
-static bool send_all(int to, const void *bytes, size_t size) {
-    const char *at = bytes;
-    while (size > 0) {
-        const ssize_t n = write(to, at, size);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return false;
-        at += n;
-        size -= (size_t)n;
-    }
-    return true;
-}
-
-static bool receive_all(int from, void *bytes, size_t size) {
+/* All of them, through write(), which changes none, or read(). */
+static bool move_all(int file, void *bytes, size_t size, bool out) {
     char *at = bytes;
     while (size > 0) {
-        const ssize_t n = read(from, at, size);
+        const ssize_t n = out ? write(file, at, size) : read(file, at, size);
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
@@ -99,15 +86,17 @@ static int64_t series_of(const assay_report *report) {
     return count;
 }
 
-static bool send_report(int to, message *m) {
+/* What follows a report's own bytes. */
+static bool move_parts(int file, const message *m, bool out) {
     const assay_report *r = &m->report;
-    m->series = m->status == ASSAY_OK ? series_of(r) : 0;
-    if (!send_all(to, m, sizeof *m))
-        return false;
-    return m->status != ASSAY_OK ||
-           (send_all(to, r->rows, (size_t)r->n_rows * sizeof *r->rows) &&
-            send_all(to, r->pairs, (size_t)r->n_pairs * sizeof *r->pairs) &&
-            send_all(to, r->series, (size_t)m->series * sizeof *r->series));
+    return move_all(file, r->rows, (size_t)r->n_rows * sizeof *r->rows, out) &&
+           move_all(file, r->pairs, (size_t)r->n_pairs * sizeof *r->pairs, out) &&
+           move_all(file, r->series, (size_t)m->series * sizeof *r->series, out);
+}
+
+static bool send_report(int to, message *m) {
+    m->series = m->status == ASSAY_OK ? series_of(&m->report) : 0;
+    return move_all(to, m, sizeof *m, true) && (m->status != ASSAY_OK || move_parts(to, m, true));
 }
 
 /* The rows' numbers lie in the series, wherever that lies now. */
@@ -122,7 +111,7 @@ static void move_series(assay_report *report, const double *before) {
 }
 
 static bool receive_report(int from, message *m) {
-    if (!receive_all(from, m, sizeof *m))
+    if (!move_all(from, m, sizeof *m, false))
         return false;
     if (m->status != ASSAY_OK)
         return true;
@@ -131,10 +120,7 @@ static bool receive_report(int from, message *m) {
     r->rows = calloc((size_t)r->n_rows + 1, sizeof *r->rows);
     r->pairs = calloc((size_t)r->n_pairs + 1, sizeof *r->pairs);
     r->series = calloc((size_t)m->series + 1, sizeof *r->series);
-    if (r->rows != NULL && r->pairs != NULL && r->series != NULL &&
-        receive_all(from, r->rows, (size_t)r->n_rows * sizeof *r->rows) &&
-        receive_all(from, r->pairs, (size_t)r->n_pairs * sizeof *r->pairs) &&
-        receive_all(from, r->series, (size_t)m->series * sizeof *r->series)) {
+    if (r->rows != NULL && r->pairs != NULL && r->series != NULL && move_parts(from, m, false)) {
         move_series(r, before);
         return true;
     }
@@ -243,7 +229,7 @@ static assay_status bury(run *r, int32_t self) {
     while (waitpid(w->pid, &how, 0) < 0 && errno == EINTR)
         continue;
     if (WIFSIGNALED(how))
-        snprintf(reason, sizeof reason, "the process that judged this case was ended by signal %d",
+        snprintf(reason, sizeof reason, "the process that checked this case was ended by signal %d",
                  WTERMSIG(how));
     if (at < 0 || assay_cli_interrupted())
         return hand_over(r);

@@ -10,7 +10,9 @@
 #include "assay/op.h"
 #include "assay/status.h"
 #include "assay/verdict.h"
+#include "engine/scope.h"
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -36,6 +38,7 @@ typedef struct assay_cli_target {
 typedef struct assay_cli_out {
     FILE *stream;
     bool color;
+    check_scope scope; /* that verdicts are named with */
 } assay_cli_out;
 
 /* Part `part` of 1..parts; 0: all. */
@@ -59,8 +62,17 @@ typedef struct assay_cli_args {
     const char *trace;
     const char *file;
     const char *input, *output; /* --in, --out */
-    const char *kernel;
+    const char *got;
+    const char *kernel;           /* a shared object, once cli_kernel_prepare() has seen it */
+    const char *kernel_source;    /* the file that it was made of; NULL: none */
+    char kernel_folder[PATH_MAX]; /* that it lies in, to be removed; "": none */
+    const char *binding_file;     /* --binding */
+    char
+        *binding; /* its text, or that of the kernel's own; NULL: the kernel is written for assay */
+    char *kernel_words; /* what follows --kernel in commands that are printed */
+    const char *source; /* of build */
     const char *exclude;
+    const char *require;             /* "sandbox" */
     double time_limit, memory_limit; /* seconds, GiB */
     const char *set_name;
     bool set_given;
@@ -76,13 +88,18 @@ typedef struct assay_cli_args {
     double seconds; /* --time; 0: not given */
     int64_t cases;  /* --cases; 0: not given */
     const char *findings, *corpus;
-    const char *report, *compare, *merge, *peers, *stage; /* of bench */
-    int64_t samples;                                      /* 0: not given */
-    bool seeds;           /* --set seeds: the published experiments */
-    bool oracles, golden; /* what mutants are made of */
-    double at_least;      /* percent */
+    const char *stage, *layout;
+    check_scope scope;                            /* what these two leave of a check */
+    const char *report, *compare, *merge, *peers; /* of bench */
+    int64_t samples;                              /* 0: not given */
+    bool seeds;                                   /* --set seeds: the published experiments */
+    bool oracles, golden;                         /* what mutants are made of */
+    double at_least;                              /* percent */
+    char *const *program;                         /* of exec: its words, as execv takes them */
+    const char *launches, *sched, *streams;
+    int64_t error_exitcode; /* 0: not given */
     bool big, no_guide, first, no_run, in_process, certify, quiet, verbose, no_color, help, version,
-        man, fail_fast, last_failed;
+        man, fail_fast, last_failed, no_sandbox;
 } assay_cli_args;
 
 /* Parses argv. ASSAY_ERR_USAGE with a line that names the word at fault and the nearest legal one.
@@ -94,6 +111,10 @@ void assay_cli_args_clear(assay_cli_args *args);
 /* The device of --device; without it cuda if that can run here, otherwise sim. */
 assay_status assay_cli_open_device(const assay_cli_args *args,
                                    const assay_device **device) ASSAY_MUST_CHECK;
+
+/* Whether that device can run here, asked in a process of its own: a GPU's context does not outlive
+ * fork(). */
+bool assay_cli_can_run(const char *device);
 
 /* `device` with variants in processes of their own, --kernel's among them, or `device` itself for
  * --in-process; for assay_isolate_end(). */
@@ -117,11 +138,15 @@ assay_exit assay_cli_list(const assay_cli_args *args);
 assay_exit assay_cli_check(const assay_cli_args *args);
 assay_exit assay_cli_golden(const assay_cli_args *args);
 assay_exit assay_cli_certificate(const assay_cli_args *args);
+assay_exit assay_cli_new(const assay_cli_args *args);
+assay_exit assay_cli_build(const assay_cli_args *args);
+assay_exit assay_cli_judge(const assay_cli_args *args);
 assay_exit assay_cli_run(const assay_cli_args *args);
 assay_exit assay_cli_mutants(const assay_cli_args *args);
 assay_exit assay_cli_fuzz(const assay_cli_args *args);
 assay_exit assay_cli_bench(const assay_cli_args *args);
 assay_exit assay_cli_profile(const assay_cli_args *args);
+assay_exit assay_cli_exec(const assay_cli_args *args);
 assay_exit assay_cli_completion(const assay_cli_args *args);
 assay_exit assay_cli_help(const assay_cli_args *args);
 

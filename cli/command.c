@@ -1,4 +1,4 @@
-#include "cli/cli.h"
+#include "cli/kernel.h"
 #include "cli/terminal.h"
 #include "cli/verbs.h"
 
@@ -30,7 +30,9 @@ static assay_exit flush_output(FILE *stream, bool listing, assay_exit code) {
 assay_exit assay_cli_main(int argc, char *const *argv) {
     assay_cli_args args;
     terminal_catch_signals();
-    const assay_status status = assay_cli_args_parse(argc, argv, &args);
+    assay_status status = assay_cli_args_parse(argc, argv, &args);
+    if (status == ASSAY_OK && !args.version && !args.help)
+        status = cli_kernel_prepare(&args);
     assay_exit code = ASSAY_EXIT_PASSED;
     if (status != ASSAY_OK)
         code = assay_cli_complain(status);

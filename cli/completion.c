@@ -30,7 +30,7 @@ static void put_words(FILE *to, const cli_verb *verb) {
         for (const cli_key *key = cli_keys; key->name != NULL; ++key)
             fprintf(to, " %s", key->name);
     }
-    if (verb->bit != CLI_COMPLETION)
+    if (verb->bit != CLI_COMPLETION && verb->bit != CLI_EXEC)
         put_ops(to);
 }
 
@@ -44,7 +44,7 @@ static void put_choices(FILE *to, const char *value) {
 
 static void put_bash(FILE *to) {
     fputs("# bash completion for assay\n"
-          "_assay() {\n"
+          "_assay_words() {\n"
           "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}\n"
           "    local verb=${COMP_WORDS[1]} words=\n"
           "    COMPREPLY=()\n"
@@ -73,17 +73,23 @@ static void put_bash(FILE *to) {
     }
     fputs("    esac\n"
           "    COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n"
+          "    [ \"$verb\" != exec ] || COMPREPLY+=($(compgen -c -f -- \"$word\"))\n"
           "}\n"
-          "complete -F _assay assay\n",
+          "complete -F _assay_words assay\n",
           to);
 }
 
+/* zsh runs this file as the function _assay at the first completion, which must answer, too. */
 static void put_zsh(FILE *to) {
     fputs("#compdef assay\n"
           "# zsh's own reader of bash completion runs the rest.\n"
           "autoload -U +X bashcompinit && bashcompinit\n",
           to);
     put_bash(to);
+    fputs("if [ \"$funcstack[1]\" = _assay ]; then\n"
+          "    _bash_complete -F _assay_words\n"
+          "fi\n",
+          to);
 }
 
 /* ---- fish ---- */
@@ -103,8 +109,7 @@ static void put_fish_flags(FILE *to, const cli_verb *verb) {
     for (const cli_flag_entry *f = cli_flags; f->name != NULL; ++f) {
         if ((f->verbs & verb->bit) == 0)
             continue;
-        fprintf(to, "complete -c assay -n '__fish_seen_subcommand_from %s' -l %s", verb->name,
-                f->name + 2);
+        fprintf(to, "complete -c assay -n '__assay_verb %s' -l %s", verb->name, f->name + 2);
         if (f->kind == CLI_FILE || f->kind == CLI_FOLDER)
             fputs(" -rF", to);
         else if (f->kind != CLI_SWITCH)
@@ -121,12 +126,20 @@ static void put_fish_flags(FILE *to, const cli_verb *verb) {
 }
 
 static void put_fish(FILE *to) {
-    fputs("# fish completion for assay\ncomplete -c assay -f\n", to);
+    fputs("# fish completion for assay\n"
+          "function __assay_verb\n"
+          "    set -l words (commandline -opc)\n"
+          "    test \"$words[2]\" = $argv[1]\n"
+          "end\n"
+          "complete -c assay -f\n"
+          "complete -c assay -n __fish_use_subcommand -l help -d 'what the verbs are'\n"
+          "complete -c assay -n __fish_use_subcommand -l version -d 'the version'\n",
+          to);
     for (int i = 0; i < CLI_VERBS; ++i) {
         const cli_verb *verb = &cli_verbs[i];
         fprintf(to, "complete -c assay -n __fish_use_subcommand -a %s -d ", verb->name);
         put_quoted(to, verb->summary);
-        fprintf(to, "\ncomplete -c assay -n '__fish_seen_subcommand_from %s' -a '", verb->name);
+        fprintf(to, "\ncomplete -c assay -n '__assay_verb %s' -a '", verb->name);
         put_words(to, verb);
         fputs("'\n", to);
         put_fish_flags(to, verb);

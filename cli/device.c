@@ -1,5 +1,6 @@
 #include "cli/cli.h"
 #include "engine/isolate.h"
+#include "engine/process/pool.h"
 
 /* Where the user names no limits: a case of the sets takes seconds at most. */
 static const double seconds = 60, gib = 8;
@@ -14,6 +15,22 @@ assay_status assay_cli_open_device(const assay_cli_args *args, const assay_devic
     return status == ASSAY_ERR_UNSUPPORTED ? assay_device_open("sim", device) : status;
 }
 
+static assay_status open_named(void *name, int32_t worker, void **state) {
+    const assay_device *device;
+    (void)worker;
+    (void)state;
+    return assay_device_open(name, &device);
+}
+
+bool assay_cli_can_run(const char *device) {
+    pool_plan plan = {.workers = 1, .context = (void *)device, .begin = open_named};
+    pool p;
+    const bool can = pool_start(&p, &plan) == ASSAY_OK;
+    if (can)
+        pool_end(&p);
+    return can;
+}
+
 assay_status assay_cli_isolate(const assay_cli_args *args, const assay_device *device,
                                const assay_device **isolated) {
     *isolated = device;
@@ -23,12 +40,15 @@ assay_status assay_cli_isolate(const assay_cli_args *args, const assay_device *d
     return assay_isolate(device,
                          &(assay_isolation){
                              .kernel = args->kernel,
+                             .source = args->kernel_words,
+                             .binding = args->binding,
                              .op = target != NULL ? target->op->name : NULL,
                              .variant = target != NULL ? target->variant : NULL,
                              .seconds = args->time_limit > 0 ? args->time_limit : seconds,
                              .gib = args->memory_limit > 0 ? args->memory_limit : gib,
                              .rehearsals = args->certify ? CERTIFY_REHEARSALS : 1,
                              .surprise = args->certify,
+                             .open = args->no_sandbox,
                          },
                          isolated);
 }

@@ -1,5 +1,7 @@
 #include "cli/environment.h"
 
+#include "engine/isolate.h"
+
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
@@ -66,13 +68,23 @@ void environment_init(cli_environment *e, const assay_device *device) {
         strftime(e->date, sizeof e->date, "%Y-%m-%dT%H:%M:%SZ", &utc);
 }
 
+sandbox_walls environment_walls(cli_environment *e, const assay_device *device) {
+    sandbox_walls walls = 0;
+    if (assay_is_isolated(device) && assay_isolated_walls(device, &walls) != ASSAY_OK)
+        walls = 0;
+    sandbox_text(walls, e->sandbox);
+    return walls;
+}
+
 cli_environment_item environment_item(const cli_environment *e, int i) {
     const cli_environment_item items[] = {
         {"device", e->device},     {"device_text", e->device_text},
         {"cpu", e->cpu},           {"os", e->os},
         {"compiler", e->compiler}, {"build_type", e->build_type},
         {"blas", e->blas},         {"date", e->date},
+        {"sandbox", e->sandbox},
     };
-    const int count = (int)(sizeof items / sizeof *items);
+    const int all = (int)(sizeof items / sizeof *items);
+    const int count = e->sandbox[0] != '\0' ? all : all - 1;
     return i < count ? items[i] : (cli_environment_item){NULL, NULL};
 }

@@ -22,24 +22,6 @@ enum { STRETCH = 16 };
 
 /* ---- devices ---- */
 
-static assay_status open_named(void *name, int32_t worker, void **state) {
-    const assay_device *device;
-    (void)worker;
-    (void)state;
-    return assay_device_open(name, &device);
-}
-
-/* Asked in a process of its own: a GPU's context does not outlive fork(), and workers are forked.
- */
-static bool can_run(const char *name) {
-    pool_plan plan = {.workers = 1, .context = (void *)name, .begin = open_named};
-    pool p;
-    const bool can = pool_start(&p, &plan) == ASSAY_OK;
-    if (can)
-        pool_end(&p);
-    return can;
-}
-
 static void tell_gpu(const fuzz_campaign *f) {
     const char *list = getenv(ASSAY_GPUS);
     fprintf(f->args->out.stream, ASSAY_GPUS "%s%s\n", list != NULL ? "=" : " is not set: the first",
@@ -54,7 +36,7 @@ static assay_status choose_device(fuzz_campaign *f) {
         return status;
     f->device = f->args->device;
     if (f->device == NULL)
-        f->device = can_run("cuda") ? "cuda" : "sim";
+        f->device = assay_cli_can_run("cuda") ? "cuda" : "sim";
     const bool cuda = strcmp(f->device, "cuda") == 0;
     f->simulated = !cuda;
     f->twin = cuda && f->args->kernel == NULL ? "sim" : NULL;
@@ -113,8 +95,8 @@ static assay_status choose_rows(fuzz_campaign *f) {
         const assay_op *op = cases->selection[i].op;
         if (!op->by_rows && (args->n_targets > 0 || fuzz_names_cases(args)))
             return assay_fail(ASSAY_ERR_USAGE,
-                              "%s: no row of its results stands alone; leave it out, or --rows and "
-                              "--big",
+                              "%s: the rows of its results depend on each other; leave it out, "
+                              "or --rows and --big",
                               op->name);
         if (op->by_rows)
             cases->selection[kept++] = cases->selection[i];
@@ -128,8 +110,8 @@ static assay_status choose_rows(fuzz_campaign *f) {
 static assay_status check_big(const fuzz_campaign *f) {
     if (f->args->big && f->simulated)
         return assay_fail(ASSAY_ERR_UNSUPPORTED,
-                          "--big is for a GPU: 2^31 elements take hours on %s; --rows judges small "
-                          "cases in the same way",
+                          "--big is for a GPU: 2^31 elements take hours on %s; --rows checks "
+                          "small cases in the same way",
                           f->device);
     return ASSAY_OK;
 }
@@ -149,6 +131,9 @@ static void isolate_how(fuzz_campaign *f) {
     const assay_cli_target *target = args->kernel != NULL ? &args->target[0] : NULL;
     f->how = (assay_isolation){
         .kernel = args->kernel,
+        .open = args->no_sandbox,
+        .source = args->kernel_words,
+        .binding = args->binding,
         .op = target != NULL ? target->op->name : NULL,
         .variant = target != NULL ? target->variant : NULL,
         .seconds = args->time_limit > 0 ? args->time_limit : run_seconds,
@@ -158,13 +143,17 @@ static void isolate_how(fuzz_campaign *f) {
 }
 
 void fuzz_describe(const fuzz_campaign *f, int64_t shard, char about[FUZZ_ABOUT]) {
+    const char *kernel = f->args->kernel_words;
     size_t used = (size_t)snprintf(
         about, FUZZ_ABOUT, "seed %" PRIu64 " share %" PRId64 "/%" PRId64 " %s %s%s%s",
         f->args->seed, shard + 1, f->shards, f->args->no_guide ? "unguided" : "guided", f->device,
-        f->args->kernel != NULL ? " " : "", f->args->kernel != NULL ? f->args->kernel : "");
+        kernel != NULL ? " " : "", kernel != NULL ? kernel : "");
     if (f->rows > 0 && used < FUZZ_ABOUT)
         used += (size_t)snprintf(about + used, FUZZ_ABOUT - used, " rows %" PRId64 "%s", f->rows,
                                  f->args->big ? " big" : "");
+    if (*scope_words(f->args->scope) != '\0' && used < FUZZ_ABOUT)
+        used +=
+            (size_t)snprintf(about + used, FUZZ_ABOUT - used, " %s", scope_words(f->args->scope));
     for (int32_t i = 0; i < f->cases.n_selections && used < FUZZ_ABOUT; ++i) {
         const cli_selection *s = &f->cases.selection[i];
         used += (size_t)snprintf(about + used, FUZZ_ABOUT - used, " %s", s->op->name);
@@ -244,6 +233,7 @@ static assay_status start_workers(fuzz_campaign *f) {
         .target = f->target,
         .n_targets = f->cases.n_selections,
         .rows = f->rows,
+        .scope = f->args->scope,
         .jobs = f->args->jobs > 0 ? (int32_t)f->args->jobs : usual_jobs(f),
     };
     return fuzz_workers_start(&f->workers);
@@ -379,8 +369,8 @@ static assay_exit checked_nothing(const fuzz_campaign *f) {
     if (f->state.declined == 0)
         return ASSAY_EXIT_NOTHING;
     return assay_cli_complain(assay_fail(
-        ASSAY_ERR_MEMORY, "fuzz: none of the cases could be judged: no memory for them, or no data "
-                          "of that fill; give words that make them smaller"));
+        ASSAY_ERR_MEMORY, "fuzz: no case could be checked: there is no memory for them, or "
+                          "no data of that fill; give key=value words that make them smaller"));
 }
 
 static assay_exit exit_code(const fuzz_campaign *f, int32_t lost) {
@@ -396,6 +386,8 @@ static assay_exit exit_code(const fuzz_campaign *f, int32_t lost) {
 /* The workers are gone when files are written: they may take the device's memory. */
 static assay_status conclude(fuzz_campaign *f, const fuzz_ranks *ranks, int32_t *lost) {
     assay_status status = ASSAY_OK;
+    if (ranks->count > 1 && assay_cli_interrupted()) /* before mpirun kills what is still there */
+        fuzz_ranks_leave(f, ranks);
     fuzz_workers_end(&f->workers);
     if (f->resume[0] != '\0' && !fuzz_names_cases(f->args))
         status = fuzz_state_write(f, f->shard, f->resume, &f->state);

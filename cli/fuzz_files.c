@@ -22,7 +22,7 @@ static assay_status try_corpus(const char *folder) {
     struct stat info;
     if (stat(folder, &info) == 0 && S_ISDIR(info.st_mode) && access(folder, W_OK) == 0)
         return ASSAY_OK;
-    return assay_fail(ASSAY_ERR_FILE, "%.300s: is no folder that can be written to", folder);
+    return assay_fail(ASSAY_ERR_FILE, "%.300s: is not a folder that can be written to", folder);
 }
 
 assay_status fuzz_files_try(const fuzz_campaign *f) {

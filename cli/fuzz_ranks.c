@@ -104,8 +104,8 @@ static assay_status hold_share(const fuzz_campaign *f, const fuzz_ranks *ranks) 
         status = fuzz_ranks_path(f, ranks->rank, FUZZ_TAKEN, taken);
     if (status == ASSAY_OK && (access(folder, F_OK) != 0 || access(taken, F_OK) == 0))
         return assay_fail(ASSAY_ERR_FILE,
-                          "rank %" PRId64 " of %" PRId64 ": had not been heard of for too long; "
-                          "rank 0 has gone on without it",
+                          "rank %" PRId64 " of %" PRId64
+                          ": wrote no state for too long; rank 0 has continued without it",
                           ranks->rank, ranks->count);
     return status;
 }

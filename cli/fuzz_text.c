@@ -10,20 +10,21 @@ static const char *words_of(const char *text) {
 /* A relation is no part of check: fuzz judges a case that is named by it. */
 static void print_repro(const fuzz_campaign *f, const fuzz_finding *finding) {
     const bool relation = finding->failure.relation[0] != '\0';
+    const char *kernel = f->how.source != NULL ? f->how.source : f->how.kernel;
     char rows[32] = "";
     if (f->rows > 0)
         snprintf(rows, sizeof rows, " --rows %" PRId64, f->rows);
-    fprintf(f->args->out.stream, "  again     assay %s %s%s%s%s%s --device %s%s%s\n",
+    fprintf(f->args->out.stream, "  again     assay %s %s%s%s%s%s%s --device %s%s%s\n",
             relation ? "fuzz" : "check", f->target[finding->target].op->name,
             finding->failure.variant[0] != '\0' ? "/" : "", finding->failure.variant,
-            words_of(finding->shrunk), rows, f->device, f->how.kernel != NULL ? " --kernel " : "",
-            f->how.kernel != NULL ? f->how.kernel : "");
+            words_of(finding->shrunk), rows, scope_flags(f->args->scope), f->device,
+            kernel != NULL ? " --kernel " : "", kernel != NULL ? kernel : "");
 }
 
 static const char *shrinking_of(const fuzz_finding *finding) {
     if (finding->smallest)
         return "";
-    return finding->again ? " (there may be smaller ones)" : " (not met again alone)";
+    return finding->again ? " (there may be smaller ones)" : " (did not fail again when run alone)";
 }
 
 void fuzz_print_finding(const fuzz_campaign *f, const fuzz_finding *finding) {
@@ -52,12 +53,13 @@ void fuzz_print_summary(const fuzz_campaign *f, const fuzz_state *state, const c
             " mistrusted, %" PRId64 " skipped",
             state->passed, state->failed, state->mistrusted, state->skipped);
     if (state->declined > 0)
-        fprintf(to, "; %" PRId64 " case%s none", state->declined,
-                state->declined == 1 ? " was" : "s were");
+        fprintf(to, "; %" PRId64 " case%s could not be made", state->declined,
+                state->declined == 1 ? "" : "s");
     if (state->population.count > 0)
-        fprintf(to, "; %" PRId32 " brought something new", state->population.count);
+        fprintf(to, "; %" PRId32 " showed something new", state->population.count);
     if (fuzz_population_edges(&state->population) > 0)
         fprintf(to, "; %" PRId32 " branches taken", fuzz_population_edges(&state->population));
-    fprintf(to, "; %" PRId32 " finding%s\n", state->findings.count,
-            state->findings.count == 1 ? "" : "s");
+    fprintf(to, "; %" PRId32 " finding%s%s%s\n", state->findings.count,
+            state->findings.count == 1 ? "" : "s",
+            *scope_phrase(f->args->scope) != '\0' ? "; " : "", scope_phrase(f->args->scope));
 }

@@ -2,6 +2,7 @@
 #include "cli/golden.h"
 #include "assay/golden.h"
 #include "cli/cases.h"
+#include "core/columns.h"
 
 #include <string.h>
 
@@ -66,12 +67,19 @@ static assay_exit generate(const assay_cli_args *args) {
 
 /* ---- list ---- */
 
+typedef struct listing {
+    const assay_cli_args *args;
+    columns lines;
+} listing;
+
 static assay_status list_case(const char *text, const char *source, bool foreign, void *context) {
-    const assay_cli_args *args = context;
+    listing *l = context;
     assay_case c;
     const assay_status status = assay_case_parse(text, &c);
-    if (status == ASSAY_OK && golden_wants_op(args, c.op))
-        fprintf(args->out.stream, "%s  (%s%s)\n", text, foreign ? "" : "not foreign: ", source);
+    if (status == ASSAY_OK && golden_wants_op(l->args, c.op)) {
+        columns_add(&l->lines, "%s", text);
+        columns_add(&l->lines, "(%s%s)", foreign ? "" : "not foreign: ", source);
+    }
     return status;
 }
 
@@ -81,9 +89,12 @@ static assay_exit list(const assay_cli_args *args) {
         char path[CLI_GOLDEN_PATH];
         if (!golden_wants_op(args, op))
             continue;
+        listing l = {.args = args, .lines = {.align = "ll"}};
         assay_status status = golden_file_of(args, op, path);
         if (status == ASSAY_OK)
-            status = assay_golden_visit(path, list_case, (void *)args);
+            status = assay_golden_visit(path, list_case, &l);
+        const assay_status printed = columns_print(&l.lines, args->out.stream, 0);
+        status = status == ASSAY_OK ? printed : status;
         if (status != ASSAY_OK)
             return assay_cli_complain(status);
         if (args->file != NULL)
@@ -100,7 +111,7 @@ assay_exit assay_cli_golden(const assay_cli_args *args) {
         return generate(args);
     if (verb != NULL && args->n_words > 0)
         return assay_cli_complain(assay_fail(
-            ASSAY_ERR_USAGE, "golden %s takes operators, and %s is none", verb, args->word[0]));
+            ASSAY_ERR_USAGE, "golden %s takes operators, and %s is not one", verb, args->word[0]));
     if (verb != NULL && strcmp(verb, "verify") == 0)
         return golden_verify(args);
     if (verb != NULL && strcmp(verb, "list") == 0)

@@ -134,7 +134,7 @@ static assay_status check_opinions(verifier *v, const golden_check *check) {
     assay_status status = golden_check_oracle(check, visit_line, v);
     finish_group(v);
     if (status == ASSAY_OK && v->lines == before)
-        return assay_fail(ASSAY_ERR_FILE, "%s: %s: holds no answers to compare; make it anew",
+        return assay_fail(ASSAY_ERR_FILE, "%s: %s: holds no results to compare; generate it again",
                           v->path, v->text);
     if (status == ASSAY_OK)
         status = golden_check_variants(check, visit_line, v);

@@ -23,8 +23,9 @@ static void print_flags(FILE *to, unsigned verb) {
 
 void cli_help(FILE *to, const cli_verb *verb) {
     if (verb != NULL) {
-        fprintf(to, "usage: assay %s %s [--flags]\n\n%s: %s.\n", verb->name, verb->synopsis,
-                verb->name, verb->summary);
+        const bool last = verb->bit != CLI_EXEC; /* whose program's words are its own */
+        fprintf(to, "usage: assay %s %s%s%s\n\n%s: %s.\n", verb->name, last ? "" : "[--flags] ",
+                verb->synopsis, last ? " [--flags]" : "", verb->name, verb->summary);
         if (verb->details != NULL)
             fputs(verb->details, to);
         print_flags(to, verb->bit);
@@ -39,10 +40,11 @@ void cli_help(FILE *to, const cli_verb *verb) {
             "\nassay help VERB explains a verb, assay help OP an operator, assay help KEY a key.\n",
             to);
     }
-    fputs("\nValues take lists and ranges: d=16,32,64  k=1:129:16\n"
-          "Example: assay check kronecker b=16 f=32x32 layers=2 dtype=f64\n\nExit: ",
-          to);
-    fputs(cli_exits, to);
+    if (verb == NULL || verb->exits == NULL)
+        fputs("\nValues take lists and ranges: d=16,32,64  k=1:129:16\n"
+              "Example: assay check kronecker b=16 f=32x32 layers=2 dtype=f64\n",
+              to);
+    fprintf(to, "\nExit: %s", verb != NULL && verb->exits != NULL ? verb->exits : cli_exits);
 }
 
 /* ---- operators and keys ---- */
@@ -88,7 +90,8 @@ static assay_status unknown_topic(const char *word) {
     for (const cli_key *key = cli_keys; key->name != NULL; ++key)
         nearest_offer(word, key->name, &nearest);
     return assay_fail(ASSAY_ERR_USAGE,
-                      "no help on %s: it is no verb, operator or key; the nearest is %s",
+                      "no help on %s: it is not a verb, an operator or a key; the "
+                      "nearest is %s",
                       assay_quote(word, strlen(word), quoted), nearest);
 }
 

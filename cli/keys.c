@@ -27,7 +27,15 @@ const cli_key cli_keys[] = {
      "  denormal  subnormal operands and results\n"
      "  huge      close to overflow, without overflow in a correct kernel\n"
      "  negative  very negative softmax scores, closed gates, a mean far below 0\n"
+     "  single    each sum has one term, whose factors have all bits of the accumulator\n"
      "  initial   norm weights as frameworks initialise them\n"},
+    {"exponent", "E",
+     "The data of one operand are multiplied by 2^E, E in -1100..1100 (default: 0), so that each\n"
+     "operand can be driven through the whole range of its dtype. What would overflow becomes the\n"
+     "dtype's largest number. Not for fill=exact and fill=golden.\n"},
+    {"operand", "J",
+     "The operand that exponent= is of (default: 0). Operands are counted from 0: inputs without\n"
+     "indices, then gradients of outputs.\n"},
     {"pad", "N",
      "Elements between the end of one row and the start of the next, in 0..1024 (default: 0).\n"
      "Each tensor gets a row stride of its own, so a kernel that uses the stride of another\n"

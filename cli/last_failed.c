@@ -95,7 +95,9 @@ assay_status last_failed_gather(const assay_cli_args *args, cli_cases *cases) {
     size_t size;
     *cases = (cli_cases){0};
     if (!path_of(path, false))
-        return assay_fail(ASSAY_ERR_USAGE, "--last-failed: there is no HOME that keeps them");
+        return assay_fail(ASSAY_ERR_USAGE,
+                          "--last-failed: HOME is not set, so there is no list; set HOME or "
+                          "XDG_STATE_HOME");
     assay_status status = text_file_read(path, "list of failed cases", MOST, &cases->text, &size);
     if (status == ASSAY_OK && cases->text != NULL) {
         const size_t lines = (size_t)count_lines(cases->text);

@@ -57,8 +57,10 @@ static void put_verb(FILE *to, const cli_verb *verb) {
     putc('\n', to);
     put_section(to, "SYNOPSIS");
     fprintf(to, ".B assay %s\n", verb->name);
+    const bool last = verb->bit != CLI_EXEC; /* whose program's words are its own */
+    fputs(last ? "" : "[\\-\\-flags] ", to);
     put(to, verb->synopsis);
-    fputs(" [\\-\\-flags]\n", to);
+    fputs(last ? " [\\-\\-flags]\n" : "\n", to);
     if (verb->details != NULL) {
         put_section(to, "DESCRIPTION");
         fputs(".nf\n", to);
@@ -95,6 +97,6 @@ void cli_man(FILE *to, const cli_verb *verb) {
         put_command(to);
     put_section(to, "EXIT STATUS");
     fputs(".nf\n", to);
-    put(to, cli_exits);
+    put(to, verb != NULL && verb->exits != NULL ? verb->exits : cli_exits);
     fputs(".fi\n", to);
 }

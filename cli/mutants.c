@@ -91,8 +91,8 @@ static assay_status make_mutants(run *r) {
             status = mutants_add(&r->mutants, &r->sources.item[s]);
     if (status == ASSAY_OK && r->args->under && r->mutants.count == 0)
         return assay_fail(ASSAY_ERR_USAGE,
-                          "--under %.200s: no file that is mutated has such a path; they are as "
-                          "'kernels/rmsnorm/v3.cu' says",
+                          "--under %.200s: no mutated file has a path that begins so; such a "
+                          "path is kernels/rmsnorm/v3.cu",
                           r->args->under);
     return status;
 }
@@ -187,8 +187,8 @@ static assay_status check_list(const run *r) {
     for (int32_t e = 0; e < r->equivalents.count; ++e)
         if (!r->equivalents.met[e] && concerns(r, r->equivalents.line[e]))
             return assay_fail(ASSAY_ERR_FILE,
-                              "mutants/equivalent.txt: no mutant answers to this entry; "
-                              "take it out: %.200s",
+                              "mutants/equivalent.txt: no mutant matches this entry; remove it: "
+                              "%.200s",
                               r->equivalents.line[e]);
     return ASSAY_OK;
 }
@@ -360,13 +360,14 @@ static assay_status close_csv(run *r) {
 }
 
 static assay_status write_reports(run *r) {
-    mutants_text(r->args->out.stream, &r->rows, r->args->verbose);
+    assay_status status = mutants_text(r->args->out.stream, &r->rows, r->args->verbose);
     if (r->json.stream)
         mutants_json(r->json.stream, &r->rows);
     if (r->markdown.stream)
         mutants_markdown(r->markdown.stream, &r->rows);
     cli_sink *const sinks[SINKS] = {&r->json, &r->markdown};
-    assay_status status = close_csv(r);
+    const assay_status closed = close_csv(r);
+    status = status == ASSAY_OK ? closed : status;
     for (int i = 0; i < SINKS && status == ASSAY_OK; ++i)
         if (sinks[i]->stream)
             status = sink_commit(sinks[i]);

@@ -50,7 +50,7 @@ assay_exit mutants_gate(const mutant_rows *rows, double at_least);
 /* assay mutants --golden, all of it. */
 assay_exit mutants_of_golden(const assay_cli_args *args);
 
-void mutants_text(FILE *to, const mutant_rows *rows, bool verbose);
+assay_status mutants_text(FILE *to, const mutant_rows *rows, bool verbose) ASSAY_MUST_CHECK;
 void mutants_markdown(FILE *to, const mutant_rows *rows);
 void mutants_json(FILE *to, const mutant_rows *rows);
 

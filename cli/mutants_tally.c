@@ -1,5 +1,6 @@
 /* Counting mutants, and the tables of them. */
 #include "cli/mutants.h"
+#include "core/columns.h"
 #include "core/json.h"
 
 #include <inttypes.h>
@@ -115,8 +116,10 @@ static void put_kill(FILE *to, const mutant_row *row) {
 }
 
 static void put_lie(FILE *to, const mutant_row *row) {
-    fprintf(to, "equivalent.txt is wrong: killed by %s: %s\n", mutant_layer_name(row->result.layer),
-            row->mutant->after);
+    fprintf(
+        to,
+        "mutants/equivalent.txt is wrong: the check %s kills this mutant; remove its entry: %s\n",
+        mutant_layer_name(row->result.layer), row->mutant->after);
 }
 
 static void put_rows(FILE *to, const mutant_rows *rows, bool verbose) {
@@ -132,29 +135,43 @@ static void put_rows(FILE *to, const mutant_rows *rows, bool verbose) {
     }
 }
 
-void mutants_text(FILE *to, const mutant_rows *rows, bool verbose) {
+static assay_status put_tallies(FILE *to, const tallies *t) {
+    static const char *const head[] = {"mutants of", "programs", "killed", "equivalent",
+                                       "survived",   "raw",      "net",    "not checked"};
+    columns table = {.align = "lrrrrrrr"};
+    for (size_t i = 0; i < sizeof head / sizeof *head; ++i)
+        columns_add(&table, "%s", head[i]);
+    for (int32_t i = 0; i < t->count; ++i) {
+        const mutant_tally *o = &t->item[i];
+        columns_add(&table, "%s", o->name);
+        columns_add(&table, "%d", (int)o->programs);
+        columns_add(&table, "%d", (int)o->killed);
+        columns_add(&table, "%d", (int)o->equivalent);
+        columns_add(&table, "%d", (int)o->survived);
+        columns_add(&table, "%.1f %%", mutant_rate(o));
+        columns_add(&table, "%.1f %%", net_rate(o));
+        columns_add(&table, "%d", (int)o->pending);
+    }
+    return columns_print(&table, to, 0);
+}
+
+assay_status mutants_text(FILE *to, const mutant_rows *rows, bool verbose) {
     tallies t;
     tally_all(&t, rows);
     put_rows(to, rows, verbose);
-    fprintf(to, "%-24s %8s %8s %8s %8s %7s %7s %10s\n", "mutants of", "programs", "killed",
-            "equiv.", "survived", "raw", "net", "not judged");
-    for (int32_t i = 0; i < t.count; ++i) {
-        const mutant_tally *o = &t.item[i];
-        fprintf(to, "%-24s %8d %8d %8d %8d %6.1f%% %6.1f%% %10d\n", o->name, (int)o->programs,
-                (int)o->killed, (int)o->equivalent, (int)o->survived, mutant_rate(o), net_rate(o),
-                (int)o->pending);
-    }
+    const assay_status status = put_tallies(to, &t);
     const mutant_tally *all = &t.item[t.count - 1];
     fputs("killed by", to);
     for (int layer = LAYER_BOUND; layer < MUTANT_LAYERS; ++layer)
         if (all->by[layer] > 0)
             fprintf(to, " %s %d", mutant_layer_name((mutant_layer)layer), (int)all->by[layer]);
-    fprintf(to, "\n%d of the same code, %d no programs, %d broken; %.1f s\n", (int)all->same_code,
-            (int)all->no_program, (int)all->broken, rows->seconds);
+    fprintf(to, "\n%d with the original's code, %d that do not compile, %d broken; %.1f s\n",
+            (int)all->same_code, (int)all->no_program, (int)all->broken, rows->seconds);
     if (rows->sample > 0)
         fprintf(to, "drawn by --sample %" PRId64 " --seed %" PRIu64 "\n", rows->sample, rows->seed);
     if (rows->left_out[0])
-        fprintf(to, "not asked, as not built: %s\n", rows->left_out);
+        fprintf(to, "checks left out, because they are not built: %s\n", rows->left_out);
+    return status;
 }
 
 /* ---- Markdown ---- */
@@ -162,7 +179,7 @@ void mutants_text(FILE *to, const mutant_rows *rows, bool verbose) {
 void mutants_markdown(FILE *to, const mutant_rows *rows) {
     tallies t;
     tally_all(&t, rows);
-    fputs("| mutants of | programs | killed | equivalent | survived | raw | net | not judged |",
+    fputs("| mutants of | programs | killed | equivalent | survived | raw | net | not checked |",
           to);
     for (int layer = LAYER_BOUND; layer < MUTANT_LAYERS; ++layer)
         fprintf(to, " %s |", mutant_layer_name((mutant_layer)layer));

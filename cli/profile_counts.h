@@ -28,7 +28,8 @@ typedef void (*counter_visitor)(const char *name, uint64_t value, void *context)
 void counters_visit(const sim_count *count, counter_visitor visit, void *context);
 
 /* Of one stage. */
-void counts_text(FILE *to, const profile *p, const profile_counts *counts, assay_stage stage);
+assay_status counts_text(FILE *to, const profile *p, const profile_counts *counts,
+                         assay_stage stage) ASSAY_MUST_CHECK;
 void counts_csv(FILE *to, const profile_counts *counts);
 void counts_json(FILE *to, const profile *p, const profile_counts *counts);
 void counts_trace(FILE *to, const profile *p, const profile_counts *counts);

@@ -1,5 +1,6 @@
 /* Counters for people: a table for each kernel, then what the stage moved. */
 #include "cli/profile_counts.h"
+#include "core/columns.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -20,53 +21,68 @@ static double each(uint64_t sum, uint64_t count) {
     return count > 0 ? (double)sum / (double)count : 0;
 }
 
-static void put_requests(FILE *to, const char *name, const sim_requests *r) {
+static void add_requests(columns *table, const char *name, const sim_requests *r) {
     if (r->requests == 0)
         return;
-    fprintf(to, "    %-15s %10" PRIu64 " %6.1f %12" PRIu64 " %10" PRIu64 " %8.2f %8.2f %7.2f\n",
-            name, r->requests, each(r->lanes, r->requests), r->bytes, r->steps,
-            each(r->steps, r->requests), each(r->ideal, r->requests), each(r->steps, r->ideal));
+    columns_add(table, "  %s", name);
+    columns_add(table, "%" PRIu64, r->requests);
+    columns_add(table, "%.1f", each(r->lanes, r->requests));
+    columns_add(table, "%" PRIu64, r->bytes);
+    columns_add(table, "%" PRIu64, r->steps);
+    columns_add(table, "%.2f", each(r->steps, r->requests));
+    columns_add(table, "%.2f", each(r->ideal, r->requests));
+    columns_add(table, "%.2f", each(r->steps, r->ideal));
 }
 
 static bool any(const sim_requests r[SIM_ACCESSES]) {
     return r[SIM_READ].requests + r[SIM_WRITE].requests + r[SIM_ATOMIC].requests > 0;
 }
 
-static void put_memory(FILE *to, const char *memory, const char *step,
+static void add_memory(columns *table, const char *memory, const char *step,
                        const sim_requests r[SIM_ACCESSES]) {
     static const char *const access[SIM_ACCESSES] = {
         [SIM_READ] = "loads", [SIM_WRITE] = "stores", [SIM_ATOMIC] = "atomics"};
-    char name[32];
+    const char *const head[] = {memory, "requests", "lanes",  "bytes",
+                                step,   "each",     "fewest", "ratio"};
     if (!any(r))
         return;
-    fprintf(to, "    %-15s %10s %6s %12s %10s %8s %8s %7s\n", memory, "requests", "lanes", "bytes",
-            step, "each", "fewest", "ratio");
-    for (int a = 0; a < SIM_ACCESSES; ++a) {
-        snprintf(name, sizeof name, "  %s", access[a]);
-        put_requests(to, name, &r[a]);
-    }
+    for (size_t i = 0; i < sizeof head / sizeof *head; ++i)
+        columns_add(table, "%s", head[i]);
+    for (int a = 0; a < SIM_ACCESSES; ++a)
+        add_requests(table, access[a], &r[a]);
+}
+
+static void put_repeats(FILE *to, const char *memory, const sim_requests r[SIM_ACCESSES]) {
     if (r[SIM_ATOMIC].repeats > 0)
-        fprintf(to, "      %" PRIu64 " atomics waited for another one of their request\n",
-                r[SIM_ATOMIC].repeats);
+        fprintf(to, "      %s: %" PRIu64 " atomics waited for another one of their request\n",
+                memory, r[SIM_ATOMIC].repeats);
 }
 
 /* The counters after those of memory. */
-static void put_meeting(const char *name, uint64_t value, void *context) {
-    FILE *to = context;
-    if (value > 0 && strncmp(name, "global_", 7) != 0 && strncmp(name, "shared_", 7) != 0)
-        fprintf(to, "    %-15s %10" PRIu64 "\n", name, value);
+static void add_meeting(const char *name, uint64_t value, void *context) {
+    columns *table = context;
+    if (value == 0 || strncmp(name, "global_", 7) == 0 || strncmp(name, "shared_", 7) == 0)
+        return;
+    columns_add(table, "%s", name);
+    columns_add(table, "%" PRIu64, value);
 }
 
-static void put_sum(FILE *to, const profile_sum *s) {
+static assay_status put_sum(FILE *to, const profile_sum *s) {
     char grid[40], block[40];
+    columns memory = {.align = "lrrrrrrr"}, meetings = {.align = "lr"};
     fprintf(to, "  %s: %d launch%s, grid %s, block %s", s->kernel, s->launches,
             s->launches == 1 ? "" : "es", shape(s->count.grid, grid), shape(s->count.block, block));
     if (s->count.dynamic_shared > 0)
         fprintf(to, ", dynamic shared memory %" PRIu64, s->count.dynamic_shared);
     fputs("\n", to);
-    put_memory(to, "global memory", "sectors", s->count.global);
-    put_memory(to, "shared memory", "passes", s->count.shared);
-    counters_visit(&s->count, put_meeting, to);
+    add_memory(&memory, "global memory", "sectors", s->count.global);
+    add_memory(&memory, "shared memory", "passes", s->count.shared);
+    counters_visit(&s->count, add_meeting, &meetings);
+    assay_status status = columns_print(&memory, to, 4);
+    put_repeats(to, "global memory", s->count.global);
+    put_repeats(to, "shared memory", s->count.shared);
+    const assay_status printed = columns_print(&meetings, to, 4);
+    return status == ASSAY_OK ? printed : status;
 }
 
 static void put_moved(FILE *to, const profile *p, const profile_counts *counts, assay_stage stage) {
@@ -85,14 +101,17 @@ static void put_moved(FILE *to, const profile *p, const profile_counts *counts, 
     fputs("\n", to);
 }
 
-void counts_text(FILE *to, const profile *p, const profile_counts *counts, assay_stage stage) {
+assay_status counts_text(FILE *to, const profile *p, const profile_counts *counts,
+                         assay_stage stage) {
+    assay_status status = ASSAY_OK;
     int32_t launches = 0;
     for (int32_t l = 0; l < counts->n_launches; ++l)
         launches += counts->launch[l].stage == stage;
     fprintf(to, "\n%s: %d launch%s\n", assay_stage_name(stage), launches,
             launches == 1 ? "" : "es");
-    for (int32_t s = 0; s < counts->n_sums; ++s)
+    for (int32_t s = 0; status == ASSAY_OK && s < counts->n_sums; ++s)
         if (counts->sum[s].stage == stage)
-            put_sum(to, &counts->sum[s]);
+            status = put_sum(to, &counts->sum[s]);
     put_moved(to, p, counts, stage);
+    return status;
 }

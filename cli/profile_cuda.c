@@ -106,21 +106,23 @@ static assay_status sum_up(const profile *p, const recording *r, outcome *o) {
     return status;
 }
 
-static void print(const profile *p, const outcome *o) {
+static assay_status print(const profile *p, const outcome *o) {
     FILE *to = p->args->out.stream;
     char title[PROFILE_TITLE], about[ASSAY_DEVICE_TEXT], functions[FUNCTIONS] = "";
     fprintf(to, "%s\n", profile_title(p, title));
     if (p->device->probe(about) == ASSAY_OK)
         fprintf(to, "%s; %d calls of each stage, after %d that wait and %d that warms up\n", about,
                 ACTIVE, WAIT, WARM_UP);
-    for (int s = 0; s < o->stages; ++s) {
-        table_text(to, &o->table[s], (assay_stage)s, ACTIVE, &o->work[s], &o->limits);
+    assay_status status = ASSAY_OK;
+    for (int s = 0; status == ASSAY_OK && s < o->stages; ++s) {
+        status = table_text(to, &o->table[s], (assay_stage)s, ACTIVE, &o->work[s], &o->limits);
         table_functions(&o->table[s], functions, sizeof functions);
     }
     fprintf(to,
             "\nWithin a kernel: ncu --set full --kernel-name 'regex:^(%s)$' -o profile assay run "
             "%s/%s%s --device cuda --out profile.h5\n",
             functions, p->c.op->name, p->variant->name, p->text + strcspn(p->text, " "));
+    return status;
 }
 
 static void write_json(FILE *to, const profile *p, const outcome *o) {
@@ -156,10 +158,10 @@ assay_status profile_cuda(const profile *p) {
     assay_status status = profile_run(p, &recorded);
     if (status == ASSAY_OK)
         status = sum_up(p, &r, &o);
-    if (status == ASSAY_OK) {
-        print(p, &o);
+    if (status == ASSAY_OK)
+        status = print(p, &o);
+    if (status == ASSAY_OK)
         status = write_files(p, &r, &o);
-    }
     for (int s = 0; s < ASSAY_STAGES; ++s)
         table_clear(&o.table[s]);
     records_clear(&r.records);

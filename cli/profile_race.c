@@ -102,8 +102,8 @@ static assay_status hand_over(const char *program, const assay_cli_args *args) {
         free(w.word[i]);
     free(w.word);
     return w.failed ? assay_fail(ASSAY_ERR_MEMORY, "no memory for the command line")
-                    : assay_fail(ASSAY_ERR_FILE, "%s cannot be started; build the preset race anew",
-                                 program);
+                    : assay_fail(ASSAY_ERR_FILE,
+                                 "%s cannot be started; build the preset race again", program);
 }
 
 assay_status profile_counting(const assay_cli_args *args) {

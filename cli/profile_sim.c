@@ -16,15 +16,16 @@ static assay_status count_stage(assay_stage which, profile_stage stage, const as
     return status;
 }
 
-static void print(const profile *p, const profile_counts *counts) {
+static assay_status print(const profile *p, const profile_counts *counts) {
     FILE *to = p->args->out.stream;
     char title[PROFILE_TITLE], about[ASSAY_DEVICE_TEXT];
     fprintf(to, "%s\n", profile_title(p, title));
     if (p->device->probe(about) == ASSAY_OK)
         fprintf(to, "%s; counts of one call, no times: docs/profile.md\n", about);
-    counts_text(to, p, counts, ASSAY_FORWARD);
-    if (p->c.op->backward != NULL)
-        counts_text(to, p, counts, ASSAY_BACKWARD);
+    assay_status status = counts_text(to, p, counts, ASSAY_FORWARD);
+    if (status == ASSAY_OK && p->c.op->backward != NULL)
+        status = counts_text(to, p, counts, ASSAY_BACKWARD);
+    return status;
 }
 
 static void write_files(const profile *p, const profile_counts *counts) {
@@ -39,11 +40,11 @@ static void write_files(const profile *p, const profile_counts *counts) {
 assay_status profile_sim(const profile *p) {
     profile_counts counts = {0};
     const assay_variant counted = profile_wrap(p->variant, count_stage, &counts);
-    const assay_status status = profile_run(p, &counted);
-    if (status == ASSAY_OK) {
-        print(p, &counts);
+    assay_status status = profile_run(p, &counted);
+    if (status == ASSAY_OK)
+        status = print(p, &counts);
+    if (status == ASSAY_OK)
         write_files(p, &counts);
-    }
     counts_clear(&counts);
     return status;
 }

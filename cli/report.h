@@ -13,7 +13,8 @@ typedef struct cli_results {
     assay_report *report;
     int64_t count, room;
     double seconds; /* wall time of the run */
-    bool edge;      /* the set edge: degenerate cases, each of which must be mistrusted */
+    check_scope scope;
+    bool edge; /* the set edge: degenerate cases, each of which must be mistrusted */
 } cli_results;
 
 /* Takes over what `report` owns, unless it fails. */
@@ -48,6 +49,7 @@ bool part_failed(const cli_results *results, const cli_part *part);
 typedef struct cli_tally {
     int64_t verdicts[ASSAY_ERROR + 1];
     int64_t total;
+    int64_t of_sizes; /* mistrusted ones of cases with exponent=, which prove nothing at some */
 } cli_tally;
 cli_tally results_tally(const cli_results *results);
 

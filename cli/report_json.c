@@ -36,7 +36,8 @@ static void put_series(FILE *to, const char *key, const double *value, int64_t c
     putc(']', to);
 }
 
-static void put_row(FILE *to, const assay_report *report, const assay_row *row) {
+static void put_row(FILE *to, const cli_results *results, const assay_report *report,
+                    const assay_row *row) {
     const assay_comparison *cmp = &row->cmp;
     char index[128];
     fputs("{\"op\": ", to);
@@ -68,6 +69,8 @@ static void put_row(FILE *to, const assay_report *report, const assay_row *row) 
     put_text(to, "why", row->why);
     put_text(to, "reason", row->reason);
     put_text(to, "repro", row->repro);
+    put_text(to, "stages", results->scope.forward ? "forward" : "forward+backward");
+    put_text(to, "layout", results->scope.packed ? "packed" : "strict");
     putc('}', to);
 }
 
@@ -84,7 +87,7 @@ void cli_report_json(FILE *to, const cli_results *results) {
         const assay_report *report = &results->report[i];
         for (int32_t r = 0; r < report->n_rows; ++r) {
             fputs(separator, to);
-            put_row(to, report, &report->rows[r]);
+            put_row(to, results, report, &report->rows[r]);
             separator = ",\n";
         }
     }

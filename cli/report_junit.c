@@ -28,7 +28,8 @@ static void put_counts(FILE *to, const cli_tally *tally, bool edge) {
             "tests=\"%" PRId64 "\" failures=\"%" PRId64 "\" errors=\"%" PRId64
             "\" skipped=\"%" PRId64 "\"",
             tally->total,
-            tally->verdicts[ASSAY_FAIL] + (edge ? 0 : tally->verdicts[ASSAY_MISTRUSTED]),
+            tally->verdicts[ASSAY_FAIL] +
+                (edge ? 0 : tally->verdicts[ASSAY_MISTRUSTED] - tally->of_sizes),
             tally->verdicts[ASSAY_ERROR], tally->verdicts[ASSAY_SKIP]);
 }
 
@@ -51,14 +52,15 @@ static void put_problems(FILE *to, const cli_part *part) {
     }
 }
 
-static void put_outcome(FILE *to, const cli_part *part, bool edge) {
+/* `vain`: the case may prove nothing, and that is no failure. */
+static void put_outcome(FILE *to, const cli_part *part, bool vain) {
     static const char *const elements[] = {
         [ASSAY_SKIP] = "skipped",
         [ASSAY_MISTRUSTED] = "failure",
         [ASSAY_FAIL] = "failure",
         [ASSAY_ERROR] = "error",
     };
-    if (part->verdict == ASSAY_PASS || (edge && part->verdict == ASSAY_MISTRUSTED))
+    if (part->verdict == ASSAY_PASS || (vain && part->verdict == ASSAY_MISTRUSTED))
         return;
     const char *element = elements[part->verdict];
     fprintf(to, "      <%s type=\"%s\" message=\"", element, assay_verdict_name(part->verdict));
@@ -68,7 +70,9 @@ static void put_outcome(FILE *to, const cli_part *part, bool edge) {
     fprintf(to, "</%s>\n", element);
 }
 
-static void put_test(FILE *to, const assay_report *report, const cli_part *part, bool edge) {
+static void put_test(FILE *to, const cli_results *results, const assay_report *report,
+                     const cli_part *part) {
+    const char *phrase = scope_phrase(results->scope);
     int32_t variants = 0;
     for (cli_part p = {0}; report_next_part(report, &p);)
         ++variants;
@@ -78,10 +82,24 @@ static void put_test(FILE *to, const assay_report *report, const cli_part *part,
     put_xml(to, part->rows->variant);
     fputs("\" name=\"", to);
     put_xml(to, report->case_text);
+    if (*phrase != '\0')
+        fprintf(to, " (%s)", phrase);
     /* A report's time covers all its variants. */
     fprintf(to, "\" time=\"%.6f\">\n", report->seconds / variants);
-    put_outcome(to, part, edge);
+    put_outcome(to, part, results->edge || report->c.exponent != 0);
     fputs("    </testcase>\n", to);
+}
+
+/* What the verdicts leave out. */
+static void put_scope(FILE *to, check_scope scope) {
+    if (!scope.forward && !scope.packed)
+        return;
+    fputs("    <properties>\n", to);
+    if (scope.forward)
+        fputs("      <property name=\"stage\" value=\"forward\"/>\n", to);
+    if (scope.packed)
+        fputs("      <property name=\"layout\" value=\"packed\"/>\n", to);
+    fputs("    </properties>\n", to);
 }
 
 /* The reports of one operator, which lie together. */
@@ -97,9 +115,10 @@ static void put_suite(FILE *to, const cli_results *suite) {
     fprintf(to, " time=\"%.6f\" timestamp=\"", seconds);
     put_xml(to, suite->environment->date);
     fputs("\">\n", to);
+    put_scope(to, suite->scope);
     for (int64_t i = 0; i < suite->count; ++i)
         for (cli_part part = {0}; report_next_part(&suite->report[i], &part);)
-            put_test(to, &suite->report[i], &part, suite->edge);
+            put_test(to, suite, &suite->report[i], &part);
     fputs("  </testsuite>\n", to);
 }
 

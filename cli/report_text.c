@@ -248,6 +248,13 @@ static void put_problems(const assay_cli_out *out, const cli_part *part) {
 
 /* ---- the whole ---- */
 
+/* What the verdicts before it leave out. */
+static void put_scope(const assay_cli_out *out, const char *before, const char *after) {
+    const char *phrase = scope_phrase(out->scope);
+    if (*phrase != '\0')
+        fprintf(out->stream, "%s%s%s", before, phrase, after);
+}
+
 void report_text_full(const assay_cli_out *out, const assay_report *report) {
     FILE *to = out->stream;
     const cli_part tensors = fullest_part(report);
@@ -270,6 +277,7 @@ void report_text_full(const assay_cli_out *out, const assay_report *report) {
         fprintf(to, "  %s%s ", part.rows == report->rows ? "" : " ", part.rows->variant);
         assay_cli_print_verdict(out, part.verdict, 0);
     }
+    put_scope(out, "   (", ")");
     fputs("\n\n", to);
 }
 
@@ -280,7 +288,9 @@ static void put_brief(const assay_cli_out *out, const assay_report *report, cons
         fprintf(out->stream, "%8.3g %-8s", part->worst->cmp.ratio, part->worst->tensor);
     else
         fprintf(out->stream, "%8s %-8s", "-", "");
-    fprintf(out->stream, " %s/%s%s\n", report->c.op->name, part->rows->variant, words);
+    fprintf(out->stream, " %s/%s%s", report->c.op->name, part->rows->variant, words);
+    put_scope(out, "   (", ")");
+    putc('\n', out->stream);
 }
 
 void report_text_problems(const assay_cli_out *out, const assay_report *report) {
@@ -345,9 +355,11 @@ void report_text_summary(const assay_cli_out *out, const cli_results *results) {
     const int64_t variants = count_variants(results), errors = tally.verdicts[ASSAY_ERROR];
     fprintf(out->stream,
             "%" PRId64 " passed, %" PRId64 " failed, %" PRId64 " mistrusted%s, %" PRId64
-            " error%s, %" PRId64 " skipped; %" PRId64 " case%s, %" PRId64 " variant%s, %.2f s\n",
+            " error%s, %" PRId64 " skipped; %" PRId64 " case%s, %" PRId64 " variant%s, %.2f s",
             tally.verdicts[ASSAY_PASS], tally.verdicts[ASSAY_FAIL],
             tally.verdicts[ASSAY_MISTRUSTED], results->edge ? " as expected" : "", errors,
             plural(errors), tally.verdicts[ASSAY_SKIP], results->count, plural(results->count),
             variants, plural(variants), results->seconds);
+    put_scope(out, "; ", "");
+    putc('\n', out->stream);
 }

@@ -35,19 +35,6 @@ static assay_status check_words(const assay_cli_args *args) {
     return ASSAY_OK;
 }
 
-static assay_status choose_case(run *r) {
-    cli_cases cases = {0};
-    assay_status status = cli_cases_gather(r->args, &cases);
-    if (status == ASSAY_OK && cases.n_jobs != 1)
-        status = assay_fail(ASSAY_ERR_USAGE,
-                            "run takes one case, and these words name %" PRId64 "; name one",
-                            cases.n_jobs);
-    if (status == ASSAY_OK)
-        status = assay_case_parse(cases.job[0].text, &r->c);
-    cli_cases_clear(&cases);
-    return status;
-}
-
 static assay_status choose_variant(run *r) {
     const assay_cli_target *target = r->args->target;
     if (r->args->no_run)
@@ -75,7 +62,7 @@ static assay_status check_memory(const run *r) {
 static assay_status prepare(run *r) {
     assay_status status = check_words(r->args);
     if (status == ASSAY_OK)
-        status = choose_case(r);
+        status = cli_cases_choose_one(r->args, &r->c);
     if (status == ASSAY_OK)
         status = choose_variant(r);
     if (status == ASSAY_OK)

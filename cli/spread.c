@@ -38,9 +38,38 @@ static int64_t place(int64_t count, double share) {
     return (int64_t)ceil(share * (double)count) - 1;
 }
 
-static void put_group(FILE *to, sample *first, int64_t count) {
-    fprintf(to, "  %-18s %-6s%-8s%8lld", first->op, assay_dtype_name(first->dtype), first->kind,
-            (long long)count);
+/* Columns for the operator, the dtype and the tensor, which stand below one title. */
+typedef struct widths {
+    int op, kind, all;
+} widths;
+
+enum { DTYPE = 5 /* the longest name of one, and a blank */ };
+static const char title[] = "spread over random cases";
+
+static int larger(int a, int b) {
+    return a > b ? a : b;
+}
+
+static widths measure(const sample *samples, int64_t count) {
+    widths w = {0};
+    for (int64_t i = 0; i < count; ++i) {
+        w.op = larger(w.op, (int)strlen(samples[i].op));
+        w.kind = larger(w.kind, (int)strlen(samples[i].kind));
+    }
+    w.all = larger(w.op + 1 + DTYPE + w.kind, (int)strlen(title));
+    return w;
+}
+
+static void put_head(FILE *to, widths w) {
+    fprintf(to, "\n  %-*s  %8s  %-28s  %s\n", w.all, title, "tensors", "   error / bound",
+            "bound / value (L2)");
+    fprintf(to, "  %*s  %8s  %8s  %8s  %8s  %8s  %8s  %8s\n", w.all, "", "", "median", "p99", "max",
+            "median", "p99", "max");
+}
+
+static void put_group(FILE *to, sample *first, int64_t count, widths w) {
+    fprintf(to, "  %-*s %-*s%-*s  %8lld", w.op, first->op, DTYPE, assay_dtype_name(first->dtype),
+            w.all - w.op - 1 - DTYPE, first->kind, (long long)count);
     fprintf(to, "  %8.2g  %8.2g  %8.2g", first[place(count, 0.5)].ratio,
             first[place(count, 0.99)].ratio, first[count - 1].ratio);
     qsort(first, (size_t)count, sizeof *first, by_resolution);
@@ -49,7 +78,7 @@ static void put_group(FILE *to, sample *first, int64_t count) {
 }
 
 static bool in_bound_tier(const assay_report *report, const assay_row *row) {
-    return row->cmp.count > 0 && report->c.fill != ASSAY_FILL_EXACT;
+    return row->cmp.count > 0 && !assay_fill_is_exact(report->c.fill);
 }
 
 /* Infinity stands for NaN, which sorts nowhere. */
@@ -83,14 +112,12 @@ assay_status spread_print(FILE *to, const cli_results *results) {
         }
     }
     qsort(samples, (size_t)count, sizeof *samples, by_ratio);
-    fprintf(to, "\n  %-33s%8s  %-28s  %s\n", "spread over random cases", "tensors",
-            "   error / bound", "bound / value (L2)");
-    fprintf(to, "  %41s  %8s  %8s  %8s  %8s  %8s  %8s\n", "", "median", "p99", "max", "median",
-            "p99", "max");
+    const widths w = measure(samples, count);
+    put_head(to, w);
     for (int64_t first = 0, next; first < count; first = next) {
         for (next = first; next < count && by_group(&samples[first], &samples[next]) == 0;)
             ++next;
-        put_group(to, samples + first, next - first);
+        put_group(to, samples + first, next - first, w);
     }
     putc('\n', to);
     free(samples);

@@ -50,16 +50,19 @@ assay_status state_directory(char path[PATH_MAX]) {
     else if (home && *home)
         length = snprintf(path, PATH_MAX, "%s/.local/state/assay/certificates", home);
     else
-        return assay_fail(ASSAY_ERR_USAGE, "there is no HOME to keep certificates in; set "
-                                           "ASSAY_CERTIFICATES to a folder");
+        return assay_fail(ASSAY_ERR_USAGE,
+                          "HOME is not set; set ASSAY_CERTIFICATES to a folder for "
+                          "certificates");
     const assay_status status = fits(length);
     return status == ASSAY_OK ? make_directories(path) : status;
 }
 
 assay_status state_certificate_path(const char *directory, const certificate_subject *subject,
                                     char path[PATH_MAX]) {
-    return fits(snprintf(path, PATH_MAX, "%s/%s-%s-%s.cert", directory, subject->op,
-                         subject->variant, subject->device));
+    return fits(snprintf(path, PATH_MAX, "%s/%s-%s-%s%s%s.cert", directory, subject->op,
+                         subject->variant, subject->device,
+                         subject->scope.forward ? "-forward" : "",
+                         subject->scope.packed ? "-packed" : ""));
 }
 
 /* ---- the key ---- */
@@ -90,7 +93,7 @@ static assay_status read_key(const char *path, unsigned char key[HASH_KEY]) {
     close(file);
     if (n == HASH_KEY)
         return ASSAY_OK;
-    return assay_fail(ASSAY_ERR_FILE, "%.300s: is no key; delete it, and certify again", path);
+    return assay_fail(ASSAY_ERR_FILE, "%.300s: is not a key; delete it, and certify again", path);
 }
 
 assay_status state_key(const char *directory, unsigned char key[HASH_KEY]) {

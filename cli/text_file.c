@@ -11,7 +11,7 @@ static assay_status read_all(FILE *from, const char *path, const char *what, siz
                              char **text, size_t *size) {
     struct stat info;
     if (fstat(fileno(from), &info) != 0 || !S_ISREG(info.st_mode) || (size_t)info.st_size > most)
-        return assay_fail(ASSAY_ERR_FILE, "%.300s: is no %s", path, what);
+        return assay_fail(ASSAY_ERR_FILE, "%.300s: is not a %s", path, what);
     *size = (size_t)info.st_size;
     *text = calloc(*size + 1, 1);
     if (*text == NULL)

@@ -15,9 +15,13 @@ enum {
     CLI_FUZZ = 1 << 6,
     CLI_BENCH = 1 << 7,
     CLI_PROFILE = 1 << 8,
-    CLI_COMPLETION = 1 << 9,
-    CLI_HELP = 1 << 10,
-    CLI_ALL = (1 << 11) - 1,
+    CLI_EXEC = 1 << 9,
+    CLI_COMPLETION = 1 << 10,
+    CLI_HELP = 1 << 11,
+    CLI_JUDGE = 1 << 12,
+    CLI_NEW = 1 << 13,
+    CLI_BUILD = 1 << 14,
+    CLI_ALL = (1 << 15) - 1,
 };
 
 /* How the text behind a flag is read, and the type of the member that it goes to. */
@@ -50,10 +54,11 @@ typedef struct cli_verb {
     const char *name, *synopsis, *summary;
     const char *const *subverbs; /* NULL-terminated; NULL: it has none */
     const char *details;         /* further lines of its help */
+    const char *exits;           /* NULL: as all have them */
     assay_exit (*run)(const assay_cli_args *args);
 } cli_verb;
 
-enum { CLI_VERBS = 11 };
+enum { CLI_VERBS = 15 };
 extern const cli_verb cli_verbs[CLI_VERBS];
 
 /* NULL when there is none of that name. */

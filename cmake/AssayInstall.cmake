@@ -10,7 +10,7 @@ foreach(module assay_cuda assay_cuda_oracles assay_timer assay_profile)
     list(APPEND modules ${module})
   endif()
 endforeach()
-set(programs assay_guest assay_arm assay_arm_case)
+set(programs assay_guest assay_kernel_guest assay_arm assay_arm_case)
 if(TARGET assay_libtorch_arm)
   list(APPEND programs assay_libtorch_arm)
 endif()
@@ -20,10 +20,19 @@ foreach(target IN LISTS modules ITEMS ${programs})
 endforeach()
 install(TARGETS ${programs} ${modules}
         RUNTIME DESTINATION ${ASSAY_INSTALLED_PROGRAMS} LIBRARY DESTINATION ${ASSAY_INSTALLED_PROGRAMS})
+if(TARGET assay_stand_in) # for assay exec
+  install(TARGETS ${ASSAY_STAND_IN_TARGETS}
+          LIBRARY DESTINATION ${ASSAY_INSTALLED_PROGRAMS}/cuda)
+endif()
 install(DIRECTORY bench/peers/ DESTINATION ${ASSAY_INSTALLED_PROGRAMS}/peers FILES_MATCHING PATTERN "*.py"
         PATTERN libtorch EXCLUDE PATTERN __pycache__ EXCLUDE)
 install(DIRECTORY golden/ DESTINATION ${ASSAY_INSTALLED_DATA}/golden FILES_MATCHING PATTERN "*.h5"
         PATTERN SHA256SUMS)
+# What `assay new` makes files of.
+foreach(op IN LISTS ASSAY_OPS)
+  install(DIRECTORY kernels/${op} DESTINATION ${ASSAY_INSTALLED_DATA}/kernels FILES_MATCHING
+          PATTERN "v1.cu" PATTERN "*.h" PATTERN "v[23]*" EXCLUDE)
+endforeach()
 install(FILES README.md CHANGELOG.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})
 foreach(library cjson sha256)
@@ -35,7 +44,7 @@ endforeach()
 # simulated device, whose threadIdx and barriers are calls between objects.
 add_library(assay_library STATIC
   $<TARGET_OBJECTS:assay_core> $<TARGET_OBJECTS:assay_golden> $<TARGET_OBJECTS:assay_sha256>
-  $<TARGET_OBJECTS:assay_sim>)
+  $<TARGET_OBJECTS:assay_cjson> $<TARGET_OBJECTS:assay_sim> $<TARGET_OBJECTS:assay_sim_runtime>)
 set_target_properties(assay_library PROPERTIES OUTPUT_NAME assay EXPORT_NAME assay LINKER_LANGUAGE CXX)
 target_compile_features(assay_library INTERFACE c_std_17 cxx_std_20)
 target_include_directories(assay_library INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
@@ -102,7 +111,7 @@ endif()
 
 # ---- a Debian package: cpack -G DEB ----
 set(CPACK_PACKAGE_VENDOR "assay")
-set(CPACK_PACKAGE_CONTACT "the assay developers <assay@localhost>")
+set(CPACK_PROJECT_CONFIG_FILE ${PROJECT_SOURCE_DIR}/cmake/package.cmake)
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY ${PROJECT_DESCRIPTION})
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)

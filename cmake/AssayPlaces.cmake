@@ -20,8 +20,13 @@ function(assay_write_places)
 "source ${PROJECT_SOURCE_DIR}
 build ${PROJECT_BINARY_DIR}
 golden ${PROJECT_SOURCE_DIR}/golden
+cuda ${PROJECT_BINARY_DIR}/sim/exec/cuda
+kernels ${PROJECT_SOURCE_DIR}/kernels
+include ${PROJECT_SOURCE_DIR}/include
+include/assay/kernel ${PROJECT_SOURCE_DIR}
 peers/arm.py ${PROJECT_SOURCE_DIR}/bench/peers/arm.py
 assay_guest $<TARGET_FILE:assay_guest>
+assay_kernel_guest $<TARGET_FILE:assay_kernel_guest>
 assay_arm $<TARGET_FILE:assay_arm>
 assay_libtorch_arm ${PROJECT_BINARY_DIR}/bench/peers/assay_libtorch_arm
 ${lines}")

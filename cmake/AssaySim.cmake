@@ -15,8 +15,6 @@ function(assay_sim_sources target name file)
   set(options -Wno-unknown-pragmas -Wno-missing-field-initializers -fno-strict-aliasing
       $<$<CXX_COMPILER_ID:Clang>:-Wno-pass-failed>)
   if(ASSAY_SANITIZE)
-    # Instrumented code is no slower for it, and compiles in half the time.
-    list(APPEND options -O1)
     # Without this gcc leaves variables in named sections unguarded.
     list(APPEND options $<$<CXX_COMPILER_ID:GNU>:-fsanitize-sections=.assay.shared.*>)
   endif()
@@ -25,7 +23,7 @@ function(assay_sim_sources target name file)
     # linked. DWARF 4: addr2line 2.40 takes the wrong file for some lines of version 5.
     # clang reports accesses after it has made vectors of them, and none of more than 16 bytes; gcc
     # before, but without -fno-tree-sra after it has split those of structures.
-    list(APPEND options -fsanitize=thread -gdwarf-4
+    list(APPEND options -fsanitize=thread -gdwarf-4 $<$<NOT:$<CONFIG:Debug>>:-O1>
          "$<$<CXX_COMPILER_ID:GNU>:--param=tsan-instrument-func-entry-exit=0;-fno-tree-sra>"
          "$<$<CXX_COMPILER_ID:Clang>:-fno-vectorize;-fno-slp-vectorize>"
          "$<$<CXX_COMPILER_ID:Clang>:-mllvm;-tsan-instrument-func-entry-exit=0>")
@@ -41,7 +39,7 @@ function(assay_sim_sources target name file)
 endfunction()
 
 # assay_sim_kernel(<target> <name> <file.cu>): compiles a CUDA file whose variants are not built in
-# to <name>.so, a shared object for assay_guest, which has the simulated device that it needs.
+# to <name>.so, a shared object for assay_kernel_guest, which has the simulated device that it needs.
 function(assay_sim_kernel target name file)
   add_library(${target} MODULE)
   assay_sim_sources(${target} ${name} ${file})

@@ -16,9 +16,13 @@ const char *assay_math_name(assay_math math) {
 
 const char *assay_fill_name(assay_fill fill) {
     static const char *const names[ASSAY_FILLS] = {
-        "normal",   "uniform", "positive", "exact", "golden",   "inf",   "nan",  "huge",
-        "negative", "initial", "cancel",   "wide",  "denormal", "zeros", "mixed"};
+        "normal",   "uniform", "positive", "exact", "golden",   "inf",   "nan",   "huge",
+        "negative", "initial", "cancel",   "wide",  "denormal", "zeros", "mixed", "single"};
     return names[fill];
+}
+
+bool assay_fill_is_exact(assay_fill fill) {
+    return fill == ASSAY_FILL_EXACT || fill == ASSAY_FILL_SINGLE;
 }
 
 const char *assay_schedule_name(assay_schedule schedule) {
@@ -95,6 +99,10 @@ static void put_case(writer *w, const assay_case *c) {
         put(w, " math=%s", assay_math_name(c->params.math));
     if (c->fill != ASSAY_FILL_NORMAL)
         put(w, " fill=%s", assay_fill_name(c->fill));
+    if (c->exponent != 0)
+        put(w, " exponent=%" PRId64, c->exponent);
+    if (c->operand != 0)
+        put(w, " operand=%" PRId64, c->operand);
     if (c->pad != 0)
         put(w, " pad=%" PRId64, c->pad);
     if (c->misalign != 0)

@@ -36,8 +36,8 @@ static assay_status parse_range(const assay_word *word, bool takes_ranges, part 
     assay_quote(p->text, p->length, value);
     if (!takes_ranges)
         return assay_fail(ASSAY_ERR_USAGE,
-                          "key %s takes no range such as %s; only keys of integers do, give a list "
-                          "a,b,c",
+                          "key %s takes no range such as %s; only integer keys do; give a "
+                          "list a,b,c",
                           key, value);
     p->step = 1;
     if (!assay_parse_int(p->text, (size_t)(colon - p->text), &p->first) ||

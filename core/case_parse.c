@@ -11,15 +11,17 @@ typedef enum common {
     COMMON_DTYPE,
     COMMON_MATH,
     COMMON_FILL,
+    COMMON_EXPONENT,
+    COMMON_OPERAND,
     COMMON_PAD,
     COMMON_MISALIGN,
     COMMON_SCHED,
     COMMON_SEED,
 } common;
-enum { COMMON_KEYS = 7, MAX_PAD = 1024, MAX_MISALIGN = 63 };
+enum { COMMON_KEYS = 9, MAX_PAD = 1024, MAX_MISALIGN = 63, MAX_OPERAND = 63, MAX_EXPONENT = 1100 };
 
-static const char *const common_names[COMMON_KEYS] = {"dtype",    "math",  "fill", "pad",
-                                                      "misalign", "sched", "seed"};
+static const char *const common_names[COMMON_KEYS] = {
+    "dtype", "math", "fill", "exponent", "operand", "pad", "misalign", "sched", "seed"};
 
 static bool is_name(const char *name, const char *text, size_t length) {
     return strlen(name) == length && memcmp(name, text, length) == 0;
@@ -246,9 +248,19 @@ static assay_status check_denormals(const assay_case *c) {
     if (c->params.math != ASSAY_TF32 || !denormals)
         return ASSAY_OK;
     return assay_fail(ASSAY_ERR_USAGE,
-                      "%s: fill=%s has subnormal numbers, of which TF32 keeps too little to judge "
-                      "by; use math=strict or another fill",
+                      "%s: fill=%s has subnormal numbers, of which TF32 keeps too few "
+                      "bits; use math=strict or another fill",
                       c->op->name, assay_fill_name(c->fill));
+}
+
+/* Factors of all the accumulator's bits are what TF32 cuts. */
+static assay_status check_single(const assay_case *c) {
+    if (c->params.math != ASSAY_TF32 || c->fill != ASSAY_FILL_SINGLE)
+        return ASSAY_OK;
+    return assay_fail(ASSAY_ERR_USAGE,
+                      "%s: fill=single has operands of 24 bits, and TF32 holds 11; use math=strict "
+                      "or fill=exact",
+                      c->op->name);
 }
 
 /* Legal in general, but this operator may lack it. */
@@ -260,12 +272,12 @@ static assay_status check_support(const assay_op *op, const choice *of, int chos
                       of->name, of->name_of(chosen), choice_names(of, mask, names));
 }
 
-static assay_status parse_offset(const assay_op *op, const char *key, const assay_word *word,
-                                 int64_t high, int64_t *value) {
+static assay_status parse_number(const assay_op *op, const char *key, const assay_word *word,
+                                 int64_t low, int64_t high, int64_t *value) {
     char legal[64];
-    if (assay_parse_int(word->value, word->value_length, value) && *value >= 0 && *value <= high)
+    if (assay_parse_int(word->value, word->value_length, value) && *value >= low && *value <= high)
         return ASSAY_OK;
-    snprintf(legal, sizeof legal, "an integer in 0..%" PRId64, high);
+    snprintf(legal, sizeof legal, "an integer in %" PRId64 "..%" PRId64, low, high);
     return value_fault(op, key, word->value, word->value_length, legal);
 }
 
@@ -291,9 +303,13 @@ static assay_status parse_common(const assay_op *op, common key, const assay_wor
         c->schedule = (assay_schedule)chosen;
         return status;
     case COMMON_PAD:
-        return parse_offset(op, "pad", word, MAX_PAD, &c->pad);
+        return parse_number(op, "pad", word, 0, MAX_PAD, &c->pad);
     case COMMON_MISALIGN:
-        return parse_offset(op, "misalign", word, MAX_MISALIGN, &c->misalign);
+        return parse_number(op, "misalign", word, 0, MAX_MISALIGN, &c->misalign);
+    case COMMON_EXPONENT:
+        return parse_number(op, "exponent", word, -MAX_EXPONENT, MAX_EXPONENT, &c->exponent);
+    case COMMON_OPERAND:
+        return parse_number(op, "operand", word, 0, MAX_OPERAND, &c->operand);
     case COMMON_SEED:
         break;
     }
@@ -323,7 +339,8 @@ bool assay_key_takes_range(const assay_op *op, const char *key, size_t length) {
     if (i < op->n_keys)
         return op->keys[i].kind == ASSAY_KEY_INT || op->keys[i].kind == ASSAY_KEY_LIST;
     const common which = (common)(i - op->n_keys);
-    return which == COMMON_PAD || which == COMMON_MISALIGN || which == COMMON_SEED;
+    return which != COMMON_DTYPE && which != COMMON_MATH && which != COMMON_FILL &&
+           which != COMMON_SCHED;
 }
 
 typedef bool given_keys[ASSAY_MAX_KEYS + COMMON_KEYS];
@@ -372,6 +389,18 @@ static assay_status fill_defaults(const assay_op *op, assay_case *c, const given
     return ASSAY_OK;
 }
 
+/* Data of these fills are what they are for some reason. */
+static assay_status check_exponent(assay_case *c) {
+    if (c->exponent == 0)
+        c->operand = 0;
+    if (c->exponent == 0 || (!assay_fill_is_exact(c->fill) && c->fill != ASSAY_FILL_GOLDEN))
+        return ASSAY_OK;
+    return assay_fail(ASSAY_ERR_USAGE,
+                      "%s: exponent= changes data that fill=%s says are as they are; use another "
+                      "fill",
+                      c->op->name, assay_fill_name(c->fill));
+}
+
 static assay_status check(assay_case *c) {
     const assay_op *op = c->op;
     char text[ASSAY_CASE_TEXT];
@@ -382,6 +411,10 @@ static assay_status check(assay_case *c) {
         status = check_support(op, &fill_choice, (int)c->fill, common_fills | op->fills);
     if (status == ASSAY_OK)
         status = check_denormals(c);
+    if (status == ASSAY_OK)
+        status = check_single(c);
+    if (status == ASSAY_OK)
+        status = check_exponent(c);
     if (status == ASSAY_OK)
         status = op->legal(&c->params);
     if (status == ASSAY_OK && assay_case_format_bounded(c, text, sizeof text) >= sizeof text)

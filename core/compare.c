@@ -1,4 +1,5 @@
 #include "assay/compare.h"
+#include "assay/op.h"
 
 #include "core/norm.h"
 
@@ -41,29 +42,37 @@ static comparison compare_element(assay_dtype dtype, double got, double want, do
     return j;
 }
 
+/* Whether the oracle has a number without saying how far from it a result may be. */
+static bool lacks_bound(double want, double bound) {
+    return isfinite(want) && !(bound >= 0 && isfinite(bound));
+}
+
 static const char *wrong_reason(const assay_comparison *r) {
     if (isnan(r->got))
         return "NaN where the oracle has a number";
-    if (isnan(r->bound))
-        return "the bound is NaN";
     if (isnan(r->want))
         return "a number where the oracle has NaN";
     return "beyond its bound";
 }
 
-assay_comparison assay_compare(assay_dtype dtype, const double *got, const double *want,
-                               const double *bound, int64_t count) {
+/* `nan_too`: elements that may be NaN as well, or NULL. */
+static assay_comparison compare(assay_dtype dtype, const double *got, const double *want,
+                                const double *bound, const bool *nan_too, int64_t count) {
     assay_comparison r = {.verdict = ASSAY_PASS, .reason = "", .count = count, .worst = -1};
     assay_norms of_got = {0}, of_want = {0}, of_bound = {0}, of_error = {0};
     bool zeros_pass = true;
 
     for (int64_t i = 0; i < count; ++i) {
-        const comparison j = compare_element(dtype, got[i], want[i], bound[i]);
+        const comparison j = nan_too && nan_too[i] && isnan(got[i])
+                                 ? equal
+                                 : compare_element(dtype, got[i], want[i], bound[i]);
         r.wrong += !j.right;
-        if (r.worst < 0 || j.ratio > r.ratio) {
+        const bool unbounded = lacks_bound(want[i], bound[i]);
+        if (r.worst < 0 || (unbounded ? r.unbounded == 0 : r.unbounded == 0 && j.ratio > r.ratio)) {
             r.worst = i;
             r.ratio = j.ratio;
         }
+        r.unbounded += unbounded;
         zeros_pass = zeros_pass && compare_element(dtype, 0, want[i], bound[i]).right;
         assay_norms_add(&of_error, j.error);
         assay_norms_add(&of_got, got[i]);
@@ -84,7 +93,10 @@ assay_comparison assay_compare(assay_dtype dtype, const double *got, const doubl
     r.norm_want = assay_norms_l2(&of_want);
     r.resolution = assay_norms_ratio_l2(&of_bound, &of_want);
 
-    if (r.wrong > 0) {
+    if (r.unbounded > 0) {
+        r.verdict = ASSAY_ERROR;
+        r.reason = "a bound is not finite where the oracle's value is";
+    } else if (r.wrong > 0) {
         r.verdict = ASSAY_FAIL;
         r.reason = wrong_reason(&r);
     } else if (count <= 0 || zeros_pass) {
@@ -92,4 +104,23 @@ assay_comparison assay_compare(assay_dtype dtype, const double *got, const doubl
         r.reason = count <= 0 ? "nothing to compare" : "a result of zeros would pass";
     }
     return r;
+}
+
+assay_comparison assay_compare(assay_dtype dtype, const double *got, const double *want,
+                               const double *bound, int64_t count) {
+    return compare(dtype, got, want, bound, NULL, count);
+}
+
+assay_comparison assay_compare_bounded(assay_dtype dtype, const double *got,
+                                       const assay_arrays *want, const assay_bounds *bounds,
+                                       int32_t i) {
+    if (bounds->outside[i][0] == '\0')
+        return compare(dtype, got, want->data[i], bounds->element.data[i], bounds->nan_too[i],
+                       want->size[i]);
+    return (assay_comparison){.verdict = ASSAY_MISTRUSTED,
+                              .reason = bounds->outside[i],
+                              .count = want->size[i],
+                              .worst = -1,
+                              .norm_got = assay_norm2(got, want->size[i]),
+                              .norm_want = assay_norm2(want->data[i], want->size[i])};
 }

@@ -89,6 +89,7 @@ static double value_at(const array *a, uint64_t index) {
     case ASSAY_FILL_INITIAL:
     case ASSAY_FILL_CANCEL:
     case ASSAY_FILL_DENORMAL:
+    case ASSAY_FILL_SINGLE:
         return normal_at(a, index);
     case ASSAY_FILL_WIDE:
         return wide_at(a, index);
@@ -166,5 +167,86 @@ void fill_alternate(const assay_tensor_spec *spec, double scale, unsigned axes, 
         }
         const double size = scale + data[e] / STEADY;
         data[e] = odd % 2 == 0 ? size : -size;
+    }
+}
+
+/* ---- sums of one term ---- */
+
+/* An odd integer of exactly that many bits. */
+static double odd_of_bits(uint64_t seed, const char *stream, int64_t at, int bits) {
+    const uint64_t drawn = assay_rng_bits(seed, assay_rng_stream(stream), (uint64_t)at);
+    const uint64_t top = UINT64_C(1) << (bits - 1);
+    const uint64_t magnitude = (drawn >> 1 & (top - 1)) | top | 1;
+    return (drawn & 1) != 0 ? -(double)magnitude : (double)magnitude;
+}
+
+typedef struct digits {
+    int a, b, dy, c;
+} digits;
+
+static int lesser(int a, int b) {
+    return a < b ? a : b;
+}
+
+static digits digits_of(assay_dtype dtype, uint64_t seed, int64_t passes) {
+    const assay_dtype accumulator = dtype == ASSAY_F64 ? ASSAY_F64 : ASSAY_F32;
+    const int held = assay_dtype_significand(dtype);
+    const int spare = passes > 1 ? ilogb((double)passes) + 1 : 0;
+    const int all = assay_dtype_significand(accumulator) - spare;
+    const bool split = seed / 3 % 2 == 1;
+    const int few = split ? all / 2 - 1 : 1, many = lesser(all - few, held);
+    const int some = lesser(few, held);
+    const int role = (int)(seed % 3);
+    return (digits){.a = role == 0 ? many : some,
+                    .b = role == 1 ? many : some,
+                    .dy = role == 2 ? many : some,
+                    .c = lesser(all, held)};
+}
+
+static void clear(fill_matrix t, int64_t rows, int64_t columns) {
+    for (int64_t i = 0; t.data && i < rows; ++i)
+        for (int64_t j = 0; j < columns; ++j)
+            t.data[i * t.row + j * t.column] = 0;
+}
+
+static bool are_coprime(int64_t a, int64_t b) {
+    while (b != 0) {
+        const int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a == 1;
+}
+
+/* A step through 0..k-1 that meets each once, far apart. */
+static int64_t step_through(int64_t k) {
+    int64_t step = k / 2 + 1;
+    while (!are_coprime(step, k))
+        ++step;
+    return step;
+}
+
+void fill_single(assay_dtype dtype, uint64_t seed, int64_t passes, int64_t m, int64_t n, int64_t k,
+                 fill_matrix a, fill_matrix b, fill_matrix dy, fill_matrix c) {
+    enum { WITHOUT = 4 }; /* one column in so many is c's */
+    const digits bits = digits_of(dtype, seed, passes);
+    for (int64_t i = 0; i < m; ++i)
+        for (int64_t l = 0; l < k; ++l)
+            a.data[i * a.row + l * a.column] = odd_of_bits(seed, "single a", i * k + l, bits.a);
+    clear(b, k, n);
+    clear(dy, m, n);
+    clear(c, m, n);
+    if (m == 0 || k == 0)
+        return;
+    const int64_t step = step_through(k), first = (int64_t)(seed % (uint64_t)k);
+    for (int64_t j = 0; j < n; ++j) {
+        const int64_t l = (int64_t)(((__int128)j * step + first) % k);
+        const int64_t i = (j + (int64_t)(seed % (uint64_t)m)) % m;
+        dy.data[i * dy.row + j * dy.column] = odd_of_bits(seed, "single dy", j, bits.dy);
+        if (j < k && !(c.data && j % WITHOUT == WITHOUT - 1))
+            b.data[l * b.row + j * b.column] = odd_of_bits(seed, "single b", j, bits.b);
+        else
+            for (int64_t e = 0; c.data && e < m; ++e)
+                c.data[e * c.row + j * c.column] = odd_of_bits(seed, "single c", e * n + j, bits.c);
     }
 }

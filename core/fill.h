@@ -7,8 +7,9 @@
  *     positive   √3 s u: no cancellation in any sum
  *     exact      odd integers of random sign, their magnitudes uniform over 1, 3 … L, with L the
  *                largest odd integer within the tensor's exact_limit and its dtype's significand
- *     inf, nan   normal, but element 0 of one input is Inf or NaN: of the one with the number
- *                seed mod inputs, or of the next that does not hold indices
+ *     inf, nan   normal, but one element of one input is Inf or NaN: of the one with the number
+ *                s mod inputs, or of the next that does not hold indices, with s = seed mod 64; the
+ *                element is seed / 64, modulo their number; Inf is negative where s / inputs is odd
  *
  * Families, for operators that list them. What they are for is in docs/numerics.md.
  *
@@ -26,6 +27,8 @@
  *                a mean far above 0 that is to be subtracted
  *     negative   very negative scores of a softmax, gates that are shut, a mean far below 0
  *     initial    norm weights as frameworks initialise them, which let kernels drop them
+ *     single     each sum of products has one term that is not 0, which the accumulator holds
+ *                exactly, of factors that have all its bits between them (fill_single)
  *
  * Tensors of indices are uniform over 0..indices-1 whatever the fill; of tensors that cannot be
  * negative (`magnitudes`) the absolute values are taken.
@@ -80,5 +83,22 @@ void fill_scale_factor(assay_fill fill, const assay_tensor_spec *spec, int room,
 /* Numbers s z become s (1 + z/16): terms of about the same size. Their sign alternates along the
  * axes of the mask `axes`, bit a for axis a. */
 void fill_alternate(const assay_tensor_spec *spec, double scale, unsigned axes, double *data);
+
+/* A matrix inside a tensor: element (i, j) lies at i row + j column. */
+typedef struct fill_matrix {
+    double *data;
+    int64_t row, column;
+} fill_matrix;
+
+/*
+ * fill=single for y[m, n] = c + a[m, k] b[k, n] and its gradients dy bᵀ and aᵀ dy, all of which a
+ * kernel may take `passes` times. Factors are odd integers. Of the P bits that the accumulator has
+ * one of a, b and dy, by the seed, has P - q and the others q, with q = 1 or P/2 - 1: so that sums
+ * of two digits show, and those without a product of two lower digits. (P and 1 bits would find two
+ * fp16 digits wrong, hi + lo 2^11, whose last bit is a rounding.) c,
+ * where data is not NULL, is not 0 in the columns where b is.
+ */
+void fill_single(assay_dtype dtype, uint64_t seed, int64_t passes, int64_t m, int64_t n, int64_t k,
+                 fill_matrix a, fill_matrix b, fill_matrix dy, fill_matrix c);
 
 #endif

@@ -49,8 +49,9 @@ static assay_status find_tree(char root[PATH_MAX]) {
     while (go_up(root))
         if (is_tree(root))
             return ASSAY_OK;
-    return assay_fail(ASSAY_ERR_FILE, "this program lies in no build tree and no installed tree of "
-                                      "assay; set ASSAY_TREE to the prefix of one");
+    return assay_fail(ASSAY_ERR_FILE,
+                      "this program is neither in a build tree nor in an installed tree "
+                      "of assay; set ASSAY_TREE to the prefix of one");
 }
 
 /* The list has lines `name path`. */
@@ -79,9 +80,11 @@ static assay_status look_in_prefix(const char *root, const char *name, char path
                           "the assay that was built in a checkout",
                           root);
     char folder[PATH_MAX];
-    const char *part =
-        strcmp(name, "golden") == 0 ? ASSAY_INSTALLED_DATA : ASSAY_INSTALLED_PROGRAMS;
-    if (join(folder, root, part) && join(path, folder, name))
+    const bool is_data = strcmp(name, "golden") == 0 || strcmp(name, "kernels") == 0;
+    if (strncmp(name, "include", strlen("include")) == 0 && join(path, root, name))
+        return ASSAY_OK;
+    if (join(folder, root, is_data ? ASSAY_INSTALLED_DATA : ASSAY_INSTALLED_PROGRAMS) &&
+        join(path, folder, name))
         return ASSAY_OK;
     return assay_fail(ASSAY_ERR_FILE, "%.300s: the path is too long; move the tree", root);
 }
@@ -92,4 +95,12 @@ assay_status assay_place(const char *name, char path[PATH_MAX]) {
     if (status != ASSAY_OK)
         return status;
     return holds(root, PLACE_LIST) ? look_up(root, name, path) : look_in_prefix(root, name, path);
+}
+
+assay_status assay_place_tree(char root[PATH_MAX], char list[PATH_MAX]) {
+    const assay_status status = find_tree(root);
+    list[0] = '\0';
+    if (status == ASSAY_OK && holds(root, PLACE_LIST) && !join(list, root, PLACE_LIST))
+        return assay_fail(ASSAY_ERR_FILE, "%.300s: the path is too long; move the tree", root);
+    return status;
 }

@@ -19,9 +19,15 @@
 
 /*
  * The path of `name`: a program ("assay_guest"), a module ("libassay_cuda.so"), "peers", "golden",
- * or, in a build tree only, "source" and "build". Whether anything lies there is not checked.
- * ASSAY_ERR_FILE: no tree was found, or it has no such place.
+ * "kernels", where the built-in ones' sources are; "include" and "include/assay/kernel", the
+ * folders of headers that kernel files are compiled with; or, in a build tree only, "source" and
+ * "build". Whether anything lies there is not checked. ASSAY_ERR_FILE: no tree was found, or it has
+ * no such place.
  */
 assay_status assay_place(const char *name, char path[PATH_MAX]) ASSAY_MUST_CHECK;
+
+/* The tree's root, which $ASSAY_TREE may name to programs that cannot look upwards, and the path of
+ * its list, "" in an installed tree. */
+assay_status assay_place_tree(char root[PATH_MAX], char list[PATH_MAX]) ASSAY_MUST_CHECK;
 
 #endif

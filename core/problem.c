@@ -19,7 +19,7 @@ static assay_status add_arrays(assay_arrays *arrays, const assay_tensor_spec *sp
 assay_status assay_problem_init_empty(assay_problem *p, const assay_case *c) {
     memset(p, 0, sizeof *p);
     p->c = *c;
-    assay_status status = c->op->signature(&c->params, &p->sig);
+    assay_status status = assay_case_signature(c, &p->sig);
     if (status == ASSAY_OK)
         status = add_arrays(&p->in, p->sig.in, p->sig.n_in, false);
     if (status == ASSAY_OK)
@@ -40,8 +40,8 @@ static assay_status check_exact(const assay_problem *p) {
     if (lacking == NULL)
         return ASSAY_OK;
     return assay_fail(ASSAY_ERR_UNSUPPORTED,
-                      "%s: case has no exact data: no integers for tensor %s keep every sum exact "
-                      "in %s; use fewer terms or another fill",
+                      "%s: this case has no exact data: with integers in tensor %s, sums "
+                      "would not be exact in %s; use fewer terms or another fill",
                       p->c.op->name, lacking->name, assay_dtype_name(lacking->dtype));
 }
 
@@ -85,13 +85,65 @@ static assay_status finish_fill(assay_problem *p) {
         return change(p, p->c.op->dress);
     if (fill != ASSAY_FILL_INF && fill != ASSAY_FILL_NAN)
         return ASSAY_OK;
-    const uint64_t inputs = (uint64_t)p->sig.n_in;
-    const double inf = p->c.seed / inputs % 2 == 0 ? INFINITY : -INFINITY;
-    int32_t chosen = (int32_t)(p->c.seed % inputs);
+    enum { PER_ELEMENT = 64 };
+    const uint64_t inputs = (uint64_t)p->sig.n_in, low = p->c.seed % PER_ELEMENT;
+    const double inf = low / inputs % 2 == 0 ? INFINITY : -INFINITY;
+    int32_t chosen = (int32_t)(low % inputs);
     while (p->sig.in[chosen].dtype == ASSAY_I32) /* no operator has indices alone */
         chosen = (chosen + 1) % p->sig.n_in;
-    if (p->in.size[chosen] > 0)
-        p->in.data[chosen][0] = fill == ASSAY_FILL_INF ? inf : full_nan();
+    const uint64_t count = (uint64_t)p->in.size[chosen];
+    if (count > 0)
+        p->in.data[chosen][p->c.seed / PER_ELEMENT % count] =
+            fill == ASSAY_FILL_INF ? inf : full_nan();
+    return ASSAY_OK;
+}
+
+/* ---- one operand of another size ---- */
+
+/* Where operand number p->c.operand lies; NULL: the operator has fewer. */
+static double *find_operand(const assay_problem *p, assay_dtype *dtype, int64_t *count) {
+    int64_t skip = p->c.operand;
+    for (int32_t i = 0; i < p->sig.n_in; ++i)
+        if (p->sig.in[i].dtype != ASSAY_I32 && skip-- == 0) {
+            *dtype = p->sig.in[i].dtype;
+            *count = p->in.size[i];
+            return p->in.data[i];
+        }
+    for (int32_t i = 0; i < p->sig.n_out; ++i)
+        if (p->cot.data[i] && skip-- == 0) {
+            *dtype = p->sig.out[i].dtype;
+            *count = p->cot.size[i];
+            return p->cot.data[i];
+        }
+    return NULL;
+}
+
+int64_t assay_problem_operands(const assay_signature *sig) {
+    int64_t count = 0;
+    for (int32_t i = 0; i < sig->n_in; ++i)
+        count += sig->in[i].dtype != ASSAY_I32;
+    for (int32_t i = 0; i < sig->n_out; ++i)
+        count += sig->out[i].differentiable;
+    return count;
+}
+
+static assay_status scale_operand(assay_problem *p) {
+    assay_dtype dtype = p->c.params.dtype;
+    int64_t count = 0;
+    if (p->c.exponent == 0)
+        return ASSAY_OK;
+    double *data = find_operand(p, &dtype, &count);
+    if (!data)
+        return assay_fail(ASSAY_ERR_USAGE,
+                          "%s: there is no operand %lld: inputs and gradients of outputs are "
+                          "operands 0 to %lld",
+                          p->c.op->name, (long long)p->c.operand,
+                          (long long)assay_problem_operands(&p->sig) - 1);
+    const double most = assay_dtype_max(dtype);
+    for (int64_t e = 0; e < count; ++e) {
+        const double value = assay_dtype_round(dtype, ldexp(data[e], (int)p->c.exponent));
+        data[e] = isinf(value) && isfinite(data[e]) ? copysign(most, data[e]) : value;
+    }
     return ASSAY_OK;
 }
 
@@ -99,7 +151,8 @@ assay_status assay_problem_init(assay_problem *p, const assay_case *c) {
     memset(p, 0, sizeof *p);
     if (c->fill == ASSAY_FILL_GOLDEN)
         return assay_fail(ASSAY_ERR_USAGE,
-                          "%s: the data of fill=golden lies in a golden file: read it from there",
+                          "%s: the data of fill=golden are in a golden file; read them from "
+                          "there",
                           c->op->name);
     assay_status status = assay_problem_init_empty(p, c);
     if (status == ASSAY_OK && c->fill == ASSAY_FILL_EXACT)
@@ -126,6 +179,8 @@ assay_status assay_problem_init(assay_problem *p, const assay_case *c) {
         status = change(p, c->op->data);
     if (status == ASSAY_OK)
         status = finish_fill(p);
+    if (status == ASSAY_OK)
+        status = scale_operand(p);
     if (status != ASSAY_OK)
         assay_problem_clear(p);
     return status;
@@ -135,6 +190,10 @@ void assay_problem_clear(assay_problem *p) {
     assay_arrays_clear(&p->in);
     assay_arrays_clear(&p->cot);
     assay_signature_clear(&p->sig);
+}
+
+bool assay_problem_has_backward(const assay_problem *p) {
+    return p->c.op->backward && assay_signature_has_gradients(&p->sig);
 }
 
 assay_status assay_results_init(assay_results *r, const assay_signature *sig) {

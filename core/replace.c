@@ -58,7 +58,7 @@ static assay_status find_mode(const replacement *r, mode_t *mode) {
         return assay_fail(ASSAY_ERR_FILE, "%.300s: a folder; name a file", r->name);
     if (!S_ISREG(info.st_mode))
         return assay_fail(ASSAY_ERR_FILE,
-                          "%.300s: not a regular file, and never replaced by one; name a file",
+                          "%.300s: not a regular file, so it is not replaced; name a file",
                           r->name);
     *mode = info.st_mode & 0777;
     return access(r->target, W_OK) == 0 ? ASSAY_OK : cannot_write(r);

@@ -33,6 +33,18 @@ bool assay_signature_has_gradients(const assay_signature *sig) {
     return false;
 }
 
+void assay_signature_drop_gradients(assay_signature *sig) {
+    for (int32_t i = 0; i < sig->n_in; ++i)
+        sig->in[i].differentiable = false;
+}
+
+assay_status assay_case_signature(const assay_case *c, assay_signature *sig) {
+    const assay_status status = c->op->signature(&c->params, sig);
+    if (status == ASSAY_OK && c->forward_only)
+        assay_signature_drop_gradients(sig);
+    return status;
+}
+
 void assay_signature_clear(assay_signature *sig) {
     free(sig->in);
     *sig = (assay_signature){0};

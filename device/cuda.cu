@@ -168,8 +168,8 @@ static assay_status check_cache(void) {
     if (now == cache_at_start && value.accessPolicyWindow.num_bytes == 0)
         return ASSAY_OK;
     return assay_fail(ASSAY_ERR_KERNEL,
-                      "cuda: it set L2 cache aside and left it so: %zu bytes, %zu before, with a "
-                      "window of %zu",
+                      "cuda: it changed the L2 cache's persisting set-aside and did not "
+                      "restore it: %zu bytes, %zu before, with a window of %zu",
                       now, cache_at_start, value.accessPolicyWindow.num_bytes);
 }
 

@@ -88,7 +88,7 @@ static assay_status open_device(const char *name, bool bare, const assay_device 
     }
     if (strcmp(name, "cuda") == 0)
         return open_cuda(bare, device);
-    return assay_fail(ASSAY_ERR_USAGE, "%s: no such device; there are sim and cuda", name);
+    return assay_fail(ASSAY_ERR_USAGE, "%s: no such device; the devices are sim and cuda", name);
 }
 
 assay_status assay_device_open(const char *name, const assay_device **device) {

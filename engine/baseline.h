@@ -1,18 +1,26 @@
 /*
- * The baseline tier, for operators that ask for it, in bf16 and f16. There the bound must allow
- * every element the roundings of a long chain, and a kernel that loses accuracy everywhere could
- * hide below it. So a tensor as a whole may be no further from the oracle than twice v1's, and one
- * rounding of what is stored:
+ * The baseline tier. A bound must allow every element the roundings of a long chain, and a kernel
+ * that loses accuracy everywhere could hide below it: in f32, products of two bf16 digits pass
+ * every bound from 512 terms on. So a tensor as a whole may be no further from the oracle than
+ * twice v1's, whose sums are plain chains, and one rounding of what is stored:
  *
- *     ‖got - want‖ <= max(f ‖v1 - want‖ + u ‖want‖, f ‖bound‖ / 16),      f = max(2, exp(6/√n))
+ *     ‖got - want‖ <= max(f ‖v1 - want‖ + u ‖want‖, f ‖bound‖ / C),      f = max(2, exp(6/√n))
  *
  * The second holds where v1 is right by luck: errors that are shared by a whole row make a few
- * random numbers of a large tensor. So does f: of two right kernels the errors are two draws of one
- * distribution, and with n independent numbers in each the logarithm of the ratio of their norms
- * has a standard deviation of 1/√n. f is 2 from n = 75 on, and 6 deviations below; the bound takes
- * part, for v1 may be exactly right where terms cancel in its order of them and in no other. n are
- * the rows that matter in the tensor that has fewest. A bad v1 loosens nothing: each element's
- * bound stands.
+ * random numbers of a large tensor. Of random data a plain chain of K products is off by 0.28 √K u
+ * times the root of the sum of squares, 1/57 of its bound, so C is 64 for data of random signs in
+ * f32. In f64 it is 32, because the oracle is off as well, and often just as v1. It is 16 for other
+ * data, of which a chain is off by up to 1/12 of its bound, and where results are stored in 16
+ * bits, and operands are rounded.
+ *
+ * f for luck of another kind: of two right kernels the errors are two draws of one distribution,
+ * and with n independent numbers in each the logarithm of the ratio of their norms has a standard
+ * deviation of 1/√n. f is 2 from n = 75 on, and 6 deviations below; the bound takes part, for v1
+ * may be exactly right where terms cancel in its order of them and in no other. n are the rows that
+ * matter in the tensor that has fewest; of a tensor of one axis, and of an output without a
+ * cotangent, its elements if they are fewer. A bad v1 loosens nothing: each element's bound stands.
+ *
+ * math=tf32 has no such tier: v1 computes in fp32 there, which is no measure of cut operands.
  */
 #ifndef ASSAY_ENGINE_BASELINE_H
 #define ASSAY_ENGINE_BASELINE_H
@@ -21,20 +29,27 @@
 
 #include <stdbool.h>
 
-/* Whether the case has the tier, and a tensor of that dtype in it. */
+/* Whether the case has the tier. */
 bool baseline_applies(const assay_case *c);
-bool baseline_holds(assay_dtype dtype);
 
-/* The fewest rows that matter in a tensor that it holds, parameters of one axis aside: a row counts
- * by its share in the sum of the squared bounds. */
+/* The fewest rows that matter in a tensor of two axes or more: a row counts by its share in the sum
+ * of the squared bounds. */
 double baseline_rows(const assay_problem *p, const assay_reference *ref);
+
+/* n of one tensor, from that. */
+double baseline_rows_of(const assay_tensor_spec *spec, const double *bound, double rows);
+
+/* C */
+double baseline_share(const assay_case *c);
 
 typedef struct baseline {
     double error, allowed; /* L2 norms */
-    bool kept;             /* true also where norms say nothing: data that are not finite */
+    bool kept;             /* true also where norms say nothing: data that are not finite, results
+                              that are nearly subnormal, and lose by underflow */
 } baseline;
 
 baseline baseline_compare(assay_dtype dtype, const double *got, const double *v1,
-                          const double *want, const double *bound, int64_t count, double rows);
+                          const double *want, const double *bound, int64_t count, double rows,
+                          double share);
 
 #endif

@@ -1,5 +1,6 @@
 #include "engine/certificate.h"
 #include "engine/isolate.h"
+#include "engine/share.h"
 
 #include "assay/op.h"
 
@@ -8,31 +9,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char first_line[] = "assay-certificate 1\n";
+static const char first_line[] = "assay-certificate 2\n";
+
+static const char share_word[] = "share ";
 
 /* ---- the subject ---- */
 
-/* The file that holds the variant's code. */
-static assay_status kernel_file(const assay_device *isolated, const assay_variant *variant,
-                                const char **path) {
+static assay_status hash_kernel(const assay_device *isolated, const assay_variant *variant,
+                                char hash[HASH_TEXT]) {
     Dl_info info;
-    *path = assay_isolated_kernel(isolated, variant);
-    if (*path)
-        return ASSAY_OK;
-    if (isolated->simulated) {
-        *path = assay_isolated_program(isolated);
+    if (assay_isolated_kernel(isolated, variant)) {
+        memcpy(hash, assay_isolated_kernel_hash(isolated), HASH_TEXT);
         return ASSAY_OK;
     }
+    if (isolated->simulated)
+        return hash_file(assay_isolated_program(isolated, variant), hash);
     if (dladdr(variant, &info) == 0 || !info.dli_fname)
         return assay_fail(ASSAY_ERR_FILE, "%s: the file that holds %s/%s is not known",
                           isolated->name, variant->op, variant->name);
-    *path = info.dli_fname; /* the device's module: the guest loads the same */
-    return ASSAY_OK;
+    return hash_file(info.dli_fname, hash); /* the device's module: the guest loads the same */
 }
 
 assay_status certificate_subject_init(certificate_subject *subject, const assay_device *isolated,
                                       const assay_variant *variant) {
-    const char *kernel;
     char text[ASSAY_DEVICE_TEXT];
     *subject = (certificate_subject){0};
     snprintf(subject->op, sizeof subject->op, "%s", variant->op);
@@ -41,12 +40,10 @@ assay_status certificate_subject_init(certificate_subject *subject, const assay_
     assay_status status = isolated->probe(text);
     if (status == ASSAY_OK) {
         snprintf(subject->device_text, sizeof subject->device_text, "%s", text);
-        status = kernel_file(isolated, variant, &kernel);
+        status = hash_kernel(isolated, variant, subject->kernel);
     }
     if (status == ASSAY_OK)
-        status = hash_file(kernel, subject->kernel);
-    if (status == ASSAY_OK)
-        status = hash_file(assay_isolated_program(isolated), subject->guest);
+        status = hash_file(assay_isolated_program(isolated, variant), subject->guest);
     if (status == ASSAY_OK)
         status = hash_file("/proc/self/exe", subject->judge);
     return status;
@@ -89,9 +86,12 @@ static void print(FILE *to, const assay_certificate *c) {
     fprintf(to, "kernel %s\n", s->kernel);
     fprintf(to, "guest %s\n", s->guest);
     fprintf(to, "judge %s\n", s->judge);
+    if (*scope_words(s->scope) != '\0')
+        fprintf(to, "scope %s\n", scope_words(s->scope));
     fprintf(to, "version %s\n", c->version);
     fprintf(to, "date %s\n", c->date);
     fprintf(to, "set %s\n", c->set);
+    fprintf(to, "sandbox %s\n", c->sandbox);
     for (int64_t i = 0; i < c->n_cases; ++i) {
         const certificate_case *one = &c->cases[i];
         fprintf(to, "case %s ", assay_verdict_name(one->verdict));
@@ -101,6 +101,7 @@ static void print(FILE *to, const assay_certificate *c) {
             fputc('-', to);
         fprintf(to, " %s %s\n", one->secret ? "secret" : "set", one->text);
     }
+    share_print(to, c, share_word);
 }
 
 assay_status certificate_format(const assay_certificate *c, const unsigned char key[HASH_KEY],
@@ -165,6 +166,19 @@ static assay_status read_value(reader *r, const char *word, char *value, size_t 
     return ASSAY_OK;
 }
 
+static bool begins(const reader *r, const char *word) {
+    const size_t n = strlen(word);
+    return (size_t)(r->end - r->at) >= n && memcmp(r->at, word, n) == 0;
+}
+
+static assay_status read_scope(reader *r, check_scope *scope) {
+    char value[SCOPE_TEXT];
+    const assay_status status = read_value(r, "scope", value, sizeof value);
+    if (status == ASSAY_OK && (value[0] == '\0' || !scope_parse(value, scope)))
+        return damaged(r, "expected \"scope forward\", \"scope packed\" or both words");
+    return status;
+}
+
 static assay_status read_hash(reader *r, const char *word, char hash[HASH_TEXT]) {
     const assay_status status = read_value(r, word, hash, HASH_TEXT);
     if (status == ASSAY_OK && strspn(hash, "0123456789abcdef") != HASH_TEXT - 1)
@@ -191,7 +205,7 @@ static assay_status read_head(reader *r, assay_certificate *c) {
     const size_t n = strlen(first_line);
     r->line = 1;
     if ((size_t)(r->end - r->at) < n || memcmp(r->at, first_line, n) != 0)
-        return damaged(r, "expected \"assay-certificate 1\"");
+        return damaged(r, "expected \"assay-certificate 2\"");
     r->at += n;
     assay_status status = read_variant(r, s);
     if (status == ASSAY_OK)
@@ -204,12 +218,16 @@ static assay_status read_head(reader *r, assay_certificate *c) {
         status = read_hash(r, "guest", s->guest);
     if (status == ASSAY_OK)
         status = read_hash(r, "judge", s->judge);
+    if (status == ASSAY_OK && begins(r, "scope "))
+        status = read_scope(r, &s->scope);
     if (status == ASSAY_OK)
         status = read_value(r, "version", c->version, sizeof c->version);
     if (status == ASSAY_OK)
         status = read_value(r, "date", c->date, sizeof c->date);
     if (status == ASSAY_OK)
         status = read_value(r, "set", c->set, sizeof c->set);
+    if (status == ASSAY_OK)
+        status = read_value(r, "sandbox", c->sandbox, sizeof c->sandbox);
     return status;
 }
 
@@ -235,11 +253,6 @@ static assay_status read_case(reader *r, assay_certificate *c) {
     return certificate_add(c, pass ? ASSAY_PASS : ASSAY_SKIP, worst, secret, text);
 }
 
-static bool begins(const reader *r, const char *word) {
-    const size_t n = strlen(word);
-    return (size_t)(r->end - r->at) >= n && memcmp(r->at, word, n) == 0;
-}
-
 static assay_status read_seal(reader *r, const char *text, const unsigned char key[HASH_KEY]) {
     char seal[HASH_TEXT], expected[HASH_TEXT];
     hash_seal(key, text, (size_t)(r->at - text), expected);
@@ -256,6 +269,23 @@ static assay_status read_seal(reader *r, const char *text, const unsigned char k
     return ASSAY_OK;
 }
 
+/* They follow from the cases, and are there for people: no others are taken. */
+static assay_status check_shares(const reader *r, const assay_certificate *c, const char *shares,
+                                 size_t length) {
+    char *text = NULL;
+    size_t size = 0;
+    FILE *to = open_memstream(&text, &size);
+    if (!to)
+        return assay_fail(ASSAY_ERR_MEMORY, "no memory for a certificate");
+    share_print(to, c, share_word);
+    const bool good = fclose(to) == 0;
+    const bool same = good && length == size && memcmp(shares, text, size) == 0;
+    free(text);
+    if (!good)
+        return assay_fail(ASSAY_ERR_MEMORY, "no memory for a certificate");
+    return same ? ASSAY_OK : damaged(r, "the shares are not those of its cases");
+}
+
 assay_status certificate_parse(assay_certificate *c, const char *name, const char *text,
                                size_t size, const unsigned char key[HASH_KEY]) {
     reader r = {.name = name, .at = text, .end = text + size};
@@ -263,8 +293,15 @@ assay_status certificate_parse(assay_certificate *c, const char *name, const cha
     assay_status status = read_head(&r, c);
     while (status == ASSAY_OK && begins(&r, "case "))
         status = read_case(&r, c);
+    const char *line, *shares = r.at;
+    size_t length;
+    while (status == ASSAY_OK && begins(&r, share_word) && next_line(&r, &line, &length))
+        continue;
+    const size_t shared = (size_t)(r.at - shares);
     if (status == ASSAY_OK)
         status = read_seal(&r, text, key);
+    if (status == ASSAY_OK)
+        status = check_shares(&r, c, shares, shared);
     if (status != ASSAY_OK)
         certificate_clear(c);
     return status;
@@ -285,12 +322,22 @@ static void skip_secrets(walk *w) {
         ++w->at;
 }
 
+/* Whether a case before this one is the same but for its layout, and all are packed. */
+static bool is_repeated(const walk *w, const char *text) {
+    for (int64_t i = 0; w->c->subject.scope.packed && i < w->at; ++i)
+        if (!w->c->cases[i].secret && strcmp(w->c->cases[i].text, text) == 0)
+            return true;
+    return false;
+}
+
 static assay_status compare_case(const assay_case *today, void *context) {
     walk *w = context;
     char text[ASSAY_CASE_TEXT];
-    if (w->strange)
+    assay_case within = *today;
+    scope_apply(w->c->subject.scope, &within);
+    assay_case_format(&within, text);
+    if (w->strange || is_repeated(w, text))
         return ASSAY_OK;
-    assay_case_format(today, text);
     skip_secrets(w);
     if (w->at < w->c->n_cases && strcmp(w->c->cases[w->at].text, text) == 0) {
         ++w->at;
@@ -332,13 +379,6 @@ static assay_status same_cases(const assay_certificate *c, bool *same, char why[
     return ASSAY_OK;
 }
 
-static bool proves_something(const assay_certificate *c) {
-    for (int64_t i = 0; i < c->n_cases; ++i)
-        if (c->cases[i].verdict == ASSAY_PASS)
-            return true;
-    return false;
-}
-
 assay_status certificate_holds(const assay_certificate *c, const certificate_subject *now,
                                bool *holds, char why[CERTIFICATE_WHY]) {
     const certificate_subject *then = &c->subject;
@@ -348,6 +388,7 @@ assay_status certificate_holds(const assay_certificate *c, const certificate_sub
         {"it is for another operator", then->op, now->op},
         {"it is for another variant", then->variant, now->variant},
         {"it is for another device", then->device, now->device},
+        {"it proves other stages or layouts", scope_words(then->scope), scope_words(now->scope)},
         {"the device or its driver has changed", then->device_text, now->device_text},
         {"the kernel's code has changed", then->kernel, now->kernel},
         {"the program that ran it has changed", then->guest, now->guest},
@@ -359,9 +400,15 @@ assay_status certificate_holds(const assay_certificate *c, const certificate_sub
             snprintf(why, CERTIFICATE_WHY, "%s", parts[i].what);
             return ASSAY_OK;
         }
-    if (!proves_something(c)) {
-        snprintf(why, CERTIFICATE_WHY, "no case of it passed");
+    if (!share_suffices(c, why))
         return ASSAY_OK;
-    }
     return same_cases(c, holds, why);
+}
+
+bool certificate_sandboxed(const assay_certificate *c, char why[CERTIFICATE_WHY]) {
+    char missing[SANDBOX_TEXT];
+    const sandbox_walls left = sandbox_required() & ~sandbox_of_text(c->sandbox);
+    snprintf(why, CERTIFICATE_WHY, "it was judged without these walls of a sandbox: %s",
+             sandbox_text(left, missing));
+    return left == 0;
 }

@@ -4,17 +4,21 @@
  *
  * The text, one line each, in this order, every value to the end of its line:
  *
- *     assay-certificate 1
+ *     assay-certificate 2
  *     variant OP/NAME
  *     device NAME
  *     device_text ...            the device and its driver, in the device's own words
- *     kernel HASH                SHA-256 of the file that holds the variant's code
+ *     kernel HASH                SHA-256 of the file that holds the variant's code; of a kernel
+ *                                file with libraries of its own, kernel_file.h
  *     guest HASH                 of the program that ran it
  *     judge HASH                 of the program that judged it
+ *     scope forward packed       only where less is proven: one of the words, or both
  *     version 0.1.0
  *     date 2026-01-31T12:00:00Z
  *     set ci
- *     case pass RATIO set|secret CASE      one line a case; `skip - set CASE`: not for this variant
+ *     sandbox user pid ...       the walls around the process that ran it (sandbox.h), or none
+ *     case pass RATIO set|secret CASE      one line a case; `skip - ...`: the variant declined it
+ *     share STAGES DTYPE set 24/24 secret 4/4     the cases that it ran, of those there were
  *     seal HASH                  HMAC of all bytes before this line, by the user's key
  */
 #ifndef ASSAY_ENGINE_CERTIFICATE_H
@@ -23,6 +27,8 @@
 #include "assay/device.h"
 #include "assay/verdict.h"
 #include "engine/hash.h"
+#include "engine/sandbox/sandbox.h"
+#include "engine/scope.h"
 
 #include <stdio.h>
 
@@ -33,6 +39,7 @@ typedef struct certificate_subject {
     char op[CERTIFICATE_NAME], variant[CERTIFICATE_NAME];
     char device[CERTIFICATE_NAME], device_text[CERTIFICATE_TEXT];
     char kernel[HASH_TEXT], guest[HASH_TEXT], judge[HASH_TEXT];
+    check_scope scope; /* of the verdicts */
 } certificate_subject;
 
 typedef struct certificate_case {
@@ -45,11 +52,13 @@ typedef struct certificate_case {
 typedef struct assay_certificate {
     certificate_subject subject;
     char version[CERTIFICATE_NAME], date[CERTIFICATE_NAME], set[CERTIFICATE_NAME];
+    char sandbox[SANDBOX_TEXT];
     certificate_case *cases;
     int64_t n_cases, room;
 } assay_certificate;
 
-/* The subject as it is now: hashes the files. `isolated` is the device that runs the variant. */
+/* The subject as it is now, all of it: hashes the files. `isolated` is the device that runs the
+ * variant. */
 assay_status certificate_subject_init(certificate_subject *subject, const assay_device *isolated,
                                       const assay_variant *variant) ASSAY_MUST_CHECK;
 
@@ -70,5 +79,9 @@ assay_status certificate_parse(assay_certificate *c, const char *name, const cha
  * `why` says what has changed. An error only when memory runs out. */
 assay_status certificate_holds(const assay_certificate *c, const certificate_subject *now,
                                bool *holds, char why[CERTIFICATE_WHY]) ASSAY_MUST_CHECK;
+
+/* Whether the walls stood without which it was no sandbox; otherwise `why` names those that did
+ * not. */
+bool certificate_sandboxed(const assay_certificate *c, char why[CERTIFICATE_WHY]);
 
 #endif

@@ -4,6 +4,7 @@
 #include "engine/isolate.h"
 #include "engine/memory.h"
 #include "engine/sample.h"
+#include "engine/scope.h"
 #include "engine/trivial.h"
 #include "engine/variant_run.h"
 
@@ -20,17 +21,27 @@ static void write_repro(const assay_report *report, const variant_run *t, char r
     char rows[32] = "";
     if (report->sampled > 0)
         snprintf(rows, sizeof rows, " --rows %" PRId64, report->sampled);
-    snprintf(repro, ASSAY_REPRO, "assay check %s/%s%s%s --device %s%s%s", report->c.op->name,
-             t->variant->name, words ? words : "", rows, report->device,
+    snprintf(repro, ASSAY_REPRO, "assay check %s/%s%s%s%s --device %s%s%s", report->c.op->name,
+             t->variant->name, words ? words : "", rows,
+             scope_flags((check_scope){.forward = report->c.forward_only}), report->device,
              t->kernel ? " --kernel " : "", t->kernel ? t->kernel : "");
 }
 
 /* Why a compared tensor is not a pass. */
-static void explain(assay_row *row) {
+static void explain(const char *op, assay_row *row) {
     const assay_comparison *cmp = &row->cmp;
     char at[128];
     if (cmp->verdict == ASSAY_PASS)
         return;
+    assay_index_text(row->rank, row->shape, cmp->worst, at);
+    if (cmp->verdict == ASSAY_ERROR) {
+        snprintf(row->reason, sizeof row->reason,
+                 "%s %s: the bound of %lld of %lld elements is not finite, first at %s: it is %g, "
+                 "and the oracle's value %.9g; this is a defect of assay, not of the kernel",
+                 op, row->tensor, (long long)cmp->unbounded, (long long)cmp->count, at, cmp->bound,
+                 cmp->want);
+        return;
+    }
     if (cmp->verdict != ASSAY_FAIL) {
         snprintf(row->reason, sizeof row->reason, "%s", cmp->reason);
         return;
@@ -38,8 +49,7 @@ static void explain(assay_row *row) {
     snprintf(row->reason, sizeof row->reason,
              "%lld of %lld elements beyond their bound, worst at %s: got %.9g, want %.9g, off by "
              "%.3g where %.3g is allowed",
-             (long long)cmp->wrong, (long long)cmp->count,
-             assay_index_text(row->rank, row->shape, cmp->worst, at), cmp->got, cmp->want,
+             (long long)cmp->wrong, (long long)cmp->count, at, cmp->got, cmp->want,
              fabs(cmp->got - cmp->want), cmp->bound);
 }
 
@@ -60,10 +70,29 @@ static void keep_series(assay_row *row, const double *got, const double *want, d
     *next += 2 * count;
 }
 
-static void hold_to_baseline(assay_row *row, const double *got, const double *v1,
+/* What a tensor as a whole is held to. */
+typedef struct tier {
+    bool due;              /* the case has a baseline */
+    const variant_run *v1; /* it, with numbers */
+    const char *lacking;   /* why it is due and there is none */
+    double rows, share;    /* as baseline.h has them */
+} tier;
+
+static void hold_to_baseline(assay_row *row, const tier *t, const double *got, const double *v1,
                              const double *want, const double *bound, double rows) {
-    const baseline b = baseline_compare(row->dtype, got, v1, want, bound, row->cmp.count, rows);
-    if (row->verdict != ASSAY_PASS || b.kept)
+    if (row->verdict != ASSAY_PASS || !t->due)
+        return;
+    if (!v1) {
+        row->verdict = ASSAY_MISTRUSTED;
+        snprintf(row->reason, sizeof row->reason,
+                 "each element is within its bound, but the tensor as a whole was to be held to "
+                 "v1, which gave no numbers: %.200s",
+                 t->lacking);
+        return;
+    }
+    const baseline b =
+        baseline_compare(row->dtype, got, v1, want, bound, row->cmp.count, rows, t->share);
+    if (b.kept)
         return;
     row->verdict = ASSAY_FAIL;
     snprintf(
@@ -84,12 +113,12 @@ static void place_in_whole(assay_row *row, const sample *s, const assay_tensor_s
                  s->count, why);
 }
 
-/* One group of tensors: outputs (prefix "") or gradients (prefix "d"); v1: its own, or NULL; s:
- * what they are samples of, or NULL; rows: as baseline.h has them. */
+/* One group of tensors: outputs (prefix "") or gradients (prefix "d"); v1: the baseline's, or NULL;
+ * s: what they are samples of, or NULL. */
 static void compare_group(assay_report *report, const variant_run *t, assay_stage stage,
                           const assay_tensor_spec *specs, const assay_arrays *got,
                           const assay_arrays *v1, const assay_arrays *want,
-                          const assay_bounds *bounds, const sample *s, double rows,
+                          const assay_bounds *bounds, const sample *s, const tier *whole,
                           double **series) {
     for (int32_t i = 0; i < want->count; ++i) {
         if (!want->data[i])
@@ -102,22 +131,21 @@ static void compare_group(assay_report *report, const variant_run *t, assay_stag
         snprintf(row->tensor, sizeof row->tensor, "%s%s", stage == ASSAY_BACKWARD ? "d" : "",
                  specs[i].name);
         snprintf(row->why, sizeof row->why, "%s", bounds->why[i]);
-        row->cmp = assay_compare(row->dtype, got->data[i], want->data[i], bounds->element.data[i],
-                                 want->size[i]);
+        row->cmp = assay_compare_bounded(row->dtype, got->data[i], want, bounds, i);
         row->verdict = row->cmp.verdict;
         if (s)
             place_in_whole(row, s, &specs[i], i, bounds->why[i]);
-        explain(row);
+        explain(report->c.op->name, row);
         if (stage == ASSAY_FORWARD && specs[i].series)
             keep_series(row, got->data[i], want->data[i], series);
-        if (v1 && baseline_holds(row->dtype))
-            hold_to_baseline(row, got->data[i], v1->data[i], want->data[i], bounds->element.data[i],
-                             rows);
+        const double *bound = bounds->element.data[i];
+        hold_to_baseline(row, whole, got->data[i], v1 ? v1->data[i] : NULL, want->data[i], bound,
+                         baseline_rows_of(&specs[i], bound, whole->rows));
     }
 }
 
-/* `v1`: the run that is the baseline, or NULL. `series`: where the next one is kept. */
-static void add_rows(assay_report *report, variant_run *t, const variant_run *v1,
+/* `series`: where the next one is kept. */
+static void add_rows(assay_report *report, variant_run *t, const tier *whole,
                      const assay_problem *p, const assay_reference *ref, double **series) {
     if (t->status != ASSAY_OK) {
         assay_row *row = add_row(report, t);
@@ -126,12 +154,12 @@ static void add_rows(assay_report *report, variant_run *t, const variant_run *v1
         snprintf(row->reason, sizeof row->reason, "%s", t->line);
         return;
     }
-    const double rows = v1 ? baseline_rows(p, ref) : 0;
+    const variant_run *v1 = whole->v1;
     sample_choose_worst(p, &t->got, &ref->want);
     compare_group(report, t, ASSAY_FORWARD, p->sig.out, &t->got.out, v1 ? &v1->got.out : NULL,
-                  &ref->want.out, &ref->out_bound, p->sample, rows, series);
+                  &ref->want.out, &ref->out_bound, p->sample, whole, series);
     compare_group(report, t, ASSAY_BACKWARD, p->sig.in, &t->got.grad, v1 ? &v1->got.grad : NULL,
-                  &ref->want.grad, &ref->grad_bound, p->sample, rows, series);
+                  &ref->want.grad, &ref->grad_bound, p->sample, whole, series);
 }
 
 /* Which trivial solution of the row's tensor passes; "" for none. */
@@ -251,10 +279,9 @@ static size_t series_elements(const assay_signature *sig) {
     return elements;
 }
 
-static assay_status report_init(assay_report *report, const assay_case *c,
-                                const assay_device *device, const assay_signature *sig,
-                                int32_t count) {
-    *report = (assay_report){.c = *c, .device = device->name};
+static assay_status report_init(assay_report *report, const assay_case *c, const char *device,
+                                const assay_signature *sig, int32_t count) {
+    *report = (assay_report){.c = *c, .device = device};
     assay_case_format(c, report->case_text);
     const size_t tensors = (size_t)sig->n_in + (size_t)sig->n_out, n = (size_t)count;
     report->rows = calloc(n * tensors + 1, sizeof *report->rows);
@@ -275,7 +302,7 @@ void assay_report_clear(assay_report *report) {
 
 static assay_status check_memory(const assay_case *c, int32_t n_variants) {
     assay_signature sig;
-    assay_status status = c->op->signature(&c->params, &sig);
+    assay_status status = assay_case_signature(c, &sig);
     if (status != ASSAY_OK)
         return status;
     status = assay_memory_suffices(&sig, n_variants);
@@ -290,6 +317,22 @@ static assay_verdict verdict_of(const assay_report *report) {
     for (int32_t i = 1; i < report->n_rows; ++i)
         verdict = assay_verdict_merge(verdict, report->rows[i].verdict);
     return verdict;
+}
+
+void assay_report_excuse(assay_report *report) {
+    char reason[ASSAY_REASON];
+    for (int32_t i = 0; report->c.forward_only && i < report->n_rows; ++i) {
+        assay_row *row = &report->rows[i];
+        if (row->verdict != ASSAY_MISTRUSTED)
+            continue;
+        row->verdict = ASSAY_SKIP;
+        snprintf(reason, sizeof reason,
+                 "%.200s; gradients would tell, which --stage forward leaves "
+                 "out",
+                 row->reason);
+        memcpy(row->reason, reason, sizeof reason);
+    }
+    report->verdict = verdict_of(report);
 }
 
 /* How much of a case is looked at. */
@@ -316,55 +359,115 @@ static assay_status load(const assay_case *c, const assay_device *base, const va
     return status == ASSAY_OK ? sample_problem(s, p) : status;
 }
 
+/* ---- the baseline ---- */
+
+/* Our own v1 among the runs, which is then not run again. */
+static const variant_run *find_baseline(const variant_runs *all, const assay_variant *v1) {
+    for (int32_t i = 0; i < all->count; ++i)
+        if (!all->run[i].kernel && v1 && strcmp(all->run[i].variant->name, v1->name) == 0)
+            return &all->run[i];
+    return NULL;
+}
+
+/* Prepares its run where there is none among `all`. */
+static assay_status add_baseline(const assay_case *c, const assay_device *base,
+                                 const variant_runs *all, variant_runs *first) {
+    const assay_variant *v1 = variant_find(base, c->op->name, "v1");
+    if (!baseline_applies(c) || !v1 || find_baseline(all, v1))
+        return ASSAY_OK;
+    return variant_runs_init(first, base, c->op->name, &(const char *){"v1"}, 1);
+}
+
+static tier tier_of(const assay_problem *p, const assay_reference *ref, const variant_run *v1) {
+    tier t = {.due = baseline_applies(&p->c) && v1 != NULL};
+    if (!t.due)
+        return t;
+    if (v1->status == ASSAY_OK)
+        t.v1 = v1;
+    else
+        t.lacking = v1->line;
+    t.rows = baseline_rows(p, ref);
+    t.share = baseline_share(&p->c);
+    return t;
+}
+
+/* What the variants left, against the oracle: fills the report, which is initialised. `first`: v1's
+ * run as the baseline; none where it is among `all`, or is not due. */
+static assay_status judge(variant_runs *all, const variant_runs *first, const assay_device *base,
+                          const assay_problem *p, scope how, assay_report *report) {
+    assay_reference ref = {0};
+    double *series = report->series;
+    const assay_variant *v1 = variant_find(base, p->c.op->name, "v1");
+    assay_status status = assay_reference_init_with(&ref, p, base);
+    if (status == ASSAY_OK)
+        status = hold_to_sums(all, p, &ref);
+    tier whole = {0};
+    if (status == ASSAY_OK)
+        whole = tier_of(p, &ref, first->count > 0 ? first->run : find_baseline(all, v1));
+    for (int32_t i = 0; status == ASSAY_OK && i < all->count; ++i)
+        add_rows(report, &all->run[i], &whole, p, &ref, &series);
+    if (status == ASSAY_OK)
+        add_pairs(report, all, p, &ref);
+    if (status == ASSAY_OK && !how.numbers)
+        status = mistrust_rows(report, p, &ref);
+    if (status == ASSAY_OK)
+        report->verdict = verdict_of(report);
+    assay_reference_clear(&ref);
+    return status;
+}
+
 static assay_status check(const assay_case *c, const assay_device *device,
                           const char *const *variants, int32_t n_variants, scope how,
                           assay_report *report) {
     const double start = now();
     assay_problem p = {0};
-    assay_reference ref = {0};
     sample s = {0};
     variant_runs all, first = {0};                          /* `first`: v1 as the baseline */
     const assay_device *base = assay_isolated_base(device); /* the baseline is our own v1 */
     *report = (assay_report){0};
     assay_status status = variant_runs_init(&all, device, c->op->name, variants, n_variants);
-    if (status == ASSAY_OK && baseline_applies(c) && variant_find(base, c->op->name, "v1"))
-        status = variant_runs_init(&first, base, c->op->name, &(const char *){"v1"}, 1);
+    if (status == ASSAY_OK)
+        status = add_baseline(c, base, &all, &first);
     if (status == ASSAY_OK)
         status = load(c, base, &all, all.count + first.count, how, &s, &p);
     if (status == ASSAY_OK)
-        status = report_init(report, c, device, &p.sig, all.count);
+        status = report_init(report, c, device->name, &p.sig, all.count);
     report->sampled = how.sampled;
     if (status == ASSAY_OK)
         status = variant_runs_execute(&all, device, &p);
     if (status == ASSAY_OK)
         status = variant_runs_execute(&first, base, &p);
     if (status == ASSAY_OK)
-        status = assay_reference_init_with(&ref, &p, base);
-    if (status == ASSAY_OK)
-        status = hold_to_sums(&all, &p, &ref);
-    if (status != ASSAY_OK) {
-        assay_report_clear(report);
-        goto done;
-    }
-    double *series = report->series;
-    const variant_run *v1 = first.count > 0 && first.run->status == ASSAY_OK ? first.run : NULL;
-    for (int32_t i = 0; i < all.count; ++i)
-        add_rows(report, &all.run[i], v1, &p, &ref, &series);
-    add_pairs(report, &all, &p, &ref);
-    if (!how.numbers)
-        status = mistrust_rows(report, &p, &ref);
-    if (status != ASSAY_OK) {
-        assay_report_clear(report);
-        goto done;
-    }
-    report->verdict = verdict_of(report);
+        status = judge(&all, &first, base, &p, how, report);
     report->seconds = now() - start;
-done:
+    if (status != ASSAY_OK)
+        assay_report_clear(report);
     variant_runs_clear(&all);
     variant_runs_clear(&first);
-    assay_reference_clear(&ref);
     assay_problem_clear(&p);
     sample_clear(&s);
+    return status;
+}
+
+assay_status assay_judge(const assay_problem *p, const assay_results *got, const char *repro,
+                         const assay_device *device, assay_report *report) {
+    const double start = now();
+    const assay_variant stranger = {.op = p->c.op->name, .name = "got"};
+    variant_run run = {.variant = &stranger, .got = *got};
+    variant_runs all = {.run = &run, .count = 1}, first = {0};
+    assay_status status = report_init(report, &p->c, "elsewhere", &p->sig, 1);
+    if (status == ASSAY_OK)
+        status = add_baseline(&p->c, device, &all, &first);
+    if (status == ASSAY_OK)
+        status = variant_runs_execute(&first, device, p);
+    if (status == ASSAY_OK)
+        status = judge(&all, &first, device, p, (scope){0}, report);
+    for (int32_t i = 0; i < report->n_rows; ++i)
+        snprintf(report->rows[i].repro, sizeof report->rows[i].repro, "%s", repro);
+    report->seconds = now() - start;
+    if (status != ASSAY_OK)
+        assay_report_clear(report);
+    variant_runs_clear(&first);
     return status;
 }
 

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { ASSAY_REASON = 320, ASSAY_REPRO = 1024 };
+enum { ASSAY_REASON = 416, ASSAY_REPRO = 1024 };
 
 /* One tensor of one variant, or, when the variant gave no numbers (skip, error), one line for the
  * variant with tensor "". */
@@ -62,6 +62,10 @@ assay_status assay_check(const assay_case *c, const assay_device *device,
                          assay_report *report) ASSAY_MUST_CHECK;
 void assay_report_clear(assay_report *report);
 
+/* Of a forward_only case of a set: the sets' data tell every wrong kernel, some by its gradients
+ * alone. What is mistrusted for want of those becomes a skip. */
+void assay_report_excuse(assay_report *report);
+
 /* The same without asking what the case's data prove: a kernel that is wrong may pass on some that
  * assay_check() mistrusts, none that is right fails. For who looks for failures, in a half of the
  * time or less. */
@@ -74,6 +78,14 @@ assay_status assay_check_numbers(const assay_case *c, const assay_device *device
 assay_status assay_check_rows(const assay_case *c, const assay_device *device,
                               const char *const *variants, int32_t n_variants, int64_t sampled,
                               bool numbers, assay_report *report) ASSAY_MUST_CHECK;
+
+/*
+ * Judges what another program answered to a problem, as one variant called "got" on a device called
+ * "elsewhere". `device` helps the oracle, and runs v1 where that is the baseline. `repro` is the
+ * command that shows it again.
+ */
+assay_status assay_judge(const assay_problem *p, const assay_results *got, const char *repro,
+                         const assay_device *device, assay_report *report) ASSAY_MUST_CHECK;
 
 /* The data of a case, from its golden file when it says fill=golden. */
 assay_status assay_problem_load(assay_problem *p, const assay_case *c) ASSAY_MUST_CHECK;

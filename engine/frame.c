@@ -1,6 +1,8 @@
 #include "engine/frame.h"
 
+#include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -147,6 +149,13 @@ static void copy_arrays(const assay_arrays *from, const assay_arrays *to) {
             memcpy(to->data[i], from->data[i], (size_t)to->size[i] * sizeof *to->data[i]);
 }
 
+static void rearrange(const assay_arrays *from, const assay_arrays *to, frame_rearranger how,
+                      assay_rng *rng) {
+    for (int32_t i = 0; i < to->count; ++i)
+        if (to->data[i])
+            how(rng, from->data[i], to->data[i], to->size[i]);
+}
+
 static void fill_nan(const assay_arrays *arrays) {
     for (int32_t i = 0; i < arrays->count; ++i)
         for (int64_t e = 0; arrays->data[i] && e < arrays->size[i]; ++e)
@@ -161,7 +170,7 @@ static void copy_sample(frame *f, const sample *from) {
 }
 
 static void write_head(frame_head *h, const char *variant, const assay_problem *p,
-                       int32_t rehearsals) {
+                       bool same_places) {
     const assay_case *c = &p->c;
     *h = (frame_head){.params = c->params,
                       .pad = c->pad,
@@ -171,7 +180,7 @@ static void write_head(frame_head *h, const char *variant, const assay_problem *
                       .seed = c->seed,
                       .n_in = p->sig.n_in,
                       .n_out = p->sig.n_out,
-                      .rehearsals = rehearsals,
+                      .same_places = same_places,
                       .backward = c->op->backward != NULL};
     if (p->sample) {
         h->sampled = true;
@@ -185,11 +194,13 @@ static void write_head(frame_head *h, const char *variant, const assay_problem *
 }
 
 assay_status frame_init(frame *f, const char *variant, const assay_problem *problem,
-                        int32_t rehearsals) {
+                        bool same_places) {
     const assay_signature *sig = &problem->sig;
-    *f = (frame){.file = memfd_create("assay-frame", MFD_CLOEXEC),
+    *f = (frame){.file = memfd_create("assay-frame", MFD_CLOEXEC | MFD_ALLOW_SEALING),
                  .bytes = frame_bytes(sig, problem->sample)};
-    if (f->file < 0 || ftruncate(f->file, (off_t)f->bytes) != 0) {
+    /* A file that the other side could shorten would end this side by SIGBUS. */
+    if (f->file < 0 || ftruncate(f->file, (off_t)f->bytes) != 0 ||
+        fcntl(f->file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
         const assay_status status = assay_fail(
             ASSAY_ERR_MEMORY, "no memory for %zu bytes shared with the variant's process: %s",
             f->bytes, strerror(errno));
@@ -198,7 +209,7 @@ assay_status frame_init(frame *f, const char *variant, const assay_problem *prob
     }
     assay_status status = map(f);
     if (status == ASSAY_OK) {
-        write_head(f->head, variant, problem, rehearsals);
+        write_head(f->head, variant, problem, same_places);
         memcpy(specs(f), sig->in, (size_t)sig->n_in * sizeof *sig->in);
         memcpy(specs(f) + sig->n_in, sig->out, (size_t)sig->n_out * sizeof *sig->out);
         status = view(f);
@@ -209,11 +220,20 @@ assay_status frame_init(frame *f, const char *variant, const assay_problem *prob
     }
     if (problem->sample)
         copy_sample(f, problem->sample);
-    copy_arrays(&problem->in, &f->problem.in);
-    copy_arrays(&problem->cot, &f->problem.cot);
+    return ASSAY_OK;
+}
+
+void frame_fill(frame *f, const assay_problem *problem, frame_rearranger how, assay_rng *rng) {
+    if (how) {
+        rearrange(&problem->in, &f->problem.in, how, rng);
+        rearrange(&problem->cot, &f->problem.cot, how, rng);
+    } else {
+        copy_arrays(&problem->in, &f->problem.in);
+        copy_arrays(&problem->cot, &f->problem.cot);
+    }
     fill_nan(&f->results.out);
     fill_nan(&f->results.grad);
-    return ASSAY_OK;
+    f->head->answered = 0;
 }
 
 /* ---- on the other side ---- */
@@ -251,7 +271,7 @@ assay_status frame_open(frame *f, int file) {
     *f = (frame){.file = file};
     if (fstat(file, &info) != 0 || info.st_size < (off_t)sizeof(frame_head)) {
         frame_clear(f);
-        return assay_fail(ASSAY_ERR_FILE, "what was handed over is no frame");
+        return assay_fail(ASSAY_ERR_FILE, "the shared memory holds no frame");
     }
     f->bytes = (size_t)info.st_size;
     assay_status status = map(f);
@@ -263,6 +283,29 @@ assay_status frame_open(frame *f, int file) {
     }
     write_case(f);
     return ASSAY_OK;
+}
+
+/* ---- reading back ---- */
+
+assay_status frame_answer(const frame *f) {
+    const volatile frame_head *h = f->head; /* which may change at any time: each is read once */
+    const bool answered = h->answered != 0;
+    const int status = (int)h->status, failure = (int)h->failure;
+    char line[FRAME_LINE];
+    memcpy(line, f->head->line, sizeof line);
+    line[sizeof line - 1] = '\0';
+    for (char *c = line; *c != '\0'; ++c)
+        if (iscntrl((unsigned char)*c))
+            *c = ' ';
+    if (!answered)
+        return assay_fail(ASSAY_ERR_KERNEL,
+                          "its process reported the end of a call that had not ended");
+    if (status < ASSAY_OK || status > ASSAY_ERR_KERNEL || failure < ASSAY_FAILURE_OTHER ||
+        failure > ASSAY_FAILURE_MEMORY)
+        return assay_fail(ASSAY_ERR_KERNEL, "its process gave an answer that has no meaning");
+    return status == ASSAY_OK
+               ? ASSAY_OK
+               : assay_fail_as((assay_status)status, (assay_failure)failure, "%s", line);
 }
 
 void frame_results(const frame *f, assay_results *got) {

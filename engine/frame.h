@@ -1,18 +1,30 @@
 /*
- * One run of a variant as memory that two processes share: who is to run on which problem, and room
- * for what it leaves. Tensors are dense fp64 arrays, as in a problem: the process that runs the
- * variant builds the buffers, guard zones and all, and a whole from the small problem that stands
- * for it. Nothing of the oracle is in here.
+ * One problem of a variant as memory that two processes share: what is to run on which data, and
+ * room for what it leaves. Tensors are dense fp64 arrays, as in a problem: the process that runs
+ * the variant builds the buffers, guard zones and all, and a whole from the small problem that
+ * stands for it. Nothing of the oracle is in here.
+ *
+ * The variant's process can write all of it, so the other one trusts none of it: the file's size is
+ * sealed, sizes and places come from that side's own problem, and what is read back is copied once
+ * and held to its range (frame_answer).
  */
 #ifndef ASSAY_ENGINE_FRAME_H
 #define ASSAY_ENGINE_FRAME_H
 
 #include "assay/problem.h"
+#include "assay/rng.h"
 #include "engine/sample.h"
 
 #include <stdbool.h>
 
 enum { FRAME_NAME = 64, FRAME_LINE = 512 };
+
+/* What is said of a frame, a byte a message. The first two are answered. */
+enum {
+    FRAME_OFFER = 'o', /* with its file, before there are any data: is the problem supported? */
+    FRAME_RUN = 'r',   /* the data are there */
+    FRAME_END = 'e',
+};
 
 /* Which branches of the kernels' code were taken, by a hash of where they are: 1, otherwise 0; in
  * builds with -DASSAY_COVERAGE=ON, for `assay fuzz`. */
@@ -35,11 +47,12 @@ typedef struct frame_head {
     bool sampled;
     int64_t n_rows; /* the problem's own */
     assay_params whole;
-    int32_t rehearsals; /* runs on other data before the one that counts */
+    bool same_places; /* tensors lie at the same addresses in every run of this problem */
     bool backward;
+    bool keep_memory; /* the device may keep what is released, see device.h; once and for all */
 
     /* The answer. */
-    bool answered;
+    int32_t answered; /* 0: not yet */
     assay_status status;
     assay_failure failure;
     char line[FRAME_LINE];
@@ -57,13 +70,23 @@ typedef struct frame {
     sample origin; /* what `problem` stands for */
 } frame;
 
-/* A new frame with the problem's data in it, and NaN where results go. */
+/* A new frame for the problem, as yet without its data. */
 assay_status frame_init(frame *f, const char *variant, const assay_problem *problem,
-                        int32_t rehearsals) ASSAY_MUST_CHECK;
+                        bool same_places) ASSAY_MUST_CHECK;
+
+/* What a rehearsal makes of a tensor: the same elements, so that they are legal. */
+typedef void (*frame_rearranger)(assay_rng *rng, const double *from, double *to, int64_t count);
+
+/* The problem's data go in, rearranged unless `how` is NULL; NaN where results go, no answer. */
+void frame_fill(frame *f, const assay_problem *problem, frame_rearranger how, assay_rng *rng);
 
 /* Maps the frame that another process made; takes `file` over. */
 assay_status frame_open(frame *f, int file) ASSAY_MUST_CHECK;
 void frame_clear(frame *f);
+
+/* What the other side says that came of it. ASSAY_ERR_KERNEL where that is nothing that it may
+ * say. */
+assay_status frame_answer(const frame *f) ASSAY_MUST_CHECK;
 
 /* Copies the results out of the frame. */
 void frame_results(const frame *f, assay_results *got);

@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* A GPU's context, a driver that starts: longer than any kernel may take to load. */
@@ -44,28 +45,40 @@ static assay_status await(process *guest, double seconds, double bytes, char *te
                                  process_how(guest, how), telling_line(guest, printed));
 }
 
-assay_status guest_start(process *guest, const char *program, const char *device,
-                         const char *kernel) {
-    char *argv[] = {(char *)program, (char *)device, (char *)kernel, NULL};
+/* Until it is ready, what speaks is our own program: no kernel has been loaded. */
+static assay_status await_ready(process *guest, sandbox_walls *walls) {
     char word[512];
+    assay_status status = await(guest, start_seconds, INFINITY, word, sizeof word);
+    if (status == ASSAY_OK && word[0] == GUEST_MOVED) {
+        process_moved(guest, (pid_t)strtol(word + 1, NULL, 10));
+        status = await(guest, start_seconds, INFINITY, word, sizeof word);
+    }
+    if (status != ASSAY_OK)
+        return status;
+    *walls = sandbox_of_text(word + 1);
+    return word[0] == GUEST_READY ? ASSAY_OK : assay_fail(ASSAY_ERR_DEVICE, "%s", word);
+}
+
+assay_status guest_start(process *guest, const guest_plan *plan, sandbox_walls *walls) {
+    char *argv[] = {(char *)plan->program, (char *)(plan->open ? "open" : "sandbox"),
+                    (char *)plan->device,  (char *)plan->kernel,
+                    (char *)plan->binding, NULL};
     const int error = process_start(guest, argv, PROCESS_MESSAGES, -1);
     if (error != 0)
         return assay_fail(ASSAY_ERR_FILE,
                           "%s, which runs variants, cannot be started: %s; build the target "
                           "assay_guest",
-                          program, strerror(error));
-    assay_status status = await(guest, start_seconds, INFINITY, word, sizeof word);
-    if (status == ASSAY_OK && word[0] != 'r') {
-        status = assay_fail(ASSAY_ERR_DEVICE, "%s", word);
+                          plan->program, strerror(error));
+    const assay_status status = await_ready(guest, walls);
+    if (status != ASSAY_OK)
         process_stop(guest);
-    }
     return status;
 }
 
-assay_status guest_ask(process *guest, int frame, double seconds, double bytes) {
-    char word[8];
+assay_status guest_ask(process *guest, char word, int file, double seconds, double bytes) {
+    char done[8];
     /* Where it takes none it has ended, or is about to: the wait tells how. An early word of "done"
      * would be taken for this answer: the frame's own mark decides (isolate.c). */
-    (void)process_send(guest, "f", 1, frame);
-    return await(guest, seconds, bytes, word, sizeof word);
+    (void)process_send(guest, &word, 1, file);
+    return await(guest, seconds, bytes, done, sizeof done);
 }

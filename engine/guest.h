@@ -7,14 +7,27 @@
 
 #include "assay/status.h"
 #include "engine/process/process.h"
+#include "engine/sandbox/sandbox.h"
 
-/* Starts `program` for `device`, with the variants of the shared object `kernel` if not NULL, and
- * waits until it is ready. */
-assay_status guest_start(process *guest, const char *program, const char *device,
-                         const char *kernel) ASSAY_MUST_CHECK;
+/* What it says first, a byte and a text: the number of the process that it is from now on; the
+ * walls around it, and that it waits for frames. Any other text is the line of an error. */
+enum { GUEST_MOVED = 'p', GUEST_READY = 'r' };
 
-/* Hands over a frame and waits. ASSAY_ERR_KERNEL, with what happened: it did not answer, and has
- * been ended. */
-assay_status guest_ask(process *guest, int frame, double seconds, double bytes) ASSAY_MUST_CHECK;
+typedef struct guest_plan {
+    const char *program, *device;
+    const char *kernel; /* what it loads a kernel file by; NULL: its own variants */
+    const char
+        *binding; /* by which that file's functions are called; NULL: it is written for assay */
+    bool open;    /* without a sandbox */
+} guest_plan;
+
+/* Starts it, and waits until it is ready. `walls`: those around it. */
+assay_status guest_start(process *guest, const guest_plan *plan,
+                         sandbox_walls *walls) ASSAY_MUST_CHECK;
+
+/* Says one of the words of frame.h, with the frame's file or -1, and waits for its answer.
+ * ASSAY_ERR_KERNEL, with what happened: it did not answer, and has been ended. */
+assay_status guest_ask(process *guest, char word, int file, double seconds,
+                       double bytes) ASSAY_MUST_CHECK;
 
 #endif

@@ -33,6 +33,16 @@ assay_status hash_file(const char *path, char hash[HASH_TEXT]) {
     return ASSAY_OK;
 }
 
+void hash_bytes(const void *bytes, size_t count, char hash[HASH_TEXT]) {
+    uint8_t digest[DIGEST];
+    struct sha256 s;
+    sha256_init(&s);
+    if (count > 0)
+        sha256_update(&s, bytes, count);
+    sha256_sum(&s, digest);
+    write_hex(digest, hash);
+}
+
 /* H((key ^ pad) | message) */
 static void keyed(const unsigned char key[HASH_KEY], unsigned char pad, const void *bytes,
                   size_t count, uint8_t digest[DIGEST]) {

@@ -11,6 +11,8 @@ enum { HASH_TEXT = 65, HASH_KEY = 32 };
 /* Of a whole file. ASSAY_ERR_FILE when it cannot be read. */
 assay_status hash_file(const char *path, char hash[HASH_TEXT]) ASSAY_MUST_CHECK;
 
+void hash_bytes(const void *bytes, size_t count, char hash[HASH_TEXT]);
+
 /* HMAC-SHA256 (RFC 2104): only a holder of the key can make it. */
 void hash_seal(const unsigned char key[HASH_KEY], const void *bytes, size_t count,
                char seal[HASH_TEXT]);

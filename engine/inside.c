@@ -1,9 +1,11 @@
 #include "engine/inside.h"
+#include "engine/foreign.h"
 #include "engine/kernel_file.h"
 #include "engine/process/process.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -22,10 +24,23 @@ void inside_settle(void) {
     write_text("/proc/self/oom_score_adj", "1000");
 }
 
-static assay_status load(const char *kernel, const char *symbol, const assay_variant **variant) {
-    void *object = dlopen(kernel, RTLD_NOW | RTLD_LOCAL);
-    if (!object)
-        return assay_fail(ASSAY_ERR_KERNEL, "cannot be loaded: %s", dlerror());
+/* The last of them holds the variant; those before it are libraries that it needs. */
+static assay_status load(const char *kernel, void **object) {
+    char path[PATH_MAX];
+    *object = NULL;
+    for (const char *at = kernel; *at != '\0';) {
+        const size_t length = strcspn(at, ":");
+        snprintf(path, sizeof path, "%.*s", (int)length, at);
+        *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+        if (!*object)
+            return assay_fail(ASSAY_ERR_KERNEL, "cannot be loaded: %s", dlerror());
+        at += length + (at[length] == ':');
+    }
+    return *object ? ASSAY_OK : assay_fail(ASSAY_ERR_USAGE, "no kernel file is named");
+}
+
+static assay_status find_own(void *object, const char *kernel, const char *symbol,
+                             const assay_variant **variant) {
     *variant = dlsym(object, symbol);
     if (!*variant)
         return assay_fail(ASSAY_ERR_USAGE, "%s has no %s: ASSAY_VARIANT names another", kernel,
@@ -33,13 +48,19 @@ static assay_status load(const char *kernel, const char *symbol, const assay_var
     return ASSAY_OK;
 }
 
-assay_status inside_find_variant(const assay_device *device, const char *kernel, const char *op,
-                                 const char *name, const assay_variant **variant) {
+assay_status inside_find_variant(const assay_device *device, const inside_kernel *kernel,
+                                 const char *op, const char *name, const assay_variant **variant) {
     *variant = NULL;
-    if (kernel) {
+    if (kernel->file) {
         char symbol[KERNEL_SYMBOL];
+        void *object;
+        const assay_status status = load(kernel->file, &object);
+        if (status != ASSAY_OK)
+            return status;
         kernel_file_symbol(op, name, device->name, symbol);
-        return load(kernel, symbol, variant);
+        return kernel->binding ? foreign_load(object, kernel->file, op, name, device->name,
+                                              kernel->binding, variant)
+                               : find_own(object, kernel->file, symbol, variant);
     }
     for (int32_t v = 0; v < device->n_variants; ++v)
         if (strcmp(device->variants[v]->op, op) == 0 &&

@@ -8,8 +8,15 @@
 /* It ends with its parent, leaves no core, and is the first to go when memory is short. */
 void inside_settle(void);
 
-/* The variant of the shared object `kernel` or, where that is NULL, the device's own. */
-assay_status inside_find_variant(const assay_device *device, const char *kernel, const char *op,
-                                 const char *name, const assay_variant **variant) ASSAY_MUST_CHECK;
+/* A shared object, behind libraries that it needs and colons (kernel_file.h), and the text of the
+ * binding by which its functions are called; NULL: it is written for assay. */
+typedef struct inside_kernel {
+    const char *file, *binding;
+} inside_kernel;
+
+/* The variant of the kernel or, where its file is NULL, the device's own. */
+assay_status inside_find_variant(const assay_device *device, const inside_kernel *kernel,
+                                 const char *op, const char *name,
+                                 const assay_variant **variant) ASSAY_MUST_CHECK;
 
 #endif

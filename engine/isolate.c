@@ -3,6 +3,7 @@
 #include "engine/frame.h"
 #include "engine/guest.h"
 #include "engine/kernel_file.h"
+#include "engine/rehearse.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -21,11 +22,13 @@ typedef struct isolated {
     assay_device device; /* what callers hold. First, so that its address is this one's. */
     const assay_device *base;
     assay_isolation how;
-    char program[PATH_MAX];
+    char program[PATH_MAX], kernel_program[PATH_MAX];
+    kernel_file kernel;
     assay_variant stranger; /* stands for the kernel file's variant */
     const assay_variant **variants;
-    process *guests; /* one for each variant or, together, the first; started when first asked */
-    const char *current; /* the operator that has guests */
+    process *guests;     /* started when first asked: by variant, see find_guest(); or the first */
+    const char *current; /* the operator that has guests on a GPU */
+    sandbox_walls walls; /* that all of them had */
     uint8_t edges[FRAME_EDGES];
 } isolated;
 
@@ -44,8 +47,8 @@ static isolated *find_isolated(const assay_device *device) {
     return assay_is_isolated(device) ? (isolated *)device : NULL;
 }
 
-static assay_status find_program(const char *wanted, char path[PATH_MAX]) {
-    const assay_status status = wanted ? ASSAY_OK : assay_place("assay_guest", path);
+static assay_status find_program(const char *wanted, const char *name, char path[PATH_MAX]) {
+    const assay_status status = wanted ? ASSAY_OK : assay_place(name, path);
     if (status != ASSAY_OK)
         return status;
     if (wanted)
@@ -53,8 +56,7 @@ static assay_status find_program(const char *wanted, char path[PATH_MAX]) {
     if (access(path, X_OK) == 0)
         return ASSAY_OK;
     return assay_fail(ASSAY_ERR_FILE,
-                      "%.200s, which runs variants, is not there: build the target assay_guest",
-                      path);
+                      "%.200s, which runs variants, is not there: build the target %s", path, name);
 }
 
 /* The base's variants, the stranger last or in the place of its namesake. */
@@ -84,16 +86,19 @@ static assay_status list_variants(isolated *i) {
     return ASSAY_OK;
 }
 
+static assay_status open_kernel(isolated *i) {
+    char symbol[KERNEL_SYMBOL];
+    const assay_isolation *how = &i->how;
+    kernel_file_symbol(how->op, how->variant, i->base->name, symbol);
+    const assay_status status = kernel_file_open(&i->kernel, how->kernel);
+    if (how->binding)
+        return status; /* the guest finds its functions, or says which is missing */
+    return status == ASSAY_OK ? kernel_file_names(&i->kernel, how->kernel, symbol) : status;
+}
+
 assay_status assay_isolate(const assay_device *device, const assay_isolation *how,
                            const assay_device **made) {
     *made = NULL;
-    if (how->kernel) {
-        char symbol[KERNEL_SYMBOL];
-        kernel_file_symbol(how->op, how->variant, device->name, symbol);
-        const assay_status named = kernel_file_names(how->kernel, symbol);
-        if (named != ASSAY_OK)
-            return named;
-    }
     isolated *i = calloc(1, sizeof *i);
     if (!i)
         return assay_fail(ASSAY_ERR_MEMORY, "out of memory for the device %s", device->name);
@@ -101,7 +106,13 @@ assay_status assay_isolate(const assay_device *device, const assay_isolation *ho
     i->device.finish = finish_isolated;
     i->base = device;
     i->how = *how;
-    assay_status status = find_program(how->guest, i->program);
+    i->walls = ~0u;
+    sandbox_hide();
+    assay_status status = find_program(how->guest, "assay_guest", i->program);
+    if (status == ASSAY_OK && how->kernel)
+        status = find_program(how->guest, "assay_kernel_guest", i->kernel_program);
+    if (status == ASSAY_OK && how->kernel)
+        status = open_kernel(i);
     if (status == ASSAY_OK)
         status = list_variants(i);
     if (status == ASSAY_OK)
@@ -121,6 +132,7 @@ void assay_isolate_end(const assay_device *device) {
     if (!i)
         return;
     end_guests(i);
+    kernel_file_close(&i->kernel);
     free(i->guests);
     free(i->variants);
     free(i);
@@ -136,8 +148,53 @@ const char *assay_isolated_kernel(const assay_device *device, const assay_varian
     return i && variant == &i->stranger ? i->how.kernel : NULL;
 }
 
-const char *assay_isolated_program(const assay_device *device) {
-    return find_isolated(device)->program;
+/* The walls that all guests had. */
+static assay_status start(isolated *i, process *guest, const assay_variant *variant) {
+    sandbox_walls walls = 0;
+    const assay_status status =
+        guest_start(guest,
+                    &(guest_plan){.program = assay_isolated_program(&i->device, variant),
+                                  .device = i->base->name,
+                                  .kernel = variant == &i->stranger ? i->kernel.loaded : NULL,
+                                  .binding = variant == &i->stranger ? i->how.binding : NULL,
+                                  .open = i->how.open},
+                    &walls);
+    if (status == ASSAY_OK)
+        i->walls &= walls;
+    return status;
+}
+
+assay_status assay_isolated_walls(const assay_device *device, sandbox_walls *walls) {
+    isolated *i = find_isolated(device);
+    process probe = {0};
+    assay_status status = ASSAY_OK;
+    if (i->walls == ~0u) { /* none has been started yet */
+        status = start(i, &probe, i->variants[0]);
+        process_stop(&probe);
+    }
+    *walls = status == ASSAY_OK ? i->walls : 0;
+    return status;
+}
+
+const char *assay_isolated_kernel_hash(const assay_device *device) {
+    const isolated *i = find_isolated(device);
+    return i->kernel.n_parts > 0 ? i->kernel.hash : NULL;
+}
+
+const char *assay_isolated_kernel_loaded(const assay_device *device) {
+    const isolated *i = find_isolated(device);
+    return i->kernel.n_parts > 0 ? i->kernel.loaded : NULL;
+}
+
+const char *assay_isolated_source(const assay_device *device, const assay_variant *variant) {
+    const isolated *i = find_isolated(device);
+    const char *kernel = assay_isolated_kernel(device, variant);
+    return kernel && i->how.source ? i->how.source : kernel;
+}
+
+const char *assay_isolated_program(const assay_device *device, const assay_variant *variant) {
+    const isolated *i = find_isolated(device);
+    return variant == &i->stranger ? i->kernel_program : i->program;
 }
 
 static int32_t rehearsals(const assay_isolation *how) {
@@ -147,16 +204,23 @@ static int32_t rehearsals(const assay_isolation *how) {
     return 1 + (int32_t)(bits % (uint32_t)how->rehearsals);
 }
 
+/* Whether two variants may be run by one guest, one after the other: those of different operators,
+ * of which neither computes what the other does. The kernel file's has been loaded by its own. */
+static bool share_guest(const isolated *i, const assay_variant *a, const assay_variant *b) {
+    return a == b || (a != &i->stranger && b != &i->stranger && strcmp(a->name, b->name) == 0);
+}
+
 /* The variant's guest. On a GPU each has a context, so those of another operator go first. */
 static process *find_guest(isolated *i, const assay_variant *variant) {
     int32_t v = 0;
     if (i->how.together)
         return &i->guests[0];
-    while (i->variants[v] != variant)
-        ++v;
-    if (!i->current || strcmp(i->current, variant->op) != 0)
+    if (!i->base->simulated && (!i->current || strcmp(i->current, variant->op) != 0))
         end_guests(i);
     i->current = variant->op;
+    while (
+        !(i->base->simulated ? share_guest(i, i->variants[v], variant) : i->variants[v] == variant))
+        ++v;
     return &i->guests[v];
 }
 
@@ -173,41 +237,85 @@ static void add_edges(isolated *i, const frame_head *h) {
         i->edges[e] |= h->edges[e];
 }
 
-static assay_status answer(const frame *f, assay_results *got) {
-    const frame_head *h = f->head;
+/* One run in the guest: how it is asked, and the limits of an answer. */
+typedef struct conversation {
+    isolated *i;
+    process *guest;
+    frame frame;
+    double seconds, bytes;
+} conversation;
+
+static assay_status ask(conversation *c, char word) {
+    c->frame.head->answered = 0;
+    assay_status status =
+        guest_ask(c->guest, word, word == FRAME_OFFER ? c->frame.file : -1, c->seconds, c->bytes);
+    add_edges(c->i, c->frame.head);
+    return status == ASSAY_OK ? frame_answer(&c->frame) : status;
+}
+
+/* Which runs are rehearsals is known here alone: the guest gets data, and is asked to run. The last
+ * of several has data that are nearly those to come. */
+static assay_status rehearse(conversation *c, const assay_problem *problem, int32_t count) {
+    assay_status status = ASSAY_OK;
+    assay_rng rng = {.seed = problem->c.seed, .stream = assay_rng_stream("rehearsal")};
+    if (c->i->how.surprise && getrandom(&rng.seed, sizeof rng.seed, 0) != sizeof rng.seed)
+        return assay_fail(ASSAY_ERR_FILE, "the system has no random numbers for rehearsals");
+    for (int32_t r = 0; status == ASSAY_OK && r < count; ++r) {
+        frame_fill(&c->frame, problem, r > 0 && r + 1 == count ? rehearse_touch : rehearse_scramble,
+                   &rng);
+        status = ask(c, FRAME_RUN);
+    }
+    return status;
+}
+
+/* A variant that has the data can decline no more. Where the problem stands for a whole, a device
+ * that cannot hold that is no fault of the variant's. */
+static assay_status not_declined(const conversation *c, const assay_problem *p,
+                                 assay_status status) {
     char line[FRAME_LINE];
-    memcpy(line, h->line, sizeof line);
-    line[sizeof line - 1] = '\0';
-    if (!h->answered)
-        return assay_fail(ASSAY_ERR_KERNEL, "its process said that it was done, and was not");
-    if (h->status != ASSAY_OK)
-        return assay_fail_as(h->status, h->failure, "%s", line);
-    frame_results(f, got);
-    return ASSAY_OK;
+    if (status != ASSAY_ERR_UNSUPPORTED || (p->sample && !c->i->base->simulated))
+        return status;
+    snprintf(line, sizeof line, "%s", assay_error());
+    return assay_fail(ASSAY_ERR_KERNEL,
+                      "declined when it had the data; that is for supports(), by shape: %s", line);
+}
+
+static assay_status converse(conversation *c, const assay_problem *problem, int32_t count,
+                             assay_results *got) {
+    assay_status status = ask(c, FRAME_OFFER);
+    if (status != ASSAY_OK)
+        return status;
+    status = rehearse(c, problem, count);
+    if (status == ASSAY_OK) {
+        frame_fill(&c->frame, problem, NULL, NULL);
+        status = ask(c, FRAME_RUN);
+    }
+    if (status == ASSAY_OK)
+        frame_results(&c->frame, got);
+    return not_declined(c, problem, status);
 }
 
 assay_status assay_run_isolated(const assay_variant *variant, const assay_device *device,
                                 const assay_problem *problem, assay_results *got) {
     isolated *i = find_isolated(device);
-    process *g = find_guest(i, variant);
-    frame f;
-    assay_status status =
-        frame_init(&f, variant->name, problem, problem->sample ? 0 : rehearsals(&i->how));
+    const int32_t count = problem->sample ? 0 : rehearsals(&i->how);
+    const double whole = problem->sample ? sample_bytes(problem->sample) : 0;
+    conversation c = {
+        .i = i, .guest = find_guest(i, variant), .seconds = i->how.seconds + whole / sampled_speed};
+    assay_status status = frame_init(&c.frame, variant->name, problem, count > 0);
     if (status != ASSAY_OK)
         return status;
-    if (g->pid == 0)
-        status = guest_start(g, i->program, i->base->name, assay_isolated_kernel(device, variant));
-    if (status == ASSAY_OK) {
-        const double whole = problem->sample ? sample_bytes(problem->sample) : 0;
-        status = guest_ask(g, f.file, i->how.seconds + whole / sampled_speed,
-                           i->how.gib * (1 << 30) + COPIES * (double)f.bytes + whole);
-    }
-    add_edges(i, f.head);
+    c.frame.head->keep_memory = i->how.together;
+    c.bytes = i->how.gib * (1 << 30) + COPIES * (double)c.frame.bytes + whole;
+    if (c.guest->pid == 0)
+        status = start(i, c.guest, variant);
     if (status == ASSAY_OK)
-        status = answer(&f, got);
+        status = converse(&c, problem, count, got);
     /* After a kernel's fault a process may have lost its device, or hold all of its memory. */
     if (status == ASSAY_ERR_KERNEL || status == ASSAY_ERR_DEVICE || status == ASSAY_ERR_MEMORY)
-        process_stop(g);
-    frame_clear(&f);
+        process_stop(c.guest);
+    else
+        (void)process_send(c.guest, &(char){FRAME_END}, 1, -1);
+    frame_clear(&c.frame);
     return status;
 }

@@ -5,30 +5,40 @@
  *
  * The guest program holds the variants and the device, no oracle and no golden file; it gets inputs
  * and cotangents through shared memory and leaves its results there. Numbers are judged here, after
- * the guest has answered. It is a wall against kernels that are wrong or that cheat, not a sandbox
- * against hostile native code: that runs with the user's own rights.
+ * the guest has answered. Native code may be hostile: the guest is in a sandbox (sandbox/), as far
+ * as the system allows one, and assay_isolated_walls() says how far that is.
  */
 #ifndef ASSAY_ENGINE_ISOLATE_H
 #define ASSAY_ENGINE_ISOLATE_H
 
 #include "assay/device.h"
 #include "assay/problem.h"
+#include "engine/sandbox/sandbox.h"
 
 typedef struct assay_isolation {
-    const char *guest; /* program; NULL: this tree's assay_guest */
+    const char *guest; /* program; NULL: this tree's assay_guest, and assay_kernel_guest, which has
+                          no variants, for a kernel file */
 
     /* A shared object that holds the variant op/variant, beside or in place of a built-in one;
-     * NULL: none. It is never loaded into this process. */
+     * NULL: none. It is read once, and never loaded into this process. */
     const char *kernel, *op, *variant;
 
-    double seconds;     /* of one run, by the wall's clock */
+    /* By which that file's functions are called (binding.h); NULL: it is written for assay. */
+    const char *binding;
+
+    /* What people call that file, in commands that they are told: NULL: so. */
+    const char *source;
+
+    double seconds;     /* of one run, by the wall's clock; each rehearsal is a run */
     double gib;         /* of memory, beyond some copies of the tensors */
     int32_t rehearsals; /* runs on the same elements in another order before the one that counts:
                            a result that is kept from one call for the next is then wrong */
     bool surprise;      /* each time some number of them, from 1 on, that nobody can foresee */
+    bool open;          /* without a sandbox, by the operator's own wish */
     bool together;      /* all variants in one process, which also stays for other operators: where
                            each would need seconds for a GPU's context. What one leaves behind in
-                           memory the next one may find: for honest variants only */
+                           memory the next one may find, and the device keeps what is released
+                           (device.h): for honest variants only */
 } assay_isolation;
 
 /* Strings in `how` must outlive the device. ASSAY_ERR_FILE when the guest program or the kernel is
@@ -44,11 +54,23 @@ bool assay_is_isolated(const assay_device *device);
 /* The device itself, for what is trusted: oracles, the baseline. Returns any other as it is. */
 const assay_device *assay_isolated_base(const assay_device *device);
 
-/* The kernel file that a variant of an isolated device is in; NULL when it is built in. */
+/* The kernel file that a variant of an isolated device is in, and what people call it; NULL when it
+ * is built in. */
 const char *assay_isolated_kernel(const assay_device *device, const assay_variant *variant);
+const char *assay_isolated_source(const assay_device *device, const assay_variant *variant);
 
-/* The guest program's path. */
-const char *assay_isolated_program(const assay_device *isolated);
+/* The walls around its guests (sandbox.h): those that all had, and where none has been started yet,
+ * those of one that is started to see. */
+assay_status assay_isolated_walls(const assay_device *isolated,
+                                  sandbox_walls *walls) ASSAY_MUST_CHECK;
+
+/* What was read of that file (kernel_file.h): the hash of it, and what processes that this one
+ * starts load it by. NULL when the device has none. */
+const char *assay_isolated_kernel_hash(const assay_device *isolated);
+const char *assay_isolated_kernel_loaded(const assay_device *isolated);
+
+/* The path of the guest program that a variant runs in. */
+const char *assay_isolated_program(const assay_device *isolated, const assay_variant *variant);
 
 /* Branches of the kernels' code that were taken since they were forgotten, FRAME_EDGES of them as
  * frame.h has them; those of a run that ended with its process are lost. */

@@ -1,5 +1,7 @@
 #include "engine/random.h"
 
+#include "assay/problem.h"
+
 #include <string.h>
 
 /* A case's draws lie in a stretch of its own of the operator's stream. A wish that hundreds of them
@@ -39,9 +41,9 @@ assay_status random_has_exact_data(const assay_op *op, const assay_params *param
 
 /* `own`: the operator's mask. Data that prove nothing, as those of `initial`, are not drawn. */
 static assay_fill draw_fill(assay_rng *rng, unsigned own) {
-    static const assay_fill families[] = {ASSAY_FILL_HUGE, ASSAY_FILL_NEGATIVE, ASSAY_FILL_CANCEL,
-                                          ASSAY_FILL_WIDE, ASSAY_FILL_DENORMAL, ASSAY_FILL_ZEROS,
-                                          ASSAY_FILL_MIXED};
+    static const assay_fill families[] = {ASSAY_FILL_HUGE,  ASSAY_FILL_NEGATIVE, ASSAY_FILL_CANCEL,
+                                          ASSAY_FILL_WIDE,  ASSAY_FILL_DENORMAL, ASSAY_FILL_ZEROS,
+                                          ASSAY_FILL_MIXED, ASSAY_FILL_SINGLE};
     int64_t fills[ASSAY_FILLS] = {ASSAY_FILL_NORMAL, ASSAY_FILL_UNIFORM, ASSAY_FILL_POSITIVE,
                                   ASSAY_FILL_EXACT};
     int64_t count = 4;
@@ -49,6 +51,29 @@ static assay_fill draw_fill(assay_rng *rng, unsigned own) {
         if ((own & ASSAY_FILL_BIT(families[i])) != 0)
             fills[count++] = families[i];
     return (assay_fill)draw_of(rng, fills, count);
+}
+
+/* One operand in the whole range of its dtype. What TF32 cuts of small numbers is all of them, and
+ * other families have sizes of their own. */
+static assay_status draw_exponent(assay_rng *rng, assay_case *c) {
+    enum { SELDOM = 8 };
+    static const int64_t low[ASSAY_DTYPES] = {-1074, -149, -133, -24};
+    static const int64_t high[ASSAY_DTYPES] = {1024, 128, 128, 16};
+    assay_signature sig;
+    const bool plain = c->fill == ASSAY_FILL_NORMAL || c->fill == ASSAY_FILL_UNIFORM ||
+                       c->fill == ASSAY_FILL_POSITIVE;
+    if (assay_rng_between(rng, 0, SELDOM - 1) != 0 || !plain || c->params.math != ASSAY_STRICT ||
+        !c->op->outside)
+        return ASSAY_OK;
+    const assay_status status = c->op->signature(&c->params, &sig);
+    if (status != ASSAY_OK)
+        return status;
+    const assay_dtype dtype = c->params.dtype;
+    c->exponent = assay_rng_between(rng, low[dtype], high[dtype]);
+    if (c->exponent != 0)
+        c->operand = assay_rng_between(rng, 0, assay_problem_operands(&sig) - 1);
+    assay_signature_clear(&sig);
+    return ASSAY_OK;
 }
 
 static assay_status draw_case(const assay_op *op, const random_wish *wish, assay_rng *rng,
@@ -74,7 +99,7 @@ static assay_status draw_case(const assay_op *op, const random_wish *wish, assay
         status = random_has_exact_data(op, &c->params, &exact);
     if (c->fill == ASSAY_FILL_EXACT && !exact)
         c->fill = ASSAY_FILL_NORMAL;
-    return status;
+    return status == ASSAY_OK ? draw_exponent(rng, c) : status;
 }
 
 static bool grants(const random_wish *wish, const assay_case *c) {
@@ -92,7 +117,8 @@ assay_status random_case(const assay_op *op, const random_wish *wish, uint64_t s
         if (status != ASSAY_OK || grants(wish, c))
             return status;
     }
-    return assay_fail(ASSAY_ERR_UNSUPPORTED, "%s: no random case is what was wished for", op->name);
+    return assay_fail(ASSAY_ERR_UNSUPPORTED, "%s: no random case fits the key=value words",
+                      op->name);
 }
 
 assay_status random_cases(const assay_op *op, uint64_t seed, int64_t count,

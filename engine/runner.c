@@ -259,13 +259,27 @@ static assay_status depart(run *r, assay_stage stage) {
                                   : each(r->grad, r->n_in, buffer_depart);
 }
 
+/* Declining is for supports(), which sees shapes alone: a kernel that may decline when it has seen
+ * the data answers only where it is right. */
+static assay_status call_variant(const run *r, assay_stage stage, const assay_call *call) {
+    const assay_variant *v = r->variant;
+    (void)assay_fail(ASSAY_OK, "%s", ""); /* its line, or none: not an older one */
+    const assay_status status = stage == ASSAY_FORWARD ? v->forward(call) : v->backward(call);
+    if (status != ASSAY_ERR_UNSUPPORTED)
+        return status;
+    char line[256];
+    snprintf(line, sizeof line, "%s", assay_error());
+    return assay_fail(ASSAY_ERR_KERNEL,
+                      "declined when it had the data; that is for supports(), by shape%s%s",
+                      line[0] != '\0' ? ": " : "", line);
+}
+
 /* The call between what arrives late and what departs early, and the device's verdict on it. */
 static assay_status launch(run *r, assay_stage stage, const assay_call *call) {
-    const assay_variant *v = r->variant;
     r->device->schedule(r->c->schedule, r->c->seed);
     assay_status status = arrive(r, stage);
     if (status == ASSAY_OK)
-        status = stage == ASSAY_FORWARD ? v->forward(call) : v->backward(call);
+        status = call_variant(r, stage, call);
     if (status == ASSAY_OK)
         status = depart(r, stage);
     /* The variant may have ignored what a launch reported: the device remembers. */
@@ -312,13 +326,14 @@ static assay_status run_stage(run *r, assay_stage stage, assay_results *got) {
     return ASSAY_OK;
 }
 
-/* The same status with the stage named in its line. */
+/* The same status with the stage named in its line, which an author may have left out. */
 static assay_status in_stage(assay_stage stage, assay_status status) {
     if (status == ASSAY_OK)
         return status;
     char line[512];
     snprintf(line, sizeof line, "%s", assay_error());
-    return assay_fail_as(status, assay_error_failure(), "%s: %s", assay_stage_name(stage), line);
+    return assay_fail_as(status, assay_error_failure(), "%s: %s", assay_stage_name(stage),
+                         line[0] != '\0' ? line : "it says no more; see assay_fail()");
 }
 
 static assay_status supports(run *r, assay_stage stage) {
@@ -328,9 +343,10 @@ static assay_status supports(run *r, assay_stage stage) {
                           r->variant->lacks);
     if (stage == ASSAY_FORWARD ? !r->variant->forward : !r->variant->backward)
         return assay_fail(ASSAY_ERR_UNSUPPORTED,
-                          "%s/%s has no such function; set .%s in its "
-                          "ASSAY_VARIANT",
-                          r->variant->op, r->variant->name, assay_stage_name(stage));
+                          "%s/%s has no such function; set .%s in its ASSAY_VARIANT%s",
+                          r->variant->op, r->variant->name, assay_stage_name(stage),
+                          stage == ASSAY_BACKWARD ? ", or give --stage forward" : "");
+    (void)assay_fail(ASSAY_OK, "%s", ""); /* its line, or none: not an older one */
     return r->variant->supports ? r->variant->supports(stage, &call) : ASSAY_OK;
 }
 
@@ -344,6 +360,33 @@ static assay_status or_skipped(const run *r, assay_status status) {
     return assay_fail(ASSAY_ERR_UNSUPPORTED, "%s", line);
 }
 
+/* The calls that the problem asks for: forward, and backward where there are gradients. */
+static int stages_of(const assay_problem *p) {
+    return assay_problem_has_backward(p) ? 2 : 1;
+}
+
+static const assay_stage stages[ASSAY_STAGES] = {ASSAY_FORWARD, ASSAY_BACKWARD};
+
+static assay_status supports_all(run *r) {
+    assay_status status = ASSAY_OK;
+    for (int i = 0; status == ASSAY_OK && i < stages_of(r->p); ++i)
+        status = in_stage(stages[i], supports(r, stages[i]));
+    return status;
+}
+
+assay_status assay_supports(const assay_variant *variant, const assay_device *device,
+                            const assay_problem *problem) {
+    run r;
+    assay_status status = run_init(&r, variant, device, problem);
+    if (status != ASSAY_OK)
+        return status;
+    if (device->plan_for)
+        device->plan_for(problem->c.multiprocessors);
+    status = supports_all(&r);
+    run_clear(&r);
+    return status;
+}
+
 assay_status assay_run(const assay_variant *variant, const assay_device *device,
                        const assay_problem *problem, assay_results *got) {
     if (assay_is_isolated(device))
@@ -355,11 +398,8 @@ assay_status assay_run(const assay_variant *variant, const assay_device *device,
     if (device->plan_for)
         device->plan_for(problem->c.multiprocessors);
     sample_begin_ranges(got);
-    static const assay_stage stages[ASSAY_STAGES] = {ASSAY_FORWARD, ASSAY_BACKWARD};
-    const int n_stages =
-        problem->c.op->backward && assay_signature_has_gradients(&problem->sig) ? 2 : 1;
-    for (int i = 0; status == ASSAY_OK && i < n_stages; ++i)
-        status = in_stage(stages[i], supports(&r, stages[i]));
+    const int n_stages = stages_of(problem);
+    status = supports_all(&r);
     for (int i = 0; status == ASSAY_OK && i < n_stages; ++i) {
         r.everywhere = problem->sample && stages[i] == ASSAY_BACKWARD;
         if (r.everywhere)

@@ -12,12 +12,18 @@
 #include "assay/problem.h"
 #include "assay/variant.h"
 
+/* Whether `variant` says that it can do the problem: by its parameters and shapes, in the layout
+ * that its case asks for. Looks at no data. ASSAY_ERR_UNSUPPORTED: it cannot. */
+assay_status assay_supports(const assay_variant *variant, const assay_device *device,
+                            const assay_problem *problem) ASSAY_MUST_CHECK;
+
 /*
  * Runs forward and then backward of `variant` on `device`, in the layout and schedule that the
  * problem's case asks for, and widens what it left into `got` (assay_results_init'ed by the
  * caller).
  *   ASSAY_ERR_UNSUPPORTED  the variant cannot do this case here
- *   ASSAY_ERR_KERNEL       it wrote outside, changed an input, or the device found a defect
+ *   ASSAY_ERR_KERNEL       it wrote outside, changed an input, declined after it had the data, or
+ *                          the device found a defect
  *   other                  memory or device trouble
  */
 assay_status assay_run(const assay_variant *variant, const assay_device *device,

@@ -36,7 +36,7 @@ typedef struct assay_sample {
     int64_t count;       /* small rows */
 } sample;
 
-/* How rows lie in a tensor: [outer, rows, inner], packed. inner 0: it has none. */
+/* How rows lie in a tensor: (outer, rows, inner), packed. inner 0: it has none. */
 typedef struct sample_axis {
     int64_t outer, inner;
 } sample_axis;

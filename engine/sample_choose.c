@@ -82,7 +82,7 @@ static assay_status choose_rows(sample *s, int64_t count, const variant_runs *t)
     /* The specs of the small problem differ from the whole's in the axis of the rows alone. */
     assay_signature part;
     const assay_case c = sample_case(s);
-    const assay_status status = c.op->signature(&c.params, &part);
+    const assay_status status = assay_case_signature(&c, &part);
     if (status != ASSAY_OK)
         return status;
     for (; wanted == s->rows && s->count < wanted; ++s->count)
@@ -108,14 +108,22 @@ static assay_status check_case(const assay_case *c, int64_t count) {
     const char *op = c->op->name;
     if (!c->op->by_rows)
         return assay_fail(ASSAY_ERR_USAGE,
-                          "%s: no row of its results stands alone; check it without --rows", op);
+                          "%s: the rows of its results depend on each other; check it "
+                          "without --rows",
+                          op);
     if (c->params.item[0].count != 1)
         return assay_fail(ASSAY_ERR_USAGE, "%s: --rows needs one number for %s, as in %s=1000", op,
                           c->params.item[0].name, c->params.item[0].name);
     if (c->fill == ASSAY_FILL_INF || c->fill == ASSAY_FILL_NAN || c->fill == ASSAY_FILL_GOLDEN)
         return assay_fail(ASSAY_ERR_USAGE,
-                          "%s: --rows has no data of fill=%s: they are one element's, or a file's",
+                          "%s: --rows cannot use fill=%s, whose data concern one element or "
+                          "come from a file",
                           op, assay_fill_name(c->fill));
+    if (c->fill == ASSAY_FILL_SINGLE)
+        return assay_fail(ASSAY_ERR_USAGE,
+                          "%s: --rows has no data of fill=single: rows that are repeated make sums "
+                          "of many terms; use fill=exact",
+                          op);
     if (count < 1 || count > SAMPLE_MOST_ROWS)
         return assay_fail(ASSAY_ERR_USAGE, "--rows %" PRId64 ": must be a number in 1..%d", count,
                           SAMPLE_MOST_ROWS);
@@ -131,7 +139,7 @@ assay_status sample_init(sample *s, const assay_case *whole, int64_t count, cons
     s->home = calloc((size_t)count, sizeof *s->home);
     if (!s->home)
         return assay_fail(ASSAY_ERR_MEMORY, "out of memory for %" PRId64 " rows", count);
-    status = whole->op->signature(&whole->params, &s->sig);
+    status = assay_case_signature(whole, &s->sig);
     if (status == ASSAY_OK)
         status = choose_rows(s, count, t);
     if (status != ASSAY_OK)

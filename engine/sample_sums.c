@@ -50,7 +50,7 @@ assay_status sample_sums(const assay_problem *p, const assay_reference *ref, ass
     assay_arrays cot = {0};
     int64_t *times = NULL;
     *sums = (assay_arrays){0};
-    if (!sample_is_exact(p->sample) || !p->c.op->backward)
+    if (!sample_is_exact(p->sample) || !assay_problem_has_backward(p))
         return ASSAY_OK;
     assay_status status = like(&p->cot, &cot);
     if (status == ASSAY_OK)

@@ -101,7 +101,7 @@ static bool all_zero(const double *values, int64_t count) {
 static assay_status is_copy_by_definition(const assay_problem *p, const target *t, bool gradient,
                                           int32_t i, bool *copies) {
     *copies = all_zero(t->bound, t->count);
-    if (!*copies || p->c.fill != ASSAY_FILL_EXACT)
+    if (!*copies || !assay_fill_is_exact(p->c.fill))
         return ASSAY_OK;
     assay_reference rounded;
     const assay_status status = assay_reference_init_as(&rounded, p, p->c.params.dtype);
@@ -198,7 +198,7 @@ static assay_status backward_unchanged(ignorant *k, const assay_arrays *out, boo
     const assay_problem *p = k->p;
     const assay_oracle_args args = {
         .params = &p->c.params, .sig = &p->sig, .in = &p->in, .out = out, .cot = &p->cot};
-    if (p->c.op->backward == NULL)
+    if (!assay_problem_has_backward(p))
         return ASSAY_OK;
     const assay_status status = p->c.op->backward(&args, &k->got.grad);
     *same = status == ASSAY_OK &&

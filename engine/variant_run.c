@@ -46,7 +46,7 @@ assay_status variant_runs_init(variant_runs *t, const assay_device *device, cons
         const assay_variant *v = device->variants[i];
         if (strcmp(v->op, op) == 0 && wanted(v->name, names, n))
             t->run[t->count++] =
-                (variant_run){.variant = v, .kernel = assay_isolated_kernel(device, v)};
+                (variant_run){.variant = v, .kernel = assay_isolated_source(device, v)};
     }
     if (t->count > 0)
         return ASSAY_OK;

@@ -30,7 +30,8 @@ static bool same_params(const assay_params *a, const assay_params *b) {
 }
 
 static bool same_case(const assay_case *a, const assay_case *b) {
-    return a->op == b->op && a->fill == b->fill && a->pad == b->pad && a->misalign == b->misalign &&
+    return a->op == b->op && a->fill == b->fill && a->exponent == b->exponent &&
+           a->operand == b->operand && a->pad == b->pad && a->misalign == b->misalign &&
            a->schedule == b->schedule && a->seed == b->seed && same_params(&a->params, &b->params);
 }
 
@@ -47,6 +48,8 @@ static void expect_round_trip(const assay_case *c) {
 
 /* Every integer lies where its key says that it may. */
 static void expect_ranges(const assay_case *c) {
+    FUZZ_EXPECT(c->exponent >= -1100 && c->exponent <= 1100);
+    FUZZ_EXPECT(c->operand >= 0 && c->operand <= 63 && (c->exponent != 0 || c->operand == 0));
     FUZZ_EXPECT(c->pad >= 0 && c->pad <= 1024 && c->misalign >= 0 && c->misalign <= 63);
     for (int32_t i = 0; i < c->op->n_keys; ++i) {
         const assay_key *key = &c->op->keys[i];

@@ -18,13 +18,14 @@ static bool same_subject(const certificate_subject *a, const certificate_subject
     return strcmp(a->op, b->op) == 0 && strcmp(a->variant, b->variant) == 0 &&
            strcmp(a->device, b->device) == 0 && strcmp(a->device_text, b->device_text) == 0 &&
            strcmp(a->kernel, b->kernel) == 0 && strcmp(a->guest, b->guest) == 0 &&
-           strcmp(a->judge, b->judge) == 0;
+           strcmp(a->judge, b->judge) == 0 &&
+           strcmp(scope_words(a->scope), scope_words(b->scope)) == 0;
 }
 
 static void expect_same(const assay_certificate *a, const assay_certificate *b) {
     FUZZ_EXPECT(same_subject(&a->subject, &b->subject));
     FUZZ_EXPECT(strcmp(a->version, b->version) == 0 && strcmp(a->date, b->date) == 0 &&
-                strcmp(a->set, b->set) == 0);
+                strcmp(a->set, b->set) == 0 && strcmp(a->sandbox, b->sandbox) == 0);
     FUZZ_EXPECT(a->n_cases == b->n_cases);
     for (int64_t i = 0; i < a->n_cases; ++i)
         FUZZ_EXPECT(same_case(&a->cases[i], &b->cases[i]));

@@ -1,4 +1,4 @@
-/* What reading and writing of state files share. */
+/* What reading and writing of state files share, whatever their format. */
 #ifndef ASSAY_GOLDEN_STATE_H
 #define ASSAY_GOLDEN_STATE_H
 
@@ -7,7 +7,7 @@
 
 #include <hdf5.h>
 
-/* How a file stores a tensor of that dtype. */
+/* How an HDF5 file stores a tensor of that dtype. */
 hid_t state_type(assay_dtype dtype);
 const char *state_type_name(assay_dtype dtype); /* "fp32" */
 
@@ -16,5 +16,58 @@ const char *state_type_name(assay_dtype dtype); /* "fp32" */
 assay_status state_write_group(const golden_file *file, hid_t parent, const char *name,
                                const assay_tensor_spec *specs,
                                const assay_arrays *arrays) ASSAY_MUST_CHECK;
+
+/* ---- reading ---- */
+
+typedef enum state_use {
+    STATE_TAKE,   /* the file's values go into the arrays */
+    STATE_SAME,   /* they must be those that the arrays have */
+    STATE_IGNORE, /* they are not looked at */
+} state_use;
+
+typedef struct state_group {
+    const char *name;   /* "in" */
+    const char *called; /* what one of its tensors is */
+    const assay_tensor_spec *specs;
+    const assay_arrays *arrays; /* absent where there is no such tensor */
+    state_use use;
+    bool *taken; /* arrays->count: which ones the file had */
+} state_group;
+
+enum { STATE_GROUPS = 4 };
+typedef struct state_reading {
+    const char *path;
+    state_group group[STATE_GROUPS];
+} state_reading;
+
+/* A tensor that a file has, and its place here. */
+typedef struct state_slot {
+    const char *path, *group;
+    const assay_tensor_spec *spec;
+    double *data;
+    int64_t size;
+    state_use use;
+} state_slot;
+
+/* ASSAY_ERR_FILE: "path: /in/logits: what; remedy". */
+assay_status state_refuse(const state_slot *s, const char *format, ...) ASSAY_PRINTF(2, 3);
+
+/* Unknown names are refused. `name` has nothing in it that a terminal would obey. */
+assay_status state_find_group(const state_reading *r, const char *name,
+                              const state_group **group) ASSAY_MUST_CHECK;
+assay_status state_find_slot(const state_reading *r, const state_group *group, const char *name,
+                             state_slot *slot) ASSAY_MUST_CHECK;
+
+/* "(3, 5)" */
+const char *state_shape_text(int32_t rank, const int64_t *shape, char text[128]);
+assay_status state_check_shape(const state_slot *s, int32_t rank,
+                               const int64_t *shape) ASSAY_MUST_CHECK;
+
+/* Looks at what was read: s->data itself of a tensor that is taken, otherwise what must be the
+ * same. */
+assay_status state_check_values(const state_slot *s, const double *values) ASSAY_MUST_CHECK;
+
+/* One format each. */
+assay_status state_read_hdf5(const state_reading *r) ASSAY_MUST_CHECK;
 
 #endif

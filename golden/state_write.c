@@ -1,6 +1,10 @@
 #include "core/replace.h"
 #include "golden/file.h"
+#include "golden/packed.h"
 #include "golden/state.h"
+
+#include <errno.h>
+#include <string.h>
 
 static assay_status unwritten(const golden_file *file, const char *what) {
     return assay_fail(ASSAY_ERR_FILE, "%s: cannot write %s; is the disk full?", file->path, what);
@@ -72,12 +76,37 @@ assay_status assay_state_try(const char *path) {
     return status;
 }
 
+typedef enum format { FORMAT_HDF5, FORMAT_NPZ, FORMAT_SAFETENSORS } format;
+
+static format format_of(const char *path) {
+    const char *dot = strrchr(path, '.');
+    if (dot != NULL && strcmp(dot, ".npz") == 0)
+        return FORMAT_NPZ;
+    return dot != NULL && strcmp(dot, ".safetensors") == 0 ? FORMAT_SAFETENSORS : FORMAT_HDF5;
+}
+
+static assay_status write_packed(const replacement *temporary, format how, const assay_problem *p,
+                                 const assay_results *got) {
+    FILE *to = fopen(temporary->path, "wb");
+    if (to == NULL)
+        return assay_fail(ASSAY_ERR_FILE, "%s: cannot be written: %s", temporary->name,
+                          strerror(errno));
+    const assay_status status = how == FORMAT_NPZ ? npz_write(to, temporary->name, p, got)
+                                                  : safetensors_write(to, temporary->name, p, got);
+    if (fclose(to) != 0 && status == ASSAY_OK)
+        return assay_fail(ASSAY_ERR_FILE, "%s: cannot be written; is the disk full?",
+                          temporary->name);
+    return status;
+}
+
 assay_status assay_state_write(const char *path, const assay_problem *p, const assay_results *got) {
     replacement temporary;
     assay_status status = replacement_begin(&temporary, path);
     if (status != ASSAY_OK)
         return status;
-    status = write_groups(temporary.path, p, got);
+    const format how = format_of(path);
+    status = how == FORMAT_HDF5 ? write_groups(temporary.path, p, got)
+                                : write_packed(&temporary, how, p, got);
     if (status == ASSAY_OK)
         status = replacement_commit(&temporary);
     replacement_clear(&temporary);

@@ -63,8 +63,8 @@ static assay_status note_case(const char *text, const char *source, bool foreign
     plan *p = context;
     if (foreign && strcmp(text, p->fresh->text) == 0)
         return assay_fail(ASSAY_ERR_USAGE,
-                          "%s: %s: a foreign golden (%.100s), which our own oracle does not "
-                          "replace; choose another case",
+                          "%s: %s: this golden case comes from another program (%.100s) and "
+                          "is not replaced; choose another case",
                           p->path, text, source);
     return golden_contents_add(&p->contents, text);
 }

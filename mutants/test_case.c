@@ -59,20 +59,21 @@ static mutant_layer check_tensor(const test_case *t, const side *s, int32_t i,
     const assay_tensor_spec *spec = &s->spec[i];
     const double *bound = s->bounds->element.data[i];
     const assay_comparison cmp =
-        assay_compare(spec->dtype, s->got->data[i], s->want->data[i], bound, s->want->size[i]);
+        assay_compare_bounded(spec->dtype, s->got->data[i], s->want, s->bounds, i);
     char at[128];
     if (cmp.verdict == ASSAY_FAIL) {
         snprintf(reason, LAYER_REASON, "%s%s: %lld of %lld wrong, at %s %.9g for %.9g +- %.3g",
                  s->prefix, spec->name, (long long)cmp.wrong, (long long)cmp.count,
                  assay_index_text(spec->rank, spec->shape, cmp.worst, at), cmp.got, cmp.want,
                  cmp.bound);
-        return t->problem.c.fill == ASSAY_FILL_EXACT ? LAYER_EXACT : LAYER_BOUND;
+        return assay_fill_is_exact(t->problem.c.fill) ? LAYER_EXACT : LAYER_BOUND;
     }
-    if (!s->v1->data || !baseline_holds(spec->dtype))
+    if (!s->v1->data)
         return LAYER_NONE;
-    const baseline b =
-        baseline_compare(spec->dtype, s->got->data[i], s->v1->data[i], s->want->data[i], bound,
-                         s->want->size[i], baseline_rows(&t->problem, &t->reference));
+    const double rows = baseline_rows(&t->problem, &t->reference);
+    const baseline b = baseline_compare(
+        spec->dtype, s->got->data[i], s->v1->data[i], s->want->data[i], bound, s->want->size[i],
+        baseline_rows_of(spec, bound, rows), baseline_share(&t->problem.c));
     if (b.kept)
         return LAYER_NONE;
     snprintf(reason, LAYER_REASON, "%s%s: off by %.3g in L2, where v1 allows %.3g", s->prefix,

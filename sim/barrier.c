@@ -1,15 +1,32 @@
-/* __syncthreads: all threads of the block that have not exited meet, at one source line. */
+/*
+ * Barriers of a block. __syncthreads is barrier 0, for all threads that have not exited, and they
+ * must come to it at one source line. PTX's are numbered, may be for a part of the block, and let a
+ * thread arrive without waiting; only lanes of one warp must come at one line, and only where the
+ * instruction says `.aligned`.
+ *
+ * PTX counts a warp as 32 threads once all lanes have come that have not exited.
+ */
 #include "sim/block.h"
 #include "sim/defect.h"
 
 #include <string.h>
 
-static struct {
-    int32_t waiting, votes;
-    int32_t first; /* the thread that came first, and where it waits */
+enum { BARRIERS = 16, WARPS = SIM_MAX_THREADS / SIM_WARP };
+
+typedef struct arrival {
+    int32_t thread;
     sim_place place;
-    int32_t met, met_votes; /* of the last meeting, for its threads to read as they go on */
-} barrier;
+} arrival;
+
+static struct barrier {
+    uint32_t arrived[WARPS], waiting[WARPS]; /* lanes */
+    int32_t n_arrived, votes;
+    uint32_t count; /* of threads that it is for; 0: all of the block */
+    arrival first, first_of[WARPS];
+} barriers[BARRIERS];
+
+/* Of the last meeting, for its threads to read as they go on. */
+static struct { int32_t threads, votes; } met[SIM_MAX_THREADS];
 
 static const char *const names[] = {
     [SIM_VOTE_NONE] = "__syncthreads",
@@ -18,62 +35,161 @@ static const char *const names[] = {
     [SIM_VOTE_OR] = "__syncthreads_or",
 };
 
-void sim_barrier_begin(void) {
-    barrier.waiting = barrier.votes = 0;
+static void begin(struct barrier *b) {
+    memset(b->arrived, 0, sizeof b->arrived);
+    memset(b->waiting, 0, sizeof b->waiting);
+    b->n_arrived = b->votes = 0;
 }
 
-static void complete(void) {
-    barrier.met = barrier.waiting;
-    barrier.met_votes = barrier.votes;
-    barrier.waiting = barrier.votes = 0;
-    for (int32_t w = 0; w * SIM_WARP < sim_now.n_threads; ++w)
-        sim_wake(w, sim_live_lanes(w));
+void sim_barrier_begin(void) {
+    for (int32_t i = 0; i < BARRIERS; ++i)
+        begin(&barriers[i]);
+}
+
+static bool is_complete(const struct barrier *b) {
+    uint32_t threads = 0;
+    if (b->n_arrived == 0)
+        return false;
+    if (b->count == 0)
+        return b->n_arrived == sim_live_threads();
+    for (int32_t w = 0; w < WARPS; ++w) {
+        const uint32_t lanes = b->arrived[w];
+        if (lanes != 0)
+            threads += (lanes & sim_live_lanes(w)) == sim_live_lanes(w)
+                           ? SIM_WARP
+                           : (uint32_t)__builtin_popcount(lanes);
+    }
+    return threads >= b->count;
+}
+
+static void complete(struct barrier *b) {
+    for (int32_t w = 0; w * SIM_WARP < sim_now.n_threads; ++w) {
+        for (uint32_t rest = b->waiting[w]; rest != 0; rest &= rest - 1) {
+            const int32_t thread = w * SIM_WARP + __builtin_ctz(rest);
+            met[thread].threads = b->n_arrived;
+            met[thread].votes = b->votes;
+        }
+        if (b->waiting[w] != 0)
+            sim_wake(w, b->waiting[w]);
+    }
+    begin(b);
     sim_progress();
     trace_barrier();
 }
 
 void sim_barrier_exit(void) {
-    if (barrier.waiting > 0 && barrier.waiting == sim_live_threads())
-        complete();
+    for (int32_t i = 0; i < BARRIERS; ++i)
+        if (is_complete(&barriers[i]))
+            complete(&barriers[i]);
 }
 
-static bool first_waits_at(const char *file, int line) {
-    return barrier.place.line == line &&
-           (barrier.place.file == file || strcmp(barrier.place.file, file) == 0);
+static bool same_line(const sim_place *p, const sim_place *q) {
+    return p->line == q->line && (p->file == q->file || strcmp(p->file, q->file) == 0);
 }
 
-SIM_REPORT static void report_divergence(const char *file, int line) {
+SIM_REPORT static void report_divergence(const arrival *came, const sim_place *place) {
     char first[SIM_POSITION], second[SIM_POSITION];
-    sim_defect("divergent barrier", barrier.place.file, barrier.place.line,
+    sim_defect("divergent barrier", came->place.file, came->place.line,
                "%s waits here, %s waits at %s:%d",
-               sim_block_thread_text(sim_now.block, barrier.first, first),
-               sim_thread_text(sim_now.thread, second), sim_base_name(file), line);
+               sim_block_thread_text(sim_now.block, came->thread, first),
+               sim_thread_text(sim_now.thread, second), sim_base_name(place->file), place->line);
     sim_abandon();
 }
 
-int sim_barrier(sim_vote vote, int predicate, const char *file, int line) {
-    if (barrier.waiting++ == 0) {
-        barrier.first = sim_now.thread;
-        barrier.place = (sim_place){names[vote], file, line};
-    } else if (!first_waits_at(file, line)) {
-        report_divergence(file, line);
+SIM_REPORT static void report_count(const struct barrier *b, uint32_t count,
+                                    const sim_place *place) {
+    char first[SIM_POSITION], second[SIM_POSITION];
+    sim_defect("mismatched barriers", b->first.place.file, b->first.place.line,
+               "%s comes to barrier %d for %u threads, %s for %u at %s:%d",
+               sim_block_thread_text(sim_now.block, b->first.thread, first), (int)(b - barriers),
+               b->count, sim_thread_text(sim_now.thread, second), count, sim_base_name(place->file),
+               place->line);
+    sim_abandon();
+}
+
+/* The current thread is counted. Inline, as all on the way to sim_wait() is: every frame there is
+ * one for each thread that waits, and more of the cache. */
+static inline __attribute__((always_inline)) void arrive(struct barrier *b, uint32_t count,
+                                                         int predicate, const sim_place *place) {
+    const int32_t warp = sim_now.thread / SIM_WARP;
+    if (b->n_arrived == 0) {
+        b->first = (arrival){sim_now.thread, *place};
+        b->count = count;
+    } else if (b->count != count) {
+        report_count(b, count, place);
     }
-    barrier.votes += predicate != 0;
-    if (barrier.waiting == sim_live_threads()) {
-        complete();
+    if (b->arrived[warp] == 0)
+        b->first_of[warp] = (arrival){sim_now.thread, *place};
+    b->arrived[warp] |= 1u << sim_now.thread % SIM_WARP;
+    ++b->n_arrived;
+    b->votes += predicate != 0;
+}
+
+static inline __attribute__((always_inline)) void wait_for_all(struct barrier *b,
+                                                               const sim_place *place) {
+    b->waiting[sim_now.thread / SIM_WARP] |= 1u << sim_now.thread % SIM_WARP;
+    if (is_complete(b)) {
+        complete(b);
         sim_switch();
     } else {
-        sim_wait(names[vote], file, line);
+        sim_wait(place->call, place->file, place->line);
     }
+}
+
+static int result(sim_vote vote) {
     switch (vote) {
     case SIM_VOTE_NONE:
         break;
     case SIM_VOTE_COUNT:
-        return barrier.met_votes;
+        return met[sim_now.thread].votes;
     case SIM_VOTE_AND:
-        return barrier.met_votes == barrier.met;
+        return met[sim_now.thread].votes == met[sim_now.thread].threads;
     case SIM_VOTE_OR:
-        return barrier.met_votes != 0;
+        return met[sim_now.thread].votes != 0;
     }
     return 0;
+}
+
+int sim_barrier(sim_vote vote, int predicate, const char *file, int line) {
+    struct barrier *b = &barriers[0];
+    const sim_place place = {names[vote], file, line};
+    arrive(b, 0, predicate, &place);
+    if (!same_line(&b->first.place, &place))
+        report_divergence(&b->first, &place);
+    wait_for_all(b, &place);
+    return result(vote);
+}
+
+SIM_REPORT static void report_number(uint32_t id, uint32_t count, const sim_place *place) {
+    char where[SIM_POSITION];
+    sim_defect("wrong barrier", place->file, place->line,
+               "%s comes to barrier %u for %u threads; there are %d, each for a multiple of 32",
+               sim_block_thread_text(sim_now.block, sim_now.thread, where), id, count, BARRIERS);
+    sim_abandon();
+}
+
+static inline __attribute__((always_inline)) struct barrier *
+numbered(uint32_t id, uint32_t count, int predicate, bool aligned, const sim_place *place) {
+    const int32_t warp = sim_now.thread / SIM_WARP;
+    if (id >= BARRIERS || count % SIM_WARP != 0)
+        report_number(id, count, place);
+    struct barrier *b = &barriers[id];
+    arrive(b, count, predicate, place);
+    if (aligned && !same_line(&b->first_of[warp].place, place))
+        report_divergence(&b->first_of[warp], place);
+    return b;
+}
+
+int sim_barrier_numbered(uint32_t id, uint32_t count, bool aligned, sim_vote vote, int predicate,
+                         const char *file, int line) {
+    const sim_place place = {vote == SIM_VOTE_NONE ? "bar.sync" : "bar.red", file, line};
+    wait_for_all(numbered(id, count, predicate, aligned, &place), &place);
+    return result(vote);
+}
+
+void sim_barrier_arrive(uint32_t id, uint32_t count, bool aligned, const char *file, int line) {
+    const sim_place place = {"bar.arrive", file, line};
+    struct barrier *b = numbered(id, count, 0, aligned, &place);
+    if (is_complete(b))
+        complete(b);
 }

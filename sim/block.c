@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_WARPS = SIM_MAX_THREADS / SIM_WARP, MAX_RESTS = 1 << 20 };
+enum { MAX_WARPS = SIM_MAX_THREADS / SIM_WARP, MAX_RESTS = 1 << 17 };
 
 typedef struct sim_thread {
     sim_fiber *fiber; /* NULL before the first step and after the last */

@@ -10,24 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALIGNMENT = 256, LINE = 768, LARGE = 1 << 28, MULTIPROCESSORS = 2 };
-
-/* The first bad launch since finish() last asked; a variant may have ignored its status. */
-static assay_status first_status;
-static char first_line[LINE];
-
-void sim_device_note(assay_status status) {
-    if (status == ASSAY_OK || first_status != ASSAY_OK)
-        return;
-    first_status = status;
-    snprintf(first_line, sizeof first_line, "%s", assay_error());
-}
-
-static assay_status sim_finish(void) {
-    assay_status status = first_status;
-    first_status = ASSAY_OK;
-    return status == ASSAY_OK ? ASSAY_OK : assay_fail(status, "%s", first_line);
-}
+enum { ALIGNMENT = 256, LARGE = 1 << 28, MULTIPROCESSORS = 2 };
 
 static assay_status sim_probe(char text[ASSAY_DEVICE_TEXT]) {
     snprintf(text, ASSAY_DEVICE_TEXT, "simulated CUDA device: one block at a time, fibers%s",
@@ -111,7 +94,7 @@ const assay_device *assay_sim_device(void) {
         .schedule = sim_schedule_set,
         .multiprocessors = MULTIPROCESSORS,
         .plan_for = sim_plan_for,
-        .finish = sim_finish,
+        .finish = sim_device_noted,
     };
     device.variants = assay_sim_variants;
     device.n_variants = assay_sim_n_variants;

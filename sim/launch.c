@@ -82,7 +82,11 @@ static assay_status run(const sim_launch *l) {
     return sim_defects_end();
 }
 
+assay_status (*sim_launch_instead)(const sim_launch *launch);
+
 assay_status sim_launch_kernel(const sim_launch *l) {
+    if (l->function != NULL && sim_launch_instead != NULL)
+        return sim_launch_instead(l);
     if (l->grid.x == 0 || l->grid.y == 0 || l->grid.z == 0)
         return ASSAY_OK;
     assay_status status = run(l);

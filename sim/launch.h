@@ -12,26 +12,47 @@ template <class T> static inline T sim_converted(std::type_identity_t<T> argumen
     return argument;
 }
 
+/* Arguments as CUDA lays them out for a kernel: each at the next multiple of its alignment. */
+template <class... P> struct sim_parameters {
+    static constexpr size_t size() {
+        size_t end = 0;
+        ((end = (end + alignof(P) - 1) / alignof(P) * alignof(P) + sizeof(P)), ...);
+        return end;
+    }
+    alignas(16) char bytes[size() + 1];
+
+    explicit sim_parameters(const P &...arguments) {
+        size_t at = 0;
+        ((at = (at + alignof(P) - 1) / alignof(P) * alignof(P),
+          __builtin_memcpy(bytes + at, &arguments, sizeof(P)), at += sizeof(P)),
+         ...);
+    }
+};
+
 template <class... P, class... A>
 static inline assay_status sim_launch_with(sim_launch launch, dim3 grid, dim3 block,
                                            size_t shared_bytes, void (*kernel)(P...),
                                            A... arguments) {
     static_assert(sizeof...(P) == sizeof...(A), "a launch needs one argument for each parameter");
     auto thread = [kernel, ... parameters = sim_converted<P>(arguments)] { kernel(parameters...); };
+    const sim_parameters<P...> parameters(sim_converted<P>(arguments)...);
     launch.grid = {grid.x, grid.y, grid.z};
     launch.block = {block.x, block.y, block.z};
     launch.shared_bytes = shared_bytes;
     launch.section = &sim_file_section;
     launch.run = [](const void *closure) { (*static_cast<const decltype(thread) *>(closure))(); };
     launch.closure = &thread;
+    launch.function = (const void *)kernel;
+    launch.parameters = parameters.bytes;
     return sim_launch_kernel(&launch);
 }
 
 #define ASSAY_LAUNCH(stream, grid, block, shared_bytes, kernel, ...)                               \
     ((void)(stream),                                                                               \
      sim_launch_with(                                                                              \
-         sim_launch{#kernel, __FILE__, __LINE__, {}, {}, 0, nullptr, nullptr, nullptr}, (grid),    \
-         (block), (shared_bytes), kernel __VA_OPT__(, ) __VA_ARGS__))
+         sim_launch{                                                                               \
+             #kernel, __FILE__, __LINE__, {}, {}, 0, nullptr, nullptr, nullptr, nullptr, nullptr}, \
+         (grid), (block), (shared_bytes), kernel __VA_OPT__(, ) __VA_ARGS__))
 
 #define ASSAY_DYNAMIC_SHARED(type, name) type *name = static_cast<type *>(sim_dynamic_shared())
 

@@ -7,8 +7,8 @@
  *   - each term is cut toward zero to a multiple of 2^(E - 25);
  *   - the terms are added exactly, and the sum is rounded toward zero to fp32.
  *
- * TF32 operands are the upper 19 bits of fp32 numbers. m8n8k4 is a chain of fused multiply-adds in
- * ascending k.
+ * Sums in f16 are rounded to nearest even instead, once. TF32 operands are the upper 19 bits of
+ * fp32 numbers. m8n8k4 is a chain of fused multiply-adds in ascending k.
  *
  * And (tests/sim/tensor_gpu.cu, no difference): a subnormal factor has the smallest exponent and a
  * significand below 1; a zero takes no part in E; a sum of zero is +0; subnormal results are kept;
@@ -32,7 +32,7 @@ typedef struct format {
     int32_t exponent_bits, fraction_bits;
 } format;
 
-static const format fp32 = {8, 23};
+static const format fp32 = {8, 23}, fp16 = {5, 10};
 
 /* significand * 2^(exponent - fraction bits of its format). NOT_FINITE: the significand is 0 for a
  * NaN, the sign of an infinity. */
@@ -43,6 +43,7 @@ typedef struct number {
 /* What an element of the result takes of one side: a row of a, a column of b. */
 typedef struct side {
     int32_t significand[MAX_K], exponent[MAX_K];
+    int32_t used; /* 1 + the last k whose number is not zero; 0: there is none */
     bool finite;
 } side;
 
@@ -61,6 +62,7 @@ static inline number decode(uint32_t bits, format f) {
 static void put(side *s, int32_t k, number x) {
     s->significand[k] = x.significand;
     s->exponent[k] = x.exponent;
+    s->used = x.exponent != OF_ZERO && k >= s->used ? k + 1 : s->used;
     s->finite = s->finite && x.exponent != NOT_FINITE;
 }
 
@@ -110,13 +112,29 @@ static inline float round_toward_zero(int64_t sum, int32_t unit) {
     return (float)exact;
 }
 
-/* c + the sum of a[i] b[i]. */
-static float dot(int32_t k, const side *a, const side *b, format f, float accumulator) {
+/* sum * 2^unit in f16, to nearest even, as a float. */
+static float round_to_f16(int64_t sum, int32_t unit) {
+    enum { FRACTION = 10, SMALLEST = -24 };
+    if (sum == 0)
+        return 0.0f;
+    const double exact = ldexp((double)sum, unit);
+    const int32_t last = ilogb(exact) - FRACTION;
+    const double place = ldexp(1.0, last > SMALLEST ? last : SMALLEST);
+    const double rounded = nearbyint(exact / place) * place;
+    return fabs(rounded) > 65504.0 ? copysignf(INFINITY, (float)sum) : (float)rounded;
+}
+
+/* c + the sum of a[i] b[i], in fp32, or rounded once to f16. */
+static float dot(int32_t k, const side *a, const side *b, format f, float accumulator,
+                 bool to_f16) {
     uint32_t bits;
     memcpy(&bits, &accumulator, sizeof bits);
     const number c = decode(bits, fp32);
     if (!a->finite || !b->finite || c.exponent == NOT_FINITE)
         return sum_not_finite(k, a, b, f, c);
+    k = a->used < b->used ? a->used : b->used; /* the rest of the products are zero */
+    if (k == 0)
+        return accumulator + 0.0f; /* all of its bits are kept, but a zero's sign */
     int32_t largest = c.exponent, products = 0;
     for (int32_t i = 0; i < k; ++i) {
         const int32_t exponent = a->exponent[i] + b->exponent[i];
@@ -129,35 +147,79 @@ static float dot(int32_t k, const side *a, const side *b, format f, float accumu
         products += scale(a->significand[i] * b->significand[i], KEPT - 2 * f.fraction_bits,
                           largest - a->exponent[i] - b->exponent[i]);
     const int32_t other = scale(c.significand, KEPT - fp32.fraction_bits, largest - c.exponent);
-    return round_toward_zero((int64_t)products + other, largest - KEPT);
+    const int64_t sum = (int64_t)products + other;
+    return to_f16 ? round_to_f16(sum, largest - KEPT) : round_toward_zero(sum, largest - KEPT);
 }
 
-/* Both shapes with fp32 accumulators: a register holds `per` neighbours in k. */
-static void multiply_m16n8(const sim_fragments lane[], format f, int32_t per) {
-    side a[M], b[N];
-    const int32_t bits = 1 + f.exponent_bits + f.fraction_bits, k = 8 * per;
+/* What all lanes bring to a product of `blocks` blocks of k: 4 registers of a, 2 of b for two. A
+ * register holds `per` neighbours in k. */
+static void gather(const sim_fragments lane[], format f, int32_t per, int32_t blocks, side a[M],
+                   side b[N]) {
+    const int32_t bits = 1 + f.exponent_bits + f.fraction_bits;
     const uint32_t mask = (1u << bits) - 1;
     for (int32_t i = 0; i < M; ++i)
-        a[i].finite = true;
+        a[i].finite = true, a[i].used = 0;
     for (int32_t i = 0; i < N; ++i)
-        b[i].finite = true;
+        b[i].finite = true, b[i].used = 0;
     for (int32_t l = 0; l < WARP; ++l) {
         const int32_t g = l / 4, t = l % 4;
         const uint32_t *from_a = lane[l].a, *from_b = lane[l].b;
         for (int32_t h = 0; h < per; ++h) {
             /* 16-bit elements lie from bit 0 and 16 on, a 19-bit one ends at bit 31. */
             const int32_t low = per == 1 ? 32 - bits : 16 * h;
-            for (int32_t i = 0; i < 4; ++i)
+            for (int32_t i = 0; i < 2 * blocks; ++i)
                 put(&a[g + 8 * (i % 2)], per * (t + 4 * (i / 2)) + h,
                     decode(from_a[i] >> low & mask, f));
-            for (int32_t i = 0; i < 2; ++i)
+            for (int32_t i = 0; i < blocks; ++i)
                 put(&b[g], per * (t + 4 * i) + h, decode(from_b[i] >> low & mask, f));
         }
     }
+}
+
+static void multiply_m16n8(const sim_fragments lane[], format f, int32_t per, int32_t blocks) {
+    side a[M], b[N];
+    gather(lane, f, per, blocks, a, b);
     for (int32_t l = 0; l < WARP; ++l) {
         float *c = lane[l].c;
         for (int32_t i = 0; i < 4; ++i)
-            c[i] = dot(k, &a[l / 4 + 8 * (i / 2)], &b[2 * (l % 4) + i % 2], f, c[i]);
+            c[i] = dot(4 * per * blocks, &a[l / 4 + 8 * (i / 2)], &b[2 * (l % 4) + i % 2], f, c[i],
+                       false);
+    }
+}
+
+static float float_of_f16(uint32_t bits) {
+    const number n = decode(bits, fp16);
+    return n.exponent == OF_ZERO ? copysignf(0.0f, (bits >> 15 & 1) != 0 ? -1.0f : 1.0f)
+                                 : (float)value(n.significand, n.exponent, fp16);
+}
+
+/* Of a float that f16 has. */
+static uint32_t f16_of(float v) {
+    const uint32_t sign = signbit(v) ? 0x8000u : 0;
+    const float size = fabsf(v);
+    if (isnan(v))
+        return 0x7fff;
+    if (isinf(v))
+        return sign | 0x7c00u;
+    if (size < 0x1p-14f)
+        return sign | (uint32_t)(size * 0x1p24f);
+    const int32_t exponent = ilogbf(size);
+    return sign | (((uint32_t)(exponent + 14) << 10) + (uint32_t)ldexpf(size, 10 - exponent));
+}
+
+static void multiply_m16n8_f16(const sim_fragments lane[], int32_t blocks) {
+    side a[M], b[N];
+    gather(lane, fp16, 2, blocks, a, b);
+    for (int32_t l = 0; l < WARP; ++l) {
+        uint32_t *c = lane[l].c;
+        for (int32_t i = 0; i < 2; ++i) {
+            uint32_t pair = 0;
+            for (int32_t h = 0; h < 2; ++h)
+                pair |= f16_of(dot(8 * blocks, &a[l / 4 + 8 * i], &b[2 * (l % 4) + h], fp16,
+                                   float_of_f16(c[i] >> 16 * h & 0xffff), true))
+                        << 16 * h;
+            c[i] = pair;
+        }
     }
 }
 
@@ -174,15 +236,31 @@ static void multiply_m8n8k4(const sim_fragments lane[]) {
 }
 
 void sim_mma_compute(sim_mma_shape shape, const sim_fragments lane[32]) {
+    const format bf16 = {8, 7}, tf32 = {8, 10};
     switch (shape) {
     case SIM_M16N8K16_BF16:
-        multiply_m16n8(lane, (format){8, 7}, 2);
+        multiply_m16n8(lane, bf16, 2, 2);
         break;
     case SIM_M16N8K16_F16:
-        multiply_m16n8(lane, (format){5, 10}, 2);
+        multiply_m16n8(lane, fp16, 2, 2);
         break;
     case SIM_M16N8K8_TF32:
-        multiply_m16n8(lane, (format){8, 10}, 1);
+        multiply_m16n8(lane, tf32, 1, 2);
+        break;
+    case SIM_M16N8K8_BF16:
+        multiply_m16n8(lane, bf16, 2, 1);
+        break;
+    case SIM_M16N8K8_F16:
+        multiply_m16n8(lane, fp16, 2, 1);
+        break;
+    case SIM_M16N8K4_TF32:
+        multiply_m16n8(lane, tf32, 1, 1);
+        break;
+    case SIM_M16N8K16_F16_F16:
+        multiply_m16n8_f16(lane, 2);
+        break;
+    case SIM_M16N8K8_F16_F16:
+        multiply_m16n8_f16(lane, 1);
         break;
     case SIM_M8N8K4_F64:
         multiply_m8n8k4(lane);

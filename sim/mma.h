@@ -14,6 +14,11 @@ typedef enum sim_mma_shape {
     SIM_M16N8K16_F16,
     SIM_M16N8K8_TF32,
     SIM_M8N8K4_F64,
+    SIM_M16N8K8_BF16,
+    SIM_M16N8K8_F16,
+    SIM_M16N8K4_TF32,
+    SIM_M16N8K16_F16_F16, /* sums in f16, two in a register, as the next */
+    SIM_M16N8K8_F16_F16,
 } sim_mma_shape;
 
 /* One lane's registers: a, b, c of the functions in kernels/common/tensor.h, which says where in

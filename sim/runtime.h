@@ -51,11 +51,17 @@ typedef struct sim_launch {
     const char *kernel, *file; /* the kernel as written in ASSAY_LAUNCH, and where that is */
     int line;
     uint3 grid, block;
-    size_t shared_bytes;
-    sim_section *section;
+    size_t shared_bytes;              /* dynamic shared memory */
+    sim_section *section;             /* NULL: there is no other */
     void (*run)(const void *closure); /* runs one thread */
     const void *closure;
+    /* Of a kernel in C++: its code, and its parameters as CUDA lays them out. */
+    const void *function;
+    const void *parameters;
 } sim_launch;
+
+/* Launches of kernels in C++ go there instead, when it is not NULL: to run their PTX. */
+extern assay_status (*sim_launch_instead)(const sim_launch *launch);
 
 /*
  * Runs all threads of all blocks.
@@ -72,6 +78,12 @@ typedef enum sim_vote { SIM_VOTE_NONE, SIM_VOTE_COUNT, SIM_VOTE_AND, SIM_VOTE_OR
 
 /* __syncthreads and its relatives. */
 int sim_barrier(sim_vote vote, int predicate, const char *file, int line);
+
+/* PTX's barriers 0 to 15. `count`: of threads, a multiple of 32; 0: all of the block. `aligned`:
+ * lanes of a warp must come at one line. To arrive is not to wait. */
+int sim_barrier_numbered(uint32_t id, uint32_t count, bool aligned, sim_vote vote, int predicate,
+                         const char *file, int line);
+void sim_barrier_arrive(uint32_t id, uint32_t count, bool aligned, const char *file, int line);
 
 typedef enum sim_collective {
     SIM_SYNCWARP,
@@ -96,13 +108,28 @@ typedef enum sim_collective {
     SIM_MMA_F16,
     SIM_MMA_TF32,
     SIM_MMA_F64,
+    SIM_MMA_K8_BF16,
+    SIM_MMA_K8_F16,
+    SIM_MMA_K4_TF32,
+    SIM_MMA_F16_F16,
+    SIM_MMA_K8_F16_F16,
     SIM_LDMATRIX,
+    SIM_STMATRIX,
+    SIM_MOVMATRIX,
 } sim_collective;
 
 /* The calling lane meets the lanes of `mask`. `value`: what it brings; `lane` and `width`: the
- * shuffles' last two arguments. Returns what the collective gives this lane. */
+ * shuffles' last two arguments. Returns what the collective gives this lane; of SIM_BALLOT, the
+ * upper half says which lanes met. */
 uint64_t sim_meet(sim_collective kind, uint32_t mask, uint64_t value, uint32_t lane, int width,
                   const char *file, int line);
+
+/* A shuffle as PTX has it: `clamp` is the instruction's operand c. The first function says which
+ * lane's value `own` takes; false: none is in its segment, and it keeps its own. */
+bool sim_shuffle_source(sim_collective kind, int32_t own, uint32_t lane, uint32_t clamp,
+                        int32_t *source);
+uint64_t sim_shuffle(sim_collective kind, uint32_t mask, uint64_t value, uint32_t lane,
+                     uint32_t clamp, const char *file, int line);
 
 /* The warp's matrix instructions and asynchronous copies, as kernels/common/tensor.h documents
  * them. `kind`: one of SIM_MMA_...; a, b, c: the lane's fragments. */
@@ -110,6 +137,9 @@ void sim_mma(sim_collective kind, const void *a, const void *b, void *c, const c
              int line);
 void sim_ldmatrix(uint32_t *r, int32_t matrices, bool transposed, const void *row, const char *file,
                   int line);
+void sim_stmatrix(const uint32_t *r, int32_t matrices, bool transposed, void *row, const char *file,
+                  int line);
+uint32_t sim_movmatrix(uint32_t r, const char *file, int line);
 void sim_cp_async(void *shared, const void *global, int32_t bytes, int32_t valid, const char *file,
                   int line);
 void sim_cp_async_commit(void);

@@ -7,6 +7,7 @@
 #include "sim/shared.h"
 
 #include "sim/asan.h"
+#include "sim/templates.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -82,6 +83,8 @@ static assay_status read_section(const object *o, sim_section *section) {
         section->low = (char *)(o->base + header->sh_addr);
         section->high = section->low + header->sh_size;
     }
+    sim_templates_read(section, image, (size_t)info.st_size, o->base,
+                       strcmp(o->path, "/proc/self/exe") == 0);
     section->found = true;
     status = ASSAY_OK;
 done:
@@ -130,12 +133,17 @@ void *sim_dynamic_shared(void) {
     return dynamic;
 }
 
+static const sim_section *current; /* of the launch */
+
 assay_status sim_shared_begin(sim_section *section, size_t bytes, sim_range range[2]) {
+    static sim_section empty = {.found = true};
+    section = section != NULL ? section : &empty;
     assay_status status = find_section(section);
     if (status == ASSAY_OK)
         status = resize_dynamic(bytes);
     if (status != ASSAY_OK)
         return status;
+    current = section;
     range[0] = (sim_range){section->low, section->high};
     range[1] = (sim_range){dynamic, dynamic + bytes};
     return ASSAY_OK;
@@ -144,4 +152,5 @@ assay_status sim_shared_begin(sim_section *section, size_t bytes, sim_range rang
 void sim_shared_fill(const sim_range range[2]) {
     for (int i = 0; i < 2; ++i)
         sim_fill(range[i].low, (size_t)(range[i].high - range[i].low));
+    sim_templates_fill(current);
 }

@@ -5,8 +5,9 @@
 #include "sim/runtime.h"
 #include "sim/trace.h"
 
-/* Finds the static part, sets the dynamic part to `bytes`, and fills range[0] and range[1] with
- * where they are; beyond the dynamic part accesses trap under AddressSanitizer. */
+/* Finds the static part, if there is a section, sets the dynamic part to `bytes`, and fills
+ * range[0] and range[1] with where they are; beyond the dynamic part accesses trap under
+ * AddressSanitizer. */
 assay_status sim_shared_begin(sim_section *section, size_t bytes,
                               sim_range range[2]) ASSAY_MUST_CHECK;
 

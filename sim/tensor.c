@@ -24,23 +24,18 @@ static void multiply(sim_mma_shape shape, const uint64_t values[SIM_WARP]) {
 }
 
 void sim_tensor_meet(sim_collective kind, int32_t warp, const uint64_t values[SIM_WARP]) {
-    switch (kind) {
-    case SIM_MMA_BF16:
-        multiply(SIM_M16N8K16_BF16, values);
-        break;
-    case SIM_MMA_F16:
-        multiply(SIM_M16N8K16_F16, values);
-        break;
-    case SIM_MMA_TF32:
-        multiply(SIM_M16N8K8_TF32, values);
-        break;
-    case SIM_MMA_F64:
-        multiply(SIM_M8N8K4_F64, values);
-        break;
-    default:
+    static const sim_mma_shape shapes[] = {
+        [SIM_MMA_BF16] = SIM_M16N8K16_BF16,         [SIM_MMA_F16] = SIM_M16N8K16_F16,
+        [SIM_MMA_TF32] = SIM_M16N8K8_TF32,          [SIM_MMA_F64] = SIM_M8N8K4_F64,
+        [SIM_MMA_K8_BF16] = SIM_M16N8K8_BF16,       [SIM_MMA_K8_F16] = SIM_M16N8K8_F16,
+        [SIM_MMA_K4_TF32] = SIM_M16N8K4_TF32,       [SIM_MMA_F16_F16] = SIM_M16N8K16_F16_F16,
+        [SIM_MMA_K8_F16_F16] = SIM_M16N8K8_F16_F16,
+    };
+    if (kind >= SIM_MMA_BF16 && kind <= SIM_MMA_K8_F16_F16)
+        multiply(shapes[kind], values);
+    else
         for (int32_t i = 0; i < SIM_WARP; ++i)
             rows[warp][i] = (uintptr_t)values[i];
-    }
 }
 
 void sim_mma(sim_collective kind, const void *a, const void *b, void *c, const char *file,
@@ -90,4 +85,25 @@ void sim_ldmatrix(uint32_t *r, int32_t matrices, bool transposed, const void *ro
         else
             r[i] = load_pair(matrix[group], place, file, line);
     }
+}
+
+void sim_stmatrix(const uint32_t *r, int32_t matrices, bool transposed, void *row, const char *file,
+                  int line) {
+    const int32_t warp = sim_now.thread / SIM_WARP, lane = sim_now.thread % SIM_WARP;
+    const int32_t group = lane / 4, place = lane % 4;
+    if (lane < matrices * ROWS)
+        sim_require_aligned("stmatrix", row, ROW_BYTES, file, line);
+    sim_meet(SIM_STMATRIX, UINT32_MAX, (uintptr_t)row, 0, SIM_WARP, file, line);
+    for (int32_t i = 0; i < matrices; ++i)
+        for (int32_t half = 0; half < 2; ++half) {
+            const int32_t row_of = transposed ? 2 * place + half : group;
+            const int32_t column = transposed ? group : 2 * place + half;
+            volatile any16 *element = (volatile any16 *)rows[warp][i * ROWS + row_of] + column;
+            trace_write(element, sizeof *element, file, line);
+            *element = (any16)(r[i] >> 16 * half);
+        }
+}
+
+uint32_t sim_movmatrix(uint32_t r, const char *file, int line) {
+    return (uint32_t)sim_meet(SIM_MOVMATRIX, UINT32_MAX, r, 0, SIM_WARP, file, line);
 }

@@ -27,7 +27,7 @@ typedef struct sim_warp {
     sim_place place[SIM_WARP];
     uint64_t value[SIM_WARP];
     uint32_t lane[SIM_WARP];
-    int width[SIM_WARP];
+    uint32_t clamp[SIM_WARP];
     uint64_t result[SIM_WARP]; /* written when the meeting is complete */
 } sim_warp;
 
@@ -56,7 +56,14 @@ static const char *const names[] = {
     [SIM_MMA_F16] = "mma_m16n8k16_f16",
     [SIM_MMA_TF32] = "mma_m16n8k8_tf32",
     [SIM_MMA_F64] = "mma_m8n8k4_f64",
+    [SIM_MMA_K8_BF16] = "mma_m16n8k8_bf16",
+    [SIM_MMA_K8_F16] = "mma_m16n8k8_f16",
+    [SIM_MMA_K4_TF32] = "mma_m16n8k4_tf32",
+    [SIM_MMA_F16_F16] = "mma_m16n8k16_f16_f16",
+    [SIM_MMA_K8_F16_F16] = "mma_m16n8k8_f16_f16",
     [SIM_LDMATRIX] = "ldmatrix",
+    [SIM_STMATRIX] = "stmatrix",
+    [SIM_MOVMATRIX] = "movmatrix",
 };
 
 void sim_warps_begin(void) {
@@ -77,19 +84,37 @@ SIM_REPORT static void report_mask(const meeting *m, const sim_place *place) {
     sim_abandon();
 }
 
-/* The lane whose value `lane` reads (PTX ISA, shfl.sync): beyond its segment it reads its own. */
-static int32_t source_lane(sim_collective kind, int32_t lane, uint32_t operand, int width) {
-    int32_t first = lane & ~(width - 1), last = first + width - 1, shift = (int32_t)(operand & 31);
+/* PTX ISA, shfl.sync. */
+bool sim_shuffle_source(sim_collective kind, int32_t own, uint32_t operand, uint32_t clamp,
+                        int32_t *source) {
+    const int32_t segment = (int32_t)(clamp >> 8 & 31), bound = (int32_t)(clamp & 31);
+    const int32_t first = own & segment, last = first | (bound & ~segment);
+    const int32_t shift = (int32_t)(operand & 31);
+    bool inside;
     switch (kind) {
     case SIM_SHUFFLE_UP:
-        return lane - shift >= first ? lane - shift : lane;
+        *source = own - shift;
+        inside = *source >= last;
+        break;
     case SIM_SHUFFLE_DOWN:
-        return lane + shift <= last ? lane + shift : lane;
+        *source = own + shift;
+        inside = *source <= last;
+        break;
     case SIM_SHUFFLE_XOR:
-        return (lane ^ shift) <= last ? lane ^ shift : lane;
+        *source = own ^ shift;
+        inside = *source <= last;
+        break;
     default:
-        return first | (shift & (width - 1));
+        *source = first | (shift & ~segment);
+        inside = *source <= last;
     }
+    *source = inside ? *source : own;
+    return inside;
+}
+
+/* CUDA's width as PTX's operand (sm_30_intrinsics.hpp). */
+static uint32_t clamp_of(sim_collective kind, int width) {
+    return (uint32_t)(SIM_WARP - width) << 8 | (kind == SIM_SHUFFLE_UP ? 0 : 31);
 }
 
 static const char *absence(int32_t warp, int32_t lane, const meeting *m) {
@@ -110,8 +135,8 @@ SIM_REPORT static void report_lane(int32_t warp, int32_t reader, int32_t source,
 
 static void shuffle(sim_warp *w, int32_t warp, const meeting *m) {
     for (uint32_t rest = m->arrived; rest != 0; rest &= rest - 1) {
-        int32_t lane = first_lane(rest);
-        int32_t source = source_lane(m->kind, lane, w->lane[lane], w->width[lane]);
+        int32_t lane = first_lane(rest), source;
+        (void)sim_shuffle_source(m->kind, lane, w->lane[lane], w->clamp[lane], &source);
         if ((m->arrived >> source & 1u) == 0)
             report_lane(warp, lane, source, m);
         w->result[lane] = w->value[source];
@@ -194,6 +219,16 @@ static void require_whole_warp(const sim_warp *w, int32_t warp, const meeting *m
             report_lines(warp, lane, m);
 }
 
+/* Each lane has two elements of a row of an 8x8 matrix, and gets two of a column. */
+static void move_matrix(sim_warp *w) {
+    for (int32_t lane = 0; lane < SIM_WARP; ++lane) {
+        const int32_t column = lane / 4, row = 2 * (lane % 4);
+        const uint64_t low = w->value[4 * row + column / 2] >> 16 * (column % 2);
+        const uint64_t high = w->value[4 * (row + 1) + column / 2] >> 16 * (column % 2);
+        w->result[lane] = (low & 0xffff) | (high & 0xffff) << 16;
+    }
+}
+
 static void compute(sim_warp *w, int32_t warp, const meeting *m) {
     switch (m->kind) {
     case SIM_SYNCWARP:
@@ -206,7 +241,8 @@ static void compute(sim_warp *w, int32_t warp, const meeting *m) {
         shuffle(w, warp, m);
         break;
     case SIM_BALLOT:
-        set_results(w, m->arrived, m->arrived & ~lanes_with(w, m->arrived, 0));
+        set_results(w, m->arrived,
+                    (uint64_t)m->arrived << 32 | (m->arrived & ~lanes_with(w, m->arrived, 0)));
         break;
     case SIM_ANY:
         set_results(w, m->arrived, (m->arrived & ~lanes_with(w, m->arrived, 0)) != 0);
@@ -239,9 +275,19 @@ static void compute(sim_warp *w, int32_t warp, const meeting *m) {
     case SIM_MMA_F16:
     case SIM_MMA_TF32:
     case SIM_MMA_F64:
+    case SIM_MMA_K8_BF16:
+    case SIM_MMA_K8_F16:
+    case SIM_MMA_K4_TF32:
+    case SIM_MMA_F16_F16:
+    case SIM_MMA_K8_F16_F16:
     case SIM_LDMATRIX:
+    case SIM_STMATRIX:
         require_whole_warp(w, warp, m);
         sim_tensor_meet(m->kind, warp, w->value);
+        break;
+    case SIM_MOVMATRIX:
+        require_whole_warp(w, warp, m);
+        move_matrix(w);
         break;
     }
 }
@@ -281,24 +327,33 @@ static bool settle(sim_warp *w, int32_t warp, meeting *m) {
     return true;
 }
 
-uint64_t sim_meet(sim_collective kind, uint32_t mask, uint64_t value, uint32_t operand, int width,
-                  const char *file, int line) {
+uint64_t sim_shuffle(sim_collective kind, uint32_t mask, uint64_t value, uint32_t operand,
+                     uint32_t clamp, const char *file, int line) {
     int32_t warp = sim_now.thread / SIM_WARP, lane = sim_now.thread % SIM_WARP;
     sim_warp *w = &warps[warp];
     meeting wanted = {kind, mask, 0};
     w->place[lane] = (sim_place){names[kind], file, line};
     if ((mask >> lane & 1u) == 0)
         report_mask(&wanted, &w->place[lane]);
-    if (width <= 0 || width > SIM_WARP || (width & (width - 1)) != 0)
-        report_width(kind, width, &w->place[lane]);
     w->value[lane] = value;
     w->lane[lane] = operand;
-    w->width[lane] = width;
+    w->clamp[lane] = clamp;
     if (settle(w, warp, join(w, &wanted, lane)))
         sim_switch();
     else
         sim_wait(names[kind], file, line);
     return w->result[lane];
+}
+
+uint64_t sim_meet(sim_collective kind, uint32_t mask, uint64_t value, uint32_t operand, int width,
+                  const char *file, int line) {
+    const sim_place place = {names[kind], file, line};
+    const meeting wanted = {kind, mask, 0};
+    if ((mask >> sim_now.thread % SIM_WARP & 1u) == 0)
+        report_mask(&wanted, &place);
+    if (width <= 0 || width > SIM_WARP || (width & (width - 1)) != 0)
+        report_width(kind, width, &place);
+    return sim_shuffle(kind, mask, value, operand, clamp_of(kind, width), file, line);
 }
 
 uint32_t sim_activemask(void) {

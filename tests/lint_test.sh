@@ -13,7 +13,7 @@ machine_path+=/someone/data
 clean_tree() {
     rm -rf "${tree:?}"/*
     mkdir -p "$tree"/{include/assay,oracles,kernels,sim,golden,fuzz,bench,tests/sim,ci}
-    cp "$source_root/.clang-format" "$tree"
+    cp "$source_root"/.clang-{format,tidy} "$tree"
     echo 'typedef int number;' >"$tree/include/assay/number.h"
     printf '#include "assay/number.h"\n\n#include <math.h>\n' >"$tree/oracles/oracle.h"
     echo '#include "assay/number.h"' >"$tree/kernels/kernel.cu"
@@ -47,6 +47,9 @@ fi
 
 if command -v clang-format-14 >/dev/null; then
     expect_caught formatting oracles/bad.c 'int  a;'
+fi
+if command -v clang-tidy-14 >/dev/null; then
+    expect_caught clang-tidy oracles/bad.c 'int same(int x) {\n    return x == x;\n}'
 fi
 expect_caught layering oracles/bad.c '#include "sim/sim.h"'
 expect_caught layering oracles/bad.c '#include <sim/sim.h>'

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-void arm_init(arm *a, char *word, const char *kernel) {
-    *a = (arm){.kernel = kernel, .name = word};
+void arm_init(arm_state *a, char *word, const inside_kernel *kernel) {
+    *a = (arm_state){.kernel = *kernel, .name = word};
     if (strcmp(word, "clock") == 0)
         return;
     char *slash = strchr(word, '/');
@@ -15,7 +15,7 @@ void arm_init(arm *a, char *word, const char *kernel) {
         *slash = '\0';
 }
 
-void arm_clear(arm *a) {
+void arm_clear(arm_state *a) {
     if (a->ready)
         work_clear(&a->work);
     for (int64_t i = 0; i < a->n_sets; ++i)
@@ -32,7 +32,7 @@ const char *arm_class(assay_status status) {
     return status == ASSAY_ERR_MEMORY ? "memory" : "error";
 }
 
-void arm_rest(arm *a) {
+void arm_rest(arm_state *a) {
     /* What fails now fails again when it is asked for. */
     if (a->ready && work_settle(&a->work) != ASSAY_OK)
         return;
@@ -40,7 +40,7 @@ void arm_rest(arm *a) {
 
 /* ---- commands ---- */
 
-static arm_phase phase_of(const arm *a) {
+static arm_phase phase_of(const arm_state *a) {
     if (a->ready)
         return ARM_READY;
     if (a->n_sets > 0)
@@ -50,7 +50,7 @@ static arm_phase phase_of(const arm *a) {
     return a->place.device ? ARM_HAS_DEVICE : ARM_STARTED;
 }
 
-static assay_status check_phase(const arm *a, const arm_command *c) {
+static assay_status check_phase(const arm_state *a, const arm_command *c) {
     static const char *const reached_by[] = {"", "hello", "case", "set", "ready"};
     const arm_phase now = phase_of(a);
     if (now < c->phase)
@@ -60,21 +60,21 @@ static assay_status check_phase(const arm *a, const arm_command *c) {
     return ASSAY_OK;
 }
 
-static const arm_command *find(const arm *a, const char *name) {
+static const arm_command *find(const arm_state *a, const char *name) {
     const arm_command *c = a->op ? arm_variant_commands : arm_clock_commands;
     while (c->name && strcmp(c->name, name) != 0)
         ++c;
     return c->name ? c : NULL;
 }
 
-assay_status arm_obey(arm *a, char *line, FILE *answer) {
+assay_status arm_obey(arm_state *a, char *line, FILE *answer) {
     words w = {.rest = line};
     const char *name = words_next(&w);
     const arm_command *c = name ? find(a, name) : NULL;
     if (!c)
         return assay_fail(ASSAY_ERR_USAGE,
-                          "'%.40s' is nothing that the arm %s does; docs/bench.md "
-                          "has what an arm is told",
+                          "'%.40s' is not a command of the arm %s; docs/bench.md lists the "
+                          "commands",
                           name ? name : "", a->name);
     const assay_status status = check_phase(a, c);
     return status == ASSAY_OK ? c->act(a, &w, answer) : status;
@@ -89,7 +89,7 @@ static assay_status open_device(const char *name, work_place *place) {
     return status == ASSAY_OK ? place->timer->open(&place->stream) : status;
 }
 
-assay_status arm_hello(arm *a, words *w, FILE *answer) {
+assay_status arm_hello(arm_state *a, words *w, FILE *answer) {
     char *name, text[ASSAY_DEVICE_TEXT];
     work_place place = {0};
     assay_status status = words_text(w, "the device, cuda or sim,", &name);
@@ -97,14 +97,15 @@ assay_status arm_hello(arm *a, words *w, FILE *answer) {
         status = words_end(w);
     if (status == ASSAY_OK && a->op && (!a->op[0] || !a->name[0]))
         status = assay_fail(ASSAY_ERR_USAGE,
-                            "'%.60s' is no arm: it is OP/VARIANT, as in kronecker/v3, or clock",
+                            "'%.60s' is not an arm; give OP/VARIANT, for example kronecker/v3, "
+                            "or clock",
                             a->name);
     if (status == ASSAY_OK && a->place.device)
-        status = assay_fail(ASSAY_ERR_USAGE, "hello was said before");
+        status = assay_fail(ASSAY_ERR_USAGE, "hello was given twice");
     if (status == ASSAY_OK)
         status = open_device(name, &place);
     if (status == ASSAY_OK && a->op)
-        status = inside_find_variant(place.device, a->kernel, a->op, a->name, &place.variant);
+        status = inside_find_variant(place.device, &a->kernel, a->op, a->name, &place.variant);
     if (status == ASSAY_OK)
         status = place.device->probe(text);
     if (status != ASSAY_OK)

@@ -9,6 +9,7 @@
 #include "bench/arms/shared.h"
 #include "bench/arms/words.h"
 #include "bench/arms/work.h"
+#include "engine/inside.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,9 +17,9 @@
 
 enum { ARM_MOST_SETS = 64, ARM_MOST_COUNT = 1000000 };
 
-typedef struct arm {
+typedef struct arm_state {
     const char *op, *name; /* "kronecker", "v3"; of the arm that times the timer: NULL, "clock" */
-    const char *kernel;    /* the file that the variant is in; NULL: built in */
+    inside_kernel kernel;  /* the file that the variant is in; NULL: built in */
     work_place place;      /* device NULL: no hello yet */
     shared memory;
     form form;
@@ -27,24 +28,24 @@ typedef struct arm {
     int64_t n_sets, set; /* the one that is being described */
     work work;
     bool ready;
-} arm;
+} arm_state;
 
 /* Cuts the word up, OP/VARIANT or "clock"; any other is refused at hello. */
-void arm_init(arm *a, char *word, const char *kernel);
-void arm_clear(arm *a);
+void arm_init(arm_state *a, char *word, const inside_kernel *kernel);
+void arm_clear(arm_state *a);
 
 /* One line; what follows `ok` in the answer is written to `answer`. */
-assay_status arm_obey(arm *a, char *line, FILE *answer) ASSAY_MUST_CHECK;
+assay_status arm_obey(arm_state *a, char *line, FILE *answer) ASSAY_MUST_CHECK;
 
 /* For when the answer is out: what may take time now. */
-void arm_rest(arm *a);
+void arm_rest(arm_state *a);
 
 /* "unavailable", "memory" or "error": the class of an answer that is not ok. */
 const char *arm_class(assay_status status);
 
 /* ---- the commands, for arm.c ---- */
 
-typedef assay_status (*arm_action)(arm *a, words *w, FILE *answer);
+typedef assay_status (*arm_action)(arm_state *a, words *w, FILE *answer);
 
 /* What must have happened before a command. */
 typedef enum arm_phase {
@@ -65,6 +66,6 @@ typedef struct arm_command {
 /* Ends with one without a name. */
 extern const arm_command arm_variant_commands[], arm_clock_commands[];
 
-assay_status arm_hello(arm *a, words *w, FILE *answer) ASSAY_MUST_CHECK;
+assay_status arm_hello(arm_state *a, words *w, FILE *answer) ASSAY_MUST_CHECK;
 
 #endif

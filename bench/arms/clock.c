@@ -26,7 +26,7 @@ static assay_status copy(void *context) {
     return k->timer->copy(k->to, k->from, k->bytes);
 }
 
-static assay_status time_known(const arm *a, known *k, assay_status (*run)(void *context),
+static assay_status time_known(const arm_state *a, known *k, assay_status (*run)(void *context),
                                int64_t count, FILE *answer) {
     const timing_job job = {.context = k,
                             .before = nothing,
@@ -54,7 +54,7 @@ static assay_status two_integers(words *w, const char *what, int64_t most, int64
     return status == ASSAY_OK ? words_end(w) : status;
 }
 
-static assay_status do_spin(arm *a, words *w, FILE *answer) {
+static assay_status do_spin(arm_state *a, words *w, FILE *answer) {
     int64_t microseconds, count;
     const assay_status status = two_integers(w, "microseconds", MOST_SPIN, &microseconds, &count);
     if (status != ASSAY_OK)
@@ -63,7 +63,7 @@ static assay_status do_spin(arm *a, words *w, FILE *answer) {
     return time_known(a, &k, spin, count, answer);
 }
 
-static assay_status do_copy(arm *a, words *w, FILE *answer) {
+static assay_status do_copy(arm_state *a, words *w, FILE *answer) {
     const assay_device *device = a->place.device;
     int64_t bytes, count;
     assay_status status = two_integers(w, "bytes", INT64_MAX, &bytes, &count);

@@ -1,5 +1,6 @@
 /* The commands of an arm that computes, one function each. */
 #include "bench/arms/arm.h"
+#include "engine/foreign.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -31,17 +32,17 @@ static assay_status last_name(words *w, const char *what, const char *const *nam
 
 /* ---- the case ---- */
 
-static assay_status check_form(const arm *a, const form *f) {
+static assay_status check_form(const arm_state *a, const form *f) {
     if (strcmp(f->op, a->op) != 0)
-        return assay_fail(ASSAY_ERR_USAGE, "a case of %s; this arm is %s/%s", f->op, a->op,
-                          a->name);
+        return assay_fail(ASSAY_ERR_USAGE, "this is a case of %s, and this arm is %s/%s", f->op,
+                          a->op, a->name);
     if (f->pad != 0 || f->misalign != 0)
         return assay_fail(ASSAY_ERR_UNSUPPORTED,
                           "tensors are timed dense and aligned: leave pad and misalign out");
     return ASSAY_OK;
 }
 
-static assay_status do_case(arm *a, words *w, FILE *answer) {
+static assay_status do_case(arm_state *a, words *w, FILE *answer) {
     (void)answer;
     arm_clear(a);
     assay_status status = shared_map(&a->memory);
@@ -49,11 +50,12 @@ static assay_status do_case(arm *a, words *w, FILE *answer) {
         status = form_ask(w->rest, &a->form);
     if (status == ASSAY_OK)
         status = check_form(a, &a->form);
+    foreign_describe(status == ASSAY_OK ? &a->form.sig : NULL);
     a->has_case = status == ASSAY_OK;
     return status;
 }
 
-static assay_status do_set(arm *a, words *w, FILE *answer) {
+static assay_status do_set(arm_state *a, words *w, FILE *answer) {
     (void)answer;
     int64_t index;
     const int64_t most = a->n_sets < ARM_MOST_SETS ? a->n_sets : ARM_MOST_SETS - 1;
@@ -98,7 +100,7 @@ static assay_status check_place(const shared *memory, const set_tensor *t, size_
                       t->bytes, offset, memory->bytes);
 }
 
-static assay_status describe(arm *a, words *w, set_group group) {
+static assay_status describe(arm_state *a, words *w, set_group group) {
     char *name;
     int64_t offset;
     assay_status status = words_text(w, "the tensor's name", &name);
@@ -121,29 +123,29 @@ static assay_status describe(arm *a, words *w, set_group group) {
     return ASSAY_OK;
 }
 
-static assay_status do_in(arm *a, words *w, FILE *answer) {
+static assay_status do_in(arm_state *a, words *w, FILE *answer) {
     (void)answer;
     return describe(a, w, SET_IN);
 }
 
-static assay_status do_cot(arm *a, words *w, FILE *answer) {
+static assay_status do_cot(arm_state *a, words *w, FILE *answer) {
     (void)answer;
     return describe(a, w, SET_COT);
 }
 
-static assay_status do_out(arm *a, words *w, FILE *answer) {
+static assay_status do_out(arm_state *a, words *w, FILE *answer) {
     (void)answer;
     return describe(a, w, SET_OUT);
 }
 
-static assay_status do_grad(arm *a, words *w, FILE *answer) {
+static assay_status do_grad(arm_state *a, words *w, FILE *answer) {
     (void)answer;
     return describe(a, w, SET_GRAD);
 }
 
 /* ---- the stage ---- */
 
-static assay_status do_ready(arm *a, words *w, FILE *answer) {
+static assay_status do_ready(arm_state *a, words *w, FILE *answer) {
     static const char *const names[BENCH_STAGES] = {
         [BENCH_FORWARD] = "forward",
         [BENCH_BACKWARD] = "backward",
@@ -161,7 +163,7 @@ static assay_status do_ready(arm *a, words *w, FILE *answer) {
     return status;
 }
 
-static assay_status do_done(arm *a, words *w, FILE *answer) {
+static assay_status do_done(arm_state *a, words *w, FILE *answer) {
     (void)answer;
     const assay_status status = words_end(w);
     if (status != ASSAY_OK)
@@ -171,14 +173,14 @@ static assay_status do_done(arm *a, words *w, FILE *answer) {
     return ASSAY_OK;
 }
 
-static assay_status do_run(arm *a, words *w, FILE *answer) {
+static assay_status do_run(arm_state *a, words *w, FILE *answer) {
     (void)answer;
     int64_t index;
     const assay_status status = one_integer(w, "the set", 0, a->n_sets - 1, &index);
     return status == ASSAY_OK ? work_run(&a->work, index) : status;
 }
 
-static assay_status do_take(arm *a, words *w, FILE *answer) {
+static assay_status do_take(arm_state *a, words *w, FILE *answer) {
     (void)answer;
     int64_t index;
     const assay_status status = one_integer(w, "the set", 0, a->n_sets - 1, &index);
@@ -196,7 +198,7 @@ static assay_status read_cache(words *w, bench_cache *cache) {
                : assay_fail(ASSAY_ERR_USAGE, "the cache is cold or warm, not '%.40s'", text);
 }
 
-static assay_status do_time(arm *a, words *w, FILE *answer) {
+static assay_status do_time(arm_state *a, words *w, FILE *answer) {
     bench_cache cache;
     int64_t count, last;
     assay_status status = read_cache(w, &cache);
@@ -216,14 +218,14 @@ static assay_status do_time(arm *a, words *w, FILE *answer) {
     return status;
 }
 
-static assay_status do_burst(arm *a, words *w, FILE *answer) {
+static assay_status do_burst(arm_state *a, words *w, FILE *answer) {
     (void)answer;
     int64_t count;
     const assay_status status = one_integer(w, "the count", 1, ARM_MOST_COUNT, &count);
     return status == ASSAY_OK ? work_burst(&a->work, count) : status;
 }
 
-static assay_status do_memory(arm *a, words *w, FILE *answer) {
+static assay_status do_memory(arm_state *a, words *w, FILE *answer) {
     size_t peak, before;
     const assay_status status = words_end(w);
     if (status != ASSAY_OK)
@@ -233,13 +235,13 @@ static assay_status do_memory(arm *a, words *w, FILE *answer) {
     return ASSAY_OK;
 }
 
-static assay_status do_self(arm *a, words *w, FILE *answer) {
+static assay_status do_self(arm_state *a, words *w, FILE *answer) {
     (void)a;
     (void)answer;
     int64_t count;
     const assay_status status = one_integer(w, "the count", 1, ARM_MOST_COUNT, &count);
     return status == ASSAY_OK
-               ? assay_fail(ASSAY_ERR_UNSUPPORTED, "the arms of our own have no other timer")
+               ? assay_fail(ASSAY_ERR_UNSUPPORTED, "assay's own arms have no second timer")
                : status;
 }
 

@@ -40,5 +40,5 @@ assay_status form_read(FILE *from, form *f) {
     if (receive(from, f))
         return ASSAY_OK;
     form_clear(f);
-    return assay_fail(ASSAY_ERR_FILE, "assay_arm_case, which reads cases, broke off");
+    return assay_fail(ASSAY_ERR_FILE, "assay_arm_case, which reads cases, ended too early");
 }

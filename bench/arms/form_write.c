@@ -43,5 +43,5 @@ assay_status form_write(FILE *to, const char *case_text) {
     }
     return sent && fflush(to) == 0
                ? ASSAY_OK
-               : assay_fail(ASSAY_ERR_FILE, "the reader of the case's form is gone");
+               : assay_fail(ASSAY_ERR_FILE, "the program that reads the case's form has ended");
 }

@@ -1,7 +1,7 @@
 /*
- * assay_arm [--kernel FILE.so] OP/VARIANT | clock: runs a variant of ours for a benchmark, in a
- * process of its own that holds no oracle. Told what to do line by line (docs/bench.md, "How an arm
- * talks"); ends with its input.
+ * assay_arm [--kernel FILE.so [--binding TEXT]] OP/VARIANT | clock: runs a variant of ours for a
+ * benchmark, in a process of its own that holds no oracle. Told what to do line by line
+ * (docs/bench.md, "How an arm talks"); ends with its input.
  */
 #include "bench/arms/arm.h"
 #include "engine/inside.h"
@@ -32,7 +32,7 @@ static void say_no(FILE *to, assay_status status, const char *line) {
     fputc('\n', to);
 }
 
-static assay_status answer(arm *a, char *line, FILE *to) {
+static assay_status answer(arm_state *a, char *line, FILE *to) {
     char *text = NULL;
     size_t length = 0;
     FILE *more = open_memstream(&text, &length);
@@ -48,19 +48,21 @@ static assay_status answer(arm *a, char *line, FILE *to) {
                            : assay_fail(ASSAY_ERR_FILE, "the reader of the answers is gone");
 }
 
-static bool parse(int argc, char **argv, char **word, const char **kernel) {
-    *kernel = NULL;
-    if (argc == 4 && strcmp(argv[1], "--kernel") == 0)
-        *kernel = argv[2];
-    else if (argc != 2)
+static bool parse(int argc, char **argv, char **word, inside_kernel *kernel) {
+    *kernel = (inside_kernel){0};
+    if (argc >= 4 && strcmp(argv[1], "--kernel") == 0)
+        kernel->file = argv[2];
+    if (argc == 6 && kernel->file && strcmp(argv[3], "--binding") == 0)
+        kernel->binding = argv[4];
+    if (argc != (kernel->binding ? 6 : kernel->file ? 4 : 2))
         return false;
     *word = argv[argc - 1];
     return true;
 }
 
 int main(int argc, char **argv) {
-    static arm a;
-    const char *kernel;
+    static arm_state a;
+    inside_kernel kernel;
     char *word, *line = NULL;
     size_t room = 0;
     if (!parse(argc, argv, &word, &kernel)) {
@@ -71,7 +73,7 @@ int main(int argc, char **argv) {
     FILE *to = take_output();
     assay_status status =
         to ? ASSAY_OK : assay_fail(ASSAY_ERR_FILE, "assay_arm: no standard output");
-    arm_init(&a, word, kernel);
+    arm_init(&a, word, &kernel);
     while (status == ASSAY_OK && getline(&line, &room, stdin) >= 0) {
         line[strcspn(line, "\r\n")] = '\0';
         status = answer(&a, line, to);

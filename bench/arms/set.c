@@ -91,7 +91,7 @@ assay_status set_complete(const set *s, int64_t index, set_groups groups) {
     const set_tensor *t;
     for (set_walk w = {0}; (t = set_next(s, groups, &w)) != NULL;)
         if (!t->given)
-            return assay_fail(ASSAY_ERR_USAGE, "set %lld lacks '%s %s ...', which is said before",
+            return assay_fail(ASSAY_ERR_USAGE, "set %lld: '%s %s ...' is missing; give it first",
                               (long long)index, command[w.group], t->name);
     return ASSAY_OK;
 }

@@ -16,8 +16,8 @@ assay_status shared_map(shared *s) {
     shared_clear(s);
     if (fstat(SHARED_FILE, &info) != 0 || info.st_size <= 0)
         return assay_fail(ASSAY_ERR_FILE,
-                          "no memory is shared: an arm is started with it open as file descriptor "
-                          "%d, as large as the tensors",
+                          "there is no shared memory: start an arm with it open as file "
+                          "descriptor %d, as large as the tensors",
                           SHARED_FILE);
     void *data = mmap(NULL, (size_t)info.st_size, PROT_READ | PROT_WRITE,
                       MAP_SHARED | MAP_NORESERVE, SHARED_FILE, 0);

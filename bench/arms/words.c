@@ -39,5 +39,5 @@ assay_status words_integer(words *w, const char *what, int64_t low, int64_t high
 
 assay_status words_end(words *w) {
     const char *more = words_next(w);
-    return more ? assay_fail(ASSAY_ERR_USAGE, "nothing is expected at '%.40s'", more) : ASSAY_OK;
+    return more ? assay_fail(ASSAY_ERR_USAGE, "unexpected words: '%.40s'", more) : ASSAY_OK;
 }

@@ -107,7 +107,7 @@ assay_status work_run(work *w, int64_t index) {
 assay_status work_take(work *w, int64_t index, const shared *memory) {
     set *s = &w->sets[index];
     if (s->results == SET_NOTHING)
-        return assay_fail(ASSAY_ERR_USAGE, "set %lld has no results: run or time it before",
+        return assay_fail(ASSAY_ERR_USAGE, "set %lld has no results: run or time it first",
                           (long long)index);
     assay_status status = sample_restore(w, s); /* what a call reads may be asked for, too */
     if (status == ASSAY_OK)
@@ -129,7 +129,8 @@ static assay_status time_cold(work *w, int64_t count, bool last, double *microse
 assay_status work_time(work *w, bench_cache cache, int64_t count, bool last, double *microseconds) {
     if (last && cache == BENCH_COLD && count < sample_sets(w))
         return assay_fail(ASSAY_ERR_USAGE,
-                          "the last calls are one on each of %lld sets: ask for as many at least",
+                          "the last timed calls include one on each of %lld sets; ask for at "
+                          "least that many",
                           (long long)sample_sets(w));
     if (cache == BENCH_COLD)
         return time_cold(w, count, last, microseconds);

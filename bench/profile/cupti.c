@@ -236,7 +236,7 @@ static assay_status limits(profile_limits *l) {
     }
     if (result == CUDA_SUCCESS)
         return ASSAY_OK;
-    return assay_fail(ASSAY_ERR_DEVICE, "cuda: GPU 0 does not tell its limits: error %d",
+    return assay_fail(ASSAY_ERR_DEVICE, "cuda: the limits of GPU 0 cannot be read: error %d",
                       (int)result);
 }
 

@@ -2,6 +2,7 @@
 #include "bench/profile/table_text.h"
 #include "bench/profile/kernel_name.h"
 #include "bench/profile/occupancy.h"
+#include "core/columns.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
@@ -29,19 +30,37 @@ static uint32_t shared(const profile_line *line) {
 
 /* ---- for people ---- */
 
-static void put_line(FILE *to, const profile_line *line, const profile_limits *limits) {
+static void add_line(columns *table, const profile_line *line, const profile_limits *limits) {
     char grid[SHAPE], block[SHAPE];
-    fprintf(to, "  %5" PRId64 " %10.1f %9.2f %5.1f %%", line->calls, line->total,
-            line->total / (double)line->calls, 100 * line->share);
-    if (is_kernel(line)) {
-        const profile_occupancy o = occupancy_of(&line->like, limits);
-        fprintf(to, " %12s %9s %4u %7u %4.0f %%  %s%s\n", shape(line->like.grid, grid),
-                shape(line->like.block, block), line->like.registers, shared(line), 100 * o.share,
-                line->like.name, line->like.local > 0 ? " (local memory)" : "");
-    } else {
-        fprintf(to, " %42s  %s, %.4g GB/s\n", "", line->like.name,
-                (double)line->bytes / line->total / 1e3);
+    const bool kernel = is_kernel(line);
+    columns_add(table, "%" PRId64, line->calls);
+    columns_add(table, "%.1f", line->total);
+    columns_add(table, "%.2f", line->total / (double)line->calls);
+    columns_add(table, "%.1f %%", 100 * line->share);
+    if (!kernel) {
+        for (int i = 0; i < 5; ++i)
+            columns_add(table, "%s", "");
+        columns_add(table, "%s, %.4g GB/s", line->like.name,
+                    (double)line->bytes / line->total / 1e3);
+        return;
     }
+    columns_add(table, "%s", shape(line->like.grid, grid));
+    columns_add(table, "%s", shape(line->like.block, block));
+    columns_add(table, "%u", line->like.registers);
+    columns_add(table, "%u", shared(line));
+    columns_add(table, "%.0f %%", 100 * occupancy_of(&line->like, limits).share);
+    columns_add(table, "%s%s", line->like.name, line->like.local > 0 ? " (local memory)" : "");
+}
+
+static assay_status put_lines(FILE *to, const profile_table *lines, const profile_limits *limits) {
+    static const char *const head[] = {"calls", "total us", "mean us", "share",     "grid",
+                                       "block", "regs",     "shared",  "occupancy", "kernel"};
+    columns table = {.align = "rrrrrrrrrl"};
+    for (size_t i = 0; i < sizeof head / sizeof *head; ++i)
+        columns_add(&table, "%s", head[i]);
+    for (int64_t i = 0; i < lines->count; ++i)
+        add_line(&table, &lines->line[i], limits);
+    return columns_print(&table, to, 2);
 }
 
 /* What the calls did of the operator's work in the time that the device was busy. */
@@ -56,18 +75,16 @@ static void put_rates(FILE *to, const profile_table *table, int32_t calls, const
             table->span, 100 * table->total / table->span);
 }
 
-void table_text(FILE *to, const profile_table *table, assay_stage stage, int32_t calls,
-                const assay_work *work, const profile_limits *limits) {
+assay_status table_text(FILE *to, const profile_table *table, assay_stage stage, int32_t calls,
+                        const assay_work *work, const profile_limits *limits) {
     fprintf(to, "\n%s\n", assay_stage_name(stage));
     if (table->count == 0) {
         fprintf(to, "  nothing ran on the device\n");
-        return;
+        return ASSAY_OK;
     }
-    fprintf(to, "  %5s %10s %9s %7s %12s %9s %4s %7s %6s  %s\n", "calls", "total us", "mean us",
-            "share", "grid", "block", "regs", "shared", "occup.", "kernel");
-    for (int64_t i = 0; i < table->count; ++i)
-        put_line(to, &table->line[i], limits);
+    const assay_status status = put_lines(to, table, limits);
     put_rates(to, table, calls, work);
+    return status;
 }
 
 /* ---- for programs ---- */

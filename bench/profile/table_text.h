@@ -7,8 +7,8 @@
 #include <stdio.h>
 
 /* A stage of which `calls` were recorded; `work` is that of one of them. */
-void table_text(FILE *to, const profile_table *table, assay_stage stage, int32_t calls,
-                const assay_work *work, const profile_limits *limits);
+assay_status table_text(FILE *to, const profile_table *table, assay_stage stage, int32_t calls,
+                        const assay_work *work, const profile_limits *limits) ASSAY_MUST_CHECK;
 
 /* The lines of both stages, under one head. */
 void table_csv_head(FILE *to);

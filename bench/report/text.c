@@ -90,29 +90,88 @@ static void put_name(const terminal *t, const view_row *row) {
     fprintf(t->stream, "%*s", t->arm - (int)strlen(name), "");
 }
 
-static void put_share(FILE *to, const char *ratio, double share) {
-    if (isnan(share))
-        fprintf(to, " %8s %6s\n", ratio, "-");
-    else
-        fprintf(to, " %8s %4.0f %%\n", ratio, 100 * share);
+/* The columns of a table of times, behind the arm's name. */
+typedef enum time_column {
+    MEDIAN,
+    P10,
+    P90,
+    SPEEDUP,
+    INTERVAL,
+    VERDICT,
+    OF_BOUND,
+    FLOOR,
+    TIME_COLUMNS,
+} time_column;
+
+static const char *const time_heads[TIME_COLUMNS] = {"median",        "p10", "p90",      "speedup",
+                                                     "95 % interval", "",    "of bound", "floor"};
+
+typedef struct time_cells {
+    char text[TIME_COLUMNS][FORMAT_NUMBER];
+} time_cells;
+
+static void format_cells(const view_row *row, int decimals, time_cells *cells) {
+    const bench_summary *time = &row->derived.time;
+    const double share = row->derived.share;
+    *cells = (time_cells){0};
+    format_fixed(time->median, decimals, cells->text[MEDIAN]);
+    format_fixed(time->p10, decimals, cells->text[P10]);
+    format_fixed(time->p90, decimals, cells->text[P90]);
+    if (!isnan(row->versus.ratio)) {
+        snprintf(cells->text[SPEEDUP], FORMAT_NUMBER, "%.2fx", row->versus.ratio);
+        format_interval(&row->versus, " - ", cells->text[INTERVAL]);
+        snprintf(cells->text[VERDICT], FORMAT_NUMBER, "%s",
+                 bench_verdict_name(row->versus.verdict));
+    }
+    format_ratio(row->row->ratio, cells->text[OF_BOUND]);
+    snprintf(cells->text[FLOOR], FORMAT_NUMBER, isnan(share) ? "-" : "%.0f %%", 100 * share);
 }
 
-static void put_time(const terminal *t, const view_row *row, int decimals) {
-    const bench_summary *time = &row->derived.time;
-    const bench_ratio *versus = &row->versus;
-    char median[FORMAT_NUMBER], p10[FORMAT_NUMBER], p90[FORMAT_NUMBER], ratio[FORMAT_NUMBER];
-    put_name(t, row);
-    fprintf(t->stream, " %9s %9s %9s ", format_fixed(time->median, decimals, median),
-            format_fixed(time->p10, decimals, p10), format_fixed(time->p90, decimals, p90));
-    if (isnan(versus->ratio)) {
-        fprintf(t->stream, "%30s", "");
-    } else {
-        char interval[FORMAT_NUMBER];
-        fprintf(t->stream, "%6.2fx %-14s ", versus->ratio,
-                format_interval(versus, " - ", interval));
-        put_verdict(t, versus->verdict, 7);
+/* Each column's widest cell, its head included. */
+static void measure_times(const view_group *group, int decimals, int width[TIME_COLUMNS]) {
+    for (int c = 0; c < TIME_COLUMNS; ++c)
+        width[c] = (int)strlen(time_heads[c]);
+    for (int64_t r = 0; r < group->count; ++r) {
+        time_cells cells;
+        if (!view_timed(&group->row[r]))
+            continue;
+        format_cells(&group->row[r], decimals, &cells);
+        for (int c = 0; c < TIME_COLUMNS; ++c) {
+            const int own = (int)strlen(cells.text[c]);
+            width[c] = own > width[c] ? own : width[c];
+        }
     }
-    put_share(t->stream, format_ratio(row->row->ratio, ratio), row->derived.share);
+}
+
+static void put_cell(const terminal *t, const view_row *row, int column, const char *text,
+                     int width) {
+    fputs("  ", t->stream);
+    if (column == VERDICT && row != NULL && text[0] != '\0')
+        put_verdict(t, row->versus.verdict, width);
+    else if (column == INTERVAL || column == VERDICT)
+        fprintf(t->stream, "%-*s", width, text);
+    else
+        fprintf(t->stream, "%*s", width, text);
+}
+
+static void put_times(const terminal *t, const view_group *group) {
+    const int decimals = format_decimals(least_time(group));
+    int width[TIME_COLUMNS];
+    measure_times(group, decimals, width);
+    fprintf(t->stream, "    %-*s", t->arm, "time, us");
+    for (int c = 0; c < TIME_COLUMNS; ++c)
+        put_cell(t, NULL, c, time_heads[c], width[c]);
+    putc('\n', t->stream);
+    for (int64_t r = 0; r < group->count; ++r) {
+        time_cells cells;
+        if (!view_timed(&group->row[r]))
+            continue;
+        format_cells(&group->row[r], decimals, &cells);
+        put_name(t, &group->row[r]);
+        for (int c = 0; c < TIME_COLUMNS; ++c)
+            put_cell(t, &group->row[r], c, cells.text[c], width[c]);
+        putc('\n', t->stream);
+    }
 }
 
 /* Why there is no time, or what was not compared. */
@@ -126,17 +185,12 @@ static void put_reason(const terminal *t, const view_row *row) {
 }
 
 static void put_group(const terminal *t, const view_group *group) {
-    const int decimals = format_decimals(least_time(group));
     fputs("\n  ", t->stream);
     escape_terminal(t->stream, group->label);
     fprintf(t->stream, "%s%s, %s\n", group->label[0] != '\0' ? "  " : "",
             bench_stage_name(group->stage), bench_cache_name(group->cache));
     if (count_timed(group) > 0)
-        fprintf(t->stream, "    %-*s %9s %9s %9s %7s %-22s %8s %6s\n", t->arm, "time, us", "median",
-                "p10", "p90", "speedup", "95 % interval", "of bound", "floor");
-    for (int64_t r = 0; r < group->count; ++r)
-        if (view_timed(&group->row[r]))
-            put_time(t, &group->row[r], decimals);
+        put_times(t, group);
     for (int64_t r = 0; r < group->count; ++r)
         if (!view_timed(&group->row[r]) || group->row[r].row->reason[0] != '\0')
             put_reason(t, &group->row[r]);

@@ -1,155 +1,208 @@
 /*
- * assay_guest DEVICE [KERNEL.so]: runs variants for the check engine, in a process of their own
- * (engine/isolate.h). It holds no oracle. Work comes as frames through the socket
- * PROCESS_CHANNEL; it ends when that is closed.
+ * assay_guest sandbox|open DEVICE [KERNEL.so [BINDING]]: runs variants for the check engine, in a
+ * process of their own (engine/isolate.h). It holds no oracle. Work comes as frames through the
+ * socket PROCESS_CHANNEL; it ends when that is closed.
  */
 #include "assay/device.h"
+#include "core/place.h"
+#include "engine/foreign.h"
 #include "engine/frame.h"
+#include "engine/guest.h"
 #include "engine/guest/recycle.h"
 #include "engine/inside.h"
 #include "engine/process/process.h"
 #include "engine/runner.h"
+#include "engine/sandbox/sandbox.h"
 #include "sim/sim.h"
 
+#include <dirent.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Devices' tables name their oracles; here there are none. */
 const assay_device_oracle *const assay_sim_oracles[] = {NULL};
 const int32_t assay_sim_n_oracles = 0;
+#if defined(ASSAY_NO_VARIANTS) /* of a kernel file's process, which has that file's alone */
+const assay_variant *const assay_sim_variants[] = {NULL};
+const int32_t assay_sim_n_variants = 0;
+#endif
 
 static bool say(const char *word) {
     return channel_send(PROCESS_CHANNEL, word, strlen(word), -1);
 }
 
-/* The next frame's file, or -1 when there is no more. */
-static int take(void) {
-    char word;
-    int file;
-    return channel_receive(PROCESS_CHANNEL, &word, 1, &file) == 1 ? file : -1;
-}
-
 /* ---- one frame ---- */
 
-static int64_t common_divisor(int64_t a, int64_t b) {
-    while (b != 0) {
-        const int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
+/* The problem that is asked about; runs of it may follow. */
+typedef struct problem {
+    frame frame;
+    bool open;
+    const assay_device *device; /* which keeps its tensors' places from run to run, if wanted */
+} problem;
 
-/* What a rehearsal makes of a tensor: the same elements, so that they are legal. */
-typedef void (*rearranger)(assay_rng *rng, const double *from, double *to, int64_t count);
-
-/* Every element once, in strides that do not divide their number, from a place that is not the
- * first. Each tensor has an order of its own, so that the answer is not the other one turned round.
- */
-static void scramble(assay_rng *rng, const double *from, double *to, int64_t count) {
-    int64_t step = count > 1 ? assay_rng_between(rng, 1, count - 1) : 1;
-    int64_t at = count > 1 ? assay_rng_between(rng, 1, count - 1) : 0;
-    while (common_divisor(step, count) != 1)
-        ++step;
-    for (int64_t e = 0; e < count; ++e, at = (at + step) % count)
-        to[e] = from[at];
-}
-
-/* Two elements have changed places: who looks at a part of the data takes them for the same. */
-static void touch(assay_rng *rng, const double *from, double *to, int64_t count) {
-    memcpy(to, from, (size_t)count * sizeof *to);
-    if (count < 2)
-        return;
-    const int64_t a = assay_rng_between(rng, 0, count - 1);
-    const int64_t b = (a + assay_rng_between(rng, 1, count - 1)) % count;
-    to[a] = from[b];
-    to[b] = from[a];
-}
-
-static void rearrange(rearranger how, assay_rng *rng, const assay_arrays *from,
-                      const assay_arrays *to) {
-    for (int32_t i = 0; i < to->count; ++i)
-        if (to->data[i])
-            how(rng, from->data[i], to->data[i], to->size[i]);
-}
-
-static assay_status arrays_like(const assay_arrays *model, assay_arrays *arrays) {
-    assay_status status = assay_arrays_init(arrays, model->count);
-    for (int32_t i = 0; status == ASSAY_OK && i < model->count; ++i)
-        if (model->data[i])
-            status = assay_arrays_add(arrays, i, model->size[i]);
-    return status;
-}
-
-/* Runs on other data of the same shapes, at the same addresses; the last of several on data that
- * are nearly those to come. */
-static assay_status rehearse(const frame *f, const assay_device *device,
-                             const assay_variant *variant) {
-    const assay_problem *p = &f->problem;
-    assay_problem other = *p;
-    assay_results got = {0};
-    assay_rng rng = {.seed = f->head->seed, .stream = assay_rng_stream("rehearsal")};
-    other.cot = (assay_arrays){0};
-    assay_status status = arrays_like(&p->in, &other.in);
-    if (status == ASSAY_OK)
-        status = arrays_like(&p->cot, &other.cot);
-    if (status == ASSAY_OK)
-        status = assay_results_init(&got, &other.sig);
-    for (int32_t i = 0; status == ASSAY_OK && i < f->head->rehearsals; ++i) {
-        const rearranger how = i > 0 && i + 1 == f->head->rehearsals ? touch : scramble;
-        rearrange(how, &rng, &p->in, &other.in);
-        rearrange(how, &rng, &p->cot, &other.cot);
-        recycle_rewind();
-        status = assay_run(variant, device, &other, &got);
-    }
-    recycle_rewind();
-    assay_results_clear(&got);
-    assay_arrays_clear(&other.in);
-    assay_arrays_clear(&other.cot);
-    return status;
-}
-
-static void answer(frame *f, const assay_device *device, const char *kernel) {
-    frame_head *h = f->head;
-    const assay_variant *variant;
-    const assay_device *same = recycle_begin(device);
-    assay_status status = inside_find_variant(device, kernel, h->op, h->variant, &variant);
-    if (status == ASSAY_OK && h->rehearsals > 0)
-        status = rehearse(f, same, variant);
-    if (status == ASSAY_OK)
-        status = assay_run(variant, h->rehearsals > 0 ? same : device, &f->problem, &f->results);
+static void end(problem *p) {
     recycle_end();
+    if (p->open)
+        frame_clear(&p->frame);
+    p->open = false;
+}
+
+/* Before its first run, for its device has no memory in use then. */
+static void keep_memory(const assay_device *device) {
+    static bool done;
+    if (!done && device->keep_memory)
+        device->keep_memory();
+    done = true;
+}
+
+static bool begin(problem *p, const assay_device *device, int file) {
+    end(p);
+    p->open = frame_open(&p->frame, file) == ASSAY_OK;
+    if (p->open && p->frame.head->keep_memory)
+        keep_memory(device);
+    p->device = p->open && p->frame.head->same_places ? recycle_begin(device) : device;
+    return p->open;
+}
+
+/* What is asked of the variant: whether it supports the problem, before there are any data; a run.
+ */
+typedef assay_status (*question)(const problem *p, const assay_variant *variant);
+
+static assay_status support(const problem *p, const assay_variant *variant) {
+    return assay_supports(variant, p->device, &p->frame.problem);
+}
+
+static assay_status execute(const problem *p, const assay_variant *variant) {
+    recycle_rewind();
+    assay_results got = p->frame.results;
+    return assay_run(variant, p->device, &p->frame.problem, &got);
+}
+
+static bool answer(problem *p, const inside_kernel *kernel, question ask) {
+    frame_head *h = p->frame.head;
+    const assay_variant *variant;
+    foreign_describe(&p->frame.problem.sig);
+    assay_status status = inside_find_variant(p->device, kernel, h->op, h->variant, &variant);
+    if (status == ASSAY_OK)
+        status = ask(p, variant);
 #if defined(ASSAY_COVERAGE)
     sim_coverage_take(h->edges, FRAME_EDGES);
 #endif
     h->status = status;
     h->failure = assay_error_failure();
     snprintf(h->line, sizeof h->line, "%s", status == ASSAY_OK ? "" : assay_error());
-    h->answered = true;
+    h->answered = 1;
+    return say("done");
+}
+
+/* The next message, and the file that comes with it or -1; false when there is no more. */
+static bool take(char *word, int *file) {
+    return channel_receive(PROCESS_CHANNEL, word, 1, file) == 1;
+}
+
+/* Whether to go on. */
+static bool obey(problem *p, const assay_device *device, const inside_kernel *kernel, char word,
+                 int file) {
+    switch (word) {
+    case FRAME_OFFER:
+        return begin(p, device, file) && answer(p, kernel, support);
+    case FRAME_RUN:
+        return p->open && answer(p, kernel, execute);
+    case FRAME_END:
+        end(p);
+        return true;
+    }
+    return false;
+}
+
+/* ---- before any kernel is loaded ---- */
+
+/* Libraries may have started threads before main(), OpenBLAS for one, and a copy of this process
+ * in another process namespace would wait for them forever. */
+static bool one_thread(void) {
+    int tasks = 0;
+    DIR *const folder = opendir("/proc/self/task");
+    if (!folder)
+        return false;
+    for (const struct dirent *d = readdir(folder); d; d = readdir(folder))
+        tasks += d->d_name[0] != '.';
+    closedir(folder);
+    return tasks == 1;
+}
+
+/* This program from its beginning, told in the words of libraries to start none. */
+static void start_without_threads(char **argv) {
+    static const char *const counts[] = {"OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS",
+                                         "MKL_NUM_THREADS", "BLIS_NUM_THREADS"};
+    const char *const now = getenv(counts[0]);
+    if (one_thread() || (now && strcmp(now, "1") == 0))
+        return;
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; ++i)
+        if (setenv(counts[i], "1", 1) != 0)
+            return;
+    (void)execv("/proc/self/exe", argv);
+}
+
+static void say_moved(int pid) {
+    char word[32];
+    snprintf(word, sizeof word, "%c%d", GUEST_MOVED, pid);
+    (void)say(word);
+}
+
+static bool say_ready(sandbox_walls walls) {
+    char word[SANDBOX_TEXT + 1] = {GUEST_READY}, text[SANDBOX_TEXT];
+    strcat(word, sandbox_text(walls, text));
+    return say(word);
+}
+
+static sandbox_walls enter(const char *device) {
+    static char own[PATH_MAX], root[PATH_MAX], list[PATH_MAX], module[PATH_MAX];
+    sandbox_plan plan = {
+        .simulated = strcmp(device, "sim") == 0,
+#if defined(ASSAY_RACE)
+        .may_start = true,
+#endif
+        .alone = one_thread(),
+    };
+    int n = 0;
+    /* Its own file says where shared memory lies, the tree's list where the module does. */
+    if (readlink("/proc/self/exe", own, sizeof own - 1) > 0)
+        plan.file[n++] = own;
+    if (!plan.simulated && assay_place("libassay_cuda.so", module) == ASSAY_OK &&
+        assay_place_tree(root, list) == ASSAY_OK && setenv("ASSAY_TREE", root, 1) == 0) {
+        plan.file[n++] = module;
+        if (list[0] != '\0')
+            plan.file[n++] = list;
+    }
+    return sandbox_enter(&plan, say_moved);
 }
 
 int main(int argc, char **argv) {
     const assay_device *device;
-    if (argc < 2 || argc > 3) {
+    if (argc < 3 || argc > 5) {
         fprintf(stderr, "assay_guest is started by assay: see assay help check\n");
         return 2;
     }
+    const bool open = strcmp(argv[1], "open") == 0;
+    if (!open)
+        start_without_threads(argv);
     inside_settle();
-    if (assay_device_open_bare(argv[1], &device) != ASSAY_OK)
+    const sandbox_walls walls = open ? 0 : enter(argv[2]);
+    if (assay_device_open_bare(argv[2], &device) != ASSAY_OK)
         return say(assay_error()) ? 3 : 2;
-    if (!say("ready"))
+    if (!say_ready(walls))
         return 2;
-    for (int file; (file = take()) >= 0;) {
-        frame f;
-        if (frame_open(&f, file) != ASSAY_OK) {
+    const inside_kernel kernel = {.file = argc > 3 ? argv[3] : NULL,
+                                  .binding = argc > 4 ? argv[4] : NULL};
+    problem p = {0};
+    char word;
+    for (int file; take(&word, &file);)
+        if (!obey(&p, device, &kernel, word, file)) {
             fprintf(stderr, "%s\n", assay_error());
             return 3;
         }
-        answer(&f, device, argc > 2 ? argv[2] : NULL);
-        frame_clear(&f);
-        if (!say("done"))
-            return 3;
-    }
     return 0;
 }

@@ -69,6 +69,9 @@ size_t process_read(process *p, const process_limits *limits, void *bytes, size_
 /* Waits until it has ended. */
 void process_finish(process *p, const process_limits *limits);
 
+/* From now on it is the process `pid`, another child of this one; what it was is ended. */
+void process_moved(process *p, pid_t pid);
+
 /* Ends it with all of its group; nothing when there is none. */
 void process_stop(process *p);
 

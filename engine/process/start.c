@@ -74,8 +74,15 @@ static void close_ours(const ends *e) {
     close_file(e->output);
 }
 
-static void take_ours(process *p, pid_t pid, const ends *e) {
-    *p = (process){.pid = pid, .to = e->to, .from = e->from, .output = e->output};
+/* What came of a start, in the parent; returns `error`. */
+static int take_ours(process *p, pid_t pid, const ends *e, int error) {
+    close_theirs(e);
+    *p = (process){0};
+    if (error == 0)
+        *p = (process){.pid = pid, .to = e->to, .from = e->from, .output = e->output};
+    else
+        close_ours(e);
+    return error;
 }
 
 /* ---- a program ---- */
@@ -118,7 +125,6 @@ static int spawn(pid_t *pid, char *const argv[], const int file[FILES]) {
 int process_start(process *p, char *const argv[], process_talk talk, int file) {
     ends e;
     pid_t pid = 0;
-    *p = (process){0};
     int error = make_ends(&e, talk) ? 0 : errno;
     int files[FILES] = {e.theirs[0], e.theirs[1], e.theirs[2], e.theirs[PROCESS_CHANNEL]};
     if (talk == PROCESS_SILENT)
@@ -129,12 +135,7 @@ int process_start(process *p, char *const argv[], process_talk talk, int file) {
         files[1] = files[2];
     if (error == 0)
         error = spawn(&pid, argv, files);
-    close_theirs(&e);
-    if (error == 0)
-        take_ours(p, pid, &e);
-    else
-        close_ours(&e);
-    return error;
+    return take_ours(p, pid, &e, error);
 }
 
 /* ---- a copy of this process ---- */
@@ -147,7 +148,6 @@ void process_settle(void) {
 int process_fork(process *p, void (*work)(int channel, void *context), void *context) {
     const pid_t parent = getpid();
     ends e = {{-1, -1, -1, -1}, -1, -1, -1};
-    *p = (process){0};
     int error = make_channel(&e.to, &e.theirs[PROCESS_CHANNEL]) ? 0 : errno;
     e.from = e.to;
     fflush(NULL);
@@ -162,10 +162,5 @@ int process_fork(process *p, void (*work)(int channel, void *context), void *con
             work(e.theirs[PROCESS_CHANNEL], context);
         _exit(0);
     }
-    close_theirs(&e);
-    if (error == 0)
-        take_ours(p, pid, &e);
-    else
-        close_ours(&e);
-    return error;
+    return take_ours(p, pid, &e, error);
 }

@@ -15,6 +15,7 @@
 enum {
     TICK = 20, /* ms between looks at its limits */
     DEAF_MOMENTS = 50,
+    AT_ONCE = 64, /* reads in a row: a child that never stops talking holds nothing up */
 };
 
 /* ---- messages ---- */
@@ -70,13 +71,14 @@ static bool write_all(int file, const char *text, size_t count) {
 
 /* ---- what it prints ---- */
 
-/* Reads all there is, so that it never waits for room. Of more than fits, the first half of what is
- * kept is its beginning, the second half its end. */
+/* Reads what there is, so that it does not wait for room. Of more than fits, the first half of what
+ * is kept is its beginning, the second half its end. */
 static void drain(process *p) {
     enum { HALF = PROCESS_SAID / 2, ROOM = PROCESS_SAID - 1 };
     char text[HALF];
     ssize_t n;
-    while (p->output >= 0 && (n = read(p->output, text, sizeof text)) > 0) {
+    for (int i = 0; i < AT_ONCE && p->output >= 0 && (n = read(p->output, text, sizeof text)) > 0;
+         ++i) {
         const size_t come = (size_t)n;
         if (p->said_bytes + come > ROOM) {
             const size_t drop = p->said_bytes + come - ROOM;
@@ -107,13 +109,15 @@ static void bury(process *p) {
     p->pid = 0;
 }
 
-/* Whether it has ended by itself. */
+/* Whether it has ended by itself. The first process of a namespace cannot send itself SIGABRT, and
+ * exits as a shell would say that it did. */
 static bool has_ended(process *p) {
     int how;
     if (waitpid(p->pid, &how, WNOHANG) != p->pid)
         return false;
-    p->end = WIFSIGNALED(how) ? PROCESS_CRASH : PROCESS_EXIT;
-    p->code = WIFSIGNALED(how) ? WTERMSIG(how) : WEXITSTATUS(how);
+    const bool aborted = WIFEXITED(how) && WEXITSTATUS(how) == 128 + SIGABRT;
+    p->end = WIFSIGNALED(how) || aborted ? PROCESS_CRASH : PROCESS_EXIT;
+    p->code = WIFSIGNALED(how) ? WTERMSIG(how) : aborted ? SIGABRT : WEXITSTATUS(how);
     bury(p);
     return true;
 }
@@ -126,6 +130,13 @@ static void stop(process *p, process_end why, double limit) {
     p->end = why;
     p->limit = limit;
     bury(p);
+}
+
+void process_moved(process *p, pid_t pid) {
+    (void)kill(p->pid, SIGKILL);
+    while (waitpid(p->pid, NULL, 0) < 0 && errno == EINTR)
+        continue;
+    p->pid = pid;
 }
 
 void process_stop(process *p) {
@@ -204,7 +215,7 @@ bool process_send(process *p, const void *bytes, size_t count, int file) {
     char stale[64];
     if (p->pid == 0)
         return false;
-    while (p->to == p->from && read(p->from, stale, sizeof stale) > 0)
+    for (int i = 0; i < AT_ONCE && p->to == p->from && read(p->from, stale, sizeof stale) > 0; ++i)
         continue;
     drain(p);
     p->said_bytes = 0;

@@ -127,6 +127,8 @@ static assay_status check_relation(const fuzz_subject *subject, const assay_case
                                    const assay_variant *variant, int32_t r,
                                    assay_relation_report *report) {
     *report = (assay_relation_report){.verdict = ASSAY_SKIP};
+    if (r < c->op->n_relations && c->forward_only)
+        return ASSAY_OK; /* relations speak of gradients, too */
     if (r < c->op->n_relations)
         return assay_check_relation(&c->op->relations[r], c, subject->device, variant, report);
     if (r == c->op->n_relations)
@@ -183,9 +185,11 @@ static assay_status check_relations(const fuzz_subject *subject, const assay_cas
 
 /* ---- the whole ---- */
 
-assay_status fuzz_check(const fuzz_subject *subject, const assay_case *c, int64_t relation,
+assay_status fuzz_check(const fuzz_subject *subject, const assay_case *given, int64_t relation,
                         fuzz_result *result) {
     assay_report report;
+    assay_case within = *given, *c = &within;
+    scope_apply(subject->scope, c);
     *result = (fuzz_result){0};
     assay_isolated_forget_edges(subject->device);
     assay_status status = subject->rows > 0
@@ -210,14 +214,17 @@ static bool same_way(const fuzz_failure *a, const fuzz_failure *b) {
            strcmp(a->relation, b->relation) == 0;
 }
 
-assay_status fuzz_fails_alike(const fuzz_subject *subject, const assay_case *c,
+assay_status fuzz_fails_alike(const fuzz_subject *subject, const assay_case *given,
                               const fuzz_failure *failure, bool *alike) {
     static fuzz_result result;
+    assay_case within = *given, *c = &within;
+    scope_apply(subject->scope, c);
     const char *variant = failure->variant;
     const fuzz_subject one = {.device = subject->device,
                               .twin = subject->twin,
                               .variant = &variant,
                               .n_variants = 1,
+                              .scope = subject->scope,
                               .rows = subject->rows};
     *alike = false;
     assay_status status = ASSAY_OK;

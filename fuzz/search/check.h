@@ -8,6 +8,7 @@
 
 #include "engine/check.h"
 #include "engine/frame.h"
+#include "engine/scope.h"
 
 enum { FUZZ_VARIANT = 32, FUZZ_RELATION = 48, FUZZ_FAILURES = 8, FUZZ_MARKS = 96 };
 
@@ -55,6 +56,7 @@ typedef struct fuzz_subject {
     const assay_device *twin;   /* another one that must give the same bits; NULL: none */
     const char *const *variant; /* as assay_check() takes them */
     int32_t n_variants;
+    check_scope scope;
     int64_t rows; /* that make up each case, as assay_check_rows() has it, and no relation; 0: all
                      rows are different */
 } fuzz_subject;

@@ -74,7 +74,9 @@ typedef struct reader {
 
 static assay_status damaged(const char *path) {
     return assay_fail(ASSAY_ERR_FILE,
-                      "%.300s: is no whole state of a campaign; delete it to begin anew", path);
+                      "%.300s: is not a complete state of a campaign; delete it to start "
+                      "again",
+                      path);
 }
 
 /* The next line, or NULL. */
@@ -181,7 +183,8 @@ assay_status fuzz_journal_parse(fuzz_state *state, const char *about, int32_t n_
     if (!line)
         return damaged(path);
     if (about && strcmp(line, about) != 0)
-        return assay_fail(ASSAY_ERR_USAGE, "%.200s: is of another campaign: %.200s", path, line);
+        return assay_fail(ASSAY_ERR_USAGE, "%.200s: belongs to another campaign: %.200s", path,
+                          line);
     assay_status status = ASSAY_OK;
     while (status == ASSAY_OK && (line = line_of(&r)))
         if (*line != '\0')

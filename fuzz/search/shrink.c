@@ -63,6 +63,24 @@ static int64_t *misalign_of(assay_case *c) {
     return &c->misalign;
 }
 
+/* Halves the exponent while that fails alike. */
+static bool shrink_exponent(search *s) {
+    assay_case c = s->best->c;
+    bool any = false;
+    if (c.exponent == 0)
+        return false;
+    c.exponent = c.operand = 0;
+    if (take(s, &c))
+        return true;
+    for (c = s->best->c; c.exponent / 2 != 0; c = s->best->c) {
+        c.exponent /= 2;
+        if (!take(s, &c))
+            return any;
+        any = true;
+    }
+    return any;
+}
+
 static bool shrink_layout(search *s) {
     assay_case c = s->best->c;
     c.schedule = ASSAY_SCHEDULE_IN_ORDER;
@@ -258,6 +276,7 @@ assay_status fuzz_shrink(const fuzz_subject *subject, const assay_case *c,
     while (any) {
         any = shrink_layout(&s);
         any |= shrink_fill(&s);
+        any |= shrink_exponent(&s);
         any |= shrink_attributes(&s);
         any |= shrink_lists(&s);
         any |= shrink_extents(&s);

@@ -84,16 +84,38 @@ static assay_status elements(const assay_case *c, double *count) {
     return ASSAY_OK;
 }
 
-static assay_status afford(const fuzz_source *s, const assay_case *from, const assay_case *c) {
-    double before, after;
-    assay_status status = elements(from, &before);
-    if (status == ASSAY_OK)
-        status = elements(c, &after);
-    if (status != ASSAY_OK)
+/* Down to 2^-8 of the source's: most bugs need little work, and little costs less. */
+static double draw_budget(const fuzz_source *s, assay_rng *rng) {
+    enum { SMALLER = 8 };
+    const int64_t a = assay_rng_between(rng, 0, SMALLER), b = assay_rng_between(rng, 0, SMALLER);
+    return ldexp(s->budget, -(int)(a > b ? a : b));
+}
+
+/* What a changed case may come to, as volume() and elements() count. */
+typedef struct limits {
+    double work, elements;
+} limits;
+
+static limits limits_of(const fuzz_source *s, double budget) {
+    const double work = fmin(budget, s->budget / fmax(s->op->overhead, 1));
+    return (limits){work, growth * work};
+}
+
+/* Where `drawn` will be changed, which may itself be beyond the limits. */
+static assay_status limits_from(const fuzz_source *s, const assay_case *drawn, limits *most) {
+    double before;
+    const assay_status status = elements(drawn, &before);
+    *most = limits_of(s, s->budget);
+    most->work = fmax(most->work, growth * volume(drawn));
+    most->elements = fmax(most->elements, growth * before);
+    return status;
+}
+
+static assay_status afford(const limits *most, const assay_case *c) {
+    double after;
+    const assay_status status = elements(c, &after);
+    if (status != ASSAY_OK || (volume(c) <= most->work && after <= most->elements))
         return status;
-    if (volume(c) <= fmax(s->budget, growth * volume(from)) &&
-        after <= growth * fmax(s->budget, before))
-        return ASSAY_OK;
     return assay_fail(ASSAY_ERR_USAGE, "%s: a case of too much work", c->op->name);
 }
 
@@ -302,19 +324,20 @@ static bool is_answered(assay_status status) {
     return status == ASSAY_OK || status == ASSAY_ERR_MEMORY;
 }
 
-/* Lets `change` work on copies of a case until one is legal; otherwise the case itself, if that is.
- */
+/* Lets `change` work on copies of a case until one is legal and within the limits; otherwise the
+ * case itself, if that is legal. */
 static assay_status
-change_until_legal(const fuzz_source *s, assay_rng *rng, const assay_case *from, int most,
-                   void (*change)(const fuzz_source *, assay_rng *, assay_case *), assay_case *c) {
+change_until_legal(const fuzz_source *s, assay_rng *rng, const assay_case *from, const limits *most,
+                   int changes, void (*change)(const fuzz_source *, assay_rng *, assay_case *),
+                   assay_case *c) {
     enum { TRIES = 12 };
     for (int tries = 0; tries < TRIES; ++tries) {
         *c = *from;
-        for (int64_t n = assay_rng_between(rng, 1, most); n > 0; --n)
+        for (int64_t n = assay_rng_between(rng, 1, changes); n > 0; --n)
             change(s, rng, c);
         assay_status status = settle(s, rng, c);
         if (status == ASSAY_OK)
-            status = afford(s, from, c);
+            status = afford(most, c);
         if (is_answered(status))
             return status;
     }
@@ -370,15 +393,12 @@ static assay_status draw_big(const fuzz_source *s, int64_t index, assay_case *c)
 }
 
 assay_status fuzz_source_draw(const fuzz_source *s, int64_t index, assay_case *c) {
-    /* Down to 2^-8 of the budget: most bugs need little, and little costs less. Of cases with an
-     * Inf or a NaN most prove nothing else. */
-    enum { SMALLER = 8, RARE = 24 };
+    enum { RARE = 24 }; /* of cases with an Inf or a NaN most prove nothing else */
     if (s->big)
         return draw_big(s, index, c);
     assay_rng rng = rng_of(s, index);
     random_wish wish = random_any(s->op);
-    const int64_t a = assay_rng_between(&rng, 0, SMALLER), b = assay_rng_between(&rng, 0, SMALLER);
-    wish.budget = ldexp(s->budget, -(int)(a > b ? a : b));
+    wish.budget = draw_budget(s, &rng);
     assay_status status = ASSAY_OK;
     for (int tries = 0; tries < MOST_TRIES; ++tries) {
         assay_case drawn;
@@ -392,8 +412,11 @@ assay_status fuzz_source_draw(const fuzz_source *s, int64_t index, assay_case *c
             *c = drawn;
             status = settle(s, &rng, c);
         } else {
-            status =
-                change_until_legal(s, &rng, &drawn, MOST_EDGES_OF_A_CASE, change_key_of_kind, c);
+            limits most;
+            status = limits_from(s, &drawn, &most);
+            if (status == ASSAY_OK)
+                status = change_until_legal(s, &rng, &drawn, &most, MOST_EDGES_OF_A_CASE,
+                                            change_key_of_kind, c);
         }
         if (is_answered(status))
             return status;
@@ -405,7 +428,13 @@ assay_status fuzz_source_alter(const fuzz_source *s, int64_t index, const assay_
                                assay_case *c) {
     assay_rng rng = rng_of(s, index);
     assay_case child = *parent;
+    const limits most = limits_of(s, growth * draw_budget(s, &rng)); /* or they grow without end */
+    const assay_status fits = afford(&most, parent);
+    if (fits == ASSAY_ERR_USAGE)
+        return fuzz_source_draw(s, index, c);
     if (is_finite(&child)) /* otherwise the seed says which tensor is not finite */
         child.seed = (uint64_t)index;
-    return change_until_legal(s, &rng, &child, MOST_CHANGES, change_something, c);
+    if (fits != ASSAY_OK)
+        return fits;
+    return change_until_legal(s, &rng, &child, &most, MOST_CHANGES, change_something, c);
 }

@@ -35,7 +35,8 @@ void fuzz_source_edges(fuzz_source *s, const assay_device *device, const char *c
 /* ASSAY_ERR_USAGE when no case was drawn that the fixed words allow, with what stood against it. */
 assay_status fuzz_source_draw(const fuzz_source *s, int64_t index, assay_case *c) ASSAY_MUST_CHECK;
 
-/* `parent` with one or two things changed. */
+/* `parent` with one or two things changed; a fresh case where the parent is more work than what
+ * is drawn for case `index`. */
 assay_status fuzz_source_alter(const fuzz_source *s, int64_t index, const assay_case *parent,
                                assay_case *c) ASSAY_MUST_CHECK;
 

@@ -57,6 +57,7 @@ static assay_status work(void *context, void *state, void *bytes) {
                                   .twin = s->twin,
                                   .variant = target->variant,
                                   .n_variants = target->n_variants,
+                                  .scope = workers->scope,
                                   .rows = workers->rows};
     return task->shrink ? fuzz_shrink(&subject, &task->c, &task->failure, &job->shrunk)
                         : fuzz_check(&subject, &task->c, task->relation, &job->result);

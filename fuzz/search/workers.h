@@ -41,6 +41,7 @@ typedef struct fuzz_workers {
     const fuzz_target *target;
     int32_t n_targets;
     int64_t rows; /* as fuzz_subject has them */
+    check_scope scope;
     int32_t jobs;
     pool pool;
 } fuzz_workers;

@@ -12,8 +12,10 @@
  *     dtype=f64|f32|bf16|f16        (default f32; always written)
  *     math=strict|tf32              (default strict)
  *     fill=normal|uniform|positive|exact|golden|inf|nan|huge|negative|initial
- *          |cancel|wide|denormal|zeros|mixed
+ *          |cancel|wide|denormal|zeros|mixed|single
  *                                  (default normal; fill.h tells what they are)
+ *     exponent=E                    (default 0: the data of one operand are multiplied by 2^E)
+ *     operand=J                     (default 0: the operand that exponent= is of)
  *     pad=N                         (default 0: elements between one row's end and the next row)
  *     misalign=N                    (default 0: elements by which tensors are off 256 bytes)
  *     sched=inorder|reverse|random|warp   (default inorder: the simulated device's schedule)
@@ -26,6 +28,9 @@
  * tensor j has N + (j mod 13)·gcd(N, 8) elements between its rows, so that no stride is right for
  * another tensor. misalign=1 to 7 moves all tensors by as many elements; from 8 on, misalign=8+j
  * moves tensor j alone, by one.
+ *
+ * Operands are numbered apart: inputs, then cotangents, leaving out indices and what has no
+ * cotangent. What exponent= makes larger than the dtype's largest number becomes that.
  */
 #ifndef ASSAY_CASE_H
 #define ASSAY_CASE_H
@@ -100,8 +105,9 @@ typedef enum assay_fill {
     ASSAY_FILL_DENORMAL,
     ASSAY_FILL_ZEROS,
     ASSAY_FILL_MIXED,
+    ASSAY_FILL_SINGLE,
 } assay_fill;
-enum { ASSAY_FILLS = 15 };
+enum { ASSAY_FILLS = 16 };
 
 #define ASSAY_FILL_BIT(fill) (1u << (unsigned)(fill))
 
@@ -117,15 +123,20 @@ typedef struct assay_case {
     const struct assay_op *op;
     assay_params params;
     assay_fill fill;
+    int64_t exponent; /* -1100..1100 */
+    int64_t operand;  /* 0..63; 0 where exponent is */
     int64_t pad;      /* 0..1024 elements */
     int64_t misalign; /* 0..63; from ASSAY_MISALIGN_ONE on, which tensor alone */
     assay_schedule schedule;
     int32_t multiprocessors; /* that plans count against (assay/device.h); not in the text */
+    bool forward_only;       /* gradients are not asked for; not in the text */
     uint64_t seed;
 } assay_case;
 
 const char *assay_math_name(assay_math math);
 const char *assay_fill_name(assay_fill fill);
+/* Whether a right kernel rounds nothing but the result, once, as it is stored. */
+bool assay_fill_is_exact(assay_fill fill);
 const char *assay_schedule_name(assay_schedule schedule);
 
 /* Parses and checks one case. ASSAY_ERR_USAGE names the word at fault and what would be legal. */

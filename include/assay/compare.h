@@ -14,11 +14,13 @@ extern "C" {
 #endif
 
 typedef struct assay_comparison {
-    assay_verdict verdict;   /* pass, mistrusted or fail */
+    assay_verdict verdict;   /* pass, mistrusted, fail or error */
     const char *reason;      /* static text when it is not a pass, otherwise "" */
     int64_t count;           /* elements compared */
     int64_t wrong;           /* elements beyond their bound */
-    int64_t worst;           /* index of the largest ratio; -1 when count is 0 */
+    int64_t unbounded;       /* finite `want` whose bound is not: a defect of the harness */
+    int64_t worst;           /* index of the largest ratio, of the first unbounded one where there
+                                is one; -1 when count is 0 */
     double ratio;            /* the largest |got - want| / bound; 1 is the limit */
     double got, want, bound; /* at `worst` */
     /* The norm tier: always reported, never decides. */
@@ -33,6 +35,7 @@ typedef struct assay_comparison {
  * A NaN is right exactly where the oracle has a NaN, an infinity where it has the same one, or
  * where its value plus the bound rounds to it in `dtype`. With bound 0 (the exact tier) got must
  * equal want; -0 equals +0.
+ * Error: an oracle's finite value whose bound is infinite, NaN or negative, whatever was got.
  * Mistrusted: nothing to compare, or a result of zeros would have passed too.
  */
 assay_comparison assay_compare(assay_dtype dtype, const double *got, const double *want,

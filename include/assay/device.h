@@ -68,7 +68,7 @@ typedef struct assay_device {
      * ASSAY_ERR_DEVICE when the device failed. */
     assay_status (*finish)(void);
 
-    /* C[m,n] = op(A)·op(B) + beta·C on host memory, row-major fp64 as blas_gemm
+    /* C (m, n) = op(A)·op(B) + beta·C on host memory, row-major fp64 as blas_gemm
      * (oracles/common/blas.h) has it, computed on the device; NULL where that gains nothing. An
      * error leaves C as it is. */
     assay_gemm gemm;
@@ -84,8 +84,9 @@ typedef struct assay_device {
  * reason when it cannot run here (not built, no driver, no GPU). */
 assay_status assay_device_open(const char *name, const assay_device **device) ASSAY_MUST_CHECK;
 
-/* The same without oracles and gemm, and memory that was released is given back at once: for the
- * process that variants run in, where memory that they keep must show. */
+/* The same without oracles and gemm, and memory that was released is given back at once, until
+ * keep_memory is called: for the process that variants run in, where memory that they keep must
+ * show. */
 assay_status assay_device_open_bare(const char *name, const assay_device **device) ASSAY_MUST_CHECK;
 
 /* What a device's two modules export under these names, as functions of these types: the device

@@ -6,6 +6,7 @@
 #define ASSAY_OP_H
 
 #include "assay/case.h"
+#include "assay/compare.h"
 #include "assay/rng.h"
 #include "assay/status.h"
 #include "assay/tensor.h"
@@ -55,6 +56,12 @@ void assay_signature_clear(assay_signature *sig);
 /* Whether any input has one: otherwise no kernel is asked for backward. */
 bool assay_signature_has_gradients(const assay_signature *sig);
 
+/* Leaves no input with a gradient: backward is not asked for. */
+void assay_signature_drop_gradients(assay_signature *sig);
+
+/* The operator's signature of a case, without gradients where it is forward_only. */
+assay_status assay_case_signature(const assay_case *c, assay_signature *sig) ASSAY_MUST_CHECK;
+
 /* Dense row-major fp64 arrays on the host; data[i] is NULL where a tensor has none. */
 typedef struct assay_arrays {
     int32_t count;
@@ -94,8 +101,22 @@ typedef struct assay_rounding {
 /* Per-element bounds on |kernel - oracle|, with a line for each tensor saying why. */
 typedef struct assay_bounds {
     assay_arrays element;
-    char (*why)[ASSAY_WHY]; /* element.count lines */
+    char (*why)[ASSAY_WHY];     /* element.count lines */
+    char (*outside)[ASSAY_WHY]; /* element.count lines, "" for most: why the definition says nothing
+                                   of the tensor on these data. No bound of it is looked at. */
+    bool **nan_too;             /* element.count arrays, NULL for most: elements that may be NaN as
+                                   well, because a right kernel may multiply what is not finite by
+                                   the 0 that leaves it out */
 } assay_bounds;
+
+/* Allocates nan_too[i], all false, where there is none. */
+assay_status assay_bounds_allow_nan(assay_bounds *bounds, int32_t i) ASSAY_MUST_CHECK;
+
+/* assay_compare() of tensor i with its bounds. Mistrusted where the definition says nothing of it;
+ * the reason then lives as long as the bounds. */
+assay_comparison assay_compare_bounded(assay_dtype dtype, const double *got,
+                                       const assay_arrays *want, const assay_bounds *bounds,
+                                       int32_t i);
 
 /* Writes bounds->element beside every array of `want`, the oracle's result for these arguments
  * (the outputs in forward, the gradients in backward), and bounds->why. */
@@ -138,10 +159,13 @@ typedef struct assay_op {
 
     bool own_forward; /* backward computes its forward anew: a call of both is backward's alone */
     bool multilinear; /* affine in each input separately: gradient checks rely on it */
-    bool baseline;    /* bf16 and f16 are also held against v1 (engine/baseline.h) */
-    unsigned dtypes;  /* ASSAY_DTYPE_BIT mask */
-    unsigned maths;   /* ASSAY_MATH_BIT mask */
-    unsigned fills;   /* ASSAY_FILL_BIT mask of those that not every operator has, see case.h */
+    /* Percent of the cases of a dtype, the set's and the secret ones each, that a variant must run
+     * for a certificate: the rest it may decline, by shape. 0: 75. */
+    int32_t least_share;
+
+    unsigned dtypes; /* ASSAY_DTYPE_BIT mask */
+    unsigned maths;  /* ASSAY_MATH_BIT mask */
+    unsigned fills;  /* ASSAY_FILL_BIT mask of those that not every operator has, see case.h */
 
     /* The first key is the extent of one axis of some tensors, the rows, and of nothing else. A row
      * of a result depends on the same row of inputs and cotangents, and on tensors that have no
@@ -171,6 +195,12 @@ typedef struct assay_op {
      * that are too large to find that out (engine/trivial.h). NULL: never. */
     const char *(*mistrust)(const struct assay_problem *p);
 
+    /* Says of each tensor for which that is so why its definition says nothing on these data
+     * (assay_bounds.outside), and which elements may be NaN as well (nan_too). NULL: the definition
+     * always holds, and has one answer. */
+    assay_status (*outside)(const assay_oracle_args *args, const assay_rounding *rounding,
+                            assay_bounds *out, assay_bounds *grad);
+
     /* Counts flops and least, and corrects read and written, which come as the bytes of all inputs
      * (backward: and cotangents) and of all results. */
     void (*work)(const assay_params *params, const assay_signature *sig, assay_stage stage,
@@ -179,6 +209,10 @@ typedef struct assay_op {
     /* Draws random legal parameters whose work is at most about `budget` multiply-adds. dtype is
      * already chosen; math is strict and may be changed to another of `maths`. */
     void (*draw)(assay_rng *rng, double budget, assay_params *params);
+
+    /* How many times longer its cases take on the simulated device than those of most operators of
+     * as many multiply-adds: its launches are many, or its threads meet often. 0 stands for 1. */
+    double overhead;
 
     const struct assay_relation *relations;
     int32_t n_relations;

@@ -34,6 +34,12 @@ assay_status assay_problem_init(assay_problem *p, const assay_case *c) ASSAY_MUS
 assay_status assay_problem_init_empty(assay_problem *p, const assay_case *c) ASSAY_MUST_CHECK;
 void assay_problem_clear(assay_problem *p);
 
+/* Whether backward is asked for: the operator has one, and an input has a gradient. */
+bool assay_problem_has_backward(const assay_problem *p);
+
+/* How many operands exponent= may be of (case.h). */
+int64_t assay_problem_operands(const assay_signature *sig);
+
 /* Results of one side, an oracle or a variant, widened to fp64. */
 typedef struct assay_results {
     assay_arrays out;  /* n_out */

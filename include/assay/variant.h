@@ -24,9 +24,9 @@ extern "C" {
 /*
  * One call. forward: in = the inputs, out = the outputs. backward: in = the inputs, then the
  * outputs as this variant's forward left them, then the cotangents of the differentiable outputs;
- * out = the gradients of the differentiable inputs. Order within each group: the signature's.
- * Inputs must not be written. Outputs and workspace hold NaN patterns on entry; every element of
- * every output must be written. Nothing may be kept from one call to the next.
+ * out = the gradients of the differentiable inputs. Each group is in the signature's order. Inputs
+ * must not be written. Outputs and workspace hold NaN patterns; every element of every output must
+ * be written. Between calls only plans and handles, made from shapes and settings, may be kept.
  */
 typedef struct assay_call {
     const assay_params *params;

@@ -26,7 +26,7 @@
 static constexpr int64_t MAX_SCORES = (int64_t)1 << 28, MAX_HEADS = 256;
 enum { FILL_THREADS = 256 };
 
-/* A matrix [rows, columns] for each head; its rows, or, where `transposed`, its columns lie
+/* A matrix (rows, columns) for each head; its rows, or, where `transposed`, its columns lie
  * `stride` apart in memory, heads `step`. */
 template <typename T> struct matrices {
     T *data;

@@ -36,7 +36,7 @@ static __device__ __forceinline__ int warp() {
     return (int)threadIdx.x / WARP;
 }
 
-/* [heads, length, d] in global memory; `packs`: every row begins where a pack may. */
+/* (heads, length, d) in global memory; `packs`: every row begins where a pack may. */
 template <typename T> struct sequence {
     T *data;
     int64_t stride, length;

@@ -1,8 +1,10 @@
 /*
  * exp, exp2 and log of a float with the same bits on every device: range reduction, polynomials by
  * fma_, and powers of two by their bits. CUDA's own are approximations that no host library
- * repeats. Measured against fp64 over all 2^32 floats: at most 0.91 ulp (exp_), 0.96 ulp (exp2_)
- * and 0.86 ulp (log_) from the exact value, subnormal results included.
+ * repeats. Proven (proofs/): the relative error of exp_ and exp2_ is at most 1.54 units of 2^-24,
+ * that of exp2_product 1.72, before the last rounding of a subnormal result. Measured against fp64
+ * over all 2^32 floats: at most 0.91 ulp (exp_), 0.96 ulp (exp2_) and 0.86 ulp (log_) from the
+ * exact value, subnormal results included.
  *
  * Every input has the result that C demands: exp of -Inf is 0, of +Inf and beyond the range Inf;
  * log of 0 is -Inf, of less NaN; NaN stays NaN. Small results underflow gradually, with one
@@ -50,8 +52,8 @@ static __device__ __forceinline__ float exp2_polynomial(float r) {
 
 static __device__ __forceinline__ float exp2_(float x) {
     const float y = exp_clamp(x, -151.0f, 129.0f);
-    const float rounded = y + EXP_ROUND;
-    return exp_scale(exp2_polynomial(y - (rounded - EXP_ROUND)), rounded, y > 0.0f);
+    const float rounded = y + EXP_ROUND, n = rounded - EXP_ROUND, r = y - n;
+    return exp_scale(exp2_polynomial(r), rounded, y > 0.0f);
 }
 
 /* 2^(x factor) for x factor < 63, as in a softmax, where x <= 0: 14 operations, 6 fewer than exp2_,
@@ -59,8 +61,8 @@ static __device__ __forceinline__ float exp2_(float x) {
  * is reduced. */
 static __device__ __forceinline__ float exp2_product(float x, float factor, float least) {
     const float y = x < least ? least : x;
-    const float rounded = fma_(y, factor, EXP_ROUND);
-    const float r = fma_(y, factor, -(rounded - EXP_ROUND));
+    const float rounded = fma_(y, factor, EXP_ROUND), n = rounded - EXP_ROUND;
+    const float r = fma_(y, factor, -n);
     return exp_scale(exp2_polynomial(r), rounded, false);
 }
 

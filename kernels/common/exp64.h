@@ -1,7 +1,8 @@
 /*
- * exp.h's exp_ and log_ for doubles, likewise with the same bits on every device. Against extended
- * precision, over 10^8 random doubles: at most 0.89 ulp (exp_) and 0.97 ulp (log_) from the exact
- * value, subnormal results included.
+ * exp.h's exp_ and log_ for doubles, likewise with the same bits on every device. Proven (proofs/):
+ * the relative error of exp_ is at most 1.50 units of 2^-53, before the last rounding of a
+ * subnormal result. Measured against extended precision, over 10^8 random doubles: at most 0.89 ulp
+ * (exp_) and 0.97 ulp (log_) from the exact value, subnormal results included.
  *
  * Every input has the result that C demands; exp_(0) = 1 and log_(1) = 0 exactly.
  */
@@ -25,7 +26,8 @@ static __device__ __forceinline__ double power_of_two(int n) {
  * term is below 2^-57 of it. 2^n may lie beyond the exponents, 2^(n/2) does not. */
 static __device__ __forceinline__ double exp_(double x) {
     const double raised = x < -746.0 ? -746.0 : x, y = raised > 710.0 ? 710.0 : raised;
-    const double n = fma_(y, 0x1.71547652b82fep+0, EXP64_ROUND) - EXP64_ROUND; /* 1 / log 2 */
+    const double rounded = fma_(y, 0x1.71547652b82fep+0, EXP64_ROUND); /* 1 / log 2 */
+    const double n = rounded - EXP64_ROUND;
     const double r = fma_(n, -LN2_LOW64, fma_(n, -LN2_HIGH64, y));
     double p = 0x1.6124613a86d09p-33; /* 1 / 13! */
     p = fma_(p, r, 0x1.1eed8eff8d898p-29);

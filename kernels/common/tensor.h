@@ -6,9 +6,9 @@
  *     mma_m16n8k16_f16(float c[4], const uint32_t a[4], const uint32_t b[2])
  *     mma_m16n8k8_tf32(float c[4], const uint32_t a[4], const uint32_t b[2])
  *     mma_m8n8k4_f64(double c[2], double a, double b)
- *         C[m,n] += A[m,k] B[k,n]. All 32 lanes of the warp make the call together, at one place in
- *         the source. TF32 operands are the bits of fp32 numbers: the hardware ignores the low 13,
- *         so a number is cut, not rounded, to TF32 unless the kernel rounds it before.
+ *         C (m, n) += A (m, k) B (k, n). All 32 lanes of the warp make the call together, at one
+ *         place in the source. TF32 operands are the bits of fp32 numbers: the hardware ignores the
+ *         low 13, so a number is cut, not rounded, to TF32 unless the kernel rounds it before.
  *
  * Which element a lane holds where, with g = lane / 4 and t = lane % 4 (PTX ISA, "Warp Level Matrix
  * Instructions", "Matrix Fragments for mma"); a 16-bit pair has its lower index in the low half:

@@ -59,7 +59,7 @@ static inline sizes sizes_of(const assay_call *call) {
     return z;
 }
 
-/* Packed rows `stride` elements apart: the volumes [n, ci] of x, the kernels [co, ci] of w. */
+/* Packed rows `stride` elements apart: the volumes (n, ci) of x, the kernels (co, ci) of w. */
 template <typename T> struct rows {
     T *data;
     int64_t stride;

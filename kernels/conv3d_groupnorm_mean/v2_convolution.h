@@ -15,8 +15,8 @@
 
 enum { DNN_ALIGNMENT = 16, AXES = 5 };
 
-/* x[samples, in_channels, in], w[out_channels, in_channels, taps], y[samples, out_channels, out].
- */
+/* Shapes: x (samples, in_channels, in), w (out_channels, in_channels, taps),
+ * y (samples, out_channels, out). */
 struct shape {
     int64_t samples, in_channels, out_channels;
     volume in, taps, out;

@@ -1,23 +1,25 @@
 /*
- * What v2 does around the convolution, on c[n, co, p] without its bias:
+ * What v2 does around the convolution, on c (n, co, p) without its bias:
  *
  *     sum_channels       s[n, co] = sum over p of c
  *     find_means         mean[n, g]
  *     sum_deviations     d[n, co], q[n, co]: the sums of c + b - mean and of its square
  *     find_scales        rstd[n, g] = 1 / sqrt(variance + eps)
  *     find_results       y[n]
- *     find_cotangents    alpha[n, co], kappa[n, g]: dc = alpha - kappa (c + b - mean)
+ *     find_cotangents    alpha[n, co], kappa[n, g]: dc = alpha - kappa rstd (c + b - mean)
  *     replace_by_dc      c becomes dc
  *     find_parameters    db, dgamma, dbeta
  *
  * With A[n, co] = gamma dy / (co P), which no position enters, both means over a group that
  * GroupNorm's backward needs come from A and d:
  *
- *     alpha = rstd (A - mean of A),    kappa = rstd^3 (sum of A d) / (members P)
+ *     alpha = rstd (A - mean of A),    kappa = rstd^2 (sum of A d) / (members P)
  *
  * and db, dgamma, dbeta are sums over n of
  *
- *     P alpha - kappa d,    dy rstd d / (co P),    dy / co.
+ *     P alpha - kappa rstd d,    dy rstd d / (co P),    dy / co.
+ *
+ * rstd^3 in one factor would underflow where c is large.
  */
 #ifndef ASSAY_CONV3D_GROUPNORM_MEAN_V2_STEPS_H
 #define ASSAY_CONV3D_GROUPNORM_MEAN_V2_STEPS_H
@@ -144,7 +146,7 @@ static __global__ void find_cotangents(sizes z, const T *gamma, const T *dy, sta
         }
         for (int64_t m = 0; m < z.members; ++m)
             s.square[i * z.members + m] = rstd * (weight * scales[m] - total / (T)z.members);
-        s.kappa[i] = rstd * rstd * rstd * (product / group_size<T>(z));
+        s.kappa[i] = rstd * (rstd * (product / group_size<T>(z)));
     }
 }
 
@@ -153,7 +155,7 @@ static __global__ void replace_by_dc(T *c, sizes z, const T *b, statistics<T> s)
     for (int64_t e = grid_thread(); e < z.n * z.co * z.positions; e += grid_threads()) {
         const int64_t row = e / z.positions, group = row / z.members;
         const T deviation = c[e] + (b[row % z.co] - s.mean[group]);
-        c[e] = fma_(-s.kappa[group], deviation, s.square[row]);
+        c[e] = fma_(-s.kappa[group], deviation * s.rstd[group], s.square[row]);
     }
 }
 
@@ -163,8 +165,9 @@ static __global__ void find_parameters(sizes z, const T *dy, statistics<T> s, gr
         T db = 0, dgamma = 0, dbeta = 0;
         for (int64_t n = 0; n < z.n; ++n) {
             const int64_t row = n * z.co + channel, group = row / z.members;
-            db += fma_(-s.kappa[group], s.sum[row], (T)z.positions * s.square[row]);
-            dgamma = fma_(share(z, dy[n]) * s.rstd[group], s.sum[row], dgamma);
+            const T deviation = s.sum[row] * s.rstd[group];
+            db += fma_(-s.kappa[group], deviation, (T)z.positions * s.square[row]);
+            dgamma = fma_(share(z, dy[n]), deviation, dgamma);
             dbeta += dy[n] / (T)z.co;
         }
         out.db[channel] = db;

@@ -24,7 +24,7 @@ template <typename T> static __device__ __forceinline__ T lane_sum(T v, int firs
     return v;
 }
 
-/* [pieces, co] of each sample; the count of a piece is the same for all its channels. */
+/* (pieces, co) of each sample; the count of a piece is the same for all its channels. */
 template <typename T> struct pieces {
     T *count, *mean, *squares;
     int64_t each; /* pieces of a sample */
@@ -88,7 +88,7 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
-/* What is known of each sample's channels, [n, co] each: the mean of its convolution without bias
+/* What is known of each sample's channels, (n, co) each: the mean of its convolution without bias
  * and the mean of its x̂. */
 template <typename T> struct channel_state { T *mean, *level; };
 
@@ -114,7 +114,7 @@ static __device__ __forceinline__ void merge(const pieces<T> &from, const sizes 
     *squares = lane_sum(rest);
 }
 
-/* A warp for each sample's groups: merges the pieces and normalises. squares is scratch, [n, co].
+/* A warp for each sample's groups: merges the pieces and normalises. squares is scratch, (n, co).
  */
 template <typename T>
 static __global__ void __launch_bounds__(THREADS)

@@ -155,7 +155,7 @@ static __device__ __forceinline__ void add_gradient(tf32_core *, const tables<fl
 }
 
 /* Split i of `splits` takes the boxes i, i + splits, … of all samples, for CHANNELS channels.
- * partial is [splits, co, ci, taps]. */
+ * partial is (splits, co, ci, taps). */
 template <typename Core>
 static __global__ void __launch_bounds__(THREADS)
     weight_gradient(convolution<typename Core::storage> p, through_norm<typename Core::storage> g,

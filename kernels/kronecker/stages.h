@@ -1,7 +1,7 @@
 /*
  * What the versions of kronecker share: the chain of stages that a call stands for.
  *
- * A state is [rows, left, extent, right]: `extent` is the mode at hand, `left` and `right` collect
+ * A state is (rows, left, extent, right): `extent` is the mode at hand, `left` and `right` collect
  * the axes before and behind it; a row of the batch is packed. One stage contracts one mode,
  *
  *     out[row, l, j, r] = sum over i < p of in[row, l, i, r] W[i, j],

@@ -10,7 +10,7 @@
 
 enum { THREADS = 256 };
 
-/* in[rows, left, p, right], W[p, q] -> out[rows, left, q, right]. */
+/* in (rows, left, p, right), W (p, q) -> out (rows, left, q, right). */
 template <typename T>
 static __global__ void contract(state<const T> in, factor<const T> w, state<T> out, int64_t rows,
                                 int64_t left, int64_t p, int64_t q, int64_t right) {

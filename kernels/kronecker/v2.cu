@@ -1,8 +1,8 @@
 /*
  * kronecker v2, the vendor's library: each stage is a gemm, batched over the axes before its mode.
  *
- * cuBLAS is column-major: a row-major factor [p, q] is its [q, p], and a slice [p, right] of the
- * state its [right, p]. The last mode (right = 1) is one gemm over all rows. The dW of a mode with
+ * cuBLAS is column-major: a row-major factor (p, q) is its (q, p), and a slice (p, right) of the
+ * state its (right, p). The last mode (right = 1) is one gemm over all rows. The dW of a mode with
  * right > 1 is a sum of one product for each slice, which cuBLAS cannot add up by itself without
  * a race: the slices are dealt to partial sums in the workspace, which gather what comes later by
  * beta = 1, and a kernel of ours sums them in a fixed order.
@@ -24,7 +24,7 @@ template <typename T> struct matrices {
     int64_t ld, step, jump;
 };
 
-/* C[i] = op(A[i]) op(B[i]) + beta C[i] for op(A)[m, k] and op(B)[k, n]. */
+/* C[i] = op(A[i]) op(B[i]) + beta C[i] for op(A) (m, k) and op(B) (k, n). */
 template <typename T> struct product {
     cublasOperation_t op_a, op_b;
     int64_t m, n, k;
@@ -99,7 +99,7 @@ static assay_status multiply_sum(cublasHandle_t blas, const product<T> &g, batch
     return ASSAY_OK;
 }
 
-/* How the slices [extent, right] of two states, [a, right] and [b, right], are walked. */
+/* How the slices (extent, right) of two states, (a, right) and (b, right), are walked. */
 enum walk_order { MERGED, ROWS_INSIDE, ROWS_OUTSIDE };
 
 static walk_order order_of(int64_t rows, const stage &s, int64_t a_stride, int64_t a,
@@ -122,7 +122,7 @@ static matrices<T> slices_of(state<T> from, int64_t slice, int64_t right, walk_o
     return {from.data, right, slice, order == MERGED ? 0 : from.stride};
 }
 
-/* With right = 1 slices are vectors, and neighbouring ones make a matrix: [length, count] with
+/* With right = 1 slices are vectors, and neighbouring ones make a matrix: (length, count) with
  * leading dimension ld, `batch` times. */
 struct vectors {
     int64_t count, batch;

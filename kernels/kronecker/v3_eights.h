@@ -2,7 +2,7 @@
  * Passes of kronecker v3 whose extents are all multiples of eight. A thread holds a block of a
  * stage's output in registers, 8 j by 8 (backward 4) columns, reads the stage's input and its
  * factor from shared memory 16 bytes at a time, and after a barrier writes the block over the
- * input: a tile needs one buffer. `columns` are all places but the mode's own, [left, right] of the
+ * input: a tile needs one buffer. `columns` are all places but the mode's own, (left, right) of the
  * tile.
  *
  * A stage whose right is 1 reads packs along the mode; the others read packs along right.
@@ -130,7 +130,7 @@ static __device__ __forceinline__ share<T> share_of(const extent &x) {
     return s;
 }
 
-/* Where pack `g` of the columns begins in a state of `extent`: [left, extent, right]. */
+/* Where pack `g` of the columns begins in a state of `extent`: (left, extent, right). */
 template <typename T>
 static __device__ __forceinline__ int column_pack(const extent &x, int extent, int g) {
     const int across = x.right / pack<T>::size, l = g / across;

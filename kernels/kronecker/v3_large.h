@@ -10,7 +10,7 @@
 
 enum { EDGE = 32, EDGE_LANES = 8 };
 
-/* A state as a matrix [extent, columns]. */
+/* A state as a matrix (extent, columns). */
 template <typename T> struct column_view {
     state<T> s;
     int64_t left, extent, right, columns;

@@ -3,7 +3,7 @@
  * memory, and how a pass cuts the state into tiles that fit in shared memory.
  *
  * A pass covers consecutive modes, or all modes of one or more layers. It sees the state as
- * [rows, left, extents of its modes, right]. A tile holds all extents for `units` consecutive
+ * (rows, left, extents of its modes, right). A tile holds all extents for `units` consecutive
  * (row, left) places and `columns` consecutive places of right; only a tile that has all of right
  * has more than one unit. A mode that fits in no tile makes a `large` pass of its own.
  */

@@ -1,5 +1,5 @@
 /* What a block of kronecker v3 does with its tile: fetch it, contract it, sum its gradients. A tile
- * in shared memory is [units, extents, columns], packed. */
+ * in shared memory is (units, extents, columns), packed. */
 #ifndef ASSAY_KRONECKER_V3_TILE_H
 #define ASSAY_KRONECKER_V3_TILE_H
 
@@ -128,7 +128,7 @@ static __device__ __forceinline__ void contract_tile(const T *in, factor<const T
     }
 }
 
-/* Adds the tile's part of dW to the block's partial sums, [splits, p, q]: a thread has a 4 x 4
+/* Adds the tile's part of dW to the block's partial sums, (splits, p, q): a thread has a 4 x 4
  * block of dW and one split of the columns, the same ones for every tile. The first tile of a block
  * writes, as the workspace holds nothing yet. */
 template <typename T>

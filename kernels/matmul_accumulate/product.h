@@ -30,7 +30,8 @@ template <typename T> static inline matrix<T> transpose(const matrix<T> &x) {
     return {x.data, x.stride, !x.transposed};
 }
 
-/* out[m, n] = added + times left[m, k] right[k, n], with nothing added where added.data is NULL. */
+/* out (m, n) = added + times left (m, k) right (k, n), with nothing added where added.data is NULL.
+ */
 template <typename T> struct product {
     matrix<const T> left, right, added;
     matrix<T> out;

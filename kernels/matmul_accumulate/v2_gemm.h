@@ -5,7 +5,7 @@
 #include "device/blas.h"
 #include "kernels/matmul_accumulate/product.h"
 
-/* A product as cuBLAS is given it, column-major: op_a(A)[m, k] op_b(B)[k, n]. */
+/* A product as cuBLAS is given it, column-major: op_a(A) (m, k) op_b(B) (k, n). */
 struct shape {
     cublasOperation_t op_a, op_b;
     int m, n, k, lda, ldb, ld_result;

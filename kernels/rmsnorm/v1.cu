@@ -43,6 +43,8 @@ static __global__ void normalise(matrix<const T> h, const T *w, const acc_t<T> *
     }
 }
 
+/* mean(g x^) of each row, x^ = h s. dx is s (g - x^ mean(g x^)): s^3 would underflow from h of
+ * 10^13 on. */
 template <typename T>
 static __global__ void find_slope(matrix<const T> h, const T *w, matrix<const T> dy,
                                   const acc_t<T> *inverse, acc_t<T> *slope, int64_t rows,
@@ -51,8 +53,7 @@ static __global__ void find_slope(matrix<const T> h, const T *w, matrix<const T>
         acc_t<T> sum = 0;
         for (int64_t j = 0; j < d; ++j)
             sum = fma_(widen(dy.row(i)[j]) * widen(w[j]), widen(h.row(i)[j]), sum);
-        const acc_t<T> s = inverse[i];
-        slope[i] = s * s * s * (sum / (acc_t<T>)d);
+        slope[i] = inverse[i] * (sum / (acc_t<T>)d);
     }
 }
 
@@ -62,8 +63,8 @@ static __global__ void grad_x(matrix<const T> h, const T *w, matrix<const T> dy,
                               matrix<T> dr, int64_t rows, int64_t d) {
     for (int64_t e = grid_thread(); e < rows * d; e += grid_threads()) {
         const int64_t i = e / d, j = e % d;
-        const acc_t<T> first = widen(dy.row(i)[j]) * widen(w[j]) * inverse[i];
-        acc_t<T> g = fma_(-widen(h.row(i)[j]), slope[i], first);
+        const acc_t<T> normal = widen(h.row(i)[j]) * inverse[i];
+        acc_t<T> g = fma_(-normal, slope[i], widen(dy.row(i)[j]) * widen(w[j])) * inverse[i];
         if (dh.present())
             g += widen(dh.row(i)[j]);
         dx.row(i)[j] = narrow<T>(g);

@@ -193,11 +193,12 @@ finish_pack(const gradients<T> &t, const pack<T> &h, const pack<T> &dy, const pa
     const pack<T> weight = load_pack(t.w + j, left, packs);
     pack<T> p;
     for (int v = 0; v < pack<T>::size; ++v) {
-        acc_t<T> g = fma_(-widen(h.v[v]), slope, widen(dy.v[v]) * widen(weight.v[v]) * inverse);
+        const acc_t<T> normal = widen(h.v[v]) * inverse;
+        acc_t<T> g = fma_(-normal, slope, widen(dy.v[v]) * widen(weight.v[v])) * inverse;
         if (t.dh.present())
             g += widen(dh.v[v]);
         p.v[v] = narrow<T>(g);
-        part[v] = fma_(widen(dy.v[v]), widen(h.v[v]) * inverse, part[v]);
+        part[v] = fma_(widen(dy.v[v]), normal, part[v]);
     }
     store_pack(t.dx.row(i) + j, p, left, packs);
     if (t.dr.present())
@@ -283,7 +284,7 @@ static __global__ void __launch_bounds__(THREADS, 2)
                      sum);
         sum_lanes(sum, cut.lanes);
         const acc_t<T> inverse = inverse_root(sum[0], d, eps);
-        const acc_t<T> slope = inverse * inverse * inverse * (sum[1] / (acc_t<T>)d);
+        const acc_t<T> slope = inverse * (sum[1] / (acc_t<T>)d); /* as v1 has it */
 #pragma unroll
         for (int p = 0; p < HELD<T>; ++p) {
             const int64_t j = at.column(p);

@@ -5,7 +5,7 @@
 #include "kernels/transformer/copies.h"
 
 typedef struct batches {
-    assay_tensor tokens, target; /* [batches b, t] */
+    assay_tensor tokens, target; /* (batches·b, t) */
 } batches;
 
 static inline batches take_batches(walk *w, const assay_call *call) {
@@ -13,7 +13,7 @@ static inline batches take_batches(walk *w, const assay_call *call) {
     return {tokens, take_packed(w, &call->in[TARGET])};
 }
 
-/* [tokens] of one batch. */
+/* (tokens) of one batch. */
 static inline assay_tensor batch_of(const walk *w, const assay_tensor *all, int64_t batch) {
     return vector_in(all, batch * w->m.tokens, w->m.tokens);
 }

@@ -51,7 +51,7 @@ static inline last_norm take_last_norm(walk *w) {
     return {x, take_rows(w, w->m.d)};
 }
 
-/* `tokens`: one batch, [tokens]. */
+/* `tokens`: one batch, (tokens). */
 static inline void forward_layers(walk *w, assay_tensor tokens, const store *kept,
                                   const last_norm *last) {
     const size_t before = mark(w);

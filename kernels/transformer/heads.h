@@ -1,6 +1,6 @@
 /*
- * Between rows and heads. A product leaves q, k and v as rows beside each other, [b, t, 3, heads,
- * head_dim]; attention takes each by heads, [b, heads, t, head_dim]. On the way q and k are turned
+ * Between rows and heads. A product leaves q, k and v as rows beside each other, (b, t, 3, heads,
+ * head_dim); attention takes each by heads, (b, heads, t, head_dim). On the way q and k are turned
  * (rope), and on the way back their gradients by the opposite angles: one pass over memory, in
  * which each element is rounded as by a variant of rope, bit for bit.
  *
@@ -30,7 +30,7 @@ static __global__ void make_angles(float *table, int64_t positions, int64_t pair
     }
 }
 
-/* [t, head_dim] */
+/* (t, head_dim) */
 static inline assay_tensor take_angles(walk *w) {
     const int64_t positions = w->m.t, pairs = w->m.head_dim / 2;
     float *table = static_cast<float *>(take(w, positions * 2 * pairs, ASSAY_F32));

@@ -77,7 +77,7 @@ static inline int64_t head_block(const model *m) {
 }
 
 /* `count` parameters, the first one's number and the distance to the next one's. Each has the shape
- * [rows, columns], or [columns] where rows is 0. */
+ * (rows, columns), or (columns) where rows is 0. */
 typedef struct block {
     int64_t first, step, count;
     int64_t rows, columns;

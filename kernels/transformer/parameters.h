@@ -39,7 +39,7 @@ static inline int64_t flat_length(const model *m) {
     return block_offset(m, head_block(m)) + block_length(m, head_block(m));
 }
 
-/* [count rows, columns], or [columns]. */
+/* (count·rows, columns), or (columns). */
 static inline assay_tensor block_at(void *data, assay_dtype dtype, const block *b) {
     return b->rows > 0 ? matrix_at(data, dtype, b->count * b->rows, b->columns)
                        : vector_at(data, dtype, b->columns);

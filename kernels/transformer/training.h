@@ -35,7 +35,7 @@ static inline void gradients_of_batch(walk *w, assay_tensor tokens, assay_tensor
     go_back(w, before);
 }
 
-/* losses [steps], then the new parameters. All steps need the same memory: to measure, and to ask,
+/* losses (steps), then the new parameters. All steps need the same memory: to measure, and to ask,
  * one is enough. */
 static inline void train(walk *w, const assay_tensor *given, const batches *data,
                          const assay_tensor *losses, const assay_tensor *results) {

@@ -44,7 +44,7 @@ static inline void *take(walk *w, int64_t count, assay_dtype dtype) {
     return arena_take(&w->memory, (size_t)count * assay_dtype_size(dtype));
 }
 
-/* [tokens, columns], in the dtype of activations. */
+/* (tokens, columns), in the dtype of activations. */
 static inline assay_tensor take_rows(walk *w, int64_t columns) {
     void *data = take(w, w->m.tokens * columns, w->m.dtype);
     return matrix_at(data, w->m.dtype, w->m.tokens, columns);
@@ -54,7 +54,7 @@ static inline assay_tensor take_vector(walk *w, assay_dtype dtype, int64_t n) {
     return vector_at(take(w, n, dtype), dtype, n);
 }
 
-/* [count b, heads, t, head_dim] */
+/* (count·b, heads, t, head_dim) */
 static inline assay_tensor take_heads(walk *w, int64_t count) {
     const model *m = &w->m;
     const int64_t shape[] = {count * m->b, m->heads, m->t, m->head_dim};

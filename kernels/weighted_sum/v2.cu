@@ -29,7 +29,7 @@ static bool is_packed(const assay_tensor *y) {
     return assay_tensor_rows(y) <= 1 || assay_tensor_row_length(y) == assay_tensor_row_stride(y);
 }
 
-/* C[m, n] = op(A) B, column-major, C packed unless ldc says more. */
+/* C (m, n) = op(A) B, column-major, C packed unless ldc says more. */
 static assay_status gemm(cublasHandle_t blas, cublasOperation_t op, int m, int n, int k,
                          const float *a, int lda, const float *b, int ldb, float *c, int ldc) {
     const float one = 1, none = 0;
@@ -56,7 +56,7 @@ static assay_status gemm(cublasHandle_t blas, cublasOperation_t op, int m, int n
                             "cublasGemmEx");
 }
 
-/* y = op(A) v for column-major A[m, n] and packed vectors. */
+/* y = op(A) v for column-major A (m, n) and packed vectors. */
 static assay_status gemv(cublasHandle_t blas, cublasOperation_t op, int m, int n, const float *a,
                          int lda, const float *v, float *y) {
     const float one = 1, none = 0;

@@ -1,5 +1,5 @@
 /*
- * adamw: one step of PyTorch's AdamW on n parameters. p, g, m, v [n], v >= 0 -> new_p, new_m,
+ * adamw: one step of PyTorch's AdamW on n parameters. p, g, m, v (n), v >= 0 -> new_p, new_m,
  * new_v; fresh=1: the optimiser's first step, which has no m and v yet, in place of zeros. p, g ->
  * the same:
  *
@@ -14,6 +14,7 @@
 #include "core/fill.h"
 #include "oracles/common/bound.h"
 #include "oracles/common/draw.h"
+#include "oracles/common/range.h"
 #include "oracles/common/relate.h"
 
 #include <math.h>
@@ -384,12 +385,36 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "n=70 step=3 lr=0.5 wd=0.1 dtype=f32,f64 fill=cancel,wide,denormal,huge,zeros"},
     {ASSAY_NIGHTLY, "n=1000000 step=123 lr=0.5 dtype=f32,f64"},
     {ASSAY_NIGHTLY, "n=300001 step=2 lr=0.5 dtype=f32 fill=uniform,positive misalign=3"},
+    /* each operand through the whole range of its dtype */
+    {ASSAY_NIGHTLY, "n=101 dtype=f32 operand=0:3 "
+                    "exponent=-149,-140,-126,-100,-75,-50,-20,20,50,63,75,100,120,127,200"},
+    {ASSAY_NIGHTLY, "n=101 dtype=f64 operand=0:3 "
+                    "exponent=-1074,-1022,-900,-600,-520,-140,140,500,520,700,1000,1023,1100"},
     {ASSAY_EDGE, "n=0 dtype=f32,f64"},
     /* right, and no proof that m, or v, was used */
     {ASSAY_EDGE, "n=500 beta1=0 beta2=0,0.9999 step=4 lr=0.5 dtype=f32,f64 seed=2"},
     {ASSAY_EDGE, "n=500 beta1=0.99 beta2=0 step=4 lr=0.5 dtype=f32,f64 seed=2"},
     {ASSAY_BENCH, "n=16777216,128625408 step=100 dtype=f32"},
 };
+
+/* ---- where the definition ends ---- */
+
+static assay_status outside(const assay_oracle_args *args, const assay_rounding *r,
+                            assay_bounds *out, assay_bounds *grad) {
+    (void)grad;
+    const rule k = rule_of(args->params);
+    const bool fresh = is_fresh(args->params);
+    const double p = range_largest(args->in, P), g = range_largest(args->in, G),
+                 m = fresh ? 0 : range_largest(args->in, M),
+                 v = fresh ? 0 : range_largest(args->in, V);
+    range_hold(r, g * g, "g squared", out, NEW_V);
+    range_hold(r, g * g, "g squared", out, NEW_P);
+    range_hold(r, m + g, "the step from m to g", out, NEW_M);
+    range_hold(r, (v + g * g) / k.correction2, "v' / (1 - beta2^step)", out, NEW_P);
+    range_hold(r, fmax(1, k.lr) * (m + g) / k.correction1, "lr m' / (1 - beta1^step)", out, NEW_P);
+    range_hold(r, p * (1 + k.lr * k.wd), "the decay of p", out, NEW_P);
+    return ASSAY_OK;
+}
 
 const assay_op assay_op_adamw = {
     .name = "adamw",
@@ -409,6 +434,7 @@ const assay_op assay_op_adamw = {
     .forward = forward,
     .forward_plain = forward_plain,
     .forward_bound = forward_bound,
+    .outside = outside,
     .work = count_work,
     .draw = draw,
     .relations = relations,

@@ -1,5 +1,5 @@
 /*
- * attention: q[b, h, sq, d], k[b, h, sk, d], v[b, h, sk, d] -> o[b, h, sq, d], lse[b, h, sq].
+ * attention: q (b, h, sq, d), k (b, h, sk, d), v (b, h, sk, d) -> o (b, h, sq, d), lse (b, h, sq).
  *
  * S = q·kᵀ/√D, lse_i = log Σ_j exp(S_ij), P_ij = exp(S_ij - lse_i), o = P·v. With `causal` query i
  * sees key j where j <= i + sk - sq: the last query sees all keys. Pairs that do not see each other
@@ -14,6 +14,7 @@
 #include "assay/problem.h"
 #include "core/fill.h"
 #include "oracles/common/draw.h"
+#include "oracles/common/range.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -228,6 +229,10 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "b=1 h=1 sq=40 sk=90 d=64 fill=huge,negative dtype=f16"},
     {ASSAY_CI, "b=1 h=1 sq=40 sk=90 d=1 fill=huge dtype=f16"},
     {ASSAY_CI, "b=1 h=1 sq=40 sk=90 d=1,64 fill=huge dtype=f32 math=tf32"},
+    /* not finite in v: key 20 is hidden from three queries, the last from all but one */
+    {ASSAY_SMOKE, "b=1 h=2 sq=18 sk=35 d=16 causal=1 fill=inf,nan seed=20674,35138 dtype=f32,bf16"},
+    {ASSAY_CI, "b=2 h=2 sq=150 sk=150 d=32 causal=1 fill=inf,nan seed=81986,131074,286722 "
+               "dtype=f32,bf16,f16"},
     {ASSAY_CI, "b=1 h=2 sq=66 sk=70 d=32 fill=inf,nan seed=0:2:1 dtype=f32,bf16,f16"},
     {ASSAY_CI, "b=1 h=2 sq=66 sk=70 d=32 fill=inf seed=3:5:1 dtype=f32"},
     {ASSAY_CI, "b=1 h=2 sq=3 sk=1 d=16 fill=inf seed=4,6,7 dtype=f32,bf16"}, /* -Inf alone */
@@ -249,6 +254,11 @@ static const assay_case_group cases[] = {
     {ASSAY_NIGHTLY, "b=1 h=1 sq=3 sk=68000 d=2 causal=0,1 dtype=f32"}, /* parts of a head */
     {ASSAY_NIGHTLY, "b=1 h=1 sq=1024 d=64 causal=1 dtype=f32 math=tf32"},
     {ASSAY_NIGHTLY, "b=1 h=1 sq=3 sk=20000 d=64 causal=0,1 dtype=f32,bf16,f16"},
+    /* each operand through the whole range of its dtype */
+    {ASSAY_NIGHTLY, "b=1 h=2 sq=9 sk=17 d=8 causal=0,1 dtype=f32,bf16 operand=0:3 "
+                    "exponent=-149,-140,-126,-100,-75,-50,-20,20,50,63,75,100,120,127,200"},
+    {ASSAY_NIGHTLY,
+     "b=1 h=2 sq=9 sk=17 d=8 causal=0,1 dtype=f16 operand=0:3 exponent=-24,-14,-8,8,12,15,20"},
     {ASSAY_EDGE, "b=0 h=0,2 sq=5 d=8 dtype=f32,bf16"},
     {ASSAY_EDGE, "b=1 h=0 sq=5 d=8 dtype=f32,bf16"},
     {ASSAY_EDGE, "b=1 h=2 sq=0,5,40 sk=0 d=8 causal=0,1 dtype=f32,f16"}, /* 40: more than a block */
@@ -261,6 +271,76 @@ static const assay_case_group cases[] = {
     {ASSAY_BENCH, "b=8 h=1 sq=256,1024,4096,8192,16384 d=16,32,64,128 dtype=f32"},
 };
 
+/* ---- where the definition ends ---- */
+
+/* What a query's row of o, dq and all of dk become where it does not see a key whose v is not
+ * finite: a kernel may leave the pair out, or multiply that v by its weight 0, which gives NaN. */
+static void mark_hidden(const attention_sizes *s, const double *v, int64_t of, bool *o, bool *dq,
+                        bool *dk) {
+    for (int64_t e = 0; e < s->sk * s->d; ++e) {
+        const int64_t before = e / s->d - (s->sk - s->sq), hidden = before < s->sq ? before : s->sq;
+        if (isfinite(v[of * s->sk * s->d + e]) || hidden <= 0)
+            continue;
+        for (int64_t i = 0; i < hidden; ++i) {
+            o[(of * s->sq + i) * s->d + e % s->d] = true;
+            for (int64_t x = 0; dq && x < s->d; ++x)
+                dq[(of * s->sq + i) * s->d + x] = true;
+        }
+        for (int64_t x = 0; dk && x < s->sk * s->d; ++x)
+            dk[of * s->sk * s->d + x] = true;
+    }
+}
+
+static bool all_finite(const double *v, int64_t count) {
+    for (int64_t e = 0; e < count; ++e)
+        if (!isfinite(v[e]))
+            return false;
+    return true;
+}
+
+static assay_status allow_nan(const assay_oracle_args *args, assay_bounds *out,
+                              assay_bounds *grad) {
+    const attention_sizes s = attention_sizes_of(args->params);
+    const double *v = args->in->data[ATTENTION_V];
+    const bool backward = grad->element.data[ATTENTION_Q] != NULL;
+    if (!s.causal || all_finite(v, args->in->size[ATTENTION_V]))
+        return ASSAY_OK;
+    assay_status status = assay_bounds_allow_nan(out, ATTENTION_O);
+    if (status == ASSAY_OK && backward)
+        status = assay_bounds_allow_nan(grad, ATTENTION_Q);
+    if (status == ASSAY_OK && backward)
+        status = assay_bounds_allow_nan(grad, ATTENTION_K);
+    for (int64_t of = 0; status == ASSAY_OK && of < s.heads; ++of)
+        mark_hidden(&s, v, of, out->nan_too[ATTENTION_O], grad->nan_too[ATTENTION_Q],
+                    grad->nan_too[ATTENTION_K]);
+    return status;
+}
+
+/* A score and dP are sums over the head dimension; a row of P sums to 1. dS is an operand of the
+ * same type as q where that is fp16. */
+static assay_status outside(const assay_oracle_args *args, const assay_rounding *r,
+                            assay_bounds *out, assay_bounds *grad) {
+    const attention_sizes s = attention_sizes_of(args->params);
+    const double q = range_largest(args->in, ATTENTION_Q), k = range_largest(args->in, ATTENTION_K),
+                 v = range_largest(args->in, ATTENTION_V),
+                 dy = range_largest(args->cot, ATTENTION_O);
+    const double score = range_of_sum(r, (double)s.d, q * k), rows = (double)s.sq;
+    const double slope = 2 * range_of_sum(r, (double)s.d, dy * v);
+    for (int32_t o = 0; o < ATTENTION_OUTPUTS; ++o)
+        range_hold(r, score, "a score", out, o);
+    for (int32_t i = 0; i < ATTENTION_INPUTS; ++i)
+        range_hold(r, score, "a score", grad, i);
+    range_hold(r, (double)s.sk * v, "a sum of v before it is divided by that of P", out,
+               ATTENTION_O);
+    range_hold(r, rows * dy, "a sum of P do", grad, ATTENTION_V);
+    range_hold(r, slope * fmax(1, k), "dP, or a sum of dS k", grad, ATTENTION_Q);
+    range_hold(r, rows * slope * fmax(1, q), "dP, or a sum of dS q", grad, ATTENTION_K);
+    if (args->params->dtype == ASSAY_F16)
+        for (int32_t i = ATTENTION_Q; i <= ATTENTION_K; ++i)
+            range_hold_in(ASSAY_F16, slope, "dS, an operand of the last products,", grad, i);
+    return allow_nan(args, out, grad);
+}
+
 const assay_op assay_op_attention = {
     .name = "attention",
     .forward_formula = "S = q k^T / sqrt(d), lse = log sum exp S, P = exp(S - lse), o = P v",
@@ -268,7 +348,6 @@ const assay_op assay_op_attention = {
                         "dk = dS^T q / sqrt(d)",
     .keys = keys,
     .n_keys = sizeof keys / sizeof *keys,
-    .baseline = true,
     .by_rows = true,
     .dtypes = ASSAY_DTYPE_BIT(ASSAY_F32) | ASSAY_DTYPE_BIT(ASSAY_BF16) | ASSAY_DTYPE_BIT(ASSAY_F16),
     .maths = ASSAY_MATH_BIT(ASSAY_STRICT) | ASSAY_MATH_BIT(ASSAY_TF32),
@@ -281,9 +360,11 @@ const assay_op assay_op_attention = {
     .backward_plain = attention_backward_plain,
     .forward_bound = attention_forward_bound,
     .backward_bound = attention_backward_bound,
+    .outside = outside,
     .dress = dress,
     .work = count_work,
     .draw = draw,
+    .overhead = 8,
     .relations = attention_relations,
     .n_relations = ATTENTION_RELATIONS,
     .cases = cases,

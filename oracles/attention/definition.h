@@ -131,8 +131,9 @@ typedef struct attention_rule {
     bool zero_mean;     /* data have random signs */
 } attention_rule;
 
+/* As bound.c has it. */
 ATTENTION_FN double attention_gamma(double h, double u) {
-    return h * u < 1 ? h * u / (1 - h * u) : (double)INFINITY;
+    return 2 * h * u < 1 ? h * u / (1 - h * u) : h * u * exp(fmin(h * u, 600.0));
 }
 
 /* phi(h) */

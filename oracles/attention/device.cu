@@ -119,7 +119,7 @@ static void clear(task *t, double *x, int64_t count) {
     ENQUEUE_EACH(t, count, fill, x, count, 0.0);
 }
 
-/* C[m,n] = op(A)·op(B) + beta·C, row-major and packed. */
+/* C (m, n) = op(A)·op(B) + beta·C, row-major and packed. */
 static void multiply(task *t, bool ta, bool tb, int64_t m, int64_t n, int64_t k, const double *a,
                      const double *b, double beta, double *c) {
     const double one = 1;

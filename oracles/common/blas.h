@@ -7,9 +7,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* C[m,n] = beta·C + op(A)·op(B), where op(A) is [m,k] and op(B) is [k,n]; ld*: elements from one
- * stored row to the next. With beta 0, C need not be initialised. n and the strides fit an int; m
- * and k may be larger: they are cut into pieces. */
+/* C (m, n) = beta·C + op(A)·op(B), where op(A) is (m, k) and op(B) is (k, n); ld*: elements from
+ * one stored row to the next. With beta 0, C need not be initialised. n and the strides fit an int;
+ * m and k may be larger: they are cut into pieces. */
 void blas_gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const double *a, int64_t lda,
                const double *b, int64_t ldb, double beta, double *c, int64_t ldc);
 

@@ -17,6 +17,7 @@ static bool is_random(assay_fill fill) {
     case ASSAY_FILL_WIDE:
     case ASSAY_FILL_DENORMAL:
     case ASSAY_FILL_MIXED:
+    case ASSAY_FILL_SINGLE:
         return false;
     default:
         return true;
@@ -42,9 +43,10 @@ assay_rounding assay_rounding_of(assay_dtype stored, assay_math math, assay_fill
     };
 }
 
-/* Infinite, so that nothing can be said, when n·h·u reaches 1. */
+/* h u / (1 - n h u). Where that is no bound any more, what it bounds: h u (1 + u)^(n h), which is
+ * finite, and says that a sum of that many terms may be anything up to many times M. */
 static double gamma_of(double h, double n, double u) {
-    return n * h * u < 1 ? h * u / (1 - n * h * u) : INFINITY;
+    return 2 * n * h * u < 1 ? h * u / (1 - n * h * u) : h * u * exp(fmin(n * h * u, 600));
 }
 
 static bool statistical(const assay_rounding *r, double h, double n, double u) {
@@ -57,6 +59,11 @@ static double phi(const assay_rounding *r, double h, double n, double u) {
 
 double assay_accumulation(const assay_rounding *r, double depth) {
     return phi(r, depth, 1, r->u) + phi(r, depth, 1, assay_dtype_unit(ASSAY_F64));
+}
+
+double assay_walk(double sum, double squares) {
+    const double normal = 0x1p-960;
+    return squares >= normal ? fmin(sum, excursion * sqrt(squares)) : sum;
 }
 
 /* ---- passes of products ---- */
@@ -133,16 +140,33 @@ assay_status assay_bounds_init(assay_bounds *bounds, int32_t count) {
     if (status != ASSAY_OK)
         return status;
     bounds->why = calloc((size_t)count + 1, sizeof *bounds->why);
-    if (!bounds->why) {
-        assay_arrays_clear(&bounds->element);
+    bounds->outside = calloc((size_t)count + 1, sizeof *bounds->outside);
+    bounds->nan_too = calloc((size_t)count + 1, sizeof *bounds->nan_too);
+    if (!bounds->why || !bounds->outside || !bounds->nan_too) {
+        assay_bounds_clear(bounds);
         return assay_fail(ASSAY_ERR_MEMORY, "out of memory for %d bounds", count);
     }
     return ASSAY_OK;
 }
 
+assay_status assay_bounds_allow_nan(assay_bounds *bounds, int32_t i) {
+    const int64_t count = bounds->element.size[i];
+    if (bounds->nan_too[i])
+        return ASSAY_OK;
+    bounds->nan_too[i] = calloc((size_t)count + 1, sizeof **bounds->nan_too);
+    if (bounds->nan_too[i])
+        return ASSAY_OK;
+    return assay_fail(ASSAY_ERR_MEMORY, "out of memory for marks of %lld elements",
+                      (long long)count);
+}
+
 void assay_bounds_clear(assay_bounds *bounds) {
+    for (int32_t i = 0; bounds->nan_too && i < bounds->element.count; ++i)
+        free(bounds->nan_too[i]);
+    free(bounds->nan_too);
     assay_arrays_clear(&bounds->element);
     free(bounds->why);
+    free(bounds->outside);
     *bounds = (assay_bounds){0};
 }
 
@@ -195,7 +219,7 @@ static assay_status lower_to_walk(const assay_oracle_args *args, assay_oracle or
         status = run_mapped(args, square, oracle, &squares);
     for (int32_t i = 0; status == ASSAY_OK && i < result->count; ++i)
         for (int64_t e = 0; result->data[i] && e < result->size[i]; ++e)
-            result->data[i][e] = fmin(result->data[i][e], excursion * sqrt(squares.data[i][e]));
+            result->data[i][e] = assay_walk(result->data[i][e], squares.data[i][e]);
     assay_arrays_clear(&squares);
     return status;
 }

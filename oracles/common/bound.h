@@ -39,6 +39,9 @@
 
 #include "assay/op.h"
 
+/* 4·√V, but G where V, a sum of squares, is so small that they underflowed. */
+double assay_walk(double sum, double squares);
+
 /* How a computation in `dtype` rounds on data of that fill. TF32 is a mode of f32 alone. */
 assay_rounding assay_rounding_of(assay_dtype dtype, assay_math math, assay_fill fill);
 

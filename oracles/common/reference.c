@@ -21,7 +21,7 @@ static void make_exact(assay_dtype dtype, assay_arrays *want, assay_bounds *boun
         for (int64_t e = 0; want->data[i] && e < want->size[i]; ++e)
             want->data[i][e] = assay_dtype_round(dtype, want->data[i][e]);
         snprintf(bounds->why[i], ASSAY_WHY,
-                 "exact: integers whose sums fit the accumulator, so no rounding is allowed");
+                 "exact: integers whose sums the accumulator holds, so no rounding is allowed");
     }
 }
 
@@ -42,9 +42,17 @@ static assay_status answer(assay_reference *r, const assay_problem *p, assay_ora
         status = p->c.op->forward(args, &r->want.out);
     args->out = &r->want.out;
     args->cot = &p->cot;
-    if (status == ASSAY_OK && p->c.op->backward)
+    if (status == ASSAY_OK && assay_problem_has_backward(p))
         status = p->c.op->backward(args, &r->want.grad);
     return status;
+}
+
+assay_status reference_limit(assay_reference *r, const assay_problem *p,
+                             const assay_rounding *rounding) {
+    const assay_oracle_args args = {
+        .params = &p->c.params, .sig = &p->sig, .in = &p->in, .cot = &p->cot};
+    return p->c.op->outside ? p->c.op->outside(&args, rounding, &r->out_bound, &r->grad_bound)
+                            : ASSAY_OK;
 }
 
 assay_status assay_reference_init_as(assay_reference *r, const assay_problem *p,
@@ -54,15 +62,17 @@ assay_status assay_reference_init_as(assay_reference *r, const assay_problem *p,
     assay_status status = answer(r, p, &args);
     if (status == ASSAY_OK)
         status = p->c.op->forward_bound(&args, &rounding, &r->want.out, &r->out_bound);
-    if (status == ASSAY_OK && p->c.op->backward)
+    if (status == ASSAY_OK && assay_problem_has_backward(p))
         status = p->c.op->backward_bound(&args, &rounding, &r->want.grad, &r->grad_bound);
+    if (status == ASSAY_OK)
+        status = reference_limit(r, p, &rounding);
     if (status != ASSAY_OK)
         assay_reference_clear(r);
     return status;
 }
 
 assay_status assay_reference_init(assay_reference *r, const assay_problem *p) {
-    if (p->c.fill != ASSAY_FILL_EXACT)
+    if (!assay_fill_is_exact(p->c.fill))
         return assay_reference_init_as(r, p, p->c.params.dtype);
     assay_oracle_args args = {.params = &p->c.params, .sig = &p->sig, .in = &p->in};
     const assay_status status = answer(r, p, &args);

@@ -1,4 +1,5 @@
 /* References that a device helps to make. */
+#include "assay/relation.h"
 #include "oracles/common/blas.h"
 #include "oracles/common/bound.h"
 #include "oracles/common/reference.h"
@@ -78,13 +79,33 @@ static assay_status run_oracle(const assay_device *device, const assay_device_or
     return status == ASSAY_OK ? finished : status;
 }
 
+/* It computes both stages in one call, whatever is asked for. */
+static assay_status allocate_all(assay_reference *r, const assay_problem *p) {
+    assay_problem whole = *p;
+    if (!p->c.forward_only)
+        return reference_allocate(r, p);
+    assay_status status = p->c.op->signature(&p->c.params, &whole.sig);
+    if (status != ASSAY_OK)
+        return status;
+    status = reference_allocate(r, &whole);
+    assay_signature_clear(&whole.sig);
+    return status;
+}
+
+static void drop_gradients(assay_reference *r) {
+    for (int32_t i = 0; i < r->want.grad.count; ++i) {
+        assay_arrays_drop(&r->want.grad, i);
+        assay_arrays_drop(&r->grad_bound.element, i);
+    }
+}
+
 assay_status assay_reference_init_by(assay_reference *r, const assay_problem *p,
                                      const assay_device *device,
                                      const assay_device_oracle *oracle) {
     const assay_rounding rounding =
         assay_rounding_of(p->c.params.dtype, p->c.params.math, p->c.fill);
     twins group[GROUPS] = {{0}};
-    assay_status status = reference_allocate(r, p);
+    assay_status status = allocate_all(r, p);
     const assay_arrays *arrays[GROUPS] = {&p->in,
                                           &p->cot,
                                           &r->want.out,
@@ -113,6 +134,10 @@ assay_status assay_reference_init_by(assay_reference *r, const assay_problem *p,
         status = twins_download(&group[g]);
     for (int g = 0; g < GROUPS; ++g)
         twins_clear(&group[g]);
+    if (status == ASSAY_OK && p->c.forward_only)
+        drop_gradients(r);
+    if (status == ASSAY_OK)
+        status = reference_limit(r, p, &rounding);
     if (status != ASSAY_OK)
         assay_reference_clear(r);
     return status;
@@ -137,7 +162,7 @@ assay_status assay_reference_init_with(assay_reference *r, const assay_problem *
     if (!device || !device->gemm || !is_large(&p->sig))
         return assay_reference_init(r, p);
     const assay_device_oracle *oracle = assay_device_oracle_find(device, p->c.op);
-    if (oracle && p->c.fill != ASSAY_FILL_EXACT)
+    if (oracle && !assay_fill_is_exact(p->c.fill))
         return assay_reference_init_by(r, p, device, oracle);
     blas_delegate(device->gemm);
     const assay_status status = assay_reference_init(r, p);

@@ -29,7 +29,7 @@ bool relate_has_elements(const assay_case *c) {
 
 /* ---- h ---- */
 
-/* Where a tensor's slices lie: element (l, o, i, e) of [leading][outer][extent][inner] is in slice
+/* Where a tensor's slices lie: element (l, o, i, e) of (leading, outer, extent, inner) is in slice
  * l * extent + i. */
 typedef struct slicing {
     int64_t leading, outer, extent, inner;

@@ -24,6 +24,11 @@ assay_status assay_op_work(const assay_op *op, const assay_params *params, assay
                            assay_work *work) {
     *work = (assay_work){0};
     assay_signature sig;
+    if (!op->work)
+        return assay_fail(ASSAY_ERR_UNSUPPORTED,
+                          "%s: its assay_op has no .work, which counts what a call must do; write "
+                          "one",
+                          op->name);
     const assay_status status = op->signature(params, &sig);
     if (status != ASSAY_OK)
         return status;

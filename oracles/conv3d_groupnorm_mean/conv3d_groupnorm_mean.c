@@ -1,5 +1,5 @@
 /*
- * conv3d_groupnorm_mean: x[n, ci, D, H, W], w[co, ci, k, k, k], b, gamma, beta[co] -> y[n].
+ * conv3d_groupnorm_mean: x (n, ci, D, H, W), w (co, ci, k, k, k), b, gamma, beta (co) -> y (n).
  *
  * c = conv3d(x, w) + b: a cross-correlation with stride 1, without padding or dilation, so that
  * each channel of c has P = (D-k+1)(H-k+1)(W-k+1) positions. GroupNorm over each sample and group
@@ -17,6 +17,7 @@
  */
 #include "core/fill.h"
 #include "oracles/common/draw.h"
+#include "oracles/common/range.h"
 #include "oracles/conv3d_groupnorm_mean/definition.h"
 
 #include <math.h>
@@ -286,6 +287,11 @@ static const assay_case_group cases[] = {
     {ASSAY_NIGHTLY, "n=2 ci=17 co=8 s=9x10x11 k=5 g=4 dtype=f32 math=strict,tf32 fill=huge"},
     {ASSAY_BENCH, "n=128 ci=3 co=16 s=16x32x32 k=3 g=8 dtype=f32 math=strict,tf32"},
     {ASSAY_BENCH, "n=128 ci=3 co=24 s=24x32x32 k=3 g=8 dtype=f32 math=strict,tf32"},
+    /* each operand through the whole range of its dtype */
+    {ASSAY_NIGHTLY, "n=2 ci=2 co=4 g=2 s=4x5x6 k=3 dtype=f32 operand=0:5 "
+                    "exponent=-149,-140,-126,-100,-75,-50,-20,20,50,63,75,100,120,127,200"},
+    {ASSAY_NIGHTLY, "n=2 ci=2 co=4 g=2 s=4x5x6 k=3 dtype=f64 operand=0:5 "
+                    "exponent=-1074,-1022,-900,-600,-520,-140,140,500,520,700,1000,1023,1100"},
     {ASSAY_EDGE, "n=0 ci=3 co=8 s=4x5x6 k=3 g=2 dtype=f32,f64"},
     {ASSAY_EDGE, "n=0 ci=3 co=8 s=4x5x6 k=3 g=2 dtype=f32 math=tf32"},
     /* y = mean(beta): right, and no proof */
@@ -295,6 +301,39 @@ static const assay_case_group cases[] = {
     /* none of y is a number, whatever beta is */
     {ASSAY_EDGE, "n=2 ci=2 co=4 s=4x4x4 k=3 g=2 dtype=f32,f64 fill=inf,nan seed=1,2"},
 };
+
+/* ---- where the definition ends ---- */
+
+/* Sums over a group's S elements: of squares of c, of products of dy, gamma and c, of x^, which is
+ * at most the root of S; and what comes of dc, which 1 / sqrt(var + eps) may make larger. */
+static assay_status outside(const assay_oracle_args *args, const assay_rounding *r,
+                            assay_bounds *out, assay_bounds *grad) {
+    static const int32_t of_dc[] = {CONV_X, CONV_W, CONV_B};
+    const conv_sizes s = conv_sizes_of(args->params);
+    const double x = range_largest(args->in, CONV_X), w = range_largest(args->in, CONV_W),
+                 b = range_largest(args->in, CONV_B), gamma = range_largest(args->in, CONV_GAMMA),
+                 beta = range_largest(args->in, CONV_BETA), dy = range_largest(args->cot, CONV_Y);
+    const double all = (double)s.positions * (double)s.co,
+                 group = (double)s.positions * (double)s.per_group, rows = (double)s.n;
+    const double c = range_of_sum(r, (double)s.terms, x * w) + b, normal = sqrt(group);
+    const double squares = group * c * c, inverse = fmax(1, 1 / sqrt(s.eps));
+    const double a = dy * gamma * inverse, sums = group * a * fmax(c, normal);
+    range_hold(r, squares, "a sum of squares", out, CONV_Y);
+    range_hold(r, all * (gamma * normal + beta), "a sum of gamma x^ + beta", out, CONV_Y);
+    for (int i = 0; i < 3; ++i) {
+        range_hold(r, squares, "a sum of squares", grad, of_dc[i]);
+        range_hold(r, sums, "a sum of dy gamma c, or dc", grad, of_dc[i]);
+    }
+    range_hold(r, a * normal * w * (double)s.terms * (double)s.co, "a sum of dc w", grad, CONV_X);
+    range_hold(r, a * normal * x * rows * all, "a sum of dc x", grad, CONV_W);
+    range_hold(r, squares, "a sum of squares", grad, CONV_GAMMA);
+    range_hold(r, rows * group * dy * fmax(c, normal), "a sum of dy c", grad, CONV_GAMMA);
+    range_hold(r, rows * all * dy, "a sum of dy", grad, CONV_BETA);
+    for (int32_t i = 0; i <= CONV_BETA; ++i)
+        range_hold_in(ASSAY_F64, pow(sums * fmax(1, fmax(x, w)), 2), "a square in the bound", grad,
+                      i);
+    return ASSAY_OK;
+}
 
 const assay_op assay_op_conv3d_groupnorm_mean = {
     .name = "conv3d_groupnorm_mean",
@@ -315,10 +354,12 @@ const assay_op assay_op_conv3d_groupnorm_mean = {
     .backward_plain = conv_backward_plain,
     .forward_bound = conv_forward_bound,
     .backward_bound = conv_backward_bound,
+    .outside = outside,
     .dress = dress,
     .mistrust = mistrust,
     .work = count_work,
     .draw = draw,
+    .overhead = 8,
     .relations = conv_relations,
     .n_relations = CONV_RELATIONS,
     .cases = cases,

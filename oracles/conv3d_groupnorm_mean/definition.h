@@ -36,7 +36,7 @@ typedef struct conv_sizes {
 
 conv_sizes conv_sizes_of(const assay_params *params);
 
-/* patches[N, P]: row (i, a, b, c), the order of w[o], has x[i, d + a, h + b, w + c] at column
+/* patches (N, P): row (i, a, b, c), the order of w[o], has x[i, d + a, h + b, w + c] at column
  * (d, h, w). */
 void conv_gather(const conv_sizes *s, const double *x, double *patches);
 
@@ -44,13 +44,13 @@ void conv_gather(const conv_sizes *s, const double *x, double *patches);
  */
 void conv_scatter(const conv_sizes *s, const double *patches, double *x);
 
-/* One sample: its patches, c[co, P], and the statistics of each group, taken in two passes. */
+/* One sample: its patches, c (co, P), and the statistics of each group, taken in two passes. */
 typedef struct conv_sample {
     assay_arrays storage; /* owns what follows */
     double *patches, *c;
     double *mean, *inverse; /* per group: the mean, and 1 / sqrt(variance + eps) */
-    double *spread;         /* [N, P] and */
-    double *field;          /* [co, P] to work in */
+    double *spread;         /* (N, P) and */
+    double *field;          /* (co, P) to work in */
 } conv_sample;
 
 /* Clear it whatever the status. */

@@ -53,11 +53,11 @@ typedef struct conv_errors {
     const assay_rounding *r;
     bool independent;       /* the errors of different positions are */
     double worst, walk;     /* error of an element of c over R: at most, and as 6.9 deviations */
-    double *reach;          /* [co, P]: R */
-    double *operands;       /* [co, P]: Σ (w x)² of random signs, else Σ |w x| */
-    double *column, *power; /* [N], over the row of patches: Σ x and Σ x² */
-    double *magnitude;      /* [co, N]: |w| */
-    double *square;         /* [co, N]: w² */
+    double *reach;          /* (co, P): R */
+    double *operands;       /* (co, P): Σ (w x)² of random signs, else Σ |w x| */
+    double *column, *power; /* (N), over the row of patches: Σ x and Σ x² */
+    double *magnitude;      /* (co, N): |w| */
+    double *square;         /* (co, N): w² */
     conv_channel *channel;
     conv_group *group;
 } conv_errors;

@@ -74,8 +74,20 @@ static void bound_loss(const assay_oracle_args *args, const assay_rounding *r,
 }
 
 /*
+ * What the exponent x - lse may lose by the size of lse: by its rounding as it is stored, which is
+ * no more than log sum itself, at most ln v, because the maximum before it needs no rounding; and
+ * by a rounding of both where they are scaled by log2 e, which may differ up to 2^-12, as in
+ * attention. Without these limits a bound of logits of 10^6 would admit everything.
+ */
+static double lost_by_size(const assay_rounding *r, double lse, int64_t v) {
+    const double rounding = unit_of(r) * fabs(lse);
+    return fmin(rounding, log((double)v)) + fmin(2 * rounding, 0x1p-12);
+}
+
+/*
  * exp(x - lse) with an lse that is off by its bound and may be rounded when it is scaled; then a
- * subtraction and the factors dloss and 1 / t. A kernel may as well take exp(x - m) times an
+ * subtraction and the factors dloss and 1 / t. No weight is more than 1 but for its exponent's
+ * roundings. A kernel may as well take exp(x - m) times an
  * inverse of the sum of all: that sum is no further off than lse may be, and the two more roundings
  * are less than the 3 ln v that lse is allowed (for v = 1 nothing is rounded).
  */
@@ -85,14 +97,16 @@ static void bound_gradient(const assay_oracle_args *args, const assay_rounding *
                            const double *lse, double scale, const double *want, double *bound) {
     const ce_sizes s = ce_sizes_of(args->params);
     const double u = unit_of(r);
-    const double lost = 2 * FACTORS * fmax(1, scale); /* P underflows before it is multiplied */
+    const double lost =
+        2 * FACTORS * fmin(fmax(1, scale), 0x1p1000); /* P underflows before it is multiplied */
     for (int64_t i = 0; i < s.t; ++i) {
         const double *x = args->in->data[CE_LOGITS] + i * s.v;
-        const double common = lse_error(r, x, s.v, lse[i]) + u * (fabs(lse[i]) + EXP);
+        const double common = lse_error(r, x, s.v, lse[i]) - 2 * u * fabs(lse[i]) + u * EXP +
+                              lost_by_size(r, lse[i], s.v);
         for (int64_t j = 0; j < s.v; ++j) {
             const double p = exp(x[j] - lse[i]);
             const double exponent = common + u * ARGUMENT * fabs(x[j] - lse[i]);
-            const double of_p = p > 0 ? p * expm1(exponent) : 0;
+            const double of_p = p > 0 ? fmin(p * expm1(exponent), fmax(p, 1 + 0x1p-10 - p)) : 0;
             const double error =
                 scale * (of_p + FACTORS * u * (p + (double)(j == ce_target_of(args, i))));
             const int64_t e = i * s.v + j;

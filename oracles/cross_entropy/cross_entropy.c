@@ -1,13 +1,13 @@
 /*
- * cross_entropy: logits[t, v], target[t] -> loss[1] = mean over the tokens of
- * lse_i - logits[i, target_i], and lse[t] with lse_i = log Σ_j exp(logits_ij), which backward needs
- * again. loss and lse are fp32 where the logits are bf16.
+ * cross_entropy: logits (t, v), target (t) -> loss (1) = mean over the tokens of
+ * lse_i - logits[i, target_i], and lse (t) with lse_i = log Σ_j exp(logits_ij), which backward
+ * needs again. loss and lse are fp32 where the logits are bf16.
  *
  * Backward, given dloss: dlogits = dloss (P - onehot(target)) / t with P_ij = exp(logits_ij -
  * lse_i).
  *
- * gradient=1: forward gives gradient[t, v], dlogits at dloss = 1, as well. A training step needs no
- * other, and a kernel that has a row at hand need not read it again.
+ * gradient=1: forward gives gradient (t, v), dlogits at dloss = 1, as well. A training step needs
+ * no other, and a kernel that has a row at hand need not read it again.
  *
  * A row with an Inf has lse = Inf, as the sum says: P is NaN there and 0 elsewhere.
  */
@@ -15,6 +15,7 @@
 #include "assay/problem.h"
 #include "core/fill.h"
 #include "oracles/common/draw.h"
+#include "oracles/common/range.h"
 #include "oracles/common/twofold.h"
 
 #include <math.h>
@@ -252,12 +253,32 @@ static const assay_case_group cases[] = {
     {ASSAY_NIGHTLY, "t=64 v=10000 dtype=f32,f64,bf16 fill=normal,huge"},
     {ASSAY_NIGHTLY, "t=2 v=100000 dtype=f32,bf16"},
     {ASSAY_NIGHTLY, "t=20000 v=7 dtype=f32,bf16"},
+    /* each operand through the whole range of its dtype */
+    {ASSAY_NIGHTLY, "t=5 v=33 dtype=f32,bf16 operand=0:1 "
+                    "exponent=-149,-140,-126,-100,-75,-50,-20,20,50,63,75,100,120,127,200"},
+    {ASSAY_NIGHTLY, "t=5 v=33 dtype=f64 operand=0:1 "
+                    "exponent=-1074,-1022,-900,-600,-520,-140,140,500,520,700,1000,1023,1100"},
     /* one word is certain: loss and dlogits are 0 */
     {ASSAY_EDGE, "t=1,40 v=1 gradient=0,1 dtype=f32,f64,bf16"},
     /* -Inf alone in its row leaves no probabilities */
     {ASSAY_EDGE, "t=1,3 v=1 gradient=0,1 dtype=f32,f64,bf16 fill=inf seed=2"},
     {ASSAY_BENCH, "t=4096 v=10000 gradient=0,1 dtype=f32,bf16"},
 };
+
+/* ---- where the definition ends ---- */
+
+static assay_status outside(const assay_oracle_args *args, const assay_rounding *r,
+                            assay_bounds *out, assay_bounds *grad) {
+    const ce_sizes s = ce_sizes_of(args->params);
+    const double logit = range_largest(args->in, CE_LOGITS);
+    range_hold(r, 2 * (double)s.t * logit, "a sum of lse - logit", out, CE_LOSS);
+    range_hold(r, 2 * logit, "a difference of logits", out, CE_LSE);
+    range_hold(r, 2 * logit, "a difference of logits", grad, CE_LOGITS);
+    if (s.gradient)
+        range_hold(r, 2 * logit, "a difference of logits", out, CE_GRADIENT);
+    range_hold(r, range_largest(args->cot, CE_LOSS), "dloss", grad, CE_LOGITS);
+    return ASSAY_OK;
+}
 
 const assay_op assay_op_cross_entropy = {
     .name = "cross_entropy",
@@ -277,6 +298,7 @@ const assay_op assay_op_cross_entropy = {
     .backward_plain = backward_plain,
     .forward_bound = ce_forward_bound,
     .backward_bound = ce_backward_bound,
+    .outside = outside,
     .dress = dress,
     .work = count_work,
     .draw = draw,

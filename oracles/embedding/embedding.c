@@ -1,5 +1,5 @@
 /*
- * embedding: ids[t], table[v, d] -> y[t, d] with y_i = table[ids_i].
+ * embedding: ids (t), table (v, d) -> y (t, d) with y_i = table[ids_i].
  *
  * Backward, given dy: row w of dtable is the sum of dy_i over the tokens i with ids_i = w, 0 where
  * there is none.
@@ -8,6 +8,7 @@
 #include "core/fill.h"
 #include "oracles/common/bound.h"
 #include "oracles/common/draw.h"
+#include "oracles/common/range.h"
 #include "oracles/common/relate.h"
 #include "oracles/common/work.h"
 
@@ -37,8 +38,8 @@ static sizes sizes_of(const assay_params *params) {
 static assay_status legal(assay_params *params) {
     const sizes s = sizes_of(params);
     if (s.t > 0 && s.v == 0)
-        return assay_fail(ASSAY_ERR_USAGE, "embedding: a table without rows has none for a token; "
-                                           "use t=0, or v of 1 and more");
+        return assay_fail(ASSAY_ERR_USAGE,
+                          "embedding: v=0 leaves no row for a token; use v=1 or more, or t=0");
     /* Empty axes count as 1: padding may widen them. */
     const double rows = fmax(1, fmax((double)s.t, (double)s.v));
     const double elements = rows * fmax(1, (double)s.d);
@@ -331,10 +332,26 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "t=40 v=5 d=19 dtype=f32,f64,bf16 fill=cancel,wide,denormal,huge,zeros,mixed"},
     {ASSAY_NIGHTLY, "t=4096 v=1000 d=70 dtype=f32,f64,bf16"},
     {ASSAY_NIGHTLY, "t=30000 v=2 d=17 dtype=f32,f64,bf16 fill=normal,positive"},
+    /* each operand through the whole range of its dtype */
+    {ASSAY_NIGHTLY, "t=9 v=7 d=5 dtype=f32,bf16 operand=0:1 "
+                    "exponent=-149,-140,-126,-100,-75,-50,-20,20,50,63,75,100,120,127,200"},
+    {ASSAY_NIGHTLY, "t=9 v=7 d=5 dtype=f64 operand=0:1 "
+                    "exponent=-1074,-1022,-900,-600,-520,-140,140,500,520,700,1000,1023,1100"},
     {ASSAY_EDGE, "t=0 v=5,0 d=3,0 dtype=f32,f64,bf16"},
     {ASSAY_EDGE, "t=4 v=5 d=0 dtype=f32,bf16"},
     {ASSAY_BENCH, "t=4096 v=10000 d=768,1600,2560 dtype=f32,bf16"},
 };
+
+/* ---- where the definition ends ---- */
+
+static assay_status outside(const assay_oracle_args *args, const assay_rounding *r,
+                            assay_bounds *out, assay_bounds *grad) {
+    (void)out;
+    const double terms = (double)sizes_of(args->params).t;
+    range_hold(r, range_of_sum(r, terms, range_largest(args->cot, Y)), "a sum of dy_i", grad,
+               TABLE);
+    return ASSAY_OK;
+}
 
 const assay_op assay_op_embedding = {
     .name = "embedding",
@@ -356,6 +373,7 @@ const assay_op assay_op_embedding = {
     .backward_plain = backward_plain,
     .forward_bound = forward_bound,
     .backward_bound = backward_bound,
+    .outside = outside,
     .work = count_work,
     .draw = draw,
     .relations = relations,

@@ -16,7 +16,7 @@
 typedef struct chain {
     double phi, depth;
     double amplification; /* of the stages: product of largest absolute sums, each at least 1 */
-    double lost;          /* products that underflow, times what amplifies them */
+    double lost;          /* by products that underflow, with what amplifies them */
 } chain;
 
 /* What an infinity or NaN reaches is compared as such, and needs no bound. */
@@ -54,7 +54,7 @@ static chain chain_of(const assay_oracle_args *args, const assay_rounding *r,
         c.phi = assay_compound(c.phi, assay_accumulation(r, depth));
         c.depth += depth;
     }
-    c.lost = c.depth * c.amplification;
+    c.lost = c.depth * (c.amplification * assay_underflow(r)); /* first what may not overflow */
     return c;
 }
 
@@ -70,7 +70,7 @@ static void bound_chain(const assay_rounding *r, const chain *c, const char *why
                         const assay_arrays *want, int32_t i, assay_bounds *bounds) {
     double *bound = bounds->element.data[i];
     for (int64_t e = 0; e < want->size[i]; ++e)
-        bound[e] = assay_bound_element(r, c->phi, c->lost, bound[e], want->data[i][e]);
+        bound[e] = assay_bound_element(r, 1, 0, c->phi * bound[e] + c->lost, want->data[i][e]);
     snprintf(bounds->why[i], ASSAY_WHY,
              "%.0f roundings through the stages (%s): %.3g*u*M, %s, u = 2^%.0f", c->depth, why,
              c->phi / r->u, assay_why_magnitude(r), log2(r->u));
@@ -116,7 +116,7 @@ assay_status kronecker_backward_bound(const assay_oracle_args *args, const assay
         chain c = chain_of(args, r, stages, count, i);
         c.phi = assay_compound(c.phi, assay_accumulation(r, terms));
         c.depth += terms;
-        c.lost = c.lost * met + terms;
+        c.lost = c.lost * met + terms * assay_underflow(r);
         bound_chain(r, &c, "the other stages, then the batch and the other modes", want, s->w,
                     bounds);
     }

@@ -1,5 +1,5 @@
 /*
- * kronecker: x[b, p_k…p_1], W_m[p_m, q_m] -> y[b, q_k…q_1] = x·(W_k ⊗ … ⊗ W_1) on the flattened
+ * kronecker: x (b, p_k…p_1), W_m (p_m, q_m) -> y (b, q_k…q_1) = x·(W_k ⊗ … ⊗ W_1) on the flattened
  * state, `layers` times over (then q = p, and every layer has factors of its own).
  *
  * One stage contracts one mode: T'[…, q_m, …] = sum over p_m of T[…, p_m, …] W_m[p_m, q_m]. The
@@ -14,6 +14,7 @@
 #include "assay/problem.h"
 #include "core/fill.h"
 #include "oracles/common/draw.h"
+#include "oracles/common/range.h"
 #include "oracles/common/relate.h"
 
 #include <math.h>
@@ -35,7 +36,8 @@ static assay_status legal(assay_params *params) {
         return assay_fail(ASSAY_ERR_USAGE, "kronecker: f has %d factors; give 1 to %d", f->count,
                           KRONECKER_MAX_FACTORS);
     if (q->count != f->count)
-        return assay_fail(ASSAY_ERR_USAGE, "kronecker: q has %d extents and f has %d; give as many",
+        return assay_fail(ASSAY_ERR_USAGE,
+                          "kronecker: q has %d extents and f has %d; give the same number",
                           q->count, f->count);
     const bool square = memcmp(f->value, q->value, (size_t)f->count * sizeof *f->value) == 0;
     if (params->item[KRONECKER_KEY_LAYERS].value[0] > 1 && !square)
@@ -303,6 +305,11 @@ static const assay_case_group cases[] = {
     {ASSAY_NIGHTLY, "b=32 f=128x128 dtype=f32,f64"},
     {ASSAY_NIGHTLY, "b=16 f=32x32x32,8x8x8x8x8 dtype=f32"},
     {ASSAY_NIGHTLY, "b=2 f=64x64x64 dtype=f32,f64"},
+    /* each operand through the whole range of its dtype */
+    {ASSAY_NIGHTLY, "b=3 f=4x5 layers=2 dtype=f32 operand=0:5 "
+                    "exponent=-149,-140,-126,-100,-75,-50,-20,20,50,63,75,100,120,127,200"},
+    {ASSAY_NIGHTLY, "b=3 f=4x5 layers=2 dtype=f64 operand=0:5 "
+                    "exponent=-1074,-1022,-900,-600,-520,-140,140,500,520,700,1000,1023,1100"},
     {ASSAY_EDGE, "b=0 f=3x4 dtype=f32,f64"},
     {ASSAY_EDGE, "b=0 f=7 q=2 dtype=f64"},
     {ASSAY_EDGE, "b=0 f=29100 q=2 dtype=f64"},
@@ -310,6 +317,52 @@ static const assay_case_group cases[] = {
     {ASSAY_BENCH, "b=1024 f=8x8x8x8x8,8x8x8x8x8x8,16x16x16x16,32x32x32 dtype=f32"},
     {ASSAY_BENCH, "b=1024 f=64x64,64x64x64,128x128 dtype=f32"},
 };
+
+/* ---- where the definition ends ---- */
+
+/* The largest sum of absolute values of a row, or of a column, of a factor: no element of a state
+ * grows by more in a stage, forward or backward. */
+static double growth(const double *w, int64_t q, int64_t p) {
+    double most = 0;
+    for (int64_t i = 0; i < q; ++i) {
+        double row = 0;
+        for (int64_t j = 0; j < p; ++j)
+            row += isfinite(w[i * p + j]) ? fabs(w[i * p + j]) : 0;
+        most = fmax(most, row);
+    }
+    for (int64_t j = 0; j < p; ++j) {
+        double column = 0;
+        for (int64_t i = 0; i < q; ++i)
+            column += isfinite(w[i * p + j]) ? fabs(w[i * p + j]) : 0;
+        most = fmax(most, column);
+    }
+    return most;
+}
+
+/* The state after each stage, and before each one backward. */
+static assay_status outside(const assay_oracle_args *args, const assay_rounding *r,
+                            assay_bounds *out, assay_bounds *grad) {
+    kronecker_stage stage[KRONECKER_MAX_STAGES];
+    const int32_t n = kronecker_stages_of(args->params, stage);
+    double x = range_largest(args->in, KRONECKER_X), dy = range_largest(args->cot, KRONECKER_Y);
+    double states[KRONECKER_MAX_STAGES + 1], highest = x, lowest = dy;
+    states[0] = x;
+    for (int32_t i = 0; i < n; ++i) {
+        states[i + 1] = states[i] * growth(args->in->data[stage[i].w], stage[i].q, stage[i].p);
+        highest = fmax(highest, states[i + 1]);
+    }
+    range_hold(r, highest, "a state between two stages", out, KRONECKER_Y);
+    for (int32_t i = n - 1; i >= 0; --i) {
+        const double terms = (double)stage[i].left * (double)stage[i].right;
+        const double product = range_of_sum(r, terms, states[i] * dy);
+        range_hold(r, fmax(highest, product), "a state, or a sum of x dy", grad, stage[i].w);
+        dy *= growth(args->in->data[stage[i].w], stage[i].q, stage[i].p);
+        lowest = fmax(lowest, dy);
+    }
+    for (int32_t i = 0; i <= n; ++i)
+        range_hold(r, lowest, "a state's gradient", grad, i < n ? stage[i].w : KRONECKER_X);
+    return ASSAY_OK;
+}
 
 const assay_op assay_op_kronecker = {
     .name = "kronecker",
@@ -331,6 +384,7 @@ const assay_op assay_op_kronecker = {
     .backward_plain = kronecker_backward_plain,
     .forward_bound = kronecker_forward_bound,
     .backward_bound = kronecker_backward_bound,
+    .outside = outside,
     .work = count_work,
     .draw = draw,
     .relations = relations,

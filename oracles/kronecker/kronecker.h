@@ -14,7 +14,7 @@ enum {
     KRONECKER_MAX_STAGES = KRONECKER_MAX_LAYERS * KRONECKER_MAX_FACTORS,
 };
 
-/* One stage: in[left, p, right] -> out[left, q, right]. */
+/* One stage: in (left, p, right) -> out (left, q, right). */
 typedef struct kronecker_stage {
     int32_t w; /* index of its factor among the inputs */
     int64_t left, p, q, right;

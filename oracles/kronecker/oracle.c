@@ -264,7 +264,7 @@ assay_status kronecker_forward_plain(const assay_oracle_args *args, assay_arrays
     return status;
 }
 
-/* One layer: din from dout, and the gradients of its factors; in and din are [b, p]. */
+/* One layer: din from dout, and the gradients of its factors; in and din are (b, p). */
 static void plain_layer_backward(const assay_oracle_args *args, int64_t layer, const double *in,
                                  const double *dout, double *din, assay_arrays *result) {
     const assay_param *f = &args->params->item[KRONECKER_KEY_F],

@@ -1,5 +1,5 @@
 /*
- * linear: x[m, k], w[n, k] -> y[m, n] = x·wᵀ, a layer without bias.
+ * linear: x (m, k), w (n, k) -> y (m, n) = x·wᵀ, a layer without bias.
  *
  * Backward, given dy: dx = dy·w, dw = dyᵀ·x.
  */
@@ -8,6 +8,7 @@
 #include "oracles/common/blas.h"
 #include "oracles/common/bound.h"
 #include "oracles/common/draw.h"
+#include "oracles/common/range.h"
 #include "oracles/common/relate.h"
 
 #include <math.h>
@@ -100,6 +101,12 @@ static assay_status dress(assay_problem *p) {
         fill_alternate(&p->sig.in[X], 1, ~0u, p->in.data[X]);
         fill_alternate(&p->sig.in[W], p->sig.in[W].scale, 0, p->in.data[W]);
         fill_alternate(&p->sig.out[Y], 1, COLUMNS, p->cot.data[Y]);
+    }
+    if (fill == ASSAY_FILL_SINGLE) {
+        const sizes s = sizes_of(&p->c.params);
+        const fill_matrix x = {p->in.data[X], s.k, 1}, w = {p->in.data[W], 1, s.k},
+                          dy = {p->cot.data[Y], s.n, 1}, none = {0};
+        fill_single(p->c.params.dtype, p->c.seed, 1, s.m, s.n, s.k, x, w, dy, none);
     }
     return ASSAY_OK;
 }
@@ -287,6 +294,8 @@ static const assay_case_group cases[] = {
     {ASSAY_SMOKE, "m=7 n=9 k=5 dtype=f32,bf16 fill=inf,nan seed=0,1"},
     {ASSAY_SMOKE, "m=7 n=9 k=5 dtype=f32 math=tf32 fill=inf,nan seed=0,1"},
     {ASSAY_SMOKE, "m=11 n=13 k=18 dtype=f32 fill=cancel,denormal,mixed"},
+    {ASSAY_SMOKE, "m=9 n=13 k=17 dtype=f32,f64,bf16 fill=single seed=0,3"},
+    {ASSAY_CI, "m=9 n=13 k=17 dtype=f32,f64,bf16 fill=single seed=1,2,4,5"},
     {ASSAY_CI, "m=15,17,63,65 n=31,33 k=7,16,33 dtype=f32,bf16"},
     /* one tensor misaligned among aligned ones */
     {ASSAY_CI, "m=33 n=24 k=40 dtype=f32,bf16 pad=8 misalign=8:13:1"},
@@ -299,6 +308,11 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "m=21 n=19 k=34 dtype=f32 math=tf32 fill=wide,huge,zeros"},
     {ASSAY_NIGHTLY, "m=512 n=768 k=768 dtype=f32 math=strict,tf32"},
     {ASSAY_NIGHTLY, "m=512 n=768 k=768 dtype=f64,bf16"},
+    /* each operand through the whole range of its dtype */
+    {ASSAY_NIGHTLY, "m=5 k=33 n=7 dtype=f32,bf16 operand=0:2 "
+                    "exponent=-149,-140,-126,-100,-75,-50,-20,20,50,63,75,100,120,127,200"},
+    {ASSAY_NIGHTLY, "m=5 k=33 n=7 dtype=f64 operand=0:2 "
+                    "exponent=-1074,-1022,-900,-600,-520,-140,140,500,520,700,1000,1023,1100"},
     {ASSAY_EDGE, "m=0 n=5,0 k=3,0 dtype=f32,f64,bf16"},
     {ASSAY_EDGE, "m=5,33 n=7 k=0 dtype=f32,f64,bf16"},
     {ASSAY_EDGE, "m=5 n=0 k=3 dtype=f32 math=strict,tf32"},
@@ -312,6 +326,19 @@ static const assay_case_group cases[] = {
     {ASSAY_BENCH, "m=4096 n=3072 k=768 dtype=f32 math=strict,tf32"},
 };
 
+/* ---- where the definition ends ---- */
+
+static assay_status outside(const assay_oracle_args *args, const assay_rounding *r,
+                            assay_bounds *out, assay_bounds *grad) {
+    const sizes s = sizes_of(args->params);
+    const double x = range_largest(args->in, X), w = range_largest(args->in, W),
+                 dy = range_largest(args->cot, Y);
+    range_hold(r, range_of_sum(r, (double)s.k, x * w), "a sum of x_il w_jl", out, Y);
+    range_hold(r, range_of_sum(r, (double)s.n, dy * w), "a sum of dy_ij w_jl", grad, X);
+    range_hold(r, range_of_sum(r, (double)s.m, dy * x), "a sum of dy_ij x_il", grad, W);
+    return ASSAY_OK;
+}
+
 const assay_op assay_op_linear = {
     .name = "linear",
     .forward_formula = "y = x w^T",
@@ -322,7 +349,7 @@ const assay_op assay_op_linear = {
     .by_rows = true,
     .dtypes = ASSAY_DTYPE_BIT(ASSAY_F32) | ASSAY_DTYPE_BIT(ASSAY_F64) | ASSAY_DTYPE_BIT(ASSAY_BF16),
     .maths = ASSAY_MATH_BIT(ASSAY_STRICT) | ASSAY_MATH_BIT(ASSAY_TF32),
-    .fills = FILL_FAMILIES,
+    .fills = FILL_FAMILIES | ASSAY_FILL_BIT(ASSAY_FILL_SINGLE),
     .legal = legal,
     .signature = signature,
     .dress = dress,
@@ -332,6 +359,7 @@ const assay_op assay_op_linear = {
     .backward_plain = backward_plain,
     .forward_bound = forward_bound,
     .backward_bound = backward_bound,
+    .outside = outside,
     .work = count_work,
     .draw = draw,
     .relations = relations,

@@ -1,7 +1,7 @@
 /*
- * matmul_accumulate: a[m, k], b[k, n], c[m, n] -> y = c + iters·a·b, which a kernel may take as
- * `iters` passes of y += a·b or as one product that is scaled. With ta a is stored [k, m], with tb
- * b is stored [n, k].
+ * matmul_accumulate: a (m, k), b (k, n), c (m, n) -> y = c + iters·a·b, which a kernel may take as
+ * `iters` passes of y += a·b or as one product that is scaled. With ta a is stored (k, m), with tb
+ * b is stored (n, k).
  *
  * Backward, given dy: da = iters·dy·bᵀ and db = iters·aᵀ·dy, stored as a and b; dc = dy.
  */
@@ -10,6 +10,7 @@
 #include "oracles/common/blas.h"
 #include "oracles/common/bound.h"
 #include "oracles/common/draw.h"
+#include "oracles/common/range.h"
 #include "oracles/common/relate.h"
 #include "oracles/common/work.h"
 
@@ -127,6 +128,13 @@ static assay_status dress(assay_problem *p) {
         fill_alternate(&p->sig.in[A], 1, ~0u, p->in.data[A]);
         fill_alternate(&p->sig.in[B], p->sig.in[B].scale, 0, p->in.data[B]);
         fill_alternate(&p->sig.out[Y], 1, COLUMNS, p->cot.data[Y]);
+    }
+    if (fill == ASSAY_FILL_SINGLE) {
+        const sizes s = sizes_of(&p->c.params);
+        const fill_matrix a = {p->in.data[A], s.ta ? 1 : s.k, s.ta ? s.m : 1},
+                          b = {p->in.data[B], s.tb ? 1 : s.n, s.tb ? s.k : 1},
+                          c = {p->in.data[C], s.n, 1}, dy = {p->cot.data[Y], s.n, 1};
+        fill_single(p->c.params.dtype, p->c.seed, s.iters, s.m, s.n, s.k, a, b, dy, c);
     }
     return ASSAY_OK;
 }
@@ -464,6 +472,8 @@ static const assay_case_group cases[] = {
     {ASSAY_SMOKE, "m=5 n=7 k=3 dtype=f32 math=strict,tf32 fill=positive"},
     {ASSAY_SMOKE, "m=7 n=9 k=5 iters=1,3 dtype=f32,f64,bf16 fill=inf,nan seed=0,1,2"},
     {ASSAY_SMOKE, "m=7 n=9 k=5 dtype=f32 math=tf32 fill=inf,nan seed=0,1,2"},
+    {ASSAY_SMOKE, "m=10 n=13 k=19 dtype=f32,f64,bf16 fill=single seed=0,3"},
+    {ASSAY_CI, "m=9 n=13 k=17 ta=0,1 tb=0,1 iters=1,3 dtype=f32,f64,bf16 fill=single seed=0:5"},
     {ASSAY_CI, "m=40 n=33 k=37 ta=1 tb=1 dtype=f32,bf16 fill=inf,nan seed=0:3:1"},
     /* more than a tile of 128: what is for large products, in small */
     {ASSAY_SMOKE, "m=133 n=21 k=35 ta=0,1 tb=0,1 dtype=f32,bf16 pad=1"},
@@ -497,6 +507,11 @@ static const assay_case_group cases[] = {
     {ASSAY_NIGHTLY, "m=1024 n=1024 k=1024 dtype=f32 math=strict,tf32"},
     {ASSAY_NIGHTLY, "m=1024 n=1024 k=1024 dtype=f64,bf16"},
     {ASSAY_NIGHTLY, "m=31 n=33 k=20000 dtype=f32,f64,bf16 fill=normal,positive"},
+    /* each operand through the whole range of its dtype */
+    {ASSAY_NIGHTLY, "m=5 n=7 k=33 dtype=f32,bf16 operand=0:3 "
+                    "exponent=-149,-140,-126,-100,-75,-50,-20,20,50,63,75,100,120,127,200"},
+    {ASSAY_NIGHTLY, "m=5 n=7 k=33 dtype=f64 operand=0:3 "
+                    "exponent=-1074,-1022,-900,-600,-520,-140,140,500,520,700,1000,1023,1100"},
     {ASSAY_EDGE, "m=0 n=5,0 k=3,0 dtype=f32,f64,bf16"},
     {ASSAY_EDGE, "m=5 n=0 k=3 ta=0,1 tb=0,1 dtype=f32,bf16"},
     /* y = c + 0, but a and b are empty, and so are their gradients */
@@ -512,6 +527,20 @@ static const assay_case_group cases[] = {
     {ASSAY_BENCH, "m=8192 n=8192 k=8192 dtype=bf16"},
 };
 
+/* ---- where the definition ends ---- */
+
+static assay_status outside(const assay_oracle_args *args, const assay_rounding *r,
+                            assay_bounds *out, assay_bounds *grad) {
+    const sizes s = sizes_of(args->params);
+    const double a = range_largest(args->in, A), b = range_largest(args->in, B),
+                 c = range_largest(args->in, C), dy = range_largest(args->cot, Y);
+    const double n = (double)s.iters;
+    range_hold(r, c + n * range_of_sum(r, (double)s.k, a * b), "c and sums of a_il b_lj", out, Y);
+    range_hold(r, n * range_of_sum(r, (double)s.n, dy * b), "a sum of dy_ij b_lj", grad, A);
+    range_hold(r, n * range_of_sum(r, (double)s.m, a * dy), "a sum of a_il dy_ij", grad, B);
+    return ASSAY_OK;
+}
+
 const assay_op assay_op_matmul_accumulate = {
     .name = "matmul_accumulate",
     .forward_formula = "y = c + iters a b",
@@ -522,7 +551,7 @@ const assay_op assay_op_matmul_accumulate = {
     .by_rows = true,
     .dtypes = ASSAY_DTYPE_BIT(ASSAY_F32) | ASSAY_DTYPE_BIT(ASSAY_F64) | ASSAY_DTYPE_BIT(ASSAY_BF16),
     .maths = ASSAY_MATH_BIT(ASSAY_STRICT) | ASSAY_MATH_BIT(ASSAY_TF32),
-    .fills = FILL_FAMILIES,
+    .fills = FILL_FAMILIES | ASSAY_FILL_BIT(ASSAY_FILL_SINGLE),
     .legal = legal,
     .signature = signature,
     .dress = dress,
@@ -532,6 +561,7 @@ const assay_op assay_op_matmul_accumulate = {
     .backward_plain = backward_plain,
     .forward_bound = forward_bound,
     .backward_bound = backward_bound,
+    .outside = outside,
     .work = count_work,
     .draw = draw,
     .relations = relations,

@@ -8,11 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Four standard deviations of a walk of independent errors, see bound.h. */
-static const double excursion = 4.0;
-
 static double walk(bool random, double sum, double squares) {
-    return random ? fmin(sum, excursion * sqrt(squares)) : sum;
+    return random ? assay_walk(sum, squares) : sum;
 }
 
 /*
@@ -110,20 +107,20 @@ static slope slope_of(const rmsnorm_sizes *s, const rule *k, const row_error *e,
                       const double *dy, const double *w) {
     double along = 0, sum = 0, squares = 0;
     for (int64_t j = 0; j < s->d; ++j) {
-        const double term = dy[j] * w[j] * h[j];
+        const double term = dy[j] * w[j] * (h[j] * e->inverse);
         along += term;
         sum += fabs(term);
         squares += term * term;
     }
-    const double cube = e->inverse * e->inverse * e->inverse / (double)s->d;
+    const double square = e->inverse * e->inverse / (double)s->d;
     const double of_sum = assay_accumulation(k->r, (double)s->d + OF_TERM);
     const double once = assay_compound(e->rounded, e->stored);
     const double thrice = assay_compound(once, assay_compound(once, once));
     return (slope){
-        .value = cube * along,
-        .error = cube * (of_sum * walk(k->r->zero_mean, sum, squares) +
-                         k->stored * walk(k->r->independent, sum, squares) +
-                         fabs(along) * (thrice + OF_SLOPE * k->u)),
+        .value = square * along,
+        .error = square * (of_sum * walk(k->r->zero_mean, sum, squares) +
+                           k->stored * walk(k->r->independent, sum, squares) +
+                           fabs(along) * (thrice + OF_SLOPE * k->u)),
     };
 }
 

@@ -1,6 +1,6 @@
 /*
- * rmsnorm: x[n…, d], w[d] -> y[n…, d] = x / sqrt(mean(x²) + eps) ⊙ w, the mean over the last axis.
- * residual=1: x, r[n…, d], w -> y and h = x + r, and it is h that is normalised.
+ * rmsnorm: x (n…, d), w (d) -> y (n…, d) = x / sqrt(mean(x²) + eps) ⊙ w, the mean over the last
+ * axis. residual=1: x, r (n…, d), w -> y and h = x + r, and it is h that is normalised.
  *
  * Backward, given dy, with x̂ = h s, s = 1 / sqrt(mean(h²) + eps) and g = dy ⊙ w:
  * dh' = s g - s³ h mean(g h), dw = Σ over rows of dy x̂. Without residual dx = dh'; with it h has a
@@ -19,6 +19,7 @@
 #include "assay/problem.h"
 #include "core/fill.h"
 #include "oracles/common/draw.h"
+#include "oracles/common/range.h"
 #include "oracles/common/relate.h"
 #include "oracles/common/rows.h"
 #include "oracles/common/twofold.h"
@@ -186,9 +187,9 @@ static assay_status backward(const assay_oracle_args *args, assay_arrays *result
         double along = 0;
         for (int64_t j = 0; j < s.d; ++j)
             along += dy[j] * w[j] * h[j];
-        const double slope = inverse * inverse * inverse * along / (double)s.d;
+        const double slope = inverse * (along / (double)s.d);
         for (int64_t j = 0; j < s.d; ++j) {
-            dx[j] = inverse * dy[j] * w[j] - h[j] * slope;
+            dx[j] = inverse * (dy[j] * w[j] - h[j] * inverse * slope);
             dx[j] += s.residual ? args->cot->data[RMSNORM_H][i * s.d + j] : 0;
             dw[j] += dy[j] * h[j] * inverse;
         }
@@ -289,12 +290,40 @@ static const assay_case_group cases[] = {
     {ASSAY_NIGHTLY, "n=256 d=768,1600,2560 residual=0,1 dtype=f32,bf16"},
     {ASSAY_NIGHTLY, "n=2 d=100000 residual=0,1 dtype=f32,f64 seed=3"},
     {ASSAY_NIGHTLY, "n=20000 d=3 residual=0,1 dtype=f32,f64 seed=3"},
+    /* each operand through the whole range of its dtype */
+    {ASSAY_NIGHTLY, "n=5 d=33 dtype=f32,bf16 operand=0:2 "
+                    "exponent=-149,-140,-126,-100,-75,-50,-20,20,50,63,75,100,120,127,200"},
+    {ASSAY_NIGHTLY, "n=5 d=33 dtype=f64 operand=0:2 "
+                    "exponent=-1074,-1022,-900,-600,-520,-140,140,500,520,700,1000,1023,1100"},
+    {ASSAY_NIGHTLY, "n=5 d=33 residual=1 dtype=f32 operand=0:4 "
+                    "exponent=-149,-140,-126,-100,-75,-50,-20,20,50,63,75,100,120,127,200"},
     {ASSAY_EDGE, "n=0,3x0 d=5 residual=0,1 dtype=f32,f64,bf16"},
     {ASSAY_EDGE, "n=4,none,0 d=0 residual=0,1 dtype=f32,bf16"},
     /* right, and no proof that w was used */
     {ASSAY_EDGE, "n=5 d=40 residual=0,1 dtype=f32,f64,bf16 fill=initial"},
     {ASSAY_BENCH, "n=4x1024 d=768,1600,2560 residual=0,1 dtype=f32,bf16"},
 };
+
+/* ---- where the definition ends ---- */
+
+/* mean(g h) may be taken before or after h is multiplied by s, and a sum of dy h s as well. */
+static assay_status outside(const assay_oracle_args *args, const assay_rounding *r,
+                            assay_bounds *out, assay_bounds *grad) {
+    const rmsnorm_sizes s = rmsnorm_sizes_of(args->params);
+    const double dy = range_largest(args->cot, RMSNORM_Y), w = range_largest(args->in, s.w),
+                 x = range_largest(args->in, RMSNORM_X),
+                 h = s.residual ? x + range_largest(args->in, RMSNORM_R) : x;
+    const double d = (double)s.d, rows = (double)s.rows, g = dy * w, inverse = 1 / sqrt(s.eps);
+    const double of_g = fmax(range_of_sum(r, d, g * h), 2 * g * fmax(1, inverse));
+    assay_bounds *const bounds[] = {out, grad, grad, grad};
+    const int32_t tensor[] = {RMSNORM_Y, RMSNORM_X, s.residual ? RMSNORM_R : RMSNORM_X, s.w};
+    for (int t = 0; t < 4; ++t)
+        range_hold(r, d * h * h, "the sum of squares", bounds[t], tensor[t]);
+    for (int t = 1; t < 3; ++t)
+        range_hold(r, of_g, "a sum of g h, or g s", bounds[t], tensor[t]);
+    range_hold(r, range_of_sum(r, rows, dy * h * fmax(1, inverse)), "a sum of dy h s", grad, s.w);
+    return ASSAY_OK;
+}
 
 const assay_op assay_op_rmsnorm = {
     .name = "rmsnorm",
@@ -315,6 +344,7 @@ const assay_op assay_op_rmsnorm = {
     .backward_plain = backward_plain,
     .forward_bound = rmsnorm_forward_bound,
     .backward_bound = rmsnorm_backward_bound,
+    .outside = outside,
     .dress = dress,
     .mistrust = mistrust,
     .work = count_work,

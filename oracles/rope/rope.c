@@ -1,5 +1,5 @@
 /*
- * rope: x[b, h, s, d] -> y, each pair (x_2i, x_2i+1) rotated by the angle p theta^(-2i/d), with
+ * rope: x (b, h, s, d) -> y, each pair (x_2i, x_2i+1) rotated by the angle p theta^(-2i/d), with
  * p = start + index along s:
  *
  *     y_2i = x_2i cos - x_2i+1 sin,  y_2i+1 = x_2i sin + x_2i+1 cos.
@@ -14,6 +14,7 @@
 #include "core/fill.h"
 #include "oracles/common/bound.h"
 #include "oracles/common/draw.h"
+#include "oracles/common/range.h"
 #include "oracles/common/relate.h"
 #include "oracles/common/work.h"
 
@@ -486,6 +487,11 @@ static const assay_case_group cases[] = {
                "fill=cancel,wide,denormal,huge,zeros,mixed"},
     {ASSAY_NIGHTLY, "b=4 h=12 s=256 d=64 dtype=f32,bf16"},
     {ASSAY_NIGHTLY, "b=1 h=2 s=4096 d=80 start=120000 dtype=f32,f64,bf16"},
+    /* each operand through the whole range of its dtype */
+    {ASSAY_NIGHTLY, "b=2 h=2 s=5 d=8 dtype=f32,bf16 operand=0:1 "
+                    "exponent=-149,-140,-126,-100,-75,-50,-20,20,50,63,75,100,120,127,200"},
+    {ASSAY_NIGHTLY, "b=2 h=2 s=5 d=8 dtype=f64 operand=0:1 "
+                    "exponent=-1074,-1022,-900,-600,-520,-140,140,500,520,700,1000,1023,1100"},
     {ASSAY_EDGE, "b=0 h=0,3 s=4 d=8 dtype=f32,bf16"},
     {ASSAY_EDGE, "b=2 h=0,3 s=0 d=0,8 dtype=f32,f64,bf16"},
     {ASSAY_EDGE, "b=2 h=3 s=4 d=0 start=9 dtype=f32,bf16"},
@@ -493,6 +499,15 @@ static const assay_case_group cases[] = {
     {ASSAY_BENCH, "b=4 h=25 s=1024 d=64 dtype=f32,bf16"},
     {ASSAY_BENCH, "b=4 h=32 s=1024 d=80 dtype=f32,bf16"},
 };
+
+/* ---- where the definition ends ---- */
+
+static assay_status outside(const assay_oracle_args *args, const assay_rounding *r,
+                            assay_bounds *out, assay_bounds *grad) {
+    range_hold(r, range_largest(args->in, X), "x_2i + x_2i+1", out, Y);
+    range_hold(r, range_largest(args->cot, Y), "dy_2i + dy_2i+1", grad, X);
+    return ASSAY_OK;
+}
 
 const assay_op assay_op_rope = {
     .name = "rope",
@@ -514,6 +529,7 @@ const assay_op assay_op_rope = {
     .backward_plain = backward_plain,
     .forward_bound = forward_bound,
     .backward_bound = backward_bound,
+    .outside = outside,
     .work = count_work,
     .draw = draw,
     .relations = relations,

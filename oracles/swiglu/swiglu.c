@@ -1,5 +1,5 @@
 /*
- * swiglu: a, b[n…, d] -> y[n…, d] = silu(a) ⊙ b, with silu(a) = a σ(a), σ(a) = 1 / (1 + exp(-a)).
+ * swiglu: a, b (n…, d) -> y (n…, d) = silu(a) ⊙ b, with silu(a) = a σ(a), σ(a) = 1 / (1 + exp(-a)).
  *
  * Backward, given dy: da = dy ⊙ b ⊙ σ (1 + a (1 - σ)), db = dy ⊙ silu(a).
  *
@@ -10,6 +10,7 @@
 #include "core/fill.h"
 #include "oracles/common/bound.h"
 #include "oracles/common/draw.h"
+#include "oracles/common/range.h"
 #include "oracles/common/relate.h"
 #include "oracles/common/rows.h"
 
@@ -342,10 +343,28 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "n=12 d=21 dtype=f32,f64,bf16 fill=cancel,wide,denormal,zeros,mixed"},
     {ASSAY_NIGHTLY, "n=256 d=3072,10240 dtype=f32,bf16"},
     {ASSAY_NIGHTLY, "n=1000 d=997 dtype=f64,f32,bf16 fill=normal,huge pad=5 seed=3"},
+    /* each operand through the whole range of its dtype */
+    {ASSAY_NIGHTLY, "n=5 d=33 dtype=f32,bf16 operand=0:2 "
+                    "exponent=-149,-140,-126,-100,-75,-50,-20,20,50,63,75,100,120,127,200"},
+    {ASSAY_NIGHTLY, "n=5 d=33 dtype=f64 operand=0:2 "
+                    "exponent=-1074,-1022,-900,-600,-520,-140,140,500,520,700,1000,1023,1100"},
     {ASSAY_EDGE, "n=0,3x0 d=5 dtype=f32,f64,bf16"},
     {ASSAY_EDGE, "n=4,none,0 d=0 dtype=f32,bf16"},
     {ASSAY_BENCH, "n=4x1024 d=3072,10240 dtype=f32,bf16"},
 };
+
+/* ---- where the definition ends ---- */
+
+/* Its three or four factors may be multiplied in another order than the formula's. */
+static assay_status outside(const assay_oracle_args *args, const assay_rounding *r,
+                            assay_bounds *out, assay_bounds *grad) {
+    const double a = range_largest(args->in, A), b = range_largest(args->in, B),
+                 dy = range_largest(args->cot, Y);
+    range_hold(r, a * b, "a b", out, Y);
+    range_hold(r, dy * fmax(b, 1) * (1 + a), "dy b (1 + a (1 - sigma))", grad, A);
+    range_hold(r, dy * a, "dy a", grad, B);
+    return ASSAY_OK;
+}
 
 const assay_op assay_op_swiglu = {
     .name = "swiglu",
@@ -365,6 +384,7 @@ const assay_op assay_op_swiglu = {
     .backward_plain = backward_plain,
     .forward_bound = forward_bound,
     .backward_bound = backward_bound,
+    .outside = outside,
     .dress = dress,
     .work = count_work,
     .draw = draw,

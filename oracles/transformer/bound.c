@@ -94,8 +94,8 @@ static assay_status study_forward(study *s, const assay_arrays *want, assay_boun
                                  bounds->element.data[TRANSFORMER_LOGITS]);
         transformer_spread_bound(&loss, s->local.each.value[s->graph.loss], s->astray,
                                  bounds->element.data[TRANSFORMER_LOSS]);
-        transformer_spread_why(bounds->why[TRANSFORMER_LOGITS]);
-        transformer_spread_why(bounds->why[TRANSFORMER_LOSS]);
+        transformer_spread_why(s->astray, bounds, TRANSFORMER_LOGITS);
+        transformer_spread_why(s->astray, bounds, TRANSFORMER_LOSS);
     }
     transformer_spread_clear(&logits);
     transformer_spread_clear(&loss);
@@ -127,7 +127,7 @@ static assay_status study_backward(study *s, const assay_arrays *want, assay_bou
     for (int32_t i = 0; status == ASSAY_OK && i < count; ++i) {
         transformer_spread_bound(&spread[i], transformer_local_gradient(&s->local, i), s->astray,
                                  gradient.data[i]);
-        transformer_spread_why(bounds->why[TRANSFORMER_FIRST + i]);
+        transformer_spread_why(s->astray, bounds, TRANSFORMER_FIRST + i);
     }
     transformer_spreads_free(spread, count);
     return status;

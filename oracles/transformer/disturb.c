@@ -33,7 +33,7 @@ static double sign_at(signs *s, uint64_t index) {
         s->at = index / 64 + 1;
         s->bits = assay_rng_bits(s->run, s->stream, index / 64);
     }
-    return (s->bits >> index % 64 & 1) != 0 ? 1 : -1;
+    return 2 * (double)(s->bits >> index % 64 & 1) - 1;
 }
 
 /* By how much: a bound of each element, or a fraction of it. */
@@ -55,7 +55,7 @@ static void move_piece(void *context, int64_t first, int64_t last) {
     const movement *m = context;
     signs s = {.run = m->run, .stream = m->stream};
     for (int64_t e = first; e < last; ++e) {
-        const double outward = m->data[e] < 0 ? -1 : 1;
+        const double outward = 1 - 2 * (double)(m->data[e] < 0); /* no branch: data are random */
         double sign = m->pattern == PATTERN_TOWARD ? -outward : outward;
         if (m->pattern == PATTERN_ELEMENTS)
             sign = sign_at(&s, (uint64_t)e);

@@ -40,7 +40,7 @@ typedef struct transformer_setting {
 void transformer_params(const assay_op *op, const transformer_setting *settings,
                         assay_params *params);
 
-/* x + y; [b, t, h, e] to [b, h, t, e], and back. */
+/* x + y; (b, t, h, e) to (b, h, t, e), and back. */
 extern const assay_op transformer_op_add, transformer_op_split, transformer_op_merge;
 
 assay_status transformer_graph_init(transformer_graph *g,

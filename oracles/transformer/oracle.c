@@ -1,8 +1,47 @@
 /* transformer: forward, backward and training in fp64, by the operators' oracles or their twins. */
 #include "oracles/transformer/training.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* The graph of a case. The last one is kept: the search for trivial solutions asks for one case a
+ * thousand times, and a deep model's graph takes longer to build than a pass through a small one.
+ */
+typedef struct kept_graph {
+    assay_params params;
+    transformer_graph graph;
+} kept_graph;
+
+static _Atomic(kept_graph *) spare;
+
+static void keep_graph(kept_graph *k) {
+    k = atomic_exchange(&spare, k);
+    if (k)
+        transformer_graph_clear(&k->graph);
+    free(k);
+}
+
+/* Until keep_graph(). Padding may differ, and then the graph is built again. */
+static assay_status take_graph(const assay_params *params, kept_graph **out) {
+    kept_graph *k = atomic_exchange(&spare, NULL);
+    if (k && memcmp(&k->params, params, sizeof *params) == 0) {
+        *out = k;
+        return ASSAY_OK;
+    }
+    if (k)
+        transformer_graph_clear(&k->graph);
+    else
+        k = malloc(sizeof *k);
+    if (!k)
+        return assay_fail(ASSAY_ERR_MEMORY, "out of memory for a graph");
+    memcpy(&k->params, params, sizeof *params);
+    const assay_status status = transformer_graph_init(&k->graph, params);
+    if (status != ASSAY_OK)
+        free(k);
+    *out = k;
+    return status;
+}
 
 /* A pass over one batch, forward and, where `gradient` is not NULL, backward. */
 typedef struct run {
@@ -53,35 +92,35 @@ static assay_status train(const run *r, assay_arrays *result) {
 }
 
 static assay_status forward_by(const assay_oracle_args *args, bool plain, assay_arrays *result) {
-    transformer_graph g;
-    assay_status status = transformer_graph_init(&g, args->params);
+    kept_graph *k;
+    assay_status status = take_graph(args->params, &k);
     if (status != ASSAY_OK)
         return status;
-    const run r = {&g, args, plain};
-    if (g.sizes.steps > 0)
+    const run r = {&k->graph, args, plain};
+    if (k->graph.sizes.steps > 0)
         status = train(&r, result);
     else
         status = pass_over(&r, args->in->data + TRANSFORMER_FIRST, 0, 0,
                            result->data[TRANSFORMER_LOGITS], result->data[TRANSFORMER_LOSS], NULL);
-    transformer_graph_clear(&g);
+    keep_graph(k);
     return status;
 }
 
 /* Nothing has a gradient after a training. */
 static assay_status backward_by(const assay_oracle_args *args, bool plain, assay_arrays *result) {
-    transformer_graph g;
+    kept_graph *k;
     if (transformer_sizes_of(args->params).steps > 0)
         return ASSAY_OK;
-    assay_status status = transformer_graph_init(&g, args->params);
+    assay_status status = take_graph(args->params, &k);
     if (status != ASSAY_OK)
         return status;
-    const run r = {&g, args, plain};
-    assay_arrays gradient = {.count = g.sizes.parameters,
+    const run r = {&k->graph, args, plain};
+    assay_arrays gradient = {.count = k->graph.sizes.parameters,
                              .size = result->size + TRANSFORMER_FIRST,
                              .data = result->data + TRANSFORMER_FIRST};
     status = pass_over(&r, args->in->data + TRANSFORMER_FIRST, 0,
                        args->cot->data[TRANSFORMER_LOSS][0], NULL, NULL, &gradient);
-    transformer_graph_clear(&g);
+    keep_graph(k);
     return status;
 }
 

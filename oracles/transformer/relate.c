@@ -6,7 +6,7 @@
 #include "oracles/common/relate.h"
 #include "oracles/transformer/transformer.h"
 
-/* An array seen as [outer, n, inner], whose middle axis is to be reversed; n = 1: left alone. */
+/* An array seen as (outer, n, inner), whose middle axis is to be reversed; n = 1: left alone. */
 typedef struct axis {
     int64_t outer, n, inner;
 } axis;

@@ -31,7 +31,7 @@ static assay_status add_backward(const assay_oracle_args *args, assay_arrays *re
     return ASSAY_OK;
 }
 
-/* [b, t, h, e] and [b, h, t, e]: `outer` and `inner` are the two middle axes of `from`. */
+/* (b, t, h, e) and (b, h, t, e): `outer` and `inner` are the two middle axes of `from`. */
 static void exchange(int64_t b, int64_t outer, int64_t inner, int64_t e, const double *from,
                      double *to) {
     for (int64_t i = 0; i < b; ++i)

@@ -97,8 +97,12 @@ void transformer_spread_bound(const transformer_spread *s, const double *local, 
     }
 }
 
-void transformer_spread_why(char why[ASSAY_WHY]) {
-    snprintf(why, ASSAY_WHY,
+void transformer_spread_why(bool astray, assay_bounds *bounds, int32_t i) {
+    if (astray)
+        snprintf(bounds->outside[i], ASSAY_WHY,
+                 "rounding alone moves the root of a norm, or the loss, by a half: no bound can be "
+                 "given");
+    snprintf(bounds->why[i], ASSAY_WHY,
              "%g deviations of %d runs in which each stored tensor is off by its operator's bound "
              "with random signs, %d of them by rows, + the larger of 2 of equal signs + the last "
              "operator's bound",

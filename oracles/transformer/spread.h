@@ -47,7 +47,7 @@ void transformer_spread_add(transformer_spread *s, const double *got, const doub
 void transformer_spread_bound(const transformer_spread *s, const double *local, bool astray,
                               double *bound);
 
-/* The line that says so. */
-void transformer_spread_why(char why[ASSAY_WHY]);
+/* The line that says so, for tensor i; where the runs went astray, why nothing is said of it. */
+void transformer_spread_why(bool astray, assay_bounds *bounds, int32_t i);
 
 #endif

@@ -224,7 +224,7 @@ assay_status transformer_training_bound(const assay_oracle_args *args, const ass
         status = take_step(&s, step, r, &want->data[TRANSFORMER_LOSSES][step],
                            &bounds->element.data[TRANSFORMER_LOSSES][step]);
     if (status == ASSAY_OK)
-        transformer_spread_why(bounds->why[TRANSFORMER_LOSSES]);
+        transformer_spread_why(s.astray, bounds, TRANSFORMER_LOSSES);
     for (int32_t i = 0; status == ASSAY_OK && i < s.exact.p.count; ++i) {
         const int32_t out = TRANSFORMER_FIRST_NEW + i;
         memcpy(bounds->element.data[out], s.errors.p.data[i],
@@ -233,6 +233,8 @@ assay_status transformer_training_bound(const assay_oracle_args *args, const ass
                  "sum over the steps of what AdamW's update is off at the worst corner of m and v, "
                  "given each gradient's bound from %d disturbed trainings, and of its own rounding",
                  TRANSFORMER_RUNS);
+        if (s.astray)
+            memcpy(bounds->outside[out], bounds->outside[TRANSFORMER_LOSSES], ASSAY_WHY);
     }
     study_clear(&s);
     return status;

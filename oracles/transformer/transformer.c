@@ -1,6 +1,6 @@
 /*
- * transformer: a decoder language model, whole: tokens, target [batches, b, t] and its parameters
- * -> logits[b, t, vocab] and loss[1], or, with steps=N, the losses [N] and the parameters after N
+ * transformer: a decoder language model, whole: tokens, target (batches, b, t) and its parameters
+ * -> logits (b, t, vocab) and loss (1), or, with steps=N, the losses (N) and the parameters after N
  * steps of AdamW.
  *
  *     x = embedding(tokens)
@@ -392,7 +392,6 @@ const assay_op assay_op_transformer = {
     .n_keys = TRANSFORMER_KEYS,
     .names = names,
     .own_forward = true,
-    .baseline = true,
     .dtypes = ASSAY_DTYPE_BIT(ASSAY_F32) | ASSAY_DTYPE_BIT(ASSAY_BF16),
     .maths = ASSAY_MATH_BIT(ASSAY_STRICT) | ASSAY_MATH_BIT(ASSAY_TF32),
     .fills = ASSAY_FILL_BIT(ASSAY_FILL_ZEROS),
@@ -407,6 +406,7 @@ const assay_op assay_op_transformer = {
     .backward_bound = transformer_backward_bound,
     .work = count_work,
     .draw = draw,
+    .overhead = 32,
     .relations = transformer_relations,
     .n_relations = TRANSFORMER_RELATIONS,
     .cases = cases,

@@ -1,5 +1,5 @@
 /*
- * weighted_sum: x[n…, d], w[d] -> y[n…] = sum over j of x[…, j] w[j].
+ * weighted_sum: x (n…, d), w (d) -> y (n…) = sum over j of x[…, j] w[j].
  *
  * Backward, given dy: dx[i, j] = dy[i] w[j], dw[j] = sum over i of dy[i] x[i, j].
  */
@@ -8,6 +8,7 @@
 #include "oracles/common/blas.h"
 #include "oracles/common/bound.h"
 #include "oracles/common/draw.h"
+#include "oracles/common/range.h"
 #include "oracles/common/relate.h"
 #include "oracles/common/rows.h"
 
@@ -73,6 +74,12 @@ static assay_status dress(assay_problem *p) {
         fill_alternate(&p->sig.in[X], 1, ~0u, p->in.data[X]);
         fill_alternate(&p->sig.in[W], 1, 0, p->in.data[W]);
         fill_alternate(&p->sig.out[Y], 1, 0, p->cot.data[Y]);
+    }
+    if (fill == ASSAY_FILL_SINGLE) {
+        const int64_t rows = rows_count(&p->c.params), d = assay_params_int(&p->c.params, "d");
+        const fill_matrix x = {p->in.data[X], d, 1}, w = {p->in.data[W], 1, 1},
+                          dy = {p->cot.data[Y], 1, 1}, none = {0};
+        fill_single(p->c.params.dtype, p->c.seed, 1, rows, 1, d, x, w, dy, none);
     }
     return ASSAY_OK;
 }
@@ -236,6 +243,8 @@ static const assay_case_group cases[] = {
     {ASSAY_SMOKE, "n=none d=1 dtype=f32,bf16"},
     {ASSAY_SMOKE, "n=5 d=37 dtype=f32,bf16 fill=inf,nan seed=0,1"},
     {ASSAY_SMOKE, "n=11 d=23 dtype=f32 fill=cancel,denormal,mixed"},
+    {ASSAY_SMOKE, "n=9 d=37 dtype=f32,f64,bf16 fill=single seed=0,3"},
+    {ASSAY_CI, "n=9 d=37 dtype=f32,f64,bf16 fill=single seed=1,2,4,5"},
     {ASSAY_CI, "n=1,2,31,32,33 d=1,7,32,129,1023 dtype=f32"},
     {ASSAY_CI, "n=3x1x5,257 d=31,257 dtype=f64,bf16 fill=positive sched=reverse"},
     {ASSAY_CI, "n=40 d=513 dtype=f32,f64,bf16 pad=1 misalign=5 fill=uniform sched=warp seed=2"},
@@ -251,6 +260,11 @@ static const assay_case_group cases[] = {
     {ASSAY_NIGHTLY, "n=1024 d=2048 dtype=f32,f64,bf16 fill=normal,positive"},
     {ASSAY_NIGHTLY, "n=3 d=100000 dtype=f32,f64 seed=3"},
     {ASSAY_NIGHTLY, "n=100000 d=3 dtype=f32,f64 seed=3"},
+    /* each operand through the whole range of its dtype */
+    {ASSAY_NIGHTLY, "n=5 d=33 dtype=f32,bf16 operand=0:2 "
+                    "exponent=-149,-140,-126,-100,-75,-50,-20,20,50,63,75,100,120,127,200"},
+    {ASSAY_NIGHTLY, "n=5 d=33 dtype=f64 operand=0:2 "
+                    "exponent=-1074,-1022,-900,-600,-520,-140,140,500,520,700,1000,1023,1100"},
     {ASSAY_EDGE, "n=0,3x0 d=5 dtype=f32,f64,bf16"},
     {ASSAY_EDGE, "n=4,none d=0 dtype=f32,bf16"},
     {ASSAY_EDGE, "n=1300 d=0 dtype=f32"}, /* more zeros than the simulated grid has threads */
@@ -260,6 +274,19 @@ static const assay_case_group cases[] = {
     {ASSAY_BENCH, "n=1024 d=2048 dtype=f32"},
     {ASSAY_BENCH, "n=65536 d=8192 dtype=f32"},
 };
+
+/* ---- where the definition ends ---- */
+
+static assay_status outside(const assay_oracle_args *args, const assay_rounding *r,
+                            assay_bounds *out, assay_bounds *grad) {
+    const double x = range_largest(args->in, X), w = range_largest(args->in, W),
+                 dy = range_largest(args->cot, Y);
+    const double rows = (double)rows_count(args->params);
+    const double d = (double)assay_params_int(args->params, "d");
+    range_hold(r, range_of_sum(r, d, x * w), "a sum of x_j w_j", out, Y);
+    range_hold(r, range_of_sum(r, rows, dy * x), "a sum of dy_i x_ij", grad, W);
+    return ASSAY_OK;
+}
 
 const assay_op assay_op_weighted_sum = {
     .name = "weighted_sum",
@@ -271,7 +298,7 @@ const assay_op assay_op_weighted_sum = {
     .by_rows = true,
     .dtypes = ASSAY_DTYPE_BIT(ASSAY_F32) | ASSAY_DTYPE_BIT(ASSAY_F64) | ASSAY_DTYPE_BIT(ASSAY_BF16),
     .maths = ASSAY_MATH_BIT(ASSAY_STRICT),
-    .fills = FILL_FAMILIES,
+    .fills = FILL_FAMILIES | ASSAY_FILL_BIT(ASSAY_FILL_SINGLE),
     .legal = legal,
     .signature = signature,
     .dress = dress,
@@ -281,6 +308,7 @@ const assay_op assay_op_weighted_sum = {
     .backward_plain = backward_plain,
     .forward_bound = forward_bound,
     .backward_bound = backward_bound,
+    .outside = outside,
     .work = count_work,
     .draw = draw,
     .relations = relations,

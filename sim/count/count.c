@@ -116,14 +116,21 @@ static uint64_t *meetings_of(sim_collective kind) {
     case SIM_MATCH_ALL:
         return &met->matches;
     case SIM_MMA_BF16:
+    case SIM_MMA_K8_BF16:
         return &met->mma_bf16;
     case SIM_MMA_F16:
+    case SIM_MMA_K8_F16:
+    case SIM_MMA_F16_F16:
+    case SIM_MMA_K8_F16_F16:
         return &met->mma_f16;
     case SIM_MMA_TF32:
+    case SIM_MMA_K4_TF32:
         return &met->mma_tf32;
     case SIM_MMA_F64:
         return &met->mma_f64;
     case SIM_LDMATRIX:
+    case SIM_STMATRIX:
+    case SIM_MOVMATRIX:
         return &met->ldmatrix;
     case SIM_REDUCE_ADD:
     case SIM_REDUCE_MIN:

@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAGIC UINT32_C(0xba55ed50)
-
 enum {
     KIND_PTX = 1,
     KIND_MACHINE_CODE = 2,
@@ -82,9 +80,9 @@ static assay_status walk(const char *at, size_t room, int32_t architecture, choi
         if (room < sizeof h)
             return damaged("its header is cut off");
         memcpy(&h, at, sizeof h);
-        if (h.magic != MAGIC)
+        if (h.magic != EXEC_FATBIN_MAGIC)
             return assay_fail(ASSAY_ERR_FILE, "not a fat binary: it begins with %08x, not %08x",
-                              h.magic, MAGIC);
+                              h.magic, EXEC_FATBIN_MAGIC);
         if (h.bytes < sizeof h || h.bytes > room || h.total > room - h.bytes)
             return damaged("its header promises more than there is");
         at += h.bytes;
@@ -129,7 +127,7 @@ assay_status exec_fatbin_ptx(const void *image, size_t room, int32_t architectur
         return assay_fail(ASSAY_ERR_UNSUPPORTED,
                           "the program holds no PTX for compute capability %d.%d or older (it "
                           "holds:%s): build it with -arch=sm_80, or with -gencode "
-                          "arch=compute_80,code=compute_80",
+                          "arch=compute_80,code=compute_80, and without -rdc=true",
                           architecture / 10, architecture % 10,
                           c.seen[0] != '\0' ? c.seen : " nothing");
     return expand(&c, ptx);

@@ -23,6 +23,9 @@ typedef struct exec_fatbin_wrapper {
 } exec_fatbin_wrapper;
 #define EXEC_FATBIN_WRAPPER_MAGIC UINT32_C(0x466243b1)
 
+/* What the image itself begins with. */
+#define EXEC_FATBIN_MAGIC UINT32_C(0xba55ed50)
+
 typedef struct exec_ptx {
     char *text;           /* ends in a zero byte; free() */
     size_t size;          /* without that byte */

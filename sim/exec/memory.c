@@ -4,9 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 enum {
-    ALIGNMENT = 512,
+    ALIGNMENT = 256,
+    FRESH = 0xff,
     KEPT = 1024,            /* freed allocations */
     KEPT_BYTES = 256 << 20, /* of them together */
 };
@@ -44,6 +47,18 @@ static exec_allocation *holder(const void *address) {
     return offset < a->bytes || offset == 0 ? a : NULL;
 }
 
+/* The allocation whose pages, or one of the two around them, hold `address`. */
+static exec_allocation *neighbour(const void *address) {
+    const uintptr_t at = (uintptr_t)address, page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    const size_t i = below(address);
+    for (size_t j = i > 0 ? i - 1 : 0; j < m.n && j <= i; ++j) {
+        const uintptr_t low = (uintptr_t)m.a[j].pages - page;
+        if (at >= low && at - low < m.a[j].page_bytes + 2 * page)
+            return &m.a[j];
+    }
+    return NULL;
+}
+
 static bool make_room(void) {
     if (m.n < m.room)
         return true;
@@ -56,6 +71,29 @@ static bool make_room(void) {
     return true;
 }
 
+/* Pages of its own between two that cannot be touched. */
+static bool map(exec_allocation *a) {
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    const size_t bytes = a->bytes > 0 ? (a->bytes + page - 1) / page * page : page;
+    char *all = mmap(NULL, bytes + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (all == MAP_FAILED)
+        return false;
+    a->pages = all + page;
+    a->page_bytes = bytes;
+    a->low = a->pages + (bytes - a->bytes) / ALIGNMENT * ALIGNMENT;
+    if (a->bytes == 0) /* its beginning is its own */
+        a->low = a->pages;
+    if (mprotect(a->pages, bytes, PROT_READ | PROT_WRITE) == 0)
+        return true;
+    munmap(all, bytes + 2 * page);
+    return false;
+}
+
+static void unmap(const exec_allocation *a) {
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    munmap(a->pages - page, a->page_bytes + 2 * page);
+}
+
 assay_status exec_memory_allocate(size_t bytes, exec_memory_kind kind, const char *call,
                                   void **memory) {
     *memory = NULL;
@@ -65,15 +103,15 @@ assay_status exec_memory_allocate(size_t bytes, exec_memory_kind kind, const cha
             "%s of %zu bytes: the simulated device has 16 GiB, of which %zu bytes are "
             "in use",
             call, bytes, m.live_bytes);
-    char *low = NULL;
-    if (make_room())
-        low = aligned_alloc(ALIGNMENT, bytes / ALIGNMENT * ALIGNMENT + ALIGNMENT);
-    if (low == NULL)
+    exec_allocation made = {.bytes = bytes, .kind = kind, .call = call};
+    if (!make_room() || !map(&made))
         return assay_fail(ASSAY_ERR_MEMORY, "%s: the host has no %zu bytes left", call, bytes);
-    memset(low, 0xff, bytes);
+    char *low = made.low;
+    memset(made.pages, FRESH, made.page_bytes);
+    made.number = ++m.last_number;
     const size_t i = below(low);
     memmove(&m.a[i + 1], &m.a[i], (m.n - i) * sizeof m.a[0]);
-    m.a[i] = (exec_allocation){low, bytes, kind, ++m.last_number, call, false};
+    m.a[i] = made;
     ++m.n;
     m.live_bytes += bytes;
     *memory = low;
@@ -86,7 +124,7 @@ static void forget_oldest(void) {
     m.oldest = (m.oldest + 1) % KEPT;
     --m.n_freed;
     m.freed_bytes -= a->bytes;
-    free(a->low);
+    unmap(a);
     --m.n;
     memmove(&m.a[i], &m.a[i + 1], (m.n - i) * sizeof m.a[0]);
 }
@@ -105,6 +143,8 @@ assay_status exec_memory_free(void *memory) {
                           "beginning",
                           memory, (size_t)((char *)memory - a->low), a->number, a->call, a->bytes);
     a->freed = true;
+    (void)mprotect(a->pages, a->page_bytes, PROT_NONE);
+    (void)madvise(a->pages, a->page_bytes, MADV_DONTNEED);
     m.live_bytes -= a->bytes;
     if (m.n_freed == KEPT)
         forget_oldest();
@@ -119,6 +159,13 @@ assay_status exec_memory_free(void *memory) {
 const exec_allocation *exec_memory_find(const void *address) {
     const exec_allocation *a = holder(address);
     return a != NULL && !a->freed ? a : NULL;
+}
+
+void exec_memory_written(const void *address) {
+    static uint64_t clock;
+    exec_allocation *a = holder(address);
+    if (a != NULL)
+        a->written = ++clock;
 }
 
 bool exec_memory_check(const void *address, size_t bytes, bool writes, char why[EXEC_MEMORY_LINE]) {
@@ -157,4 +204,37 @@ const exec_allocation *exec_memory_live(size_t i) {
         if (!m.a[j].freed && i-- == 0)
             return &m.a[j];
     return NULL;
+}
+
+static bool describe(const exec_allocation *a, const char *at, char where[EXEC_MEMORY_LINE]) {
+    const char *end = a->low + a->bytes;
+    char place[64] = "in";
+    if (at < a->low)
+        snprintf(place, sizeof place, "%zu bytes before", (size_t)(a->low - at));
+    else if (at >= end)
+        snprintf(place, sizeof place, "%zu bytes behind the end of", (size_t)(at - end));
+    snprintf(where, EXEC_MEMORY_LINE, "%s allocation %" PRIu64 " (%s, %zu bytes)%s", place,
+             a->number, a->call, a->bytes, a->freed ? ", which has been freed" : "");
+    return true;
+}
+
+bool exec_memory_describe(const void *address, char where[EXEC_MEMORY_LINE]) {
+    const exec_allocation *a = neighbour(address);
+    return a != NULL && describe(a, address, where);
+}
+
+bool exec_memory_overrun(char what[EXEC_MEMORY_LINE]) {
+    for (size_t i = 0; i < m.n; ++i) {
+        const exec_allocation *a = &m.a[i];
+        char *end = a->pages + a->page_bytes;
+        if (a->freed)
+            continue;
+        for (char *at = a->low + a->bytes; at < end; ++at)
+            if (*at != (char)FRESH) {
+                memset(a->low + a->bytes, FRESH,
+                       (size_t)(end - at) + (size_t)(at - a->low) - a->bytes);
+                return describe(a, at, what);
+            }
+    }
+    return false;
 }

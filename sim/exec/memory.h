@@ -2,9 +2,11 @@
  * The memory that a program allocates with CUDA: what each address belongs to, for copies, for
  * pointer attributes, for leaks, and for the lines that name the nearest allocation.
  *
- * Allocations begin at multiples of 512 bytes (CUDA promises 256) and are checked to the byte; no
- * slack behind them counts as theirs. Freed memory is kept for a while, so that its addresses do
- * not belong to a new allocation at once and a late access to it can be named.
+ * Allocations begin at multiples of 256 bytes, as CUDA promises, and are checked to the byte; no
+ * slack behind them counts as theirs. Each has pages of its own and ends in the last 256 bytes of
+ * them; the page before and the page behind cannot be touched. Freed memory cannot be touched
+ * either and is kept for a while, so that its addresses do not belong to a new allocation at once
+ * and a late access to it can be named.
  *
  * Not for more than one host thread at a time.
  */
@@ -30,6 +32,9 @@ typedef struct exec_allocation {
     uint64_t number;  /* the program's first is 1 */
     const char *call; /* "cudaMalloc"; a string that stays */
     bool freed;
+    char *pages; /* that it lies in, without those before and behind */
+    size_t page_bytes;
+    uint64_t written; /* when the program's last copy or fill into it was done; 0: never */
 } exec_allocation;
 
 /* What the simulated device has: 16 GiB. */
@@ -52,6 +57,17 @@ const exec_allocation *exec_memory_find(const void *address);
  * `why` gets a line: "reads 40 bytes, 8 of them behind allocation 3 (cudaMalloc, 32 bytes)". */
 enum { EXEC_MEMORY_LINE = 256 };
 bool exec_memory_check(const void *address, size_t bytes, bool writes, char why[EXEC_MEMORY_LINE]);
+
+/* A copy or fill into the allocation that holds `address`, if any does, was done. */
+void exec_memory_written(const void *address);
+
+/* Where an address lies that nothing may touch: "8 bytes behind allocation 3 (cudaMalloc, 32
+ * bytes)". false: near to no allocation. */
+bool exec_memory_describe(const void *address, char where[EXEC_MEMORY_LINE]);
+
+/* Whether something was written behind an allocation, in the bytes up to its last page's end:
+ * `what` gets a line on the first that is found, which is then as if it had not been. */
+bool exec_memory_overrun(char what[EXEC_MEMORY_LINE]);
 
 /* The i-th allocation that is not freed, in the order of addresses; NULL behind the last. */
 const exec_allocation *exec_memory_live(size_t i);

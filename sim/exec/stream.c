@@ -19,13 +19,14 @@ struct exec_stream {
     work *head, *tail;
     bool blocking;
     bool destroyed; /* it goes with its last piece of work */
+    int priority;
 };
 
 struct exec_event {
     uint64_t record; /* the last one's number; 0: never recorded */
     double ms;       /* when it was done */
     int32_t pending; /* records that are submitted and not done */
-    bool destroyed;
+    bool destroyed, untimed;
 };
 
 static exec_stream first = {.blocking = true}; /* the default stream; the others follow it */
@@ -38,6 +39,18 @@ void exec_streams_set(exec_promptness p) {
 
 exec_stream *exec_stream_default(void) {
     return &first;
+}
+
+bool exec_stream_is_blocking(const exec_stream *stream) {
+    return stream->blocking;
+}
+
+int exec_stream_priority(const exec_stream *stream) {
+    return stream->priority;
+}
+
+void exec_stream_set_priority(exec_stream *stream, int priority) {
+    stream->priority = priority;
 }
 
 static void retire(exec_stream *stream) {
@@ -176,6 +189,14 @@ assay_status exec_event_create(exec_event **event) {
     return *event != NULL ? ASSAY_OK : assay_fail(ASSAY_ERR_MEMORY, "no memory for an event");
 }
 
+bool exec_event_is_timed(const exec_event *event) {
+    return !event->untimed;
+}
+
+void exec_event_set_timed(exec_event *event, bool timed) {
+    event->untimed = !timed;
+}
+
 void exec_event_destroy(exec_event *event) {
     event->destroyed = true;
     if (event->pending == 0)
@@ -230,7 +251,7 @@ exec_elapsed exec_event_elapsed(const exec_event *from, const exec_event *to, do
     if (from->record == 0 || to->record == 0)
         return EXEC_NOT_RECORDED;
     if (holder(from->record) != NULL || holder(to->record) != NULL)
-        return EXEC_NOT_READY;
+        return EXEC_NOT_READY_YET;
     *ms = to->ms - from->ms;
     return EXEC_ELAPSED;
 }

@@ -35,6 +35,12 @@ exec_stream *exec_stream_default(void);
 /* `blocking`: ordered against the default stream, as without cudaStreamNonBlocking. */
 assay_status exec_stream_create(bool blocking, exec_stream **stream) ASSAY_MUST_CHECK;
 
+bool exec_stream_is_blocking(const exec_stream *stream);
+
+/* What the program gave it; it changes nothing. */
+int exec_stream_priority(const exec_stream *stream);
+void exec_stream_set_priority(exec_stream *stream, int priority);
+
 /* What it got is done in its time, as CUDA says. Not for the default stream. */
 void exec_stream_destroy(exec_stream *stream);
 
@@ -51,6 +57,11 @@ bool exec_stream_query(exec_stream *stream);
 typedef struct exec_event exec_event;
 
 assay_status exec_event_create(exec_event **event) ASSAY_MUST_CHECK;
+
+/* What the program made it for; the clock runs for all. Timed until it is set. */
+bool exec_event_is_timed(const exec_event *event);
+void exec_event_set_timed(exec_event *event, bool timed);
+
 void exec_event_destroy(exec_event *event);
 assay_status exec_event_record(exec_event *event, exec_stream *stream) ASSAY_MUST_CHECK;
 
@@ -60,7 +71,7 @@ assay_status exec_stream_wait(exec_stream *stream, const exec_event *event) ASSA
 void exec_event_synchronize(exec_event *event);
 bool exec_event_query(exec_event *event);
 
-typedef enum exec_elapsed { EXEC_ELAPSED, EXEC_NOT_RECORDED, EXEC_NOT_READY } exec_elapsed;
+typedef enum exec_elapsed { EXEC_ELAPSED, EXEC_NOT_RECORDED, EXEC_NOT_READY_YET } exec_elapsed;
 
 /* Milliseconds of the host's clock between the last records of two events. */
 exec_elapsed exec_event_elapsed(const exec_event *from, const exec_event *to, double *ms);

@@ -68,9 +68,9 @@ static void make_room(arena *a, growing *t, size_t n) {
     if (t->capacity - t->n > n)
         return;
     const size_t capacity = 2 * t->capacity + n + 256;
-    char *grown = realloc(t->text, capacity);
-    if (grown == NULL)
-        longjmp(*a->out_of_memory, 1);
+    char *grown = arena_take(a, capacity);
+    if (t->n > 0)
+        memcpy(grown, t->text, t->n);
     t->text = grown;
     t->capacity = capacity;
 }

@@ -23,7 +23,7 @@ char *arena_print(arena *a, const char *format, ...) ASSAY_PRINTF(2, 3);
 char *arena_vprint(arena *a, const char *format, va_list args);
 void arena_free(arena *a);
 
-/* Text on the heap, ended by a zero byte. */
+/* Text that grows in an arena, ended by a zero byte. */
 typedef struct growing {
     char *text;
     size_t n, capacity;

@@ -1,18 +1,10 @@
-#include "sim/ptx/ptx.h"
-#include "sim/ptx/tree.h"
+#include "sim/ptx/emit.h"
+#include "sim/ptx/internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum { PLENTY = 256 /* cudaGetSymbolAddress: as cudaMalloc aligns */ };
-
-struct ptx_module {
-    arena memory;
-    tree tree;
-    ptx_function *kernels;
-    int32_t n_kernels;
-    char **globals; /* by index: where each lies */
-};
 
 /* ---- variables */
 
@@ -104,10 +96,14 @@ static uint32_t threads(const uint32_t shape[3]) {
 }
 
 static void list_kernels(ptx_module *m) {
-    m->kernels = arena_take(&m->memory, ((size_t)m->tree.n_functions + 1) * sizeof *m->kernels);
+    const size_t n = (size_t)m->tree.n_functions + 1;
+    m->kernels = arena_take(&m->memory, n * sizeof *m->kernels);
+    m->functions = arena_take(&m->memory, n * sizeof *m->functions);
+    m->compiled = arena_take(&m->memory, n * sizeof *m->compiled);
     for (const function *f = m->tree.functions; f != NULL; f = f->next) {
         if (!f->entry || !f->defined)
             continue;
+        m->functions[m->n_kernels] = f;
         ptx_function *k = &m->kernels[m->n_kernels++];
         const bool fixed = threads(f->required) > 0;
         k->name = f->name;
@@ -116,10 +112,45 @@ static void list_kernels(ptx_module *m) {
         memcpy(k->required, f->required, sizeof k->required);
         k->min_blocks = f->min_blocks;
         k->max_registers = f->max_registers;
-        k->shared_bytes = f->shared_bytes;
+        const kernel_parts parts = parts_of(&m->tree, f, &m->memory);
+        k->shared_bytes = parts.shared_bytes;
+        k->dynamic_offset = parts.dynamic;
         k->local_bytes = f->local_bytes;
         add_parameters(m, k, f);
     }
+}
+
+/* ---- what is not known */
+
+static void note_unknown(void *context, const function *f, const statement *s) {
+    ptx_module *m = context;
+    const ptx_unknown note = {emit_file(&m->tree, s), emit_line(&m->tree, s), s->opcode, f->name};
+    for (int32_t i = 0; i < m->n_unknown; ++i)
+        if (strcmp(m->unknown[i].opcode, note.opcode) == 0 && m->unknown[i].line == note.line &&
+            m->unknown[i].function == note.function)
+            return;
+    if (m->n_unknown == m->room_for_unknown) {
+        const int32_t room = 2 * m->room_for_unknown + 16;
+        ptx_unknown *grown = arena_take(&m->memory, (size_t)room * sizeof *grown);
+        if (m->n_unknown > 0)
+            memcpy(grown, m->unknown, (size_t)m->n_unknown * sizeof *grown);
+        m->unknown = grown;
+        m->room_for_unknown = room;
+    }
+    m->unknown[m->n_unknown++] = note;
+}
+
+/* Emits every kernel once, for what it does not know. */
+static void find_unknown(ptx_module *m) {
+    for (int32_t i = 0; i < m->n_kernels; ++i) {
+        arena scratch = {.out_of_memory = m->memory.out_of_memory};
+        (void)emit_kernel(&m->tree, m->functions[i], &scratch, note_unknown, m);
+        arena_free(&scratch);
+    }
+}
+
+const ptx_unknown *ptx_module_unknown(const ptx_module *m, int32_t i) {
+    return i >= 0 && i < m->n_unknown ? &m->unknown[i] : NULL;
 }
 
 assay_status ptx_module_load(const char *text, size_t size, const char *name, ptx_module **module) {
@@ -138,8 +169,10 @@ assay_status ptx_module_load(const char *text, size_t size, const char *name, pt
     status = tree_read(&m->tree, text, size);
     if (status == ASSAY_OK)
         status = place_globals(m);
-    if (status == ASSAY_OK)
+    if (status == ASSAY_OK) {
         list_kernels(m);
+        find_unknown(m);
+    }
     m->memory.out_of_memory = NULL;
 done:
     if (status != ASSAY_OK) {
@@ -152,6 +185,8 @@ done:
 void ptx_module_free(ptx_module *m) {
     if (m == NULL)
         return;
+    for (int32_t i = 0; i < m->n_kernels; ++i)
+        ptx_unload(&m->compiled[i]);
     for (int32_t i = 0; m->globals != NULL && i < m->tree.n_globals; ++i)
         free(m->globals[i]);
     arena_free(&m->memory);

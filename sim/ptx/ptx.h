@@ -1,6 +1,6 @@
 /*
  * PTX modules: their kernels with what a launch needs to know of them, and their variables. The
- * text of the kernels is read and checked for its form; it is not run yet.
+ * text of the kernels is read and checked for its form; launch.h runs them.
  *
  * Device memory is host memory: a variable's address is the host's own.
  */
@@ -29,7 +29,8 @@ typedef struct ptx_function {
     int32_t n_parameters;
     const ptx_parameter *parameters;
     size_t parameter_bytes; /* of the block of all parameters */
-    size_t shared_bytes;    /* .shared variables that its body declares */
+    size_t shared_bytes;    /* .shared variables that it and what it calls use */
+    size_t dynamic_offset;  /* in its shared memory, of the dynamic part */
     size_t local_bytes;     /* .local ones, of one thread */
     uint32_t max_threads;   /* .maxntid or .reqntid: threads that a block may have; 0: not given */
     uint32_t required[3];   /* .reqntid: the block that it must have; zeros: not given */

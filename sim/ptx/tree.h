@@ -33,7 +33,9 @@ typedef struct symbol {
     const ptx_type *type;
     uint32_t vector;    /* elements of a vector register; 0: no vector */
     uint32_t count;     /* registers of a family, %r<10>; 0: a single one */
-    bool *used;         /* of a family: which of them are */
+    bool *used;         /* of a family, or of one: which of them are */
+    int32_t *lean;      /* of each: how much more often it is used as a floating-point number */
+    uint8_t *origin;    /* of each: what gives it its values (emit.h) */
     uint64_t bytes;     /* of a variable */
     uint64_t alignment; /* likewise */
     uint64_t offset;    /* in shared memory; in the block of parameters */
@@ -46,10 +48,11 @@ typedef struct symbol {
     function *function;
     int32_t line;
     struct symbol *next; /* in the order of declaration */
+    struct symbol *next_global;
 } symbol;
 
 struct scope {
-    scope *parent;
+    scope *parent, *next; /* next: of the same function */
     int32_t id;
     symbol *first, *last;
     symbol **table; /* by hash, open addressing */
@@ -114,7 +117,7 @@ struct function {
     int32_t n_parameters, n_results;
     uint64_t parameter_bytes;
     uint64_t shared_bytes, local_bytes; /* of its own variables, each at its offset */
-    scope *scope;
+    scope *scope, *scopes;              /* of the parameters; all that its body opens */
     statement *first, *last;
     uint32_t max_threads[3], required[3], min_blocks, max_registers;
     int32_t line;
@@ -127,7 +130,8 @@ typedef struct tree {
     scope *scope;
     function *functions, *last_function;
     int32_t n_functions, n_symbols, n_scopes, n_globals;
-    symbol **globals; /* by index; written when all is read */
+    symbol *last_global; /* a list, the last first */
+    symbol **globals;    /* by index; written when all is read */
     const char **files;
     int32_t n_files;
 } tree;

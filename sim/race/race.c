@@ -8,6 +8,7 @@
 #include "sim/race/race_access.h"
 #include "sim/race/race_report.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,6 +76,7 @@ static uint64_t block_of(const sim_record *r) {
 typedef struct access {
     const sim_region *region;
     const volatile char *address;
+    uint64_t since; /* whatever was before conflicts with nothing now */
     sim_access kind;
     sim_record record;
 } access;
@@ -97,9 +99,14 @@ static void report_uninitialised(const access *a) {
     sim_race_found(a->region, a->address, &after, NULL);
 }
 
-static void compare(const access *a, const sim_cell *cell, sim_access kind) {
-    const sim_record *newest = &cell->newest[kind], *second = &cell->second[kind];
+static sim_record *second_of(sim_cell *cell, sim_older *older, sim_access kind) {
+    return kind == SIM_READ ? &cell->second_read : &older->second[kind];
+}
+
+static void compare(const access *a, sim_cell *cell, sim_older *older, sim_access kind) {
+    const sim_record *newest = &cell->newest[kind];
     if (in_this_epoch(newest)) {
+        const sim_record *second = second_of(cell, older, kind);
         if (!ordered(newest))
             report(a, kind, newest);
         else if (in_this_epoch(second) && !ordered(second))
@@ -109,8 +116,8 @@ static void compare(const access *a, const sim_cell *cell, sim_access kind) {
         return;
     if (in_other_block(newest))
         report(a, kind, newest);
-    else if (in_other_block(&cell->other_block[kind]))
-        report(a, kind, &cell->other_block[kind]);
+    else if (in_other_block(&older->other_block[kind]))
+        report(a, kind, &older->other_block[kind]);
 }
 
 /*
@@ -118,14 +125,15 @@ static void compare(const access *a, const sim_cell *cell, sim_access kind) {
  * this access can go: whatever comes after this access comes after it too. Of two warps each
  * thread conflicts with at least one.
  */
-static void keep(const access *a, sim_cell *cell) {
-    sim_record *newest = &cell->newest[a->kind], *second = &cell->second[a->kind];
+static inline void keep(const access *a, sim_cell *cell, sim_older *older) {
+    sim_record *newest = &cell->newest[a->kind];
     if (!in_this_epoch(newest)) {
         if (!a->region->shared && in_other_block(newest))
-            cell->other_block[a->kind] = *newest;
+            older->other_block[a->kind] = *newest;
         *newest = a->record;
         return;
     }
+    sim_record *second = second_of(cell, older, a->kind);
     bool second_counts = in_this_epoch(second) && !ordered(second);
     if (ordered(newest)) {
         *newest = a->record;
@@ -139,13 +147,14 @@ static void keep(const access *a, sim_cell *cell) {
         *second = a->record;
 }
 
-static void visit(const access *a, sim_cell *cell) {
-    if (a->kind != SIM_READ)
-        compare(a, cell, SIM_READ);
-    compare(a, cell, SIM_WRITE);
-    if (a->kind != SIM_ATOMIC)
-        compare(a, cell, SIM_ATOMIC);
-    keep(a, cell);
+/* A kind's newest record says of its others, too, whether any is late enough to conflict. */
+static inline void visit(const access *a, const sim_cells *cells, size_t i) {
+    sim_cell *cell = &cells->cell[i];
+    sim_older *older = &cells->older[i];
+    for (sim_access kind = SIM_READ; kind <= SIM_ATOMIC; ++kind)
+        if (cell->newest[kind].when >= a->since && (kind != a->kind || kind == SIM_WRITE))
+            compare(a, cell, older, kind);
+    keep(a, cell, older);
 }
 
 /* `count` bytes of a word, from its byte `first` on. */
@@ -158,13 +167,13 @@ static void visit_word(access *a, sim_region *region, size_t word, size_t first,
         *state |= bytes; /* after a bad read too: one report for each place */
     }
     if (count == SIM_WORD && (*state & SIM_SPLIT) == 0) {
-        visit(a, &region->word[word]);
+        visit(a, &region->word, word);
         return;
     }
     if ((*state & SIM_SPLIT) == 0)
         sim_shadow_split(region, word);
     for (size_t i = first; i < first + count; ++i)
-        visit(a, &region->byte[word * SIM_WORD + i]);
+        visit(a, &region->byte, word * SIM_WORD + i);
 }
 
 void sim_race_access(const volatile void *address, size_t bytes, sim_access kind, uint64_t place) {
@@ -178,6 +187,7 @@ void sim_race_access(const volatile void *address, size_t bytes, sim_access kind
     if (!region)
         return;
     access a = {.region = region, .address = address, .kind = kind};
+    a.since = region->shared ? clocks.epoch : clocks.launch_epoch;
     a.record = (sim_record){place << THREAD_BITS | clocks.thread, clocks.when};
     size_t room = (size_t)(region->range.high - a.address);
     if (bytes > room)
@@ -207,7 +217,16 @@ void trace_release(void *memory) {
     sim_shadow_release(memory);
 }
 
+/* Beyond this an order would be taken for another: no verdict rather than a wrong one. */
+static void check_room(bool room, const char *what) {
+    if (room)
+        return;
+    fprintf(stderr, "the race recorder can count no more %s; choose a smaller case\n", what);
+    abort();
+}
+
 static uint64_t next_epoch(void) {
+    check_room(clocks.epoch < UINT64_MAX - (2u << STAMP_BITS), "barriers, blocks and launches");
     clocks.epoch += 1u << STAMP_BITS;
     return clocks.epoch;
 }
@@ -277,6 +296,7 @@ void trace_barrier(void) {
 }
 
 void trace_syncwarp(int32_t warp, uint32_t mask) {
+    check_room(clocks.stamp[warp] + 1 < 1u << STAMP_BITS, "calls of __syncwarp() in one block");
     uint32_t stamp = ++clocks.stamp[warp], joined[SIM_WARP] = {0};
     uint32_t(*seen)[SIM_WARP] = &clocks.seen[warp * SIM_WARP];
     for (uint32_t rest = mask; rest != 0; rest &= rest - 1) {

@@ -9,7 +9,7 @@ sim_region sim_shadow_parts[2];
 
 /* Shadow of released allocations, kept for the next ones: cells of earlier epochs are empty as they
  * are, and fresh pages are what recording costs most for. */
-enum { SPARE = 16, SPARE_CELLS = 1 << 22 /* 600 MB at most */ };
+enum { SPARE = 16, SPARE_CELLS = 1 << 22 /* 640 MiB at most */ };
 
 static struct {
     sim_region *global; /* sorted by address */
@@ -30,18 +30,27 @@ static void *map(size_t bytes) {
     return memory;
 }
 
+static sim_cells map_cells(size_t count) {
+    return (sim_cells){map(count * sizeof(sim_cell)), map(count * sizeof(sim_older))};
+}
+
+static void unmap_cells(sim_cells cells, size_t count) {
+    if (!cells.cell)
+        return;
+    munmap(cells.cell, count * sizeof(sim_cell));
+    munmap(cells.older, count * sizeof(sim_older));
+}
+
 static void clear(sim_region *region) {
-    if (region->word)
-        munmap(region->word, region->capacity * sizeof(sim_cell));
-    if (region->byte)
-        munmap(region->byte, region->capacity * SIM_WORD * sizeof(sim_cell));
+    unmap_cells(region->word, region->capacity);
+    unmap_cells(region->byte, region->capacity * SIM_WORD);
     if (region->state)
         munmap(region->state, region->capacity);
     *region = (sim_region){.shared = region->shared};
 }
 
 static size_t cells(const sim_region *region) {
-    return region->capacity * (region->byte ? 1 + SIM_WORD : 1);
+    return region->capacity * (region->byte.cell ? 1 + SIM_WORD : 1);
 }
 
 static void keep(sim_region *region) {
@@ -83,7 +92,7 @@ static void cover(sim_region *region, sim_range range) {
     clear(region);
     region->range = range;
     region->words = region->capacity = words;
-    region->word = map(words * sizeof(sim_cell));
+    region->word = map_cells(words);
     region->state = map(words);
 }
 
@@ -149,9 +158,11 @@ sim_region *sim_shadow_find_global(const volatile char *address) {
 }
 
 void sim_shadow_split(sim_region *region, size_t word) {
-    if (!region->byte)
-        region->byte = map(region->capacity * SIM_WORD * sizeof(sim_cell));
-    for (size_t i = 0; i < SIM_WORD; ++i)
-        region->byte[word * SIM_WORD + i] = region->word[word];
+    if (!region->byte.cell)
+        region->byte = map_cells(region->capacity * SIM_WORD);
+    for (size_t i = word * SIM_WORD; i < (word + 1) * SIM_WORD; ++i) {
+        region->byte.cell[i] = region->word.cell[word];
+        region->byte.older[i] = region->word.older[word];
+    }
     region->state[word] |= SIM_SPLIT;
 }

@@ -19,9 +19,24 @@ typedef struct sim_record {
     uint64_t when; /* epoch << 24 | stamp; 0: none */
 } sim_record;
 
+/* What most accesses need, in one line of the cache: recording waits for memory most of its time.
+ */
 typedef struct sim_cell {
-    sim_record newest[SIM_ACCESSES], second[SIM_ACCESSES], other_block[SIM_ACCESSES];
+    sim_record newest[SIM_ACCESSES], second_read;
 } sim_cell;
+_Static_assert(sizeof(sim_cell) == 64, "a cell is a line of the cache");
+
+/* The rest of a cell. */
+typedef struct sim_older {
+    sim_record second[SIM_ACCESSES]; /* but SIM_READ's */
+    sim_record other_block[SIM_ACCESSES];
+} sim_older;
+
+/* Of a word or of a byte. */
+typedef struct sim_cells {
+    sim_cell *cell; /* NULL: there are none */
+    sim_older *older;
+} sim_cells;
 
 enum { SIM_WORD = 4, SIM_WRITTEN = (1 << SIM_WORD) - 1, SIM_SPLIT = 1 << SIM_WORD };
 
@@ -29,8 +44,8 @@ typedef struct sim_region {
     sim_range range;
     bool shared;
     size_t words, capacity;
-    sim_cell *word;
-    sim_cell *byte; /* NULL until a word is split */
+    sim_cells word;
+    sim_cells byte; /* none until a word is split */
     unsigned char
         *state; /* of each word: which bytes are written (shared memory only), SIM_SPLIT */
 } sim_region;

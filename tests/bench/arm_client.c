@@ -29,7 +29,7 @@ void client_start(client *c, const char *device, const char *kernel, const char 
         SKIP_GPU(assay_error());
     REQUIRE_OK(status);
     share_memory(c);
-    REQUIRE_OK(arm_start(&c->process, kernel ? in_file : built_in, c->file));
+    REQUIRE_OK(arm_process_start(&c->process, kernel ? in_file : built_in, c->file));
     SAY(c, "hello %s", device);
 }
 
@@ -45,7 +45,7 @@ static void forget_sets(client *c) {
 }
 
 void client_end(client *c) {
-    arm_end(&c->process);
+    arm_process_end(&c->process);
     forget_sets(c);
     (void)munmap(c->memory, CLIENT_MEMORY);
     (void)close(c->file);

@@ -6,7 +6,7 @@
 #define ASSAY_TESTS_BENCH_ARM_CLIENT_H
 
 #include "assay/problem.h"
-#include "bench/arm.h"
+#include "bench/arm_process.h"
 
 #include <stddef.h>
 
@@ -20,7 +20,7 @@ typedef struct client_set {
 } client_set;
 
 typedef struct client {
-    arm process;
+    arm_process process;
     const assay_device *device; /* this process's own */
     int file;
     unsigned char *memory;
@@ -34,10 +34,11 @@ void client_start(client *c, const char *device, const char *kernel, const char 
 void client_end(client *c);
 
 /* Must be answered with ok. */
-#define SAY(client, ...) REQUIRE_OK(arm_ask(&(client)->process, client_patience, __VA_ARGS__))
+#define SAY(client, ...)                                                                           \
+    REQUIRE_OK(arm_process_ask(&(client)->process, client_patience, __VA_ARGS__))
 /* Must be answered with no, and that text. */
 #define CHECK_REFUSED(client, status, text, ...)                                                   \
-    CHECK_FAILS(arm_ask(&(client)->process, client_patience, __VA_ARGS__), status, text)
+    CHECK_FAILS(arm_process_ask(&(client)->process, client_patience, __VA_ARGS__), status, text)
 
 /* Tells it a case and its sets, of seeds 0, 1, ...; what is right says `variant`, honest and built
  * in. */

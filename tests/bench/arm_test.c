@@ -187,7 +187,8 @@ ASSAY_TEST(arm, other_streams_are_too_early_or_too_late_on_cuda, "gpu") {
 ASSAY_TEST(arm, cache_set_aside_ends_it_on_cuda, "gpu") {
     client c;
     start_kernel(&c, "cuda", "gpu_cuda", "keeps_l2", SUM, 1);
-    CHECK_REFUSED(&c, ASSAY_ERR_KERNEL, "set L2 cache aside", "ready forward");
+    CHECK_REFUSED(&c, ASSAY_ERR_KERNEL, "changed the L2 cache's persisting set-aside",
+                  "ready forward");
     client_end(&c);
 }
 #endif
@@ -234,7 +235,7 @@ static void describe_sum(client *c) {
 ASSAY_TEST(arm, order_of_commands, "unit") {
     client c;
     client_start(&c, "sim", NULL, "weighted_sum/v1");
-    CHECK_REFUSED(&c, ASSAY_ERR_KERNEL, "hello was said before", "hello sim");
+    CHECK_REFUSED(&c, ASSAY_ERR_KERNEL, "hello was given twice", "hello sim");
     CHECK_REFUSED(&c, ASSAY_ERR_KERNEL, "'set' comes after 'case'", "set 0");
     SAY(&c, "case " SUM);
     CHECK_REFUSED(&c, ASSAY_ERR_KERNEL, "'in' comes after 'set'", "in x f32 0 6 40");
@@ -250,8 +251,8 @@ ASSAY_TEST(arm, order_of_commands, "unit") {
 ASSAY_TEST(arm, malformed_lines, "unit") {
     client c;
     client_start(&c, "sim", NULL, "weighted_sum/v1");
-    CHECK_REFUSED(&c, ASSAY_ERR_KERNEL, "'' is nothing", "%s", "");
-    CHECK_REFUSED(&c, ASSAY_ERR_KERNEL, "'stop' is nothing", "stop");
+    CHECK_REFUSED(&c, ASSAY_ERR_KERNEL, "'' is not a command of the arm v1", "%s", "");
+    CHECK_REFUSED(&c, ASSAY_ERR_KERNEL, "'stop' is not a command of the arm v1", "stop");
     CHECK_REFUSED(&c, ASSAY_ERR_KERNEL, "no operator \"sum\"", "case sum n=6");
     CHECK_REFUSED(&c, ASSAY_ERR_KERNEL, "n=\"-1\"", "case weighted_sum n=-1 d=40");
     CHECK_REFUSED(&c, ASSAY_ERR_KERNEL, "a case of rmsnorm", "case rmsnorm n=2 d=8");
@@ -266,13 +267,13 @@ ASSAY_TEST(arm, malformed_lines, "unit") {
     CHECK_REFUSED(&c, ASSAY_ERR_KERNEL, "axis 1 of x is an integer from 40 to 40, not '41'",
                   "in x f32 0 6 41");
     CHECK_REFUSED(&c, ASSAY_ERR_KERNEL, "axis 1 of x is missing", "in x f32 0 6");
-    CHECK_REFUSED(&c, ASSAY_ERR_KERNEL, "nothing is expected at '1'", "in x f32 0 6 40 1");
+    CHECK_REFUSED(&c, ASSAY_ERR_KERNEL, "unexpected words: '1'", "in x f32 0 6 40 1");
     CHECK_REFUSED(&c, ASSAY_ERR_KERNEL, "960 bytes at 4193345 are not within", "in x f32 %d 6 40",
                   CLIENT_MEMORY - 959);
     CHECK_REFUSED(&c, ASSAY_ERR_KERNEL, "are not within the shared memory's",
                   "in x f32 9223372036854775807 6 40");
     CHECK_REFUSED(&c, ASSAY_ERR_KERNEL, "there is no stage 'both'", "ready both");
-    CHECK_REFUSED(&c, ASSAY_ERR_KERNEL, "set 0 lacks 'cot y ...'", "ready backward");
+    CHECK_REFUSED(&c, ASSAY_ERR_KERNEL, "set 0: 'cot y ...' is missing", "ready backward");
     SAY(&c, "ready forward"); /* none of these has harmed it */
     CHECK_REFUSED(&c, ASSAY_ERR_KERNEL, "from 0 to 0, not '1'", "run 1");
     CHECK_REFUSED(&c, ASSAY_ERR_KERNEL, "from 0 to 0, not '-1'", "take -1");
@@ -280,7 +281,7 @@ ASSAY_TEST(arm, malformed_lines, "unit") {
     CHECK_REFUSED(&c, ASSAY_ERR_KERNEL, "the count is an integer from 1", "time cold 0 0");
     CHECK_REFUSED(&c, ASSAY_ERR_KERNEL, "whether these are the last is", "time cold 3 2");
     CHECK_REFUSED(&c, ASSAY_ERR_KERNEL, "the count is missing", "burst");
-    CHECK_REFUSED(&c, ASSAY_ERR_UNSUPPORTED, "no other timer", "self 3");
+    CHECK_REFUSED(&c, ASSAY_ERR_UNSUPPORTED, "no second timer", "self 3");
     SAY(&c, "time cold 1 1");
     client_end(&c);
 }
@@ -328,10 +329,10 @@ static void check_hello(const char *name, const char *kernel, const char *line, 
                         const char *text) {
     char *const built_in[] = {ASSAY_ARM_PATH, (char *)name, NULL};
     char *const in_file[] = {ASSAY_ARM_PATH, "--kernel", (char *)kernel, (char *)name, NULL};
-    arm a;
-    REQUIRE_OK(arm_start(&a, kernel ? in_file : built_in, -1));
-    CHECK_FAILS(arm_ask(&a, client_patience, "%s", line), status, text);
-    arm_end(&a);
+    arm_process a;
+    REQUIRE_OK(arm_process_start(&a, kernel ? in_file : built_in, -1));
+    CHECK_FAILS(arm_process_ask(&a, client_patience, "%s", line), status, text);
+    arm_process_end(&a);
 }
 
 ASSAY_TEST(arm, who_it_cannot_be, "unit") {
@@ -340,37 +341,39 @@ ASSAY_TEST(arm, who_it_cannot_be, "unit") {
     check_hello("weighted_sum/v1", NULL, "hello tpu", ASSAY_ERR_KERNEL, "tpu: no such device");
     check_hello("weighted_sum/v1", "/nowhere.so", "hello sim", ASSAY_ERR_KERNEL,
                 "cannot be loaded");
-    check_hello("weighted_sum", NULL, "hello sim", ASSAY_ERR_KERNEL, "'weighted_sum' is no arm");
+    check_hello("weighted_sum", NULL, "hello sim", ASSAY_ERR_KERNEL,
+                "'weighted_sum' is not an arm");
 }
 
 ASSAY_TEST(arm, no_shared_memory, "unit") {
     char *const argv[] = {ASSAY_ARM_PATH, "weighted_sum/v1", NULL};
-    arm a;
+    arm_process a;
     (void)fcntl(3, F_SETFD, FD_CLOEXEC); /* should this process have been given one */
-    REQUIRE_OK(arm_start(&a, argv, -1));
-    REQUIRE_OK(arm_ask(&a, client_patience, "hello sim"));
-    CHECK_FAILS(arm_ask(&a, client_patience, "case " SUM), ASSAY_ERR_KERNEL, "no memory is shared");
-    arm_end(&a);
+    REQUIRE_OK(arm_process_start(&a, argv, -1));
+    REQUIRE_OK(arm_process_ask(&a, client_patience, "hello sim"));
+    CHECK_FAILS(arm_process_ask(&a, client_patience, "case " SUM), ASSAY_ERR_KERNEL,
+                "there is no shared memory");
+    arm_process_end(&a);
 }
 
 /* ---- the arm that times the timer ---- */
 
 ASSAY_TEST(arm, clock_times_what_is_known, "unit") {
     char *const argv[] = {ASSAY_ARM_PATH, "clock", NULL};
-    arm a;
-    REQUIRE_OK(arm_start(&a, argv, -1));
-    REQUIRE_OK(arm_ask(&a, client_patience, "hello sim"));
-    REQUIRE_OK(arm_ask(&a, client_patience, "spin 300 5"));
+    arm_process a;
+    REQUIRE_OK(arm_process_start(&a, argv, -1));
+    REQUIRE_OK(arm_process_ask(&a, client_patience, "hello sim"));
+    REQUIRE_OK(arm_process_ask(&a, client_patience, "spin 300 5"));
     double least = INFINITY;
     char *at = a.answer;
     for (int i = 0; i < 5; ++i)
         least = fmin(least, strtod(at, &at));
     CHECK_MSG(least >= 300 && least < 3000 && *at == '\0', "%s", a.answer);
-    REQUIRE_OK(arm_ask(&a, client_patience, "copy 100000 3"));
+    REQUIRE_OK(arm_process_ask(&a, client_patience, "copy 100000 3"));
     CHECK(numbers_in(a.answer) == 3);
-    CHECK_FAILS(arm_ask(&a, client_patience, "ready forward"), ASSAY_ERR_KERNEL,
-                "nothing that the arm clock does");
-    CHECK_FAILS(arm_ask(&a, client_patience, "spin 0 5"), ASSAY_ERR_KERNEL,
+    CHECK_FAILS(arm_process_ask(&a, client_patience, "ready forward"), ASSAY_ERR_KERNEL,
+                "'ready' is not a command of the arm clock");
+    CHECK_FAILS(arm_process_ask(&a, client_patience, "spin 0 5"), ASSAY_ERR_KERNEL,
                 "microseconds is an integer from 1");
-    arm_end(&a);
+    arm_process_end(&a);
 }

@@ -58,12 +58,12 @@ case=(weighted_sum/v1 n=5 d=7 --device sim --peers none --samples 5)
 run 2 --device sim
 says err 'name an operator, or all published experiments'
 run 2 weighted_sum --peers torhc --device sim
-says err "there is no 'torhc'"
+says err "unknown peer 'torhc'"
 run 2 weighted_sum --stage sideways
 says err 'unknown stage .sideways.; the nearest is forward'
 run 2 weighted_sum --set seeds n=5 d=7
 "$assay" check --set seeds >out 2>err && fault "check takes --set seeds"
-says err 'which only bench has'
+says err 'which only bench runs'
 
 # ---- proven, then timed: by a certificate, and without one ----
 "$assay" check weighted_sum --set smoke --certify --device sim --quiet >out 2>err || fault "certify"
@@ -179,6 +179,30 @@ END
 ASSAY_ARM=$folder/tampered run 3 "${case[@]/n=5/n=5,6}" --stage forward
 says rows.json 'n=5 .*"status": *"error".*its process ended with exit code 9'
 says rows.json 'n=6 .*"status": *"ok"'
+# One whose times are no numbers: its row is an error, the others stand, and the file can be read.
+tamper <<'END'
+"v2 time "*) answer=ok$(for ((i = 0; i < $3; ++i)); do printf ' nan'; done) ;;
+"v3 time "*) answer=ok$(for ((i = 0; i < $3; ++i)); do printf ' -inf'; done) ;;
+*" burst "*) answer=ok ;;
+END
+rm -f kept.json
+ASSAY_ARM=$folder/tampered run 3 weighted_sum/v{1,2,3} "${words[@]}" --resume kept.json
+row_says v1 '"status": *"ok"'
+row_says v2 '"status": *"error".*it gave a time that is no positive number'
+row_says v3 '"status": *"error".*it gave a time that is no positive number'
+run 0 --resume kept.json
+row_says v1 '"status": *"ok"'
+
+# ---- kernels and time: right only when they are not timed; slow, and said so ----
+for name in times_itself works_later works_behind; do
+    run 4 "weighted_sum/$name" n=5 d=7 --device sim --peers none --samples 5 \
+        --kernel "$kernels/forged.so"
+    row_says $name '"status": *"refused"'
+done
+run 0 weighted_sum/sleeps n=5 d=7 --device sim --peers none --samples 5 --stage forward \
+    --kernel "$kernels/forged.so"
+row_says sleeps '"cold".*"samples_us": *\[[2-9][0-9]{4}'
+
 ASSAY_PYTHON=$folder/no-python run 0 "${case[@]}" --peers torch
 says rows.json 'no-python cannot be started'
 

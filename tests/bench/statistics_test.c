@@ -53,7 +53,7 @@ ASSAY_TEST(bench_statistics, what_is_no_number_is_refused, "unit") {
     CHECK_FAILS(bench_summarise(bad, 3, &s), ASSAY_ERR_USAGE, "sample 2 of 3 is not a number");
     CHECK_FAILS(bench_summarise(endless, 2, &s), ASSAY_ERR_USAGE, "sample 2 of 2");
     CHECK_FAILS(bench_compare(good, 3, bad, 3, 0.03, &r), ASSAY_ERR_USAGE, "sample 2 of 3");
-    CHECK_FAILS(bench_compare(zero, 3, good, 3, 0.03, &r), ASSAY_ERR_USAGE, "is no time: 0");
+    CHECK_FAILS(bench_compare(zero, 3, good, 3, 0.03, &r), ASSAY_ERR_USAGE, "is not a time: 0");
 }
 
 /* ---- ratios ---- */

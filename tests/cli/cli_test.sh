@@ -47,7 +47,7 @@ done
 run 0 help fill && says out '  cancel    sums whose terms nearly cancel'
 run 0 help layers && says out 'kronecker' # a key of one operator
 run 0 help kronecker && says out '  forward   '
-refuses 2 'no help on "fil": it is no verb, operator or key; the nearest is fill' help fil
+refuses 2 'no help on "fil": it is not a verb, an operator or a key; the nearest is fill' help fil
 run 0 help --man && says out '.TH ASSAY 1 '
 for verb in list check certificate golden run mutants fuzz bench profile completion help; do
     run 0 help $verb --man && says out ".B assay $verb" && says out '\-\-no\-color'
@@ -60,9 +60,9 @@ for shell in bash zsh fish; do
     run 0 completion $shell && says out 'kronecker' && says out 'in-process'
 done
 "$assay" completion bash >out
-bash -c '. ./out; COMP_WORDS=(assay check --dev); COMP_CWORD=2; _assay; [ "${COMPREPLY[*]}" = --device ]' ||
+bash -c '. ./out; COMP_WORDS=(assay check --dev); COMP_CWORD=2; _assay_words; [ "${COMPREPLY[*]}" = --device ]' ||
     fault "bash does not complete --device"
-bash -c '. ./out; COMP_WORDS=(assay check --set n); COMP_CWORD=3; _assay; [ "${COMPREPLY[*]}" = nightly ]' ||
+bash -c '. ./out; COMP_WORDS=(assay check --set n); COMP_CWORD=3; _assay_words; [ "${COMPREPLY[*]}" = nightly ]' ||
     fault "bash does not complete a set"
 run 0 --version && says out "assay "
 
@@ -186,7 +186,7 @@ refuses 2 '--last-failed names the cases itself' check --last-failed --set ci
 run 0 check rope swiglu weighted_sum --exclude 'rope,*/v1,*dtype=bf16*' --device sim
 grep -q ' rope/\|/v1 \|bf16' out && fault "--exclude leaves in what it names"
 says out 'swiglu/v3'
-refuses 77 'no case is left' check rope --exclude 'r*' --device sim
+refuses 77 'no case to run' check rope --exclude 'r*' --device sim
 
 # Degenerate cases: mistrusted, as they must be.
 run 0 check weighted_sum swiglu --set edge --device sim --junit edge.xml
@@ -200,7 +200,7 @@ says out 'spread over random cases'
 
 # ---- run ----
 ce=(t=3 v=5 gradient=1)
-run 0 run --help && says out 'It proves nothing' && says out 'libver="v110"'
+run 0 run --help && says out 'It compares nothing' && says out 'libver="v110"'
 run 0 run cross_entropy/v1 "${ce[@]}" --device sim --out direct.h5
 says out 'cross_entropy/v1 t=3 v=5 gradient=1 dtype=f32 seed=0 on sim'
 says out '  grad  logits    (3, 5)  norm '
@@ -312,8 +312,18 @@ export ASSAY_CERTIFICATES=$folder/certificates
 run 4 certificate verify swiglu/v1 --device sim && says out 'none '
 run 0 check swiglu --set smoke --certify --device sim --quiet
 says out 'certified swiglu/v1 on sim: '
-run 0 certificate verify swiglu --device sim && says out 'valid    swiglu/v3'
+run 0 certificate verify swiglu --device sim && says out 'valid  swiglu/v3'
 run 0 certificate show swiglu/v3 --device sim && says out 'variant swiglu/v3'
+says out 'share forward+backward f32 set '
+# Outside a sandbox a certificate says so, and is refused where one is required.
+if grep -q '^sandbox user pid mount network ipc .*seccomp privileges limits' out; then
+    run 0 certificate verify swiglu --device sim --require sandbox && says out 'valid  swiglu/v3'
+fi
+run 0 check swiglu/v1 --set smoke --certify --device sim --quiet --no-sandbox
+says out 'sandbox: without user pid mount network ipc seccomp privileges limits, as --no-sandbox'
+run 0 certificate verify swiglu/v1 --device sim
+run 4 certificate verify swiglu/v1 --device sim --require sandbox
+says out 'judged without these walls of a sandbox: user pid'
 cp certificates/swiglu-v3-sim.cert certificates/swiglu-v1-sim.cert
 run 4 certificate verify swiglu/v1 --device sim && says out 'refused '
 sed -i '/seed=0/d' certificates/swiglu-v3-sim.cert

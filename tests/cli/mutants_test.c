@@ -142,7 +142,7 @@ ASSAY_TEST(cli_mutants, a_sample_names_its_seed, "unit") {
     s.rows.seed = UINT64_MAX;
     FILE *to = open_memstream(&text, &size);
     REQUIRE(to != NULL);
-    mutants_text(to, &s.rows, false);
+    CHECK(mutants_text(to, &s.rows, false) == ASSAY_OK);
     REQUIRE(fclose(to) == 0);
     CHECK(strstr(text, "drawn by --sample 24 --seed 18446744073709551615\n"));
     free(text);
@@ -156,7 +156,7 @@ ASSAY_TEST(cli_mutants, survivors_are_shown, "unit") {
     fill(&s);
     FILE *to = open_memstream(&text, &size);
     REQUIRE(to != NULL);
-    mutants_text(to, &s.rows, false);
+    CHECK(mutants_text(to, &s.rows, false) == ASSAY_OK);
     REQUIRE(fclose(to) == 0);
     CHECK(strstr(text, "kernels/rmsnorm/v3.cu:2: survived (sign)"));
     CHECK(strstr(text, "| sign | f(\"-a\", b); -> f(\"a\", b); | 2"));

@@ -179,6 +179,20 @@ ASSAY_TEST(cli_report, csv_quotes_as_rfc_4180_says, "unit") {
     free(c.text);
 }
 
+/* What is mistrusted at some size of an operand is no failure. */
+ASSAY_TEST(cli_report, junit_of_sizes, "unit") {
+    fixture f;
+    fixture_init(&f);
+    f.report[0].c.exponent = f.report[1].c.exponent = 20;
+    capture c;
+    capture_open(&c);
+    cli_report_junit(c.stream, &f.results);
+    const char *text = capture_end(&c);
+    has(text, "tests=\"6\" failures=\"1\" errors=\"1\" skipped=\"1\"");
+    CHECK(occurrences(text, "<failure ") == 1);
+    free(c.text);
+}
+
 ASSAY_TEST(cli_report, junit_counts_and_escapes, "unit") {
     fixture f;
     fixture_init(&f);

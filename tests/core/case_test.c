@@ -110,7 +110,8 @@ ASSAY_TEST(case, refuses_and_names_the_fault, "unit") {
     static const struct {
         const char *word, *line;
     } bad[] = {
-        {"k=1", "toy has no key \"k\"; its keys: n, f, q, eps, wide, size, dtype, math, fill, pad"},
+        {"k=1",
+         "toy has no key \"k\"; its keys: n, f, q, eps, wide, size, dtype, math, fill, exponent, operand, pad"},
         {"=1", "toy has no key \"\""},
         {"n", "\"n\" is not of the form key=value"},
         {"n=", "n=\"\": must be an integer in 0..1000"},
@@ -153,6 +154,8 @@ ASSAY_TEST(case, refuses_and_names_the_fault, "unit") {
          "exact, golden, inf, nan, huge"},
         {"fill=zero", "one of normal, uniform, positive, exact, golden"},
         {"sched=fifo", "one of inorder, reverse, random, warp"},
+        {"exponent=1101", "must be an integer in -1100..1100"},
+        {"operand=64", "must be an integer in 0..63"},
         {"pad=1025", "must be an integer in 0..1024"},
         {"pad=-1", "must be an integer in 0..1024"},
         {"misalign=64", "must be an integer in 0..63"},
@@ -168,6 +171,7 @@ ASSAY_TEST(case, refuses_and_names_the_fault, "unit") {
         CHECK(t.count == 0);
     }
     trace t = {0};
+    CHECK_FAILS(EXPAND(&t, "n=1", "exponent=1", "fill=exact"), ASSAY_ERR_USAGE, "use another fill");
     CHECK_FAILS(EXPAND(&t, "f=2"), ASSAY_ERR_USAGE, "key \"n\" is missing: rows");
     CHECK_FAILS(EXPAND(&t, "n=1", "n=1"), ASSAY_ERR_USAGE, "key \"n\" is given twice");
     CHECK_FAILS(EXPAND(&t, "n=1", "seed=1", "seed=1"), ASSAY_ERR_USAGE, "given twice");
@@ -277,8 +281,8 @@ static bool same_params(const assay_params *a, const assay_params *b) {
 
 static bool same_case(const assay_case *a, const assay_case *b) {
     return a->op == b->op && same_params(&a->params, &b->params) && a->fill == b->fill &&
-           a->pad == b->pad && a->misalign == b->misalign && a->schedule == b->schedule &&
-           a->seed == b->seed;
+           a->exponent == b->exponent && a->operand == b->operand && a->pad == b->pad &&
+           a->misalign == b->misalign && a->schedule == b->schedule && a->seed == b->seed;
 }
 
 static void check_round_trip(const assay_case *c) {
@@ -295,6 +299,9 @@ static void draw_case(const assay_op *op, assay_rng *rng, assay_case *c) {
     while ((op->dtypes & ASSAY_DTYPE_BIT(c->params.dtype)) == 0);
     op->draw(rng, 1e6, &c->params);
     c->fill = (assay_fill)assay_rng_between(rng, ASSAY_FILL_NORMAL, ASSAY_FILL_GOLDEN);
+    if (c->fill != ASSAY_FILL_EXACT && c->fill != ASSAY_FILL_GOLDEN)
+        c->exponent = assay_rng_between(rng, -1100, 1100);
+    c->operand = c->exponent != 0 ? assay_rng_between(rng, 0, 63) : 0;
     c->pad = assay_rng_between(rng, 0, 1024);
     c->misalign = assay_rng_between(rng, 0, 63);
     c->schedule = (assay_schedule)assay_rng_between(rng, 0, ASSAY_SCHEDULES - 1);

@@ -121,6 +121,32 @@ ASSAY_TEST(problem, fills_have_their_root_mean_square, "unit") {
     }
 }
 
+ASSAY_TEST(problem, one_operand_of_another_size, "unit") {
+    assay_case c = toy_case(ASSAY_FILL_NORMAL, 1), scaled = c;
+    assay_problem p, q;
+    REQUIRE_OK(assay_problem_init(&p, &c));
+    for (scaled.operand = 0; scaled.operand < 3; ++scaled.operand) {
+        scaled.exponent = -130;
+        REQUIRE_OK(assay_problem_init(&q, &scaled));
+        CHECK(equal(&p.in, &q.in, X) == (scaled.operand != 0));
+        CHECK(equal(&p.in, &q.in, IDS) == (scaled.operand != 1));
+        CHECK(equal(&p.cot, &q.cot, Y) == (scaled.operand != 2));
+        const double *was = scaled.operand == 0 ? p.in.data[X] : p.cot.data[Y];
+        const double *is = scaled.operand == 0 ? q.in.data[X] : q.cot.data[Y];
+        for (int64_t e = 0; scaled.operand != 1 && e < 100; ++e)
+            CHECK(is[e] == assay_dtype_round(ASSAY_F32, ldexp(was[e], -130)));
+        assay_problem_clear(&q);
+    }
+    scaled = (assay_case){.op = &toy, .exponent = 1100, .seed = 1};
+    REQUIRE_OK(assay_problem_init(&q, &scaled));
+    for (int64_t e = 0; e < 100; ++e)
+        CHECK(fabs(q.in.data[X][e]) == assay_dtype_max(ASSAY_F32));
+    assay_problem_clear(&q);
+    scaled.operand = 3;
+    CHECK_FAILS(assay_problem_init(&q, &scaled), ASSAY_ERR_USAGE, "there is no operand 3");
+    assay_problem_clear(&p);
+}
+
 static void check_odd_integers(double limit, assay_dtype stored, double largest) {
     assay_case c = toy_case(ASSAY_FILL_EXACT, 4);
     exact_limit = limit;

@@ -78,3 +78,14 @@ ASSAY_TEST(work, is_there_for_every_operator, "unit") {
         REQUIRE_OK(assay_op_visit_set(assay_op_at(i), ASSAY_BENCH, look, NULL));
     }
 }
+
+/* An operator whose author left it out. */
+ASSAY_TEST(work, without_a_function_there_is_a_line, "unit") {
+    assay_op op = *assay_op_find("weighted_sum", 12);
+    assay_case c;
+    assay_work work;
+    op.work = NULL;
+    REQUIRE_OK(assay_case_parse("weighted_sum n=2 d=3 dtype=f32 seed=0", &c));
+    CHECK_FAILS(assay_op_work(&op, &c.params, ASSAY_FORWARD, &work), ASSAY_ERR_UNSUPPORTED,
+                "weighted_sum: its assay_op has no .work");
+}

@@ -17,26 +17,26 @@ ASSAY_TEST(baseline, twice_v1_and_one_rounding, "unit smoke") {
         got[e] = want[e] * (1 + 1.9 * u);
         bound[e] = want[e] * 10 * u;
     }
-    CHECK(baseline_compare(ASSAY_BF16, got, v1, want, bound, COUNT, MANY).kept);
+    CHECK(baseline_compare(ASSAY_BF16, got, v1, want, bound, COUNT, MANY, 16).kept);
     for (int e = 0; e < COUNT; ++e)
         got[e] = want[e] * (1 + 2.1 * u);
-    CHECK(!baseline_compare(ASSAY_BF16, got, v1, want, bound, COUNT, MANY).kept);
-    CHECK(baseline_compare(ASSAY_BF16, got, v1, want, bound, COUNT, FEW).kept);
+    CHECK(!baseline_compare(ASSAY_BF16, got, v1, want, bound, COUNT, MANY, 16).kept);
+    CHECK(baseline_compare(ASSAY_BF16, got, v1, want, bound, COUNT, FEW, 16).kept);
     for (int e = 0; e < COUNT; ++e)
         bound[e] *= 2;
-    CHECK(baseline_compare(ASSAY_BF16, got, v1, want, bound, COUNT, MANY).kept);
+    CHECK(baseline_compare(ASSAY_BF16, got, v1, want, bound, COUNT, MANY, 16).kept);
     got[3] = NAN;
-    CHECK(!baseline_compare(ASSAY_BF16, got, v1, want, bound, COUNT, MANY).kept);
+    CHECK(!baseline_compare(ASSAY_BF16, got, v1, want, bound, COUNT, MANY, 16).kept);
     want[3] = INFINITY;
-    CHECK(baseline_compare(ASSAY_BF16, got, v1, want, bound, COUNT, MANY).kept);
+    CHECK(baseline_compare(ASSAY_BF16, got, v1, want, bound, COUNT, MANY, 16).kept);
 }
 
 ASSAY_TEST(baseline, what_v1_has_exactly_right, "unit smoke") {
     enum { MANY = 1000, FEW = 4 };
     const double want = 0, v1 = 0, bound = 1, got = 0.15, eighth = 0.125;
-    CHECK(!baseline_compare(ASSAY_BF16, &got, &v1, &want, &bound, 1, MANY).kept);
-    CHECK(baseline_compare(ASSAY_BF16, &eighth, &v1, &want, &bound, 1, MANY).kept);
-    CHECK(baseline_compare(ASSAY_BF16, &got, &v1, &want, &bound, 1, FEW).kept);
+    CHECK(!baseline_compare(ASSAY_BF16, &got, &v1, &want, &bound, 1, MANY, 16).kept);
+    CHECK(baseline_compare(ASSAY_BF16, &eighth, &v1, &want, &bound, 1, MANY, 16).kept);
+    CHECK(baseline_compare(ASSAY_BF16, &got, &v1, &want, &bound, 1, FEW, 16).kept);
 }
 
 /* ---- in the engine ---- */
@@ -81,5 +81,41 @@ ASSAY_TEST(baseline, fails_a_kernel_that_is_off_everywhere, "unit smoke") {
                   "%s %s: %s, ratio %g", assay_verdict_name(row->verdict), row->tensor, row->reason,
                   row->cmp.ratio);
     }
+    assay_report_clear(&report);
+}
+
+/* ---- without a baseline ---- */
+
+static assay_status decline(assay_stage stage, const assay_call *call) {
+    (void)stage;
+    (void)call;
+    return assay_fail(ASSAY_ERR_UNSUPPORTED, "v1 has no room for this one");
+}
+
+ASSAY_TEST(baseline, where_v1_gives_no_numbers_is_said, "unit smoke") {
+    const assay_device *sim;
+    assay_case c;
+    assay_report report;
+    REQUIRE_OK(assay_device_open("sim", &sim));
+    REQUIRE_OK(assay_case_parse("linear m=9 n=7 k=33 dtype=f32", &c));
+    for (int32_t i = 0; i < sim->n_variants; ++i)
+        if (strcmp(sim->variants[i]->op, "linear") == 0 &&
+            strcmp(sim->variants[i]->name, "v1") == 0)
+            right = sim->variants[i];
+    assay_variant test = *right, v1 = *right;
+    test.name = "test";
+    v1.supports = decline;
+    const assay_variant *const list[] = {&v1, &test};
+    assay_device device = *sim;
+    device.variants = list;
+    device.n_variants = 2;
+    const char *name = "test";
+    REQUIRE_OK(assay_check(&c, &device, &name, 1, &report));
+    CHECK(report.verdict == ASSAY_MISTRUSTED && report.n_rows == 3);
+    for (int32_t i = 0; i < report.n_rows; ++i)
+        CHECK_MSG(report.rows[i].verdict == ASSAY_MISTRUSTED &&
+                      strstr(report.rows[i].reason, "v1, which gave no numbers") &&
+                      strstr(report.rows[i].reason, "no room for this one"),
+                  "%s: %s", report.rows[i].tensor, report.rows[i].reason);
     assay_report_clear(&report);
 }

@@ -1,6 +1,7 @@
 /* A certificate reads back as it was written, and no change to it, to the code or to the cases goes
  * unseen. */
 #include "engine/certificate.h"
+#include "engine/share.h"
 #include "tests/shim/assay_test.h"
 
 #include "assay/op.h"
@@ -29,8 +30,11 @@ static void make(assay_certificate *c) {
     hash_of('a', s.kernel);
     hash_of('b', s.guest);
     hash_of('c', s.judge);
-    *c = (assay_certificate){
-        .subject = s, .version = "0.1.0", .date = "2026-01-31T12:00:00Z", .set = "smoke"};
+    *c = (assay_certificate){.subject = s,
+                             .version = "0.1.0",
+                             .date = "2026-01-31T12:00:00Z",
+                             .set = "smoke",
+                             .sandbox = "user pid mount network ipc seccomp privileges limits"};
     REQUIRE_OK(assay_op_visit_set(assay_op_find("kronecker", 9), ASSAY_SMOKE, add, c));
     REQUIRE_OK(certificate_add(c, ASSAY_PASS, 1, true, "kronecker b=1 f=2 dtype=f32 seed=77"));
 }
@@ -57,6 +61,20 @@ ASSAY_TEST(certificate, reads_back_as_written, "unit") {
     certificate_clear(&a);
     certificate_clear(&b);
     free(again);
+    free(text);
+}
+
+ASSAY_TEST(certificate, reads_back_with_its_scope, "unit") {
+    assay_certificate a, b;
+    size_t size;
+    char *text;
+    make(&a);
+    a.subject.scope = (check_scope){.forward = true, .packed = true};
+    REQUIRE_OK(certificate_format(&a, key, &text, &size));
+    REQUIRE_OK(certificate_parse(&b, "it", text, size, key));
+    CHECK(b.subject.scope.forward && b.subject.scope.packed);
+    certificate_clear(&a);
+    certificate_clear(&b);
     free(text);
 }
 
@@ -121,6 +139,13 @@ static void other_set(assay_certificate *c, certificate_subject *now) {
     (void)now;
     strcpy(c->set, "ci");
 }
+static void less_proven(assay_certificate *c, certificate_subject *now) {
+    (void)now;
+    c->subject.scope.forward = true;
+}
+static void packed_alone(assay_certificate *c, certificate_subject *now) {
+    c->subject.scope.packed = now->scope.packed = true; /* but its cases are not */
+}
 static void nothing_passed(assay_certificate *c, certificate_subject *now) {
     (void)now;
     for (int64_t i = 0; i < c->n_cases; ++i)
@@ -141,6 +166,8 @@ ASSAY_TEST(certificate, its_life_ends_with_any_change, "unit") {
         {fewer_cases, "the cases of the set smoke are others: kronecker"},
         {another_case, "the cases of the set smoke are others: kronecker"},
         {changed_case, "the cases of the set smoke are others: kronecker"},
+        {less_proven, "other stages or layouts"},
+        {packed_alone, "the cases of the set smoke are others: kronecker"},
         {other_set, "the cases of the set ci are others: kronecker"},
         {nothing_passed, "no case of it passed"},
     };
@@ -166,4 +193,76 @@ ASSAY_TEST(certificate, seal_is_hmac_sha256, "unit") {
     char seal[HASH_TEXT];
     hash_seal(jefe, message, strlen(message), seal);
     CHECK_STREQ(seal, "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+}
+
+/* ---- how much of it ran, and behind which walls ---- */
+
+static void decline(assay_certificate *c, const char *dtype, bool secret, int64_t most) {
+    char word[32];
+    snprintf(word, sizeof word, " dtype=%s", dtype);
+    for (int64_t i = 0; i < c->n_cases && most > 0; ++i) {
+        certificate_case *one = &c->cases[i];
+        if (one->secret != secret || !strstr(one->text, word) || one->verdict == ASSAY_SKIP)
+            continue;
+        one->verdict = ASSAY_SKIP;
+        one->ratio = 0;
+        --most;
+    }
+}
+
+static bool suffices(void (*change)(assay_certificate *c), char why[CERTIFICATE_WHY]) {
+    assay_certificate c;
+    make(&c);
+    for (int i = 0; i < 3; ++i)
+        REQUIRE_OK(
+            certificate_add(&c, ASSAY_PASS, 0.5, true, "kronecker b=1 f=2 dtype=f32 seed=7"));
+    change(&c);
+    const bool enough = share_suffices(&c, why);
+    certificate_clear(&c);
+    return enough;
+}
+
+static void nothing(assay_certificate *c) {
+    (void)c;
+}
+static void one_secret(assay_certificate *c) {
+    decline(c, "f32", true, 1);
+}
+static void two_secrets(assay_certificate *c) {
+    decline(c, "f32", true, 2);
+}
+static void most_of_f64(assay_certificate *c) {
+    certificate_share share[ASSAY_DTYPES];
+    share_count(c, share);
+    decline(c, "f64", false, share[ASSAY_F64].set - 1);
+}
+static void all_of_f64(assay_certificate *c) {
+    decline(c, "f64", false, c->n_cases);
+}
+static void everything(assay_certificate *c) {
+    for (int d = 0; d < ASSAY_DTYPES; ++d)
+        for (int secret = 0; secret < 2; ++secret)
+            decline(c, assay_dtype_name((assay_dtype)d), secret == 1, c->n_cases);
+}
+
+ASSAY_TEST(certificate, a_variant_may_decline_a_quarter, "unit") {
+    char why[CERTIFICATE_WHY] = "";
+    CHECK(suffices(nothing, why));
+    CHECK(suffices(one_secret, why));
+    CHECK(!suffices(two_secrets, why) && strstr(why, "it ran 2 of 4 secret cases in f32"));
+    CHECK(!suffices(most_of_f64, why) && strstr(why, "of the set's cases in f64"));
+    CHECK(suffices(all_of_f64, why)); /* it has no f64, and the certificate says so */
+    CHECK(!suffices(everything, why) && strstr(why, "no case of it passed"));
+}
+
+ASSAY_TEST(certificate, walls_that_did_not_stand_are_named, "unit") {
+    assay_certificate c;
+    char why[CERTIFICATE_WHY];
+    make(&c);
+    CHECK(certificate_sandboxed(&c, why));
+    strcpy(c.sandbox, "user mount network ipc landlock seccomp privileges");
+    CHECK(!certificate_sandboxed(&c, why) && strstr(why, "of a sandbox: pid limits"));
+    strcpy(c.sandbox, "none");
+    CHECK(!certificate_sandboxed(&c, why));
+    certificate_clear(&c);
 }

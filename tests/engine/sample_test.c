@@ -64,9 +64,9 @@ ASSAY_TEST(sample, homes_are_at_the_ends_and_where_numbers_grow, "unit") {
 ASSAY_TEST(sample, what_has_no_rows_is_refused, "unit") {
     static const struct {
         const char *text, *line;
-    } cases[] = {{"cross_entropy t=9 v=5 dtype=f32 seed=0", "no row of its results stands alone"},
+    } cases[] = {{"cross_entropy t=9 v=5 dtype=f32 seed=0", "depend on each other"},
                  {"rmsnorm n=3x4 d=5 dtype=f32 seed=0", "one number for n"},
-                 {"rmsnorm n=9 d=5 dtype=f32 fill=inf seed=0", "no data of fill=inf"}};
+                 {"rmsnorm n=9 d=5 dtype=f32 fill=inf seed=0", "cannot use fill=inf"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
         assay_case c;
         assay_report report;

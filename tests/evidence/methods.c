@@ -13,9 +13,9 @@ const char *method_name(method m) {
 static bool assay_rejects(const subject *s) {
     if (assay_compare(s->dtype, s->got, s->want, s->bound, s->count).verdict == ASSAY_FAIL)
         return true;
-    return s->baseline &&
-           !baseline_compare(s->dtype, s->got, s->baseline, s->want, s->bound, s->count, s->rows)
-                .kept;
+    return s->baseline && !baseline_compare(s->dtype, s->got, s->baseline, s->want, s->bound,
+                                            s->count, s->rows, s->share)
+                               .kept;
 }
 
 /* Equal infinities are close; NaN is close to nothing. */

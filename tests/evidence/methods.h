@@ -30,7 +30,7 @@ typedef struct subject {
     const double *got, *want, *bound;
     const double *stored;   /* `want` rounded to dtype */
     const double *baseline; /* v1's result where the baseline tier holds, otherwise NULL */
-    double rows;            /* what tells it (baseline.h) */
+    double rows, share;     /* what tell it (baseline.h) */
 } subject;
 
 bool method_rejects(method m, const subject *s);

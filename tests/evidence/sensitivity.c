@@ -124,13 +124,14 @@ static bool subject_of(const trial *t, int32_t i, const double *got, subject *s)
     const assay_tensor_spec *spec = results_spec(&t->p.sig, i);
     const assay_arrays *bounds =
         i < t->p.sig.n_out ? &t->ref.out_bound.element : &t->ref.grad_bound.element;
-    const bool held = baseline_applies(t->c) && baseline_holds(spec->dtype);
+    const bool held = baseline_applies(t->c);
     *s = (subject){.dtype = spec->dtype, .got = got};
     s->want = results_tensor(&t->ref.want, i, &s->count);
     s->bound = bounds->data[i < t->p.sig.n_out ? i : i - t->p.sig.n_out];
     s->stored = results_tensor(&t->stored, i, &s->count);
     s->baseline = held ? results_tensor(&t->right, i, &s->count) : NULL;
-    s->rows = held ? baseline_rows(&t->p, &t->ref) : 0;
+    s->rows = held ? baseline_rows_of(spec, s->bound, baseline_rows(&t->p, &t->ref)) : 0;
+    s->share = baseline_share(t->c);
     return s->want && s->count > 0;
 }
 

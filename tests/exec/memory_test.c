@@ -95,3 +95,29 @@ ASSAY_TEST(exec_memory, refuses_more_than_the_device_has, "unit") {
                 ASSAY_ERR_MEMORY, "has 16 GiB");
     REQUIRE_OK(exec_memory_free(a));
 }
+
+ASSAY_TEST(exec_memory, notices_what_is_written_behind_an_allocation, "unit") {
+    char what[EXEC_MEMORY_LINE];
+    char *a = make(100), *b = make(256);
+    CHECK(!exec_memory_overrun(what));
+    a[103] = 0;
+    REQUIRE(exec_memory_overrun(what));
+    CHECK_MSG(strstr(what, "3 bytes behind the end of allocation") != NULL, "%s", what);
+    CHECK(!exec_memory_overrun(what)); /* once */
+    REQUIRE_OK(exec_memory_free(a));
+    REQUIRE_OK(exec_memory_free(b));
+}
+
+ASSAY_TEST(exec_memory, names_the_allocation_near_an_address, "unit") {
+    char where[EXEC_MEMORY_LINE];
+    char *a = make(256);
+    REQUIRE(exec_memory_describe(a + 256 + 8, where));
+    CHECK_MSG(strstr(where, "8 bytes behind the end of allocation") != NULL, "%s", where);
+    REQUIRE(exec_memory_describe(a - 4, where));
+    CHECK_MSG(strstr(where, "4 bytes before allocation") != NULL, "%s", where);
+    CHECK(!exec_memory_describe(&a, where));
+    REQUIRE_OK(exec_memory_free(a));
+    REQUIRE(exec_memory_describe(a + 1, where));
+    CHECK_MSG(strstr(where, "in allocation") != NULL, "%s", where);
+    CHECK_MSG(strstr(where, "which has been freed") != NULL, "%s", where);
+}

@@ -155,7 +155,7 @@ ASSAY_TEST(exec_stream, events_have_times_once_their_work_is_done, "unit") {
     REQUIRE_OK(exec_event_record(from, exec_stream_default()));
     CHECK(exec_event_elapsed(from, to, &ms) == EXEC_NOT_RECORDED);
     REQUIRE_OK(exec_event_record(to, exec_stream_default()));
-    CHECK(exec_event_elapsed(from, to, &ms) == EXEC_NOT_READY);
+    CHECK(exec_event_elapsed(from, to, &ms) == EXEC_NOT_READY_YET);
     exec_event_synchronize(to);
     CHECK(exec_event_elapsed(from, to, &ms) == EXEC_ELAPSED && ms >= 0);
     exec_event_destroy(from);

@@ -38,6 +38,24 @@ expect 1 "smallest  weighted_sum n=none d=4097 dtype=f32 seed=0" "${bug[@]}" --c
 grep -qx "weighted_sum n=none d=4097 dtype=f32 seed=0" "$scratch/weighted_sum.txt" ||
     fail "the corpus lacks the case"
 
+# The last line of a finding whose guest died names the variant and the case, and shows the crash
+# again when it is typed: for a case that was drawn and shrunk, and for one that was named.
+retype() { # EXPECTED-WORDS FUZZ-ARGUMENTS...
+    local expected=$1 output line words got=0
+    shift
+    output=$("$assay" fuzz "$@" 2>&1) || true
+    line=$(sed -n 's/^  again     assay //p' <<<"$output" | sort -u)
+    [ "$line" = "$expected" ] || fail "fuzz $*: to be typed again: '$line', not '$expected'"
+    read -ra words <<<"$line"
+    output=$("$assay" "${words[@]}" 2>&1) || got=$?
+    [ "$got" = 3 ] || fail "assay $line: exit $got, not 3: $output"
+    grep -q "its process ended by signal" <<<"$output" || fail "assay $line: no crash: $output"
+}
+crash="check weighted_sum/crashes_wide n=none d=4097 dtype=f32 seed=0 --device sim"
+crash+=" --kernel $planted/weighted_sum.so"
+retype "$crash" "${bug[@]}" --cases 96 --seed 1 --jobs 1 --first
+retype "${crash/n=none d=4097/n=3 d=5000}" "${bug[@]}" n=3 d=5000 dtype=f32 seed=0 --jobs 1
+
 expect 2 "names another" weighted_sum/no_such --kernel "$planted/weighted_sum.so" --device sim
 
 # A campaign in two parts.
@@ -45,7 +63,7 @@ expect 0 "30 cases" "${wsum[@]}" --cases 30 --resume "$scratch/state"
 expect 0 "50 cases" "${wsum[@]}" --cases 50 --resume "$scratch/state"
 expect 2 "another campaign" "${wsum[@]}" --cases 50 --seed 9 --resume "$scratch/state"
 printf 'x' >>"$scratch/state"
-expect 3 "no whole state" "${wsum[@]}" --cases 60 --resume "$scratch/state"
+expect 3 "not a complete state" "${wsum[@]}" --cases 60 --resume "$scratch/state"
 
 # What cannot be.
 expect 2 "unknown operator" weighted_sun --cases 5
@@ -57,8 +75,8 @@ expect 2 "n=\"-1\"" "${wsum[@]}" n=-1 --cases 5
 expect 2 "seed" "${wsum[@]}" n=4 d=5 seed=0 --seed 3
 expect 3 "cannot be written" "${wsum[@]}" --cases 5 --resume "$scratch/none/state"
 expect 3 "none/f.h5" "${wsum[@]}" --cases 5 --findings "$scratch/none/f.h5"
-expect 3 "is no folder" "${wsum[@]}" --cases 5 --corpus "$scratch/none"
-expect 3 "none of the cases could be judged" "${wsum[@]}" n=1000000x1000000000 d=3 dtype=f32 seed=0
+expect 3 "is not a folder" "${wsum[@]}" --cases 5 --corpus "$scratch/none"
+expect 3 "no case could be checked" "${wsum[@]}" n=1000000x1000000000 d=3 dtype=f32 seed=0
 expect 3 "none.so" weighted_sum/x --kernel "$scratch/none.so" --device sim --cases 5
 
 # An interrupt ends it with its summary and its state.

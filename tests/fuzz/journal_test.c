@@ -59,11 +59,11 @@ ASSAY_TEST(fuzz_journal, any_damage_shows, "fuzz unit") {
         memcpy(copy, text, size + 1);
         copy[at] ^= 1;
         CHECK_FAILS(fuzz_journal_parse(&state, about, 1, "file", copy, size), ASSAY_ERR_FILE,
-                    "no whole state");
+                    "not a complete state");
         memcpy(copy, text, size + 1);
         copy[at] = '\0';
         CHECK_FAILS(fuzz_journal_parse(&state, about, 1, "file", copy, at), ASSAY_ERR_FILE,
-                    "no whole state");
+                    "not a complete state");
     }
     free(text);
     free(copy);

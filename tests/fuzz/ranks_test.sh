@@ -85,7 +85,7 @@ back() {
     kill -CONT "$slow"
     wait "$slow" || fail "$1: exit $?"
     slow=""
-    grep -q "rank 0 has gone on without it" "$scratch/slow" || fail "$1: $(cat "$scratch/slow")"
+    grep -q "rank 0 has continued without it" "$scratch/slow" || fail "$1: $(cat "$scratch/slow")"
 }
 
 # Slow: taken over, and back when all is over.

@@ -42,7 +42,7 @@ read -ra words <<<"$again"
 [ "${#words[@]}" -gt 4 ] || fail "no line to run again: $again"
 expect 3 "unwritten" "${words[@]}"
 
-expect 2 "no row of its results stands alone" fuzz cross_entropy --rows 8 --device sim --cases 5
+expect 2 "depend on each other" fuzz cross_entropy --rows 8 --device sim --cases 5
 expect 77 "--big is for a GPU" fuzz rmsnorm --big --device sim --cases 5
 expect 2 "--big and --corpus" fuzz rmsnorm --big --corpus "$scratch" --device sim
 expect 2 "--certify and --rows" check rmsnorm --certify --rows 8 --device sim

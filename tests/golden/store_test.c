@@ -251,7 +251,7 @@ ASSAY_TEST(golden_store, a_foreign_case_is_not_replaced_by_our_own, "golden kron
     golden_sample_init(&sample, "kronecker b=16 f=32x32 layers=2 dtype=f64 seed=0");
     sample.problem.c.fill = ASSAY_FILL_GOLDEN;
     CHECK_FAILS(assay_golden_write(folder.file, &sample.problem, &sample.reference),
-                ASSAY_ERR_USAGE, "a foreign golden");
+                ASSAY_ERR_USAGE, "comes from another program");
     check_untouched(&folder, &file);
     golden_sample_clear(&sample);
     free(file.data);

@@ -44,6 +44,10 @@ cd "$folder" || exit 1
 try "$assay" check weighted_sum --device sim --quiet
 try "$assay" golden verify weighted_sum
 
+# ---- a kernel file to begin with, and the headers that it needs ----
+try "$assay" new swiglu/mine
+try "$assay" check swiglu/mine --kernel mine.cu --device sim
+
 # ---- a project by find_package ----
 try cmake -S "$project" -B by_cmake -DCMAKE_PREFIX_PATH="$prefix" -DEXAMPLE="$example"
 try cmake --build by_cmake
@@ -52,6 +56,12 @@ for program in from_c from_cpp; do
     says "pass fail $prefix/share/assay/golden/weighted_sum.h5"
     refuses 3 "set ASSAY_TREE" by_cmake/$program
 done
+# An operator that assay does not have: all 18 cases pass, forward and backward, and the kernel
+# without its last column fails in each.
+try by_cmake/own_operator
+[ "$(grep -c '^pass row_square' "$folder/log")" -eq 36 ] || fail "not all cases of row_square pass"
+try by_cmake/own_operator wrong
+[ "$(grep -c '^fail row_square .* y ratio' "$folder/log")" -eq 18 ] || fail "row_square: not found"
 mine=(weighted_sum/mine n=5x7 d=33 dtype=f32 --device sim)
 try "$assay" check "${mine[@]}" --kernel by_cmake/mine.so
 
@@ -79,5 +89,5 @@ refuses 3 "$prefix/share/assay/golden" "$assay" golden verify weighted_sum
 rm "$prefix/libexec/assay/assay_guest"
 refuses 3 "$prefix/libexec/assay/assay_guest" "$assay" check weighted_sum --device sim
 mv "$assay" alone
-refuses 3 "no installed tree" ./alone check weighted_sum --device sim
+refuses 3 "nor in an installed tree" ./alone check weighted_sum --device sim
 echo "installed, moved, used"

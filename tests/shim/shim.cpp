@@ -232,15 +232,21 @@ std::vector<Batch> batches(size_t size) {
     return all;
 }
 
+struct Options {
+    std::vector<std::string> run;
+    std::string ctest_file, extra_labels, timeout = "120", batch = "1", cost = "0";
+};
+
 /* Lines for ctest: each batch in a process of its own, under its labels. */
-void write_ctest(const std::string &path, const std::string &program, const std::string &extra,
-                 const std::string &timeout, size_t batch) {
+void write_ctest(const std::string &path, const std::string &program, const Options &options,
+                 size_t batch) {
     FILE *file = std::fopen(path.c_str(), "w");
     if (file == nullptr) {
         broken(path + ": " + std::strerror(errno));
     }
     for (const Batch &one : batches(batch)) {
-        std::string labels = one.labels + (extra.empty() ? "" : " " + extra);
+        std::string labels = one.labels;
+        labels += options.extra_labels.empty() ? "" : " " + options.extra_labels;
         for (char &c : labels) {
             c = c == ' ' ? ';' : c;
         }
@@ -253,26 +259,22 @@ void write_ctest(const std::string &path, const std::string &program, const std:
         const char *resource = is_for_gpu(*one.entries[0]) ? " RESOURCE_GROUPS gpus:1" : "";
         const char *serial = is_labelled(*one.entries[0], "alone") ? " RUN_SERIAL TRUE" : "";
         std::fprintf(file,
-                     ")\nset_tests_properties(%s PROPERTIES LABELS %s TIMEOUT %s "
+                     ")\nset_tests_properties(%s PROPERTIES LABELS %s TIMEOUT %s COST %s "
                      "SKIP_RETURN_CODE %d%s%s)\n",
-                     name.c_str(), bracket(labels).c_str(), timeout.c_str(), EXIT_ALL_SKIPPED,
-                     resource, serial);
+                     name.c_str(), bracket(labels).c_str(), options.timeout.c_str(),
+                     options.cost.c_str(), EXIT_ALL_SKIPPED, resource, serial);
     }
     if (std::ferror(file) != 0 || std::fclose(file) != 0) {
         broken(path + ": cannot be written");
     }
 }
 
-struct Options {
-    std::vector<std::string> run;
-    std::string ctest_file, extra_labels, timeout = "120", batch = "1";
-};
-
 [[noreturn]] void usage(FILE *to, int status) {
     std::fprintf(
         to,
         "usage: assay_tests [--run SUITE.NAME]... [--gtest_...]\n"
         "       assay_tests --write-ctest FILE [--labels WORDS] [--timeout SECONDS] [--batch N]\n"
+        "                   [--cost N]\n"
         "exit: 0 all passed or skipped, 1 a test failed, 77 all were skipped,\n"
         "      other: no test ran, or the tests themselves are broken\n");
     main_returns = true;
@@ -300,6 +302,8 @@ Options parse(int argc, char **argv) {
             options.timeout = value;
         } else if (flag == "--batch") {
             options.batch = value;
+        } else if (flag == "--cost") { /* the larger, the earlier it starts */
+            options.cost = value;
         } else {
             usage(stderr, EXIT_USAGE);
         }
@@ -435,8 +439,7 @@ int main(int argc, char **argv) {
     refuse_collisions();
     int status = 0;
     if (!options.ctest_file.empty()) {
-        write_ctest(options.ctest_file, std::filesystem::read_symlink("/proc/self/exe"),
-                    options.extra_labels, options.timeout,
+        write_ctest(options.ctest_file, std::filesystem::read_symlink("/proc/self/exe"), options,
                     std::max<size_t>(1, std::strtoul(options.batch.c_str(), nullptr, 10)));
     } else {
         select_tests(options.run);

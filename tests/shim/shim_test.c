@@ -173,12 +173,13 @@ ASSAY_TEST(shim, expected_death_passes, "unit smoke") {
 
 ASSAY_TEST(shim, ctest_lines, "unit smoke") {
     const outcome *o = start(
-        "skips", NULL, ARGS("--write-ctest", "/dev/stdout", "--labels", "race", "--timeout", "7"));
+        "skips", NULL,
+        ARGS("--write-ctest", "/dev/stdout", "--labels", "race", "--timeout", "7", "--cost", "9"));
     MUST(o->status == PASSED);
     MUST(strstr(o->output, "add_test([==[hidden.one]==] [==[/") != NULL);
     MUST(strstr(o->output, "]==] --run [==[hidden.one]==])\n") != NULL);
     MUST(strstr(o->output, "set_tests_properties([==[hidden.one]==] PROPERTIES LABELS "
-                           "[==[unit;race]==] TIMEOUT 7 SKIP_RETURN_CODE 77)\n") != NULL);
+                           "[==[unit;race]==] TIMEOUT 7 COST 9 SKIP_RETURN_CODE 77)\n") != NULL);
     o = start("gpu", NULL, ARGS("--write-ctest", "/dev/stdout"));
     MUST(strstr(o->output, "] --run [==[hidden.one]==] --run [==[hidden.three]==])\n") != NULL);
     MUST(strstr(o->output, "add_test([==[hidden: gpu b 1]==] ") != NULL);

@@ -16,7 +16,7 @@ static const char whole[] =
     "{\n.reg .pred %p<2>; .reg .b32 %r<4>; .reg .b64 %rd<2>;\n"
     ".shared .align 16 .b8 tile[100]; .shared .u32 one; .local .align 8 .b8 __local_depot0[24];\n"
     ".loc 1 7 3, function_name $L__info_string0, inlined_at 1 9 5\n"
-    "ld.param.u64 %rd1, [b];\n"
+    "ld.param.u64 %rd1, [b]; mov.b32 %r1, tile; mov.b32 %r2, one;\n"
     "{ .reg .b32 t; mov.b32 t, %r1; L: add.s32 t, t, 1; @!%p1 bra L; }\n"
     "{ .reg .b32 t; mov.b32 t, %tid.x; L: @%p1 bra L; }\n"
     "@%p1 st.global.v2.f32 [%rd1+-8], {0f3F800000, 1.5};\n"

@@ -134,3 +134,18 @@ ASSAY_TEST(race, tiled_product_is_clean, "race sim") {
     for (int i = 0; i < 3; ++i)
         device->release(matrix[i]);
 }
+
+/* ---- room ---- */
+
+void trace_syncwarp(int32_t warp, uint32_t mask); /* of sim/trace.h */
+
+static void sync_for_ever(void *unused) {
+    (void)unused;
+    for (int64_t i = 0; i < 1 << 25; ++i)
+        trace_syncwarp(0, 1);
+}
+
+ASSAY_TEST(race, stamps_do_not_run_into_epochs, "race") {
+    assay_test_expect_death(__FILE__, __LINE__, sync_for_ever, NULL,
+                            "can count no more calls of __syncwarp");
+}

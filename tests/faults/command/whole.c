@@ -64,7 +64,7 @@ static bool is_sealed(const char *text) {
 }
 
 static bool whole_certificate(const char *text) {
-    return strncmp(text, "assay-certificate 1\n", 20) == 0 && is_sealed(text);
+    return strncmp(text, "assay-certificate 2\n", 20) == 0 && is_sealed(text);
 }
 
 static bool whole_campaign(const char *text) {

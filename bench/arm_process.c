@@ -1,4 +1,4 @@
-#include "bench/arm.h"
+#include "bench/arm_process.h"
 
 #include "core/clock.h"
 
@@ -12,22 +12,22 @@ enum { LINE = 2048 };
 
 /* ---- start and end ---- */
 
-assay_status arm_start(arm *a, char *const argv[], int memory) {
-    *a = (arm){0};
+assay_status arm_process_start(arm_process *a, char *const argv[], int memory) {
+    *a = (arm_process){0};
     const int error = process_start(&a->process, argv, PROCESS_LINES, memory);
     return error == 0 ? ASSAY_OK
                       : assay_fail(ASSAY_ERR_UNSUPPORTED, "%s cannot be started: %s", argv[0],
                                    strerror(error));
 }
 
-void arm_end(arm *a) {
+void arm_process_end(arm_process *a) {
     process_stop(&a->process);
     free(a->heard);
     free(a->answer);
-    *a = (arm){0};
+    *a = (arm_process){0};
 }
 
-bool arm_runs(const arm *a) {
+bool arm_process_runs(const arm_process *a) {
     return a->process.pid > 0;
 }
 
@@ -42,18 +42,18 @@ static const char *last_line(process *p) {
 }
 
 /* It is of no use any more. */
-static assay_status broke(arm *a, const char *why) {
+static assay_status broke(arm_process *a, const char *why) {
     char how[PROCESS_LINE];
     process_stop(&a->process);
     const char *said = last_line(&a->process);
     const assay_status status =
         assay_fail(ASSAY_ERR_DEVICE, "its process %s%s%s%.200s", process_how(&a->process, how), why,
                    said[0] ? "; it said: " : "", said);
-    arm_end(a);
+    arm_process_end(a);
     return status;
 }
 
-static bool hear(arm *a, const char *text, size_t count) {
+static bool hear(arm_process *a, const char *text, size_t count) {
     if (a->heard_bytes + count + 1 > a->heard_room) {
         const size_t room = 2 * (a->heard_bytes + count + 1);
         char *more = realloc(a->heard, room);
@@ -69,7 +69,7 @@ static bool hear(arm *a, const char *text, size_t count) {
 }
 
 /* Moves the first line heard into a->answer; false when there is no whole one yet. */
-static bool take_line(arm *a) {
+static bool take_line(arm_process *a) {
     char *end = a->heard_bytes > 0 ? strchr(a->heard, '\n') : NULL;
     if (!end)
         return false;
@@ -82,7 +82,7 @@ static bool take_line(arm *a) {
     return true;
 }
 
-static assay_status await_line(arm *a, double seconds) {
+static assay_status await_line(arm_process *a, double seconds) {
     const double deadline = now() + seconds;
     char text[4096];
     while (!take_line(a)) {
@@ -103,7 +103,7 @@ static assay_status await_line(arm *a, double seconds) {
 
 /* ---- question and answer ---- */
 
-static assay_status refuse(arm *a, const char *text) {
+static assay_status refuse(arm_process *a, const char *text) {
     static const struct {
         const char *class;
         assay_status status;
@@ -117,7 +117,7 @@ static assay_status refuse(arm *a, const char *text) {
 }
 
 /* Cuts the word at the answer's head off. */
-static assay_status understand(arm *a) {
+static assay_status understand(arm_process *a) {
     char *text = a->answer;
     if (strncmp(text, "no ", 3) == 0)
         return refuse(a, text + 3);
@@ -128,10 +128,10 @@ static assay_status understand(arm *a) {
     return ASSAY_OK;
 }
 
-static assay_status send_line(arm *a, const char *format, va_list arguments) {
+static assay_status send_line(arm_process *a, const char *format, va_list arguments) {
     char line[LINE];
-    if (!arm_runs(a))
-        return assay_fail(ASSAY_ERR_DEVICE, "its process ended before");
+    if (!arm_process_runs(a))
+        return assay_fail(ASSAY_ERR_DEVICE, "its process has ended already");
     const int length = vsnprintf(line, sizeof line - 1, format, arguments);
     if (length < 0 || length >= (int)sizeof line - 1)
         return assay_fail(ASSAY_ERR_USAGE, "a line of %d bytes is too long for an arm", length);
@@ -141,7 +141,7 @@ static assay_status send_line(arm *a, const char *format, va_list arguments) {
     return ASSAY_OK;
 }
 
-assay_status arm_send(arm *a, const char *format, ...) {
+assay_status arm_process_send(arm_process *a, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     const assay_status status = send_line(a, format, arguments);
@@ -149,17 +149,17 @@ assay_status arm_send(arm *a, const char *format, ...) {
     return status;
 }
 
-assay_status arm_receive(arm *a, double seconds) {
-    if (!arm_runs(a)) /* process_send() found its end */
+assay_status arm_process_receive(arm_process *a, double seconds) {
+    if (!arm_process_runs(a)) /* process_send() found its end */
         return broke(a, "");
     const assay_status status = await_line(a, seconds);
     return status == ASSAY_OK ? understand(a) : status;
 }
 
-assay_status arm_ask(arm *a, double seconds, const char *format, ...) {
+assay_status arm_process_ask(arm_process *a, double seconds, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     const assay_status status = send_line(a, format, arguments);
     va_end(arguments);
-    return status == ASSAY_OK ? arm_receive(a, seconds) : status;
+    return status == ASSAY_OK ? arm_process_receive(a, seconds) : status;
 }

@@ -1,0 +1,207 @@
+#include "cli/compile.h"
+
+#include "cli/cli.h"
+#include "cli/text_file.h"
+#include "core/place.h"
+#include "engine/process/process.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { WORDS = 128, MOST = 16 << 20 };
+
+/* A command as it is built: words that `text` holds, and others that outlive it. */
+typedef struct command {
+    char *word[WORDS + 1];
+    int count;
+    char *split; /* of a variable, at blanks */
+    char include[PATH_MAX + 2], kernel[PATH_MAX + 2], section[PATH_MAX + 64];
+} command;
+
+static void add(command *c, const char *word) {
+    if (c->count < WORDS)
+        c->word[c->count++] = (char *)word;
+}
+
+static assay_status add_variable(command *c, const char *name) {
+    const char *value = getenv(name);
+    char *rest;
+    if (value == NULL)
+        return ASSAY_OK;
+    c->split = strdup(value);
+    if (c->split == NULL)
+        return assay_fail(ASSAY_ERR_MEMORY, "no memory for $%s", name);
+    for (char *word = strtok_r(c->split, " \t", &rest); word != NULL;
+         word = strtok_r(NULL, " \t", &rest))
+        add(c, word);
+    return ASSAY_OK;
+}
+
+static const char *or_else(const char *variable, const char *otherwise) {
+    const char *value = getenv(variable);
+    return value != NULL && *value != '\0' ? value : otherwise;
+}
+
+static assay_status find_headers(command *c) {
+    char path[PATH_MAX];
+    assay_status status = assay_place("include", path);
+    if (status == ASSAY_OK) {
+        snprintf(c->include, sizeof c->include, "-I%s", path);
+        status = assay_place("include/assay/kernel", path);
+    }
+    if (status != ASSAY_OK)
+        return status;
+    snprintf(c->kernel, sizeof c->kernel, "-I%s", path);
+    if (access(path, F_OK) == 0)
+        return ASSAY_OK;
+    return assay_fail(ASSAY_ERR_FILE,
+                      "%.300s: the headers of kernel files are not there; install "
+                      "assay again",
+                      path);
+}
+
+/* The linker must keep the shared memory of each file in a section of its own. */
+static void name_section(command *c, const char *source) {
+    const char *slash = strrchr(source, '/');
+    int n = snprintf(c->section, sizeof c->section, "-DASSAY_SHARED_SECTION=\".assay.shared.");
+    for (const char *at = slash != NULL ? slash + 1 : source; *at != '\0'; ++at)
+        c->section[n++] = isalnum((unsigned char)*at) ? *at : '_';
+    snprintf(c->section + n, sizeof c->section - (size_t)n, "\"");
+}
+
+static assay_status for_sim(command *c, const char *source) {
+    static const char *const flags[] = {"-x",
+                                        "c++",
+                                        "-std=c++20",
+                                        "-O2",
+                                        "-g1",
+                                        "-fPIC",
+                                        "-shared",
+                                        "-Wl,-Bsymbolic",
+                                        "-ffp-contract=off",
+                                        "-fno-strict-aliasing",
+                                        "-Wno-unknown-pragmas",
+                                        "-D_GNU_SOURCE"};
+    add(c, or_else("CXX", "c++"));
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; ++i)
+        add(c, flags[i]);
+    name_section(c, source);
+    add(c, c->section);
+    add(c, c->include);
+    add(c, c->kernel);
+    return add_variable(c, "CXXFLAGS");
+}
+
+static bool is_given(const char *variable, const char *text) {
+    const char *value = getenv(variable);
+    return value != NULL && strstr(value, text) != NULL;
+}
+
+/* As nvcc does unless told otherwise: people's kernels are compiled as they are. */
+static assay_status for_cuda(command *c) {
+    static const char *const flags[] = {"-x",        "cu",         "-std=c++20", "-O3",
+                                        "-lineinfo", "-Xcompiler", "-fPIC",      "-shared",
+                                        "-Xlinker",  "-Bsymbolic"};
+    static const char usual[] = "/usr/local/cuda/bin/nvcc";
+    add(c, or_else("NVCC", access(usual, X_OK) == 0 ? usual : "nvcc"));
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; ++i)
+        add(c, flags[i]);
+    if (!is_given("NVCCFLAGS", "-arch") && !is_given("NVCCFLAGS", "-gencode"))
+        add(c, assay_cli_can_run("cuda") ? "-arch=native" : "-arch=sm_90");
+    add(c, c->include);
+    add(c, c->kernel);
+    return add_variable(c, "NVCCFLAGS");
+}
+
+/* As it would be typed. */
+static void print(FILE *to, const command *c) {
+    for (int i = 0; i < c->count; ++i) {
+        const char *word = c->word[i];
+        const bool plain =
+            word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                              "-_=+./,:@%")] == '\0';
+        fprintf(to, "%s%s%s%s", i > 0 ? " " : "", plain ? "" : "'", word, plain ? "" : "'");
+    }
+    fputs("\n", to);
+    fflush(to);
+}
+
+static assay_status run(command *c, const char *source, const char *device) {
+    process p;
+    char how[PROCESS_LINE];
+    const int error = process_start(&p, c->word, PROCESS_SILENT, STDERR_FILENO);
+    if (error != 0)
+        return assay_fail(ASSAY_ERR_UNSUPPORTED,
+                          "%.200s: %s; kernels for %s are compiled by it: install it, or name "
+                          "another with $%s",
+                          c->word[0], strerror(error), device,
+                          strcmp(device, "cuda") == 0 ? "NVCC" : "CXX");
+    process_finish(&p, &(process_limits){.seconds = INFINITY, .bytes = INFINITY});
+    if (p.end == PROCESS_EXIT && p.code == 0)
+        return ASSAY_OK;
+    if (p.end == PROCESS_EXIT && p.code == 127)
+        return assay_fail(ASSAY_ERR_UNSUPPORTED,
+                          "%.200s was not found; install it, or name another", c->word[0]);
+    return assay_fail(ASSAY_ERR_FILE, "%.200s: %.200s does not compile it: its process %s", source,
+                      c->word[0], process_how(&p, how));
+}
+
+/* Text outside comments and strings; the rest becomes blanks. */
+static void blank_comments(char *text) {
+    for (char *at = text; *at != '\0';) {
+        const size_t length =
+            strncmp(at, "//", 2) == 0 ? strcspn(at, "\n")
+            : strncmp(at, "/*", 2) == 0
+                ? (size_t)(strstr(at, "*/") != NULL ? strstr(at, "*/") + 2 - at : (long)strlen(at))
+                : 0;
+        memset(at, ' ', length);
+        at += length > 0 ? length : 1;
+    }
+}
+
+static assay_status check_source(const char *source, const char *device) {
+    char *text = NULL;
+    size_t size;
+    assay_status status = text_file_read(source, "kernel file", MOST, &text, &size);
+    if (status == ASSAY_OK && text == NULL)
+        status = assay_fail(ASSAY_ERR_FILE, "%.300s: no such file", source);
+    if (status == ASSAY_OK && strcmp(device, "sim") == 0) {
+        blank_comments(text);
+        if (strstr(text, "<<<") != NULL)
+            status =
+                assay_fail(ASSAY_ERR_UNSUPPORTED,
+                           "%.200s launches with <<<...>>>, which a C++ compiler does not know: "
+                           "give --device cuda on a machine with a GPU, or launch with "
+                           "ASSAY_LAUNCH, as examples/row_sum.cu does",
+                           source);
+    }
+    free(text);
+    return status;
+}
+
+assay_status compile_kernel(const char *source, const char *object, const char *device,
+                            FILE *tell) {
+    command *c = calloc(1, sizeof *c);
+    if (c == NULL)
+        return assay_fail(ASSAY_ERR_MEMORY, "no memory for the compiler's command");
+    assay_status status = check_source(source, device);
+    if (status == ASSAY_OK)
+        status = find_headers(c);
+    if (status == ASSAY_OK)
+        status = strcmp(device, "cuda") == 0 ? for_cuda(c) : for_sim(c, source);
+    if (status == ASSAY_OK) {
+        add(c, source);
+        add(c, "-o");
+        add(c, object);
+        if (tell != NULL)
+            print(tell, c);
+        status = run(c, source, device);
+    }
+    free(c->split);
+    free(c);
+    return status;
+}

@@ -1,0 +1,170 @@
+/* assay exec */
+#include "cli/exec.h"
+#include "core/place.h"
+#include "core/sink.h"
+#include "sim/exec/limit.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int trouble(void) {
+    fprintf(stderr, "assay exec: %s\n", assay_error());
+    return EXEC_EXIT_TROUBLE;
+}
+
+/* ---- what the program is given ---- */
+
+/* Puts `value` before what the variable holds. */
+static bool prepend(const char *variable, const char *value) {
+    char *joined = NULL;
+    const char *old = getenv(variable);
+    if (old == NULL || *old == '\0')
+        return setenv(variable, value, 1) == 0;
+    if (asprintf(&joined, "%s:%s", value, old) < 0)
+        return false;
+    const bool done = setenv(variable, joined, 1) == 0;
+    free(joined);
+    return done;
+}
+
+/* A program's own RPATH, where it has one, comes before LD_LIBRARY_PATH; what is preloaded comes
+ * before both. */
+static bool preload(const char *folder, const char *program) {
+    static const char *const libraries[] = {
+        "libcudart.so.11.0", "libcudart.so.12",   "libcudart.so.13", "libcuda.so.1",
+        "libcublas.so.11",   "libcublas.so.12",   "libcublas.so.13", "libcublasLt.so.11",
+        "libcublasLt.so.12", "libcublasLt.so.13",
+    };
+    char path[PATH_MAX + 32];
+    bool done = true;
+    for (size_t i = 0; done && i < sizeof libraries / sizeof libraries[0]; ++i) {
+        snprintf(path, sizeof path, "%s/%s", folder, libraries[i]);
+        if (exec_program_needs(program, libraries[i]))
+            done = prepend("LD_PRELOAD", path);
+    }
+    snprintf(path, sizeof path, "%s/libassay_exec.so", folder);
+    return done && prepend("LD_PRELOAD", path);
+}
+
+static bool give_schedule(const assay_cli_args *args) {
+    char text[64];
+    if (args->sched == NULL && !args->seed_given)
+        return true;
+    snprintf(text, sizeof text, "%s:%" PRIu64, args->sched != NULL ? args->sched : "inorder",
+             args->seed);
+    return setenv(EXEC_SCHEDULE_VARIABLE, text, 1) == 0;
+}
+
+static assay_status prepare(const assay_cli_args *args, const char *path, const char *report) {
+    char folder[PATH_MAX], library[PATH_MAX + 32];
+    const assay_status status = assay_place("cuda", folder);
+    if (status != ASSAY_OK)
+        return status;
+    snprintf(library, sizeof library, "%s/libassay_exec.so", folder);
+    if (access(library, R_OK) != 0)
+        return assay_fail(ASSAY_ERR_FILE,
+                          "%s: %s; build it with cmake --build, in a build without sanitizers",
+                          library, strerror(errno));
+    const bool done =
+        prepend("LD_LIBRARY_PATH", folder) && preload(folder, path) &&
+        setenv(EXEC_REPORT_VARIABLE, report, 1) == 0 && give_schedule(args) &&
+        (args->launches == NULL || setenv(EXEC_LIMIT_VARIABLE, args->launches, 1) == 0) &&
+        (args->streams == NULL || setenv(EXEC_ORDER_VARIABLE, args->streams, 1) == 0);
+    return done ? ASSAY_OK : assay_fail(ASSAY_ERR_MEMORY, "no memory for the environment");
+}
+
+/* ---- running it ---- */
+
+static void become(const char *path, char *const *argv) {
+    signal(SIGPIPE, SIG_DFL);         /* what assay has set for itself */
+    prctl(PR_SET_PDEATHSIG, SIGTERM); /* it does not outlive assay */
+    execv(path, argv);
+    fprintf(stderr, "assay exec: %s: %s\n", path, strerror(errno));
+    _exit(EXEC_EXIT_CANNOT);
+}
+
+static int run(const char *path, char *const *argv, exec_end *end) {
+    int status = 0;
+    fflush(NULL);
+    const pid_t child = fork();
+    if (child < 0) {
+        (void)assay_fail(ASSAY_ERR_FILE, "fork: %s", strerror(errno));
+        return trouble();
+    }
+    if (child == 0)
+        become(path, argv);
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+        ; /* an interrupt from the keyboard is the program's to answer */
+    *end =
+        WIFSIGNALED(status) ? (exec_end){0, WTERMSIG(status)} : (exec_end){WEXITSTATUS(status), 0};
+    return end->signal > 0 ? EXEC_EXIT_SIGNAL + end->signal : end->code;
+}
+
+/* An error that was the last thing the program heard, before it said that all went well. */
+static void count_unseen(const exec_report *r, exec_end end) {
+    if (r->unseen != 0 && end.code == 0 && end.signal == 0)
+        exec_report_add((exec_report *)(uintptr_t)r, EXEC_PROBLEM_IGNORED,
+                        "%s returned error %d at the end, and the program returned 0 all the same",
+                        r->unseen_call, r->unseen);
+}
+
+static int finish(const assay_cli_args *args, cli_sink *json, const exec_report *r, exec_end end,
+                  int code) {
+    count_unseen(r, end);
+    if (!args->quiet || r->n_problems > 0)
+        exec_summary(r, stderr);
+    if (end.signal > 0)
+        fprintf(stderr, "assay exec: the program ended by signal %d (%s)\n", end.signal,
+                strsignal(end.signal));
+    if (json->stream != NULL) {
+        exec_json(r, args, end, json->stream);
+        if (sink_commit(json) != ASSAY_OK)
+            return trouble();
+    }
+    return code == 0 && r->n_problems > 0 ? (int)args->error_exitcode : code;
+}
+
+/* The program is there. */
+static int supervise(const assay_cli_args *args, const char *path) {
+    char variable[64];
+    exec_report *report = NULL;
+    cli_sink json = {0};
+    exec_end end = {0, 0};
+    int code = EXEC_EXIT_TROUBLE;
+    assay_status status = args->json != NULL ? sink_open(&json, args->json) : ASSAY_OK;
+    if (status == ASSAY_OK)
+        status = exec_report_create(variable, &report);
+    if (status == ASSAY_OK)
+        status = prepare(args, path, variable);
+    if (status != ASSAY_OK) {
+        code = trouble();
+        goto done;
+    }
+    code = run(path, args->program, &end);
+    code = finish(args, &json, report, end, code);
+done:
+    exec_report_unmap(report);
+    sink_discard(&json);
+    return code;
+}
+
+assay_exit assay_cli_exec(const assay_cli_args *args) {
+    char path[PATH_MAX];
+    if (args->program == NULL)
+        return assay_cli_complain(assay_fail(
+            ASSAY_ERR_USAGE, "exec: name a program: assay exec [--flags] -- ./program words"));
+    if (args->launches != NULL && exec_limit_check(args->launches) != ASSAY_OK)
+        return assay_cli_complain(ASSAY_ERR_USAGE);
+    int code = exec_program_check(args->program[0], path);
+    if (code != 0)
+        fprintf(stderr, "assay exec: %s\n", assay_error());
+    else
+        code = supervise(args, path);
+    return (assay_exit)code;
+}

@@ -1,0 +1,201 @@
+#include "cli/kernel.h"
+#include "cli/compile.h"
+#include "cli/text_file.h"
+#include "engine/binding.h"
+#include "engine/kernel_file.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MOST = 16 << 20 };
+
+static bool ends_with(const char *path, const char *end) {
+    const size_t length = strlen(path), n = strlen(end);
+    return length > n && strcmp(path + length - n, end) == 0;
+}
+
+static bool is_source(const char *path) {
+    static const char *const ends[] = {".cu", ".cuh", ".c", ".cc", ".cpp", ".h"};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; ++i)
+        if (ends_with(path, ends[i]))
+            return true;
+    return false;
+}
+
+static const char *device_of(const assay_cli_args *args) {
+    return args->device != NULL ? args->device : assay_cli_can_run("cuda") ? "cuda" : "sim";
+}
+
+/* ---- a source ---- */
+
+static assay_status make_folder(char path[PATH_MAX]) {
+    const char *parent = getenv("TMPDIR");
+    snprintf(path, PATH_MAX, "%.3000s/assay-kernel-XXXXXX",
+             parent != NULL && *parent != '\0' ? parent : "/tmp");
+    if (mkdtemp(path) != NULL)
+        return ASSAY_OK;
+    const int error = errno;
+    const assay_status status =
+        assay_fail(ASSAY_ERR_FILE, "%.300s: %s; set $TMPDIR", path, strerror(error));
+    path[0] = '\0';
+    return status;
+}
+
+/* The object has the same name each time, and so the same bytes. */
+static assay_status compile(assay_cli_args *args) {
+    char *path = malloc(PATH_MAX + 16);
+    if (path == NULL)
+        return assay_fail(ASSAY_ERR_MEMORY, "no memory to compile %.300s", args->kernel);
+    assay_status status = make_folder(args->kernel_folder);
+    if (status == ASSAY_OK) {
+        snprintf(path, PATH_MAX + 16, "%s/kernel.so", args->kernel_folder);
+        status = compile_kernel(args->kernel, path, device_of(args), args->quiet ? NULL : stderr);
+    }
+    args->kernel_source = args->kernel;
+    args->kernel = path; /* freed by cli_kernel_clear() */
+    return status;
+}
+
+/* ---- its binding ---- */
+
+static assay_status check_op(const assay_cli_args *args, const char *name, const binding *b) {
+    const char *op = args->target->op->name;
+    if (b->op[0] == '\0' || strcmp(b->op, op) == 0)
+        return ASSAY_OK;
+    return assay_fail(ASSAY_ERR_USAGE, "%.200s: its binding is for %s; check %s/%s", name, b->op,
+                      b->op, args->target->variant);
+}
+
+/* Of a text, or of a source. */
+static assay_status read_binding(assay_cli_args *args, const char *name) {
+    char *text = NULL;
+    size_t size;
+    binding *b = calloc(1, sizeof *b);
+    const char *op = args->target->op->name;
+    assay_status status = text_file_read(name, "binding", MOST, &text, &size);
+    if (status == ASSAY_OK && text == NULL)
+        status = assay_fail(ASSAY_ERR_FILE, "%.300s: no such file", name);
+    if (status == ASSAY_OK && b == NULL)
+        status = assay_fail(ASSAY_ERR_MEMORY, "%.300s: no memory for its binding", name);
+    if (status == ASSAY_OK)
+        status =
+            is_source(name) ? binding_of_source(name, text, op, b) : binding_parse(name, text, b);
+    if (status == ASSAY_OK)
+        status = check_op(args, name, b);
+    if (status == ASSAY_OK)
+        status = binding_format(b, &args->binding);
+    free(text);
+    free(b);
+    return status;
+}
+
+static bool mentions(const kernel_file *k, const char *symbol) {
+    return kernel_file_names(k, "", symbol) == ASSAY_OK;
+}
+
+static bool is_for_assay(const assay_cli_args *args, const kernel_file *k) {
+    static const char *const devices[] = {"sim", "cuda"};
+    char symbol[KERNEL_SYMBOL];
+    for (int d = 0; d < 2; ++d) {
+        kernel_file_symbol(args->target->op->name, args->target->variant, devices[d], symbol);
+        if (mentions(k, symbol))
+            return true;
+    }
+    return false;
+}
+
+/* The names that tvm-ffi's functions are sought by, in this order. */
+static const char *find_tvm_ffi(const kernel_file *k, const char *const *names, size_t count) {
+    char symbol[KERNEL_SYMBOL];
+    for (size_t i = 0; i < count; ++i) {
+        snprintf(symbol, sizeof symbol, "__tvm_ffi_%s", names[i]);
+        if (mentions(k, symbol))
+            return names[i];
+    }
+    return NULL;
+}
+
+static assay_status bind_tvm_ffi(assay_cli_args *args, const kernel_file *k) {
+    const char *op = args->target->op->name, *name = args->target->variant;
+    char op_forward[BINDING_SYMBOL], op_backward[BINDING_SYMBOL], name_backward[BINDING_SYMBOL];
+    snprintf(op_forward, sizeof op_forward, "%s_forward", op);
+    snprintf(op_backward, sizeof op_backward, "%s_backward", op);
+    snprintf(name_backward, sizeof name_backward, "%s_backward", name);
+    const char *const forward[] = {name, op_forward, op, "forward", "run"};
+    const char *const backward[] = {name_backward, op_backward, "backward"};
+    const char *f = find_tvm_ffi(k, forward, sizeof forward / sizeof *forward);
+    if (f == NULL) /* the line of a file that is none of these comes from the engine */
+        return ASSAY_OK;
+    binding *b = calloc(1, sizeof *b);
+    if (b == NULL)
+        return assay_fail(ASSAY_ERR_MEMORY, "no memory for a binding");
+    binding_of_tvm_ffi(f, find_tvm_ffi(k, backward, sizeof backward / sizeof *backward), b);
+    const assay_status status = binding_format(b, &args->binding);
+    free(b);
+    return status;
+}
+
+static assay_status find_binding(assay_cli_args *args) {
+    kernel_file *k = calloc(1, sizeof *k);
+    if (k == NULL)
+        return assay_fail(ASSAY_ERR_MEMORY, "no memory to read %.300s", args->kernel);
+    assay_status status = kernel_file_open(k, args->kernel);
+    const bool own = status == ASSAY_OK && is_for_assay(args, k);
+    if (status == ASSAY_OK && !own)
+        status = args->kernel_source != NULL ? read_binding(args, args->kernel_source)
+                                             : bind_tvm_ffi(args, k);
+    kernel_file_close(k);
+    free(k);
+    return status;
+}
+
+/* ---- both ---- */
+
+static assay_status name_kernel(assay_cli_args *args) {
+    const char *kernel = args->kernel_source != NULL ? args->kernel_source : args->kernel;
+    const char *file = args->binding_file;
+    const size_t size = strlen(kernel) + (file != NULL ? strlen(file) : 0) + 16;
+    args->kernel_words = malloc(size);
+    if (args->kernel_words == NULL)
+        return assay_fail(ASSAY_ERR_MEMORY, "no memory for the kernel's name");
+    snprintf(args->kernel_words, size, "%s%s%s", kernel, file != NULL ? " --binding " : "",
+             file != NULL ? file : "");
+    return ASSAY_OK;
+}
+
+assay_status cli_kernel_prepare(assay_cli_args *args) {
+    if (args->kernel == NULL)
+        return ASSAY_OK;
+    if (ends_with(args->kernel, ".ptx") || ends_with(args->kernel, ".cubin") ||
+        ends_with(args->kernel, ".py"))
+        return assay_fail(
+            ASSAY_ERR_UNSUPPORTED,
+            "--kernel %.300s: only .cu and .so files can be called; assay judge takes "
+            "answers from anywhere",
+            args->kernel);
+    assay_status status = ends_with(args->kernel, ".cu") ? compile(args) : ASSAY_OK;
+    if (status == ASSAY_OK)
+        status = name_kernel(args);
+    if (status == ASSAY_OK)
+        status = args->binding_file != NULL ? read_binding(args, args->binding_file)
+                                            : find_binding(args);
+    if (status == ASSAY_OK && args->binding != NULL && args->certify)
+        status =
+            assay_fail(ASSAY_ERR_USAGE,
+                       "--certify: a certificate says nothing of a binding; define the variant "
+                       "with ASSAY_VARIANT");
+    return status;
+}
+
+void cli_kernel_clear(assay_cli_args *args) {
+    if (args->kernel_folder[0] != '\0') {
+        (void)unlink(args->kernel);
+        (void)rmdir(args->kernel_folder);
+    }
+    if (args->kernel_source != NULL)
+        free((void *)args->kernel);
+    free(args->kernel_words);
+    free(args->binding);
+}

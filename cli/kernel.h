@@ -1,0 +1,12 @@
+/* --kernel: what it names becomes a shared object and, where that is not written for assay, a
+ * binding (engine/binding.h). */
+#ifndef ASSAY_CLI_KERNEL_H
+#define ASSAY_CLI_KERNEL_H
+
+#include "cli/cli.h"
+
+/* Compiles args->kernel where it is a source file, in a folder of its own. */
+assay_status cli_kernel_prepare(assay_cli_args *args) ASSAY_MUST_CHECK;
+void cli_kernel_clear(assay_cli_args *args);
+
+#endif

@@ -1,0 +1,92 @@
+/*
+ * A binding: how functions of a shared object that knows nothing of assay are called for an
+ * operator. Its text, a line each, `#` and `//` begin comments:
+ *
+ *     op = rmsnorm                                        optional: whose binding it is
+ *     forward = int rms(const float *x, const float *w, float *y, int64_t rows, x.stride, eps,
+ * stream) backward = rms_grad(x, w, dy, dx, dw, x.rows, d) workspace = x.rows * 4 bytes; without it
+ * there is none
+ *
+ * A function whose name begins with __tvm_ffi_ is called by tvm-ffi's C ABI, any other by C's. Its
+ * result is looked at where the text says `int` or `cudaError_t` before the name: not 0 is an
+ * error.
+ *
+ * An argument is a C type, which may be left out, and what is passed, in the case at hand:
+ *
+ *     x, y, dy, dx         a tensor: an input, output, cotangent, gradient; `r?`: NULL, or None,
+ *                          where the case has no such tensor
+ *     x.rows x.cols        its rows, the elements of one (tensor.h), the elements from one to the
+ *     x.stride x.size      next, and all elements; also written x_rows and so on
+ *     x.dim0 x.dim1 ...    its shape
+ *     d, eps               a key of the operator's; of a list, the product; d.0, d.1, its elements
+ *     stream               cudaStream_t; NULL where the device has none
+ *     workspace, workspace_bytes
+ *     0, 1.5               a number
+ *
+ * A pointer's type says the dtype that the function takes: float, double, half, bf16 (__half,
+ * __nv_bfloat16 and so on), int32_t; void takes any. A number without a type is an int64_t, or a
+ * double where its value is real; with tvm-ffi types are not needed.
+ */
+#ifndef ASSAY_ENGINE_BINDING_H
+#define ASSAY_ENGINE_BINDING_H
+
+#include "assay/op.h"
+#include "assay/status.h"
+
+#include <stdbool.h>
+
+enum { BINDING_SYMBOL = 128, BINDING_VALUE = 64, BINDING_ARGUMENTS = 40, BINDING_TEXT = 1 << 15 };
+
+typedef enum binding_type {
+    BINDING_UNTOLD,
+    BINDING_POINTER,
+    BINDING_INT32,
+    BINDING_INT64,
+    BINDING_FLOAT,
+    BINDING_DOUBLE,
+} binding_type;
+
+typedef struct binding_argument {
+    binding_type type;
+    bool any;          /* a pointer to anything */
+    assay_dtype dtype; /* of other pointers */
+    bool optional;
+    char value[BINDING_VALUE];
+} binding_argument;
+
+typedef struct binding_launcher {
+    char symbol[BINDING_SYMBOL]; /* "": the stage has none */
+    bool tvm_ffi;                /* tvm-ffi's ABI */
+    bool returns;                /* a status */
+    int32_t count;
+    binding_argument argument[BINDING_ARGUMENTS];
+} binding_launcher;
+
+typedef struct binding {
+    char op[BINDING_VALUE]; /* "": not told */
+    binding_launcher stage[ASSAY_STAGES];
+    char workspace[2 * BINDING_VALUE];
+} binding;
+
+/* Any text gives a binding with a launcher at least, or ASSAY_ERR_USAGE with a line that begins
+ * with `name`. */
+assay_status binding_parse(const char *name, const char *text, binding *b) ASSAY_MUST_CHECK;
+
+/* The text again, for free(). */
+assay_status binding_format(const binding *b, char **text) ASSAY_MUST_CHECK;
+
+/*
+ * The binding of a source: comments `// assay: forward = ...` as above; types that they leave out
+ * are those of the function's declaration. Without such comments it is the functions called
+ * OP_forward, OP or forward, and OP_backward or backward, and their parameters are called what is
+ * passed.
+ * ASSAY_ERR_USAGE: it has neither.
+ */
+assay_status binding_of_source(const char *name, const char *source, const char *op,
+                               binding *b) ASSAY_MUST_CHECK;
+
+/* tvm-ffi's usual one: __tvm_ffi_SYMBOL with all inputs, then all outputs, of the case at hand. It
+ * has an argument called "all" for these. */
+void binding_of_tvm_ffi(const char *forward, const char *backward, binding *b);
+
+#endif

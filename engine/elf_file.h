@@ -1,0 +1,27 @@
+/* What a shared object says of itself, read from bytes that may say anything. */
+#ifndef ASSAY_ENGINE_ELF_FILE_H
+#define ASSAY_ENGINE_ELF_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { ELF_NEEDED = 64 };
+
+/* Of its dynamic section; texts lie in the image. */
+typedef struct elf_dynamic {
+    const char *name;     /* DT_SONAME; "" */
+    const char *run_path; /* DT_RUNPATH, otherwise DT_RPATH; "" */
+    const char *needed[ELF_NEEDED];
+    int32_t n_needed;
+} elf_dynamic;
+
+bool elf_is(const char *image, size_t bytes);
+
+/* Whether one of its tables of names holds `symbol`. */
+bool elf_mentions(const char *image, size_t bytes, const char *symbol);
+
+/* What is not there, or not whole, is left empty: the loader will say what is wrong with it. */
+void elf_read_dynamic(const char *image, size_t bytes, elf_dynamic *d);
+
+#endif

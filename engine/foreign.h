@@ -1,0 +1,21 @@
+/*
+ * A variant made of functions that know nothing of assay, by a binding. For a process that runs
+ * variants: there is one such variant in it.
+ */
+#ifndef ASSAY_ENGINE_FOREIGN_H
+#define ASSAY_ENGINE_FOREIGN_H
+
+#include "assay/variant.h"
+#include "engine/binding.h"
+
+/* Finds the binding's functions in the shared object that dlopen() gave. `binding` is its text.
+ * ASSAY_ERR_USAGE: it has no such function. */
+assay_status foreign_load(void *object, const char *file, const char *op, const char *name,
+                          const char *device, const char *binding,
+                          const assay_variant **variant) ASSAY_MUST_CHECK;
+
+/* The tensors of the case that the next calls are for: what names stand for. NULL: of none. It must
+ * outlive them. */
+void foreign_describe(const assay_signature *sig);
+
+#endif

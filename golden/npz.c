@@ -1,0 +1,337 @@
+/*
+ * NumPy's .npz: a zip archive (PKWARE's APPNOTE.TXT) with a member in/x.npy for each array, stored
+ * or deflated. The central directory at its end is what counts: numpy.savez leaves the sizes before
+ * a member's data open. The 64-bit forms of both are read, since archives may exceed 4 GiB.
+ */
+#include "golden/npy.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+enum {
+    LOCAL = 30, /* bytes of fixed size of each record */
+    CENTRAL = 46,
+    END = 22,
+    END64 = 56,
+    LOCATOR64 = 20,
+    MOST_COMMENT = 65535,
+    STORED = 0,
+    DEFLATED = 8,
+    ENCRYPTED = 1,
+    MOST_HEADER = 1 << 16, /* of a member's array */
+};
+
+/* ---- reading ---- */
+
+typedef struct member {
+    char name[PACKED_NAME]; /* without .npy */
+    unsigned flags, method;
+    uint32_t crc;
+    uint64_t packed, size, at; /* bytes in the file, of the array, and where its record is */
+} member;
+
+static uint64_t number(const unsigned char *bytes, int count) {
+    uint64_t value = 0;
+    for (int i = 0; i < count; ++i)
+        value |= (uint64_t)bytes[i] << 8 * i;
+    return value;
+}
+
+static assay_status damaged(const packed_file *file) {
+    return assay_fail(ASSAY_ERR_FILE, "%s: damaged, or cut short; make it anew with numpy.savez",
+                      file->path);
+}
+
+static bool is_at(const packed_file *file, uint64_t at, size_t size, const char *mark) {
+    return at <= file->size && size <= file->size - at && memcmp(file->bytes + at, mark, 4) == 0;
+}
+
+/* The last record that begins like the end of an archive. */
+static bool find_end(const packed_file *file, uint64_t *at) {
+    const uint64_t least = file->size > END + MOST_COMMENT ? file->size - END - MOST_COMMENT : 0;
+    for (uint64_t i = file->size >= END ? file->size - END + 1 : 0; i-- > least;)
+        if (is_at(file, i, END, "PK\5\6")) {
+            *at = i;
+            return true;
+        }
+    return false;
+}
+
+/* Where the central directory is, and how many members it names. */
+static bool find_directory(const packed_file *file, uint64_t *at, uint64_t *members) {
+    uint64_t end, end64;
+    if (!find_end(file, &end))
+        return false;
+    *members = number(file->bytes + end + 10, 2);
+    *at = number(file->bytes + end + 16, 4);
+    if (*members != UINT16_MAX && *at != UINT32_MAX)
+        return true;
+    if (end < LOCATOR64 || !is_at(file, end - LOCATOR64, LOCATOR64, "PK\6\7"))
+        return *at != UINT32_MAX;
+    end64 = number(file->bytes + end - LOCATOR64 + 8, 8);
+    if (!is_at(file, end64, END64, "PK\6\6"))
+        return false;
+    *members = number(file->bytes + end64 + 32, 8);
+    *at = number(file->bytes + end64 + 48, 8);
+    return true;
+}
+
+/* Fields that do not fit into 32 bits follow in an extra field, in this order. */
+static bool read_wide(const unsigned char *extra, size_t length, member *m) {
+    uint64_t *const wide[] = {&m->size, &m->packed, &m->at};
+    while (length >= 4) {
+        const size_t size = (size_t)number(extra + 2, 2);
+        if (size > length - 4)
+            return false;
+        const unsigned char *field = extra + 4, *end = field + size;
+        for (int i = 0; number(extra, 2) == 1 && i < 3; ++i) {
+            if (*wide[i] != UINT32_MAX)
+                continue;
+            if (end - field < 8)
+                return false;
+            *wide[i] = number(field, 8);
+            field += 8;
+        }
+        extra += 4 + size;
+        length -= 4 + size;
+    }
+    return true;
+}
+
+/* The member that the directory has at *at, which then is that of the next one. */
+static bool read_member(const packed_file *file, uint64_t *at, member *m) {
+    if (!is_at(file, *at, CENTRAL, "PK\1\2"))
+        return false;
+    const unsigned char *b = file->bytes + *at;
+    const size_t name = (size_t)number(b + 28, 2), extra = (size_t)number(b + 30, 2);
+    const size_t comment = (size_t)number(b + 32, 2);
+    if (name + extra + comment > file->size - *at - CENTRAL)
+        return false;
+    *m = (member){.flags = (unsigned)number(b + 8, 2),
+                  .method = (unsigned)number(b + 10, 2),
+                  .crc = (uint32_t)number(b + 16, 4),
+                  .packed = number(b + 20, 4),
+                  .size = number(b + 24, 4),
+                  .at = number(b + 42, 4)};
+    packed_print_name(b + CENTRAL, name, m->name);
+    *at += CENTRAL + name + extra + comment;
+    return read_wide(b + CENTRAL + name, extra, m);
+}
+
+/* Its bytes in the file; NULL where they are not all there. */
+static const unsigned char *find_data(const packed_file *file, const member *m) {
+    if (!is_at(file, m->at, LOCAL, "PK\3\4"))
+        return NULL;
+    const unsigned char *b = file->bytes + m->at;
+    const uint64_t start = m->at + LOCAL + number(b + 26, 2) + number(b + 28, 2);
+    return start <= file->size && m->packed <= file->size - start ? file->bytes + start : NULL;
+}
+
+static bool inflate_all(const unsigned char *from, uint64_t packed, unsigned char *to,
+                        uint64_t size) {
+    z_stream z = {0};
+    int code = inflateInit2(&z, -MAX_WBITS);
+    uint64_t in = 0, out = 0;
+    if (code != Z_OK)
+        return false;
+    while (code == Z_OK) {
+        const uint64_t more_in = packed - in, more_out = size - out;
+        z.next_in = (unsigned char *)from + in;
+        z.next_out = to + out;
+        z.avail_in = (uInt)(more_in < UINT32_MAX ? more_in : UINT32_MAX);
+        z.avail_out = (uInt)(more_out < UINT32_MAX ? more_out : UINT32_MAX);
+        const uInt had_in = z.avail_in, had_out = z.avail_out;
+        code = inflate(&z, Z_NO_FLUSH);
+        in += had_in - z.avail_in;
+        out += had_out - z.avail_out;
+        if (code == Z_OK && had_in == z.avail_in && had_out == z.avail_out)
+            code = Z_BUF_ERROR;
+    }
+    (void)inflateEnd(&z);
+    return code == Z_STREAM_END && out == size;
+}
+
+static uint32_t sum_of(const unsigned char *bytes, uint64_t size) {
+    return (uint32_t)crc32_z(crc32_z(0, NULL, 0), bytes, (z_size_t)size);
+}
+
+static assay_status take_array(const state_slot *slot, const member *m,
+                               const unsigned char *bytes) {
+    char type[NPY_TYPE];
+    packed_tensor t;
+    if (sum_of(bytes, m->size) != m->crc)
+        return state_refuse(slot, "damaged: its checksum is another; make the file anew");
+    const char *wrong = npy_parse(bytes, (size_t)m->size, type, &t);
+    return wrong == NULL ? packed_take(slot, &t) : state_refuse(slot, "%s", wrong);
+}
+
+static assay_status take_member(const packed_file *file, const member *m, const state_slot *slot) {
+    const unsigned char *data = find_data(file, m);
+    if (data == NULL || (m->method == STORED && m->packed != m->size))
+        return state_refuse(slot, "its data lie outside the file; make the file anew");
+    if ((m->flags & ENCRYPTED) != 0 || (m->method != STORED && m->method != DEFLATED))
+        return state_refuse(slot, "encrypted, or packed in an unknown way; make the file anew with "
+                                  "numpy.savez");
+    /* Before memory is asked for: few bytes may inflate to many. */
+    if (m->size > packed_most_bytes(slot) + MOST_HEADER)
+        return state_refuse(slot, "larger than the case's tensor; name another case");
+    if (m->method == STORED)
+        return take_array(slot, m, data);
+    unsigned char *bytes = malloc((size_t)m->size + 1);
+    if (bytes == NULL)
+        return assay_fail(ASSAY_ERR_MEMORY, "%s: no memory for /%s/%s", slot->path, slot->group,
+                          slot->spec->name);
+    const assay_status status = inflate_all(data, m->packed, bytes, m->size)
+                                    ? take_array(slot, m, bytes)
+                                    : state_refuse(slot, "its packed data are damaged; make the "
+                                                         "file anew");
+    free(bytes);
+    return status;
+}
+
+static assay_status read_array(const packed_file *file, const state_reading *r, member *m) {
+    static const char suffix[] = ".npy";
+    state_slot slot;
+    const size_t length = strlen(m->name), end = sizeof suffix - 1;
+    if (length <= end || strcmp(m->name + length - end, suffix) != 0)
+        return assay_fail(ASSAY_ERR_FILE,
+                          "%s: its member %.100s is no .npy array; make it with numpy.savez",
+                          file->path, m->name);
+    m->name[length - end] = '\0';
+    const assay_status status = packed_find(r, m->name, &slot);
+    if (status != ASSAY_OK || slot.use == STATE_IGNORE)
+        return status;
+    return take_member(file, m, &slot);
+}
+
+assay_status npz_read(const packed_file *file, const state_reading *r) {
+    uint64_t at, members;
+    if (!find_directory(file, &at, &members))
+        return damaged(file);
+    assay_status status = ASSAY_OK;
+    for (uint64_t i = 0; status == ASSAY_OK && i < members; ++i) {
+        member m;
+        status = read_member(file, &at, &m) ? read_array(file, r, &m) : damaged(file);
+    }
+    return status;
+}
+
+/* ---- writing ---- */
+
+/* Stored, with the earliest date that a zip archive has: the same tensors give the same bytes. */
+typedef struct archive {
+    FILE *to, *directory;
+    uint64_t at;
+    uint32_t crc;
+    int members;
+} archive;
+
+enum { VERSION = 20, DAY_ONE = 0x21, MOST_MEMBERS = 65534 };
+
+static void put_number(FILE *to, uint64_t value, int count) {
+    for (int i = 0; i < count; ++i, value >>= 8)
+        putc((int)(value & 0xff), to);
+}
+
+static bool put(void *context, const void *bytes, size_t size) {
+    archive *a = context;
+    a->crc = (uint32_t)crc32_z(a->crc, bytes, size);
+    return fwrite(bytes, 1, size, a->to) == size;
+}
+
+/* What a member's record and its line in the directory share. */
+static void put_common(FILE *to, uint32_t crc, uint64_t size, size_t name) {
+    put_number(to, VERSION, 2);
+    put_number(to, 0, 2); /* flags */
+    put_number(to, STORED, 2);
+    put_number(to, 0, 2);
+    put_number(to, DAY_ONE, 2);
+    put_number(to, crc, 4);
+    put_number(to, size, 4);
+    put_number(to, size, 4);
+    put_number(to, name, 2);
+    put_number(to, 0, 2); /* extra */
+}
+
+/* The sum is known when the data are written: the record is written twice. */
+static bool put_record(archive *a, const char *name, uint32_t crc, uint64_t size) {
+    if (fseeko(a->to, (off_t)a->at, SEEK_SET) != 0)
+        return false;
+    fputs("PK\3\4", a->to);
+    put_common(a->to, crc, size, strlen(name));
+    return fputs(name, a->to) >= 0;
+}
+
+static bool put_member(archive *a, const packed_item *item) {
+    char header[NPY_HEADER], name[PACKED_NAME];
+    const size_t before = npy_format(item->spec, header);
+    const uint64_t size = before + (uint64_t)item->count * assay_dtype_size(item->spec->dtype);
+    snprintf(name, sizeof name, "%s/%s.npy", item->group, item->spec->name);
+    const uint64_t next = a->at + LOCAL + strlen(name) + size;
+    a->crc = (uint32_t)crc32_z(0, NULL, 0);
+    if (!put_record(a, name, 0, size) || !put(a, header, before) || !packed_narrow(item, put, a) ||
+        !put_record(a, name, a->crc, size) || fseeko(a->to, (off_t)next, SEEK_SET) != 0)
+        return false;
+    fputs("PK\1\2", a->directory);
+    put_number(a->directory, VERSION, 2);
+    put_common(a->directory, a->crc, size, strlen(name));
+    put_number(a->directory, 0, 10); /* comment, disk, attributes */
+    put_number(a->directory, a->at, 4);
+    fputs(name, a->directory);
+    a->at = next;
+    ++a->members;
+    return true;
+}
+
+static bool put_end(archive *a, const char *directory, size_t size) {
+    if (fwrite(directory, 1, size, a->to) != size)
+        return false;
+    fputs("PK\5\6", a->to);
+    put_number(a->to, 0, 4); /* disks */
+    put_number(a->to, (uint64_t)a->members, 2);
+    put_number(a->to, (uint64_t)a->members, 2);
+    put_number(a->to, size, 4);
+    put_number(a->to, a->at, 4);
+    put_number(a->to, 0, 2); /* comment */
+    return !ferror(a->to);
+}
+
+/* All of it, so that no offset needs more than 32 bits. */
+static assay_status check_size(const char *path, const assay_problem *p, const assay_results *got) {
+    uint64_t size = 0;
+    int members = 0;
+    packed_item item;
+    for (packed_walk walk = {.p = p, .got = got}; packed_next(&walk, &item); ++members)
+        size += (uint64_t)item.count * assay_dtype_size(item.spec->dtype) + NPY_HEADER +
+                2 * PACKED_NAME;
+    if (size < UINT32_MAX && members < MOST_MEMBERS)
+        return ASSAY_OK;
+    return assay_fail(ASSAY_ERR_FILE,
+                      "%s: more than 4 GiB of tensors, or too many, for .npz; name "
+                      "a file .safetensors or .h5",
+                      path);
+}
+
+assay_status npz_write(FILE *to, const char *path, const assay_problem *p,
+                       const assay_results *got) {
+    char *directory = NULL;
+    size_t size = 0;
+    packed_item item;
+    const assay_status status = check_size(path, p, got);
+    if (status != ASSAY_OK)
+        return status;
+    archive a = {.to = to, .directory = open_memstream(&directory, &size)};
+    if (a.directory == NULL)
+        return assay_fail(ASSAY_ERR_MEMORY, "%s: no memory for its directory", path);
+    bool whole = true;
+    for (packed_walk walk = {.p = p, .got = got}; whole && packed_next(&walk, &item);)
+        whole = put_member(&a, &item);
+    whole = whole && !ferror(a.directory);
+    whole = fclose(a.directory) == 0 && whole;
+    whole = whole && put_end(&a, directory, size);
+    free(directory);
+    return whole ? ASSAY_OK
+                 : assay_fail(ASSAY_ERR_FILE, "%s: cannot be written; is the disk full?", path);
+}

@@ -1,0 +1,107 @@
+#include "sim/exec/allocate.h"
+
+#include "sim/exec/call.h"
+#include "sim/exec/module.h"
+#include "sim/exec/report.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+static size_t live_bytes;
+
+exec_error exec_allocate(void **memory, size_t bytes, exec_memory_kind kind) {
+    if (memory == NULL)
+        return EXEC_INVALID_VALUE;
+    *memory = NULL;
+    if (bytes == 0)
+        return kind == EXEC_MANAGED ? EXEC_INVALID_VALUE : EXEC_SUCCESS;
+    if (exec_memory_allocate(bytes, kind, exec_call_name(), memory) != ASSAY_OK)
+        return EXEC_OUT_OF_MEMORY;
+    exec_report *r = exec_report_get();
+    ++r->allocations;
+    live_bytes += bytes;
+    if (live_bytes > r->most_bytes)
+        r->most_bytes = live_bytes;
+    return EXEC_SUCCESS;
+}
+
+exec_error exec_allocate_rows(void **memory, size_t *pitch, size_t width, size_t rows) {
+    if (memory == NULL || pitch == NULL || width > EXEC_DEVICE_BYTES || rows > EXEC_DEVICE_BYTES)
+        return EXEC_INVALID_VALUE;
+    *pitch = (width + 511) / 512 * 512;
+    return exec_allocate(memory, *pitch * rows, EXEC_DEVICE);
+}
+
+exec_error exec_deallocate(void *memory) {
+    if (memory == NULL)
+        return EXEC_SUCCESS;
+    const exec_allocation *a = exec_memory_find(memory);
+    const size_t bytes = a != NULL ? a->bytes : 0;
+    if (exec_memory_free(memory) != ASSAY_OK) {
+        exec_problem(EXEC_PROBLEM_FREE, "%s: %s", exec_call_name(), assay_error());
+        return EXEC_INVALID_VALUE;
+    }
+    live_bytes -= bytes;
+    return EXEC_SUCCESS;
+}
+
+size_t exec_memory_left(void) {
+    return EXEC_DEVICE_BYTES - live_bytes;
+}
+
+/* ---- registered memory ---- */
+
+typedef struct range {
+    struct range *next;
+    char *low;
+    size_t bytes;
+} range;
+static range *registered;
+
+exec_error exec_host_register(void *memory, size_t bytes) {
+    char *low = memory;
+    if (low == NULL || bytes == 0)
+        return EXEC_INVALID_VALUE;
+    for (const range *r = registered; r != NULL; r = r->next)
+        if (low < r->low + r->bytes && r->low < low + bytes)
+            return EXEC_ALREADY_REGISTERED;
+    range *r = malloc(sizeof *r);
+    if (r == NULL)
+        return EXEC_OUT_OF_MEMORY;
+    *r = (range){registered, low, bytes};
+    registered = r;
+    return EXEC_SUCCESS;
+}
+
+exec_error exec_host_unregister(void *memory) {
+    for (range **link = &registered; *link != NULL; link = &(*link)->next)
+        if ((*link)->low == memory) {
+            range *r = *link;
+            *link = r->next;
+            free(r);
+            return EXEC_SUCCESS;
+        }
+    return EXEC_NOT_REGISTERED;
+}
+
+exec_place exec_place_of(const void *address) {
+    const exec_allocation *a = exec_memory_find(address);
+    if (a != NULL)
+        return a->kind == EXEC_DEVICE    ? EXEC_PLACE_DEVICE
+               : a->kind == EXEC_MANAGED ? EXEC_PLACE_MANAGED
+                                         : EXEC_PLACE_HOST;
+    if (exec_variable_at(address) != NULL)
+        return EXEC_PLACE_DEVICE;
+    for (const range *r = registered; r != NULL; r = r->next)
+        if (r->low <= (const char *)address && (const char *)address < r->low + r->bytes)
+            return EXEC_PLACE_HOST;
+    return EXEC_PLACE_OWN;
+}
+
+void exec_tell_leaks(void) {
+    const exec_allocation *a;
+    for (size_t i = 0; (a = exec_memory_live(i)) != NULL; ++i)
+        exec_problem(EXEC_PROBLEM_LEAK,
+                     "allocation %" PRIu64 " (%s, %zu bytes) has not been freed at the end",
+                     a->number, a->call, a->bytes);
+}

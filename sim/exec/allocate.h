@@ -1,0 +1,38 @@
+/* Allocating and freeing as programs do it: with CUDA's errors, and lines for what is wrong. */
+#ifndef ASSAY_SIM_EXEC_ALLOCATE_H
+#define ASSAY_SIM_EXEC_ALLOCATE_H
+
+#include "sim/exec/error.h"
+#include "sim/exec/memory.h"
+
+#include <stddef.h>
+
+exec_error exec_allocate(void **memory, size_t bytes, exec_memory_kind kind);
+
+/* Rows of `width` bytes, each at a multiple of 512 bytes; *pitch is their distance. */
+exec_error exec_allocate_rows(void **memory, size_t *pitch, size_t width, size_t rows);
+
+/* NULL is nothing to free. */
+exec_error exec_deallocate(void *memory);
+
+/* What remains of the device's memory. */
+size_t exec_memory_left(void);
+
+/* The program's own memory that it has registered. EXEC_ALREADY_REGISTERED, EXEC_NOT_REGISTERED */
+exec_error exec_host_register(void *memory, size_t bytes);
+exec_error exec_host_unregister(void *memory);
+
+typedef enum exec_place {
+    EXEC_PLACE_OWN,
+    EXEC_PLACE_HOST,
+    EXEC_PLACE_DEVICE,
+    EXEC_PLACE_MANAGED
+} exec_place;
+
+/* Where an address lies, as cudaMemoryType numbers it; EXEC_PLACE_OWN: CUDA does not know it. */
+exec_place exec_place_of(const void *address);
+
+/* A line for each allocation that the program has not freed. */
+void exec_tell_leaks(void);
+
+#endif

@@ -1,0 +1,213 @@
+#include "sim/exec/copy.h"
+
+#include "sim/exec/allocate.h"
+#include "sim/exec/call.h"
+#include "sim/exec/graph.h"
+#include "sim/exec/memory.h"
+#include "sim/exec/module.h"
+#include "sim/exec/report.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+exec_block exec_bytes(void *to, const void *from, size_t bytes) {
+    return (exec_block){to, from, bytes, 1, 1, bytes, bytes, bytes, bytes};
+}
+
+/* From the first byte to behind the last. */
+static size_t extent(size_t width, size_t rows, size_t planes, size_t pitch, size_t slice) {
+    return (planes - 1) * slice + (rows - 1) * pitch + width;
+}
+
+/* ---- what is wrong with an address ---- */
+
+static exec_error check_range(const void *address, size_t bytes, bool writes) {
+    char why[EXEC_MEMORY_LINE];
+    const exec_variable *v = exec_variable_at(address);
+    if (v != NULL && bytes > (size_t)(v->address + v->bytes - (const char *)address)) {
+        exec_problem(EXEC_PROBLEM_COPY,
+                     "%s %s %zu bytes, some of them behind variable %s (%zu bytes)",
+                     exec_call_name(), writes ? "writes" : "reads", bytes, v->name, v->bytes);
+        return EXEC_INVALID_VALUE;
+    }
+    if (v != NULL || exec_memory_check(address, bytes, writes, why))
+        return EXEC_SUCCESS;
+    exec_problem(EXEC_PROBLEM_COPY, "%s %s", exec_call_name(), why);
+    return EXEC_INVALID_VALUE;
+}
+
+/* Whether the side that a direction gives to an address is where it lies. */
+static exec_error check_side(const void *address, bool device, const char *role) {
+    const exec_place place = exec_place_of(address);
+    if (device && place == EXEC_PLACE_OWN) {
+        exec_problem(EXEC_PROBLEM_COPY,
+                     "%s: its %s is to be device memory, but CUDA did not allocate %p",
+                     exec_call_name(), role, address);
+        return EXEC_INVALID_VALUE;
+    }
+    if (!device && place == EXEC_PLACE_DEVICE) {
+        exec_problem(EXEC_PROBLEM_COPY, "%s: its %s is to be host memory, but %p is the device's",
+                     exec_call_name(), role, address);
+        return EXEC_INVALID_VALUE;
+    }
+    return EXEC_SUCCESS;
+}
+
+static exec_error check_sides(const exec_block *b, int direction) {
+    if (direction == EXEC_ANY_DIRECTION)
+        return EXEC_SUCCESS;
+    const bool to = direction == EXEC_HOST_TO_DEVICE || direction == EXEC_DEVICE_TO_DEVICE;
+    const bool from = direction == EXEC_DEVICE_TO_HOST || direction == EXEC_DEVICE_TO_DEVICE;
+    const exec_error error = check_side(b->to, to, "destination");
+    return error == EXEC_SUCCESS ? check_side(b->from, from, "source") : error;
+}
+
+static exec_error check(const exec_block *b, int direction) {
+    if (direction < EXEC_HOST_TO_HOST || direction > EXEC_ANY_DIRECTION)
+        return EXEC_INVALID_DIRECTION;
+    if (b->to_pitch < b->width || b->from_pitch < b->width)
+        return EXEC_INVALID_PITCH;
+    if (b->to == NULL || b->from == NULL)
+        return EXEC_INVALID_VALUE;
+    exec_error error = check_range(
+        b->from, extent(b->width, b->rows, b->planes, b->from_pitch, b->from_slice), false);
+    if (error == EXEC_SUCCESS)
+        error = check_range(b->to, extent(b->width, b->rows, b->planes, b->to_pitch, b->to_slice),
+                            true);
+    return error == EXEC_SUCCESS ? check_sides(b, direction) : error;
+}
+
+/* ---- copies ---- */
+
+typedef struct copy_work {
+    exec_work work;
+    exec_block block;
+    bool staged; /* the source lies in `data`, without gaps */
+    char data[];
+} copy_work;
+
+static void move(const exec_block *b, char *to, size_t to_pitch, size_t to_slice, const char *from,
+                 size_t from_pitch, size_t from_slice) {
+    for (size_t z = 0; z < b->planes; ++z)
+        for (size_t y = 0; y < b->rows; ++y)
+            memmove(to + z * to_slice + y * to_pitch, from + z * from_slice + y * from_pitch,
+                    b->width);
+}
+
+static void run_copy(exec_work *work) {
+    const copy_work *c = (const copy_work *)work;
+    const exec_block *b = &c->block;
+    const size_t width = b->width, slice = width * b->rows;
+    exec_memory_written(b->to);
+    if (c->staged)
+        move(b, b->to, b->to_pitch, b->to_slice, c->data, width, slice);
+    else
+        move(b, b->to, b->to_pitch, b->to_slice, b->from, b->from_pitch, b->from_slice);
+}
+
+static copy_work *new_copy(const exec_block *b, bool staged) {
+    const size_t slice = b->width * b->rows;
+    copy_work *c =
+        exec_work_new(EXEC_WORK_COPY, sizeof *c + (staged ? slice * b->planes : 0), run_copy);
+    if (c == NULL)
+        return NULL;
+    c->block = *b;
+    c->staged = staged;
+    if (staged)
+        move(b, c->data, b->width, slice, b->from, b->from_pitch, b->from_slice);
+    return c;
+}
+
+static bool is_empty(const exec_block *b) {
+    return b->width == 0 || b->rows == 0 || b->planes == 0;
+}
+
+exec_error exec_copy_work(const exec_block *b, int direction, exec_work **work) {
+    *work = NULL;
+    const exec_error error = is_empty(b) ? EXEC_INVALID_VALUE : check(b, direction);
+    if (error != EXEC_SUCCESS)
+        return error;
+    *work = &new_copy(b, false)->work;
+    return *work != NULL ? EXEC_SUCCESS : EXEC_OUT_OF_MEMORY;
+}
+
+exec_error exec_copy(const exec_block *b, int direction, exec_stream *stream, bool now) {
+    if (is_empty(b))
+        return EXEC_SUCCESS;
+    exec_error error = check(b, direction);
+    if (error != EXEC_SUCCESS)
+        return error;
+    const bool captured = exec_capture_of(stream) != NULL;
+    if (captured && now)
+        return EXEC_CAPTURE_UNSUPPORTED;
+    const bool staged = !now && !captured && exec_place_of(b->from) == EXEC_PLACE_OWN;
+    copy_work *c = new_copy(b, staged);
+    error = exec_work_submit(c != NULL ? &c->work : NULL, stream);
+    if (error == EXEC_SUCCESS && !captured && (now || exec_place_of(b->to) == EXEC_PLACE_OWN))
+        exec_stream_synchronize(stream);
+    return error;
+}
+
+/* ---- fills ---- */
+
+typedef struct fill_work {
+    exec_work work;
+    exec_fill fill;
+} fill_work;
+
+static void fill_row(char *row, const exec_fill *f) {
+    const uint16_t half = (uint16_t)f->value;
+    if (f->element == 1)
+        memset(row, (int)f->value, f->width);
+    else
+        for (size_t x = 0; x < f->width; ++x)
+            memcpy(row + x * f->element,
+                   f->element == 2 ? (const void *)&half : (const void *)&f->value, f->element);
+}
+
+static void run_fill(exec_work *work) {
+    const exec_fill *f = &((const fill_work *)work)->fill;
+    exec_memory_written(f->to);
+    for (size_t z = 0; z < f->planes; ++z)
+        for (size_t y = 0; y < f->rows; ++y)
+            fill_row((char *)f->to + z * f->slice + y * f->pitch, f);
+}
+
+exec_error exec_set_work(const exec_fill *f, exec_work **work) {
+    *work = NULL;
+    const size_t bytes = f->width * f->element;
+    if (f->element != 1 && f->element != 2 && f->element != 4)
+        return EXEC_INVALID_VALUE;
+    if (f->to == NULL || (f->rows > 1 && f->pitch < bytes))
+        return EXEC_INVALID_VALUE;
+    exec_error error =
+        check_range(f->to, extent(bytes, f->rows, f->planes, f->pitch, f->slice), true);
+    if (error == EXEC_SUCCESS)
+        error = check_side(f->to, true, "destination");
+    if (error != EXEC_SUCCESS)
+        return error;
+    fill_work *w = exec_work_new(EXEC_WORK_FILL, sizeof *w, run_fill);
+    if (w == NULL)
+        return EXEC_OUT_OF_MEMORY;
+    w->fill = *f;
+    *work = &w->work;
+    return EXEC_SUCCESS;
+}
+
+exec_error exec_set(const exec_fill *f, exec_stream *stream, bool now) {
+    exec_work *work;
+    if (f->width == 0 || f->rows == 0 || f->planes == 0)
+        return EXEC_SUCCESS;
+    exec_error error = exec_set_work(f, &work);
+    const bool captured = exec_capture_of(stream) != NULL;
+    if (error == EXEC_SUCCESS && captured && now) {
+        free(work);
+        error = EXEC_CAPTURE_UNSUPPORTED;
+    }
+    if (error == EXEC_SUCCESS)
+        error = exec_work_submit(work, stream);
+    /* Of device memory, cudaMemset may return before it is done. */
+    if (error == EXEC_SUCCESS && now && exec_place_of(f->to) != EXEC_PLACE_DEVICE)
+        exec_stream_synchronize(stream);
+    return error;
+}

@@ -1,0 +1,132 @@
+#include "sim/exec/driver/driver.h"
+#include "sim/exec/graph.h"
+#include "sim/exec/handles.h"
+#include "sim/exec/sync.h"
+
+EXPORT exec_error cuStreamCreate(void **stream, unsigned flags) {
+    DRIVER_CALL(exec_make_stream(stream, flags, 0));
+}
+EXPORT exec_error cuStreamCreateWithPriority(void **stream, unsigned flags, int priority) {
+    DRIVER_CALL(exec_make_stream(stream, flags, priority));
+}
+EXPORT exec_error cuStreamDestroy_v2(void *stream) {
+    DRIVER_CALL(exec_drop_stream(stream));
+}
+EXPORT exec_error cuStreamSynchronize(void *stream) {
+    DRIVER_CALL(exec_sync_stream(stream));
+}
+EXPORT exec_error cuStreamQuery(void *stream) {
+    DRIVER_CALL(exec_ask_stream(stream));
+}
+EXPORT exec_error cuStreamWaitEvent(void *stream, void *event, unsigned flags) {
+    (void)flags;
+    DRIVER_CALL(exec_stream_wait_event(stream, event));
+}
+
+static exec_error call_back(void *stream, void (*function)(void *, int, void *), void *data) {
+    exec_stream *s;
+    const exec_error error = exec_stream_of(stream, &s);
+    return error == EXEC_SUCCESS ? exec_submit_callback(function, data, stream, s) : error;
+}
+
+EXPORT exec_error cuStreamAddCallback(void *stream, void (*function)(void *, int, void *),
+                                      void *data, unsigned flags) {
+    (void)flags;
+    DRIVER_CALL(call_back(stream, function, data));
+}
+
+EXPORT exec_error cuEventCreate(void **event, unsigned flags) {
+    DRIVER_CALL(exec_make_event(event, flags));
+}
+EXPORT exec_error cuEventDestroy_v2(void *event) {
+    DRIVER_CALL(exec_drop_event(event));
+}
+EXPORT exec_error cuEventRecord(void *event, void *stream) {
+    DRIVER_CALL(exec_record_event(event, stream));
+}
+EXPORT exec_error cuEventSynchronize(void *event) {
+    DRIVER_CALL(exec_sync_event(event));
+}
+EXPORT exec_error cuEventQuery(void *event) {
+    DRIVER_CALL(exec_ask_event(event));
+}
+EXPORT exec_error cuEventElapsedTime_v2(float *ms, void *from, void *to) {
+    DRIVER_CALL(exec_time_events(ms, from, to));
+}
+SAME_AS(cuEventElapsedTime, cuEventElapsedTime_v2);
+
+/* ---- capture, and graphs as capture makes them ---- */
+
+static exec_error begin(void *stream) {
+    exec_stream *s;
+    const exec_error error = exec_stream_of(stream, &s);
+    return error == EXEC_SUCCESS ? exec_capture_begin(s, NULL) : error;
+}
+
+EXPORT exec_error cuStreamBeginCapture_v2(void *stream, int mode) {
+    (void)mode;
+    DRIVER_CALL(begin(stream));
+}
+
+static exec_error end(void *stream, exec_graph **graph) {
+    exec_stream *s;
+    const exec_error error = graph != NULL ? exec_stream_of(stream, &s) : EXEC_INVALID_VALUE;
+    return error == EXEC_SUCCESS ? exec_capture_end(s, graph) : error;
+}
+
+EXPORT exec_error cuStreamEndCapture(void *stream, exec_graph **graph) {
+    DRIVER_CALL(end(stream, graph));
+}
+
+static exec_error is_capturing(void *stream, int *status) {
+    exec_stream *s;
+    const exec_error error = status != NULL ? exec_stream_of(stream, &s) : EXEC_INVALID_VALUE;
+    if (error == EXEC_SUCCESS)
+        *status = exec_capture_of(s) != NULL;
+    return error;
+}
+
+EXPORT exec_error cuStreamIsCapturing(void *stream, int *status) {
+    DRIVER_CALL(is_capturing(stream, status));
+}
+EXPORT exec_error cuGraphInstantiateWithFlags(exec_replay **replay, exec_graph *graph,
+                                              unsigned long long flags) {
+    (void)flags;
+    DRIVER_CALL(replay != NULL && exec_handle_is(graph, EXEC_HANDLE_GRAPH)
+                    ? exec_replay_create(replay, graph)
+                    : EXEC_INVALID_VALUE);
+}
+
+static exec_error launch(exec_replay *replay, void *stream) {
+    exec_stream *s;
+    const exec_error error = exec_handle_is(replay, EXEC_HANDLE_REPLAY) ? exec_stream_of(stream, &s)
+                                                                        : EXEC_INVALID_VALUE;
+    return error == EXEC_SUCCESS ? exec_replay_launch(replay, s) : error;
+}
+
+EXPORT exec_error cuGraphLaunch(exec_replay *replay, void *stream) {
+    DRIVER_CALL(launch(replay, stream));
+}
+
+static exec_error destroy_replay(exec_replay *replay) {
+    if (!exec_handle_is(replay, EXEC_HANDLE_REPLAY))
+        return EXEC_INVALID_VALUE;
+    exec_streams_synchronize();
+    exec_replay_destroy(replay);
+    return EXEC_SUCCESS;
+}
+
+EXPORT exec_error cuGraphExecDestroy(exec_replay *replay) {
+    DRIVER_CALL(destroy_replay(replay));
+}
+
+static exec_error destroy(exec_graph *graph) {
+    if (!exec_handle_is(graph, EXEC_HANDLE_GRAPH))
+        return EXEC_INVALID_VALUE;
+    exec_graph_destroy(graph);
+    return EXEC_SUCCESS;
+}
+
+EXPORT exec_error cuGraphDestroy(exec_graph *graph) {
+    DRIVER_CALL(destroy(graph));
+}

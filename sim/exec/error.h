@@ -1,0 +1,55 @@
+/* CUDA's errors. The runtime and the driver number them alike. */
+#ifndef ASSAY_SIM_EXEC_ERROR_H
+#define ASSAY_SIM_EXEC_ERROR_H
+
+#include "assay/status.h"
+
+typedef enum exec_error {
+    EXEC_SUCCESS = 0,
+    EXEC_INVALID_VALUE = 1,
+    EXEC_OUT_OF_MEMORY = 2,
+    EXEC_INVALID_CONFIGURATION = 9,
+    EXEC_INVALID_PITCH = 12,
+    EXEC_INVALID_SYMBOL = 13,
+    EXEC_INVALID_DIRECTION = 21,
+    EXEC_MISSING_CONFIGURATION = 52,
+    EXEC_INVALID_FUNCTION = 98,
+    EXEC_INVALID_DEVICE = 101,
+    EXEC_INVALID_IMAGE = 200,
+    EXEC_INVALID_CONTEXT = 201,
+    EXEC_NO_IMAGE = 209,
+    EXEC_UNSUPPORTED_LIMIT = 215,
+    EXEC_INVALID_PTX = 218,
+    EXEC_NO_COMPILER = 221,
+    EXEC_FILE_NOT_FOUND = 301,
+    EXEC_INVALID_HANDLE = 400,
+    EXEC_ILLEGAL_STATE = 401,
+    EXEC_NOT_FOUND = 500,
+    EXEC_NOT_READY = 600,
+    EXEC_ILLEGAL_ADDRESS = 700,
+    EXEC_OUT_OF_RESOURCES = 701,
+    EXEC_PEER_NOT_ENABLED = 705,
+    EXEC_ASSERT = 710,
+    EXEC_ALREADY_REGISTERED = 712,
+    EXEC_NOT_REGISTERED = 713,
+    EXEC_LAUNCH_FAILURE = 719,
+    EXEC_COOPERATIVE_TOO_LARGE = 720,
+    EXEC_NOT_SUPPORTED = 801,
+    EXEC_CAPTURE_UNSUPPORTED = 900,
+    EXEC_CAPTURE_MERGE = 902,
+    EXEC_CAPTURE_UNMATCHED = 903,
+    EXEC_CAPTURE_UNJOINED = 904,
+    EXEC_CAPTURE_IMPLICIT = 906,
+    EXEC_CAPTURED_EVENT = 907,
+    EXEC_UPDATE_FAILURE = 910,
+    EXEC_INVALID_CLUSTER = 912,
+    EXEC_UNKNOWN = 999,
+} exec_error;
+
+/* What CUDA calls an error: "cudaErrorInvalidValue", "CUDA_ERROR_INVALID_VALUE", "invalid
+ * argument". NULL: CUDA has no such name. */
+const char *exec_error_runtime_name(int error);
+const char *exec_error_driver_name(int error);
+const char *exec_error_text(int error);
+
+#endif

@@ -1,0 +1,15 @@
+/* Accesses of kernels to memory that cannot be touched: a defect of the kernel in place of the
+ * program's end. */
+#ifndef ASSAY_SIM_EXEC_FAULT_H
+#define ASSAY_SIM_EXEC_FAULT_H
+
+#include <stdbool.h>
+
+/* Around a launch: what the program does about such signals is put back behind it. */
+void exec_fault_begin(void);
+void exec_fault_end(void);
+
+/* Whether the launch had such an access. */
+bool exec_fault_seen(void);
+
+#endif

@@ -1,0 +1,47 @@
+/* Launches, checked as CUDA checks them. */
+#ifndef ASSAY_SIM_EXEC_LAUNCH_H
+#define ASSAY_SIM_EXEC_LAUNCH_H
+
+#include "sim/exec/module.h"
+#include "sim/exec/work.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* dim3 */
+typedef struct exec_dim {
+    uint32_t x, y, z;
+} exec_dim;
+
+typedef struct exec_launch {
+    exec_dim grid, block, cluster; /* a cluster of zeros: what the kernel asks for, if anything */
+    size_t dynamic_shared;
+    bool cooperative;
+} exec_launch;
+
+/* `arguments`: an address for each of the kernel's parameters. */
+exec_error exec_launch_kernel(exec_kernel *kernel, const exec_launch *launch, void **arguments,
+                              exec_stream *stream);
+
+/* The work of a launch, for a graph; and its arguments packed as the kernel's parameters lie. */
+exec_error exec_launch_work(exec_kernel *kernel, const exec_launch *launch, void **arguments,
+                            const void *packed, exec_work **work);
+
+/* What the work of a launch launches; NULL: another library's, such as a product of matrices. */
+const exec_kernel *exec_work_launch(const exec_work *work, exec_launch *launch);
+
+/* An address for each argument within the work, in memory that stays until the program ends. NULL:
+ * no memory. */
+void **exec_work_arguments(exec_work *work);
+
+/* Blocks of a kernel that a multiprocessor holds at a time; 0: not even one. The registers of a
+ * thread, which PTX does not tell, are taken for 32, or for the kernel's .maxnreg. */
+int exec_blocks_per_multiprocessor(const exec_kernel *kernel, uint64_t threads,
+                                   size_t dynamic_shared);
+int exec_kernel_registers(const exec_kernel *kernel);
+/* By the number that cudaFuncAttribute and CUfunction_attribute share. EXEC_INVALID_VALUE */
+exec_error exec_kernel_set(exec_kernel *kernel, int attribute, int value);
+int exec_kernel_threads(const exec_kernel *kernel); /* at most, of a block */
+
+#endif

@@ -1,0 +1,35 @@
+/* What happens when libassay_exec.so comes into a program and when it leaves it. */
+#include "sim/exec/allocate.h"
+#include "sim/exec/call.h"
+#include "sim/exec/replace.h"
+#include "sim/exec/report.h"
+#include "sim/exec/stream.h"
+#include "sim/schedule.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void set_schedule(const char *text) {
+    static const char *const names[ASSAY_SCHEDULES] = {"inorder", "reverse", "random", "warp"};
+    const char *colon = strchr(text, ':');
+    for (int i = 0; colon != NULL && i < ASSAY_SCHEDULES; ++i)
+        if (strncmp(text, names[i], (size_t)(colon - text)) == 0)
+            sim_schedule_set((assay_schedule)i, strtoull(colon + 1, NULL, 10));
+}
+
+/* Before the program's own constructors, which register its kernels. */
+__attribute__((constructor)) static void enter(void) {
+    const char *order = getenv(EXEC_ORDER_VARIABLE);
+    if (order != NULL && strcmp(order, "late") == 0)
+        exec_streams_set(EXEC_LATE);
+    const char *schedule = getenv(EXEC_SCHEDULE_VARIABLE);
+    if (schedule != NULL)
+        set_schedule(schedule);
+    exec_replace_runtime();
+}
+
+/* Behind the program's destructors, which may free memory. */
+__attribute__((destructor)) static void leave(void) {
+    if (exec_device_error() == EXEC_SUCCESS) /* a program cannot free what is lost */
+        exec_tell_leaks();
+}

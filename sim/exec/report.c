@@ -1,0 +1,176 @@
+#include "sim/exec/report.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static const char *const names[EXEC_PROBLEM_KINDS][2] = {
+    [EXEC_PROBLEM_KERNEL] = {"kernel", "kernel failure"},
+    [EXEC_PROBLEM_COPY] = {"copy", "wrong transfer"},
+    [EXEC_PROBLEM_FREE] = {"free", "wrong release"},
+    [EXEC_PROBLEM_IGNORED] = {"ignored-error", "ignored error"},
+    [EXEC_PROBLEM_LEAK] = {"leak", "leak"},
+    [EXEC_PROBLEM_NOT_SIMULATED] = {"not-simulated", "missing function"},
+    [EXEC_PROBLEM_OPCODE] = {"opcode", "unknown instruction"},
+    [EXEC_PROBLEM_NO_PTX] = {"no-ptx", "image without PTX"},
+};
+
+const char *exec_problem_name(exec_problem_kind kind) {
+    return names[kind][0];
+}
+
+const char *exec_problem_noun(exec_problem_kind kind) {
+    return names[kind][1];
+}
+
+static exec_report *map(int file) {
+    const int flags = file >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS;
+    void *at = mmap(NULL, sizeof(exec_report), PROT_READ | PROT_WRITE, flags, file, 0);
+    return at != MAP_FAILED ? at : NULL;
+}
+
+static void prepare(exec_report *r) {
+    pthread_mutexattr_t shared;
+    pthread_mutexattr_init(&shared);
+    pthread_mutexattr_setpshared(&shared, PTHREAD_PROCESS_SHARED);
+    pthread_mutexattr_setrobust(&shared, PTHREAD_MUTEX_ROBUST);
+    pthread_mutex_init(&r->lock, &shared);
+    pthread_mutexattr_destroy(&shared);
+    r->magic = EXEC_REPORT_MAGIC;
+}
+
+assay_status exec_report_create(char variable[64], exec_report **report) {
+    *report = NULL;
+    const int file = memfd_create("assay-exec", MFD_CLOEXEC);
+    if (file >= 0 && ftruncate(file, sizeof(exec_report)) == 0)
+        *report = map(file);
+    if (*report == NULL) {
+        const int why = errno;
+        if (file >= 0)
+            close(file);
+        return assay_fail(ASSAY_ERR_MEMORY, "no memory for the program's report: %s",
+                          strerror(why));
+    }
+    prepare(*report);
+    /* The file has no name but this; it is open until this process ends. */
+    snprintf(variable, 64, "/proc/%ld/fd/%d", (long)getpid(), file);
+    return ASSAY_OK;
+}
+
+void exec_report_unmap(exec_report *report) {
+    if (report != NULL)
+        munmap(report, sizeof *report);
+}
+
+static exec_report *of_parent(void) {
+    const char *path = getenv(EXEC_REPORT_VARIABLE);
+    const int file = path != NULL ? open(path, O_RDWR | O_CLOEXEC) : -1;
+    if (file < 0)
+        return NULL;
+    const bool whole = lseek(file, 0, SEEK_END) == (off_t)sizeof(exec_report);
+    exec_report *r = whole ? map(file) : NULL;
+    close(file);
+    if (r == NULL || r->magic == EXEC_REPORT_MAGIC)
+        return r;
+    munmap(r, sizeof *r);
+    return NULL;
+}
+
+exec_report *exec_report_get(void) {
+    static exec_report *report;
+    if (report != NULL)
+        return report;
+    report = of_parent();
+    if (report == NULL) {
+        report = map(-1);
+        if (report == NULL)
+            abort(); /* not even some pages */
+        prepare(report);
+    }
+    return report;
+}
+
+/* The other side may have died with it. */
+static void lock(exec_report *r) {
+    if (pthread_mutex_lock(&r->lock) == EOWNERDEAD)
+        pthread_mutex_consistent(&r->lock);
+}
+
+/* Whether it is new. */
+static bool note(exec_report *r, exec_problem_kind kind, const char *text) {
+    for (uint32_t i = 0; i < r->n_problems; ++i)
+        if (r->problem[i].kind == kind && strcmp(r->problem[i].text, text) == 0) {
+            ++r->problem[i].times;
+            return false;
+        }
+    if (r->n_problems == REPORT_PROBLEMS) {
+        ++r->lost;
+        return false;
+    }
+    report_problem *p = &r->problem[r->n_problems++];
+    *p = (report_problem){.kind = kind, .times = 1};
+    memcpy(p->text, text, strlen(text) + 1);
+    return true;
+}
+
+static void add(exec_report *r, exec_problem_kind kind, const char *format, va_list args) {
+    char text[REPORT_LINE];
+    vsnprintf(text, sizeof text, format, args);
+    lock(r);
+    const bool fresh = note(r, kind, text);
+    pthread_mutex_unlock(&r->lock);
+    if (fresh)
+        fprintf(stderr, "assay exec: %s\n", text);
+}
+
+void exec_report_add(exec_report *r, exec_problem_kind kind, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    add(r, kind, format, args);
+    va_end(args);
+}
+
+void exec_problem(exec_problem_kind kind, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    add(exec_report_get(), kind, format, args);
+    va_end(args);
+}
+
+void exec_remark(const char *format, ...) {
+    static char last[REPORT_LINE];
+    char text[REPORT_LINE];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (strcmp(text, last) != 0)
+        fprintf(stderr, "assay exec: %s\n", text);
+    memcpy(last, text, sizeof last);
+}
+
+static report_kernel *row_of(exec_report *r, const char *name) {
+    for (uint32_t i = 0; i < r->n_kernels; ++i)
+        if (strncmp(r->kernel[i].name, name, REPORT_NAME - 1) == 0)
+            return &r->kernel[i];
+    if (r->n_kernels == REPORT_KERNELS) {
+        ++r->lost;
+        return NULL;
+    }
+    report_kernel *k = &r->kernel[r->n_kernels++];
+    snprintf(k->name, sizeof k->name, "%s", name);
+    return k;
+}
+
+report_kernel *exec_report_kernel(const char *name) {
+    exec_report *r = exec_report_get();
+    lock(r);
+    report_kernel *k = row_of(r, name);
+    pthread_mutex_unlock(&r->lock);
+    return k;
+}

@@ -1,0 +1,85 @@
+/*
+ * What `assay exec` learns of a program: a block of memory that the program's process fills and
+ * that its parent reads when the program has ended, however that came about. It is a file that both
+ * map; EXEC_REPORT_VARIABLE names it. Without one the block is the process's own.
+ *
+ * A problem is also printed to standard error, at once and once.
+ */
+#ifndef ASSAY_SIM_EXEC_REPORT_H
+#define ASSAY_SIM_EXEC_REPORT_H
+
+#include "assay/status.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define EXEC_REPORT_VARIABLE "ASSAY_EXEC_REPORT"
+/* "late": exec_streams_set(). "random:7": a schedule of assay_schedule, and its seed. */
+#define EXEC_ORDER_VARIABLE    "ASSAY_EXEC_STREAMS"
+#define EXEC_SCHEDULE_VARIABLE "ASSAY_EXEC_SCHED"
+#define EXEC_REPORT_MAGIC      UINT32_C(0xa55a7e01)
+
+enum { REPORT_KERNELS = 1024, REPORT_PROBLEMS = 512, REPORT_NAME = 512, REPORT_LINE = 512 };
+
+typedef enum exec_problem_kind {
+    EXEC_PROBLEM_KERNEL,        /* a kernel broke a rule, or trapped */
+    EXEC_PROBLEM_COPY,          /* a copy outside of an allocation, or of freed memory */
+    EXEC_PROBLEM_FREE,          /* not what was allocated, or twice */
+    EXEC_PROBLEM_IGNORED,       /* an error that the program did not look at */
+    EXEC_PROBLEM_LEAK,          /* device memory that is not freed at the end */
+    EXEC_PROBLEM_NOT_SIMULATED, /* a function of CUDA that the stand-ins lack */
+    EXEC_PROBLEM_OPCODE,        /* an instruction that is not known; reached, it traps */
+    EXEC_PROBLEM_NO_PTX,        /* no PTX that the device can take */
+    EXEC_PROBLEM_KINDS,
+} exec_problem_kind;
+
+/* "kernel", "leak", as JSON has it, and what the summary calls one of them. */
+const char *exec_problem_name(exec_problem_kind kind);
+const char *exec_problem_noun(exec_problem_kind kind);
+
+typedef struct report_kernel {
+    char name[REPORT_NAME]; /* mangled */
+    uint64_t launches, skipped, blocks, threads;
+    double seconds;
+} report_kernel;
+
+typedef struct report_problem {
+    exec_problem_kind kind;
+    uint64_t times;
+    char text[REPORT_LINE];
+} report_problem;
+
+typedef struct exec_report {
+    uint32_t magic;
+    pthread_mutex_t lock; /* between processes */
+    uint64_t calls;       /* of CUDA, but for questions about errors */
+    uint64_t allocations, most_bytes;
+    uint32_t n_kernels, n_problems;
+    uint64_t lost; /* kernels and problems beyond what there is room for */
+    /* The last error that the program has not looked at; the parent counts it when the program ends
+     * with 0. */
+    int32_t unseen;
+    char unseen_call[64];
+    report_kernel kernel[REPORT_KERNELS];
+    report_problem problem[REPORT_PROBLEMS];
+} exec_report;
+
+/* The parent's: makes the block, and the text for EXEC_REPORT_VARIABLE. */
+assay_status exec_report_create(char variable[64], exec_report **report) ASSAY_MUST_CHECK;
+void exec_report_unmap(exec_report *report);
+
+/* The program's. */
+exec_report *exec_report_get(void);
+void exec_report_add(exec_report *report, exec_problem_kind kind, const char *format, ...)
+    ASSAY_PRINTF(3, 4);
+void exec_problem(exec_problem_kind kind, const char *format, ...) ASSAY_PRINTF(2, 3);
+
+/* A line that explains an error which the program gets: no problem unless the program ignores it.
+ */
+void exec_remark(const char *format, ...) ASSAY_PRINTF(1, 2);
+
+/* The row of a kernel; NULL: there is no room. */
+report_kernel *exec_report_kernel(const char *name);
+
+#endif

@@ -1,0 +1,202 @@
+/* What kernels call: the runtime of the simulated device, with PTX's meaning. */
+#include "sim/ptx/internal.h"
+
+#include "sim/block.h"
+#include "sim/defect.h"
+
+#include <fenv.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static void call_read(const void *address, size_t bytes, const ptx_site *site) {
+    trace_read(address, bytes, site->file, site->line);
+}
+
+static void call_write(const void *address, size_t bytes, const ptx_site *site) {
+    trace_write(address, bytes, site->file, site->line);
+}
+
+static void call_misaligned(const void *address, uint32_t bytes, const ptx_site *site) {
+    char where[SIM_POSITION];
+    sim_defect("misaligned address", site->file, site->line,
+               "%s accesses %u bytes at %p, which is no multiple of %u",
+               sim_block_thread_text(sim_now.block, sim_now.thread, where), bytes, address, bytes);
+    sim_abandon();
+}
+
+static void call_trap(const char *kind, const char *what, const ptx_site *site) {
+    sim_trap(kind, what, site->file, site->line);
+}
+
+static void call_failed_assertion(const char *condition, const char *file, uint32_t line,
+                                  const char *caller, const ptx_site *site) {
+    (void)caller;
+    (void)site;
+    sim_trap("failed assertion", condition, file, (int)line);
+}
+
+static void call_unknown(const char *opcode, const ptx_site *site) {
+    char what[160];
+    snprintf(what, sizeof what, "the simulated device does not know %s", opcode);
+    sim_trap("unknown instruction", what, site->file, site->line);
+}
+
+static int call_barrier(ptx_barrier kind, uint32_t id, uint32_t count, bool aligned, int predicate,
+                        const ptx_site *site) {
+    static const sim_vote votes[] = {[PTX_BARRIER_SYNC] = SIM_VOTE_NONE,
+                                     [PTX_BARRIER_POPC] = SIM_VOTE_COUNT,
+                                     [PTX_BARRIER_AND] = SIM_VOTE_AND,
+                                     [PTX_BARRIER_OR] = SIM_VOTE_OR};
+    if (kind == PTX_BARRIER_ARRIVE) {
+        sim_barrier_arrive(id, count, aligned, site->file, site->line);
+        return 0;
+    }
+    return sim_barrier_numbered(id, count, aligned, votes[kind], predicate, site->file, site->line);
+}
+
+static uint64_t shuffle(sim_collective kind, uint32_t mask, uint64_t value, uint32_t lane,
+                        uint32_t clamp, const ptx_site *site) {
+    int32_t source;
+    const bool inside = sim_shuffle_source(kind, sim_now.thread % SIM_WARP, lane, clamp, &source);
+    return (uint32_t)sim_shuffle(kind, mask, value, lane, clamp, site->file, site->line) |
+           (uint64_t)inside << 32;
+}
+
+static uint64_t call_meet(ptx_collective kind, uint32_t mask, uint64_t value, uint32_t lane,
+                          uint32_t clamp, const ptx_site *site) {
+    static const sim_collective kinds[] = {
+        [PTX_BALLOT] = SIM_BALLOT,
+        [PTX_MATCH_ANY] = SIM_MATCH_ANY,
+        [PTX_MATCH_ALL] = SIM_MATCH_ALL,
+        [PTX_REDUX_ADD] = SIM_REDUCE_ADD,
+        [PTX_REDUX_MIN_U32] = SIM_REDUCE_MIN,
+        [PTX_REDUX_MAX_U32] = SIM_REDUCE_MAX,
+        [PTX_REDUX_MIN_S32] = SIM_REDUCE_MIN_SIGNED,
+        [PTX_REDUX_MAX_S32] = SIM_REDUCE_MAX_SIGNED,
+        [PTX_REDUX_AND] = SIM_REDUCE_AND,
+        [PTX_REDUX_OR] = SIM_REDUCE_OR,
+        [PTX_REDUX_XOR] = SIM_REDUCE_XOR,
+        [PTX_SHFL_UP] = SIM_SHUFFLE_UP,
+        [PTX_SHFL_DOWN] = SIM_SHUFFLE_DOWN,
+        [PTX_SHFL_BFLY] = SIM_SHUFFLE_XOR,
+        [PTX_SHFL_IDX] = SIM_SHUFFLE,
+        [PTX_SYNCWARP] = SIM_SYNCWARP,
+    };
+    if (kind >= PTX_SHFL_UP && kind <= PTX_SHFL_IDX)
+        return shuffle(kinds[kind], mask, value, lane, clamp, site);
+    return sim_meet(kinds[kind], mask, value, 0, SIM_WARP, site->file, site->line);
+}
+
+static void call_load_matrix(uint32_t *r, int32_t matrices, bool transposed, const void *row,
+                             const ptx_site *site) {
+    sim_ldmatrix(r, matrices, transposed, row, site->file, site->line);
+}
+
+static void call_store_matrix(const uint32_t *r, int32_t matrices, bool transposed, void *row,
+                              const ptx_site *site) {
+    sim_stmatrix(r, matrices, transposed, row, site->file, site->line);
+}
+
+static uint32_t call_move_matrix(uint32_t r, const ptx_site *site) {
+    return sim_movmatrix(r, site->file, site->line);
+}
+
+static void call_multiply(ptx_product product, const void *a, const void *b, void *c,
+                          const ptx_site *site) {
+    static const sim_collective kinds[] = {
+        [PTX_M16N8K16_BF16] = SIM_MMA_BF16,        [PTX_M16N8K16_F16] = SIM_MMA_F16,
+        [PTX_M16N8K8_TF32] = SIM_MMA_TF32,         [PTX_M8N8K4_F64] = SIM_MMA_F64,
+        [PTX_M16N8K8_BF16] = SIM_MMA_K8_BF16,      [PTX_M16N8K8_F16] = SIM_MMA_K8_F16,
+        [PTX_M16N8K4_TF32] = SIM_MMA_K4_TF32,      [PTX_M16N8K16_F16_F16] = SIM_MMA_F16_F16,
+        [PTX_M16N8K8_F16_F16] = SIM_MMA_K8_F16_F16};
+    sim_mma(kinds[product], a, b, c, site->file, site->line);
+}
+
+static void call_copy(void *shared, const void *global, int32_t bytes, int32_t valid,
+                      const ptx_site *site) {
+    sim_cp_async(shared, global, bytes, valid, site->file, site->line);
+}
+
+static void call_copy_wait(int32_t groups, bool all) {
+    if (all)
+        sim_cp_async_commit();
+    sim_cp_async_wait(groups);
+}
+
+static void call_atomic_done(const void *address, size_t bytes, bool changed,
+                             const ptx_site *site) {
+    sim_atomic_done(address, bytes, changed, site->file, site->line);
+}
+
+static void call_fence(const ptx_site *site) {
+    sim_fence(site->file, site->line);
+}
+
+static void call_sleep(const ptx_site *site) {
+    sim_sleep(site->file, site->line);
+}
+
+static uint64_t call_clock(void) {
+    return (uint64_t)sim_clock();
+}
+
+/* The compiler may not move the operation over the changes of mode: all goes through memory. */
+static double call_arithmetic(ptx_operation operation, ptx_rounding mode, double a, double b,
+                              double c) {
+    static const int modes[] = {[RN] = FE_TONEAREST,
+                                [RZ] = FE_TOWARDZERO,
+                                [RM] = FE_DOWNWARD,
+                                [RP] = FE_UPWARD,
+                                [RNA] = FE_TONEAREST};
+    volatile double x = a, y = b, z = c, result = 0;
+    fesetround(modes[mode]);
+    switch (operation) {
+    case PTX_ADD:
+        result = x + y;
+        break;
+    case PTX_SUB:
+        result = x - y;
+        break;
+    case PTX_MUL:
+        result = x * y;
+        break;
+    case PTX_FMA:
+        result = fma(x, y, z);
+        break;
+    case PTX_DIV:
+        result = x / y;
+        break;
+    case PTX_SQRT:
+        result = sqrt(x);
+        break;
+    }
+    fesetround(FE_TONEAREST);
+    return result;
+}
+
+void ptx_context_fill(ptx_context *x) {
+    x->read = call_read;
+    x->write = call_write;
+    x->misaligned = call_misaligned;
+    x->trap = call_trap;
+    x->failed_assertion = call_failed_assertion;
+    x->unknown = call_unknown;
+    x->barrier = call_barrier;
+    x->meet = call_meet;
+    x->load_matrix = call_load_matrix;
+    x->store_matrix = call_store_matrix;
+    x->move_matrix = call_move_matrix;
+    x->multiply = call_multiply;
+    x->copy = call_copy;
+    x->copy_commit = sim_cp_async_commit;
+    x->copy_wait = call_copy_wait;
+    x->atomic_done = call_atomic_done;
+    x->fence = call_fence;
+    x->sleep = call_sleep;
+    x->progress = sim_progress;
+    x->clock = call_clock;
+    x->print = ptx_print;
+    x->arithmetic = call_arithmetic;
+    ptx_mbarrier_fill(x);
+}

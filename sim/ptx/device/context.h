@@ -1,0 +1,134 @@
+/*
+ * What a compiled kernel gets of the runtime: where its memory lies, who runs, and a table of
+ * functions. This folder's headers are compiled twice: with the runtime, and in front of the C code
+ * of each kernel, which may therefore include nothing but what its compiler brings along.
+ */
+#ifndef ASSAY_SIM_PTX_DEVICE_CONTEXT_H
+#define ASSAY_SIM_PTX_DEVICE_CONTEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* An instruction's place in the source, for reports. */
+typedef struct ptx_site {
+    const char *file;
+    int32_t line;
+} ptx_site;
+
+typedef struct ptx_three {
+    uint32_t x, y, z;
+} ptx_three;
+
+typedef enum ptx_barrier {
+    PTX_BARRIER_SYNC,
+    PTX_BARRIER_ARRIVE,
+    PTX_BARRIER_POPC,
+    PTX_BARRIER_AND,
+    PTX_BARRIER_OR,
+} ptx_barrier;
+
+/* Warp collectives. ballot: the lanes that met in the upper half of the result. shfl: the value,
+ * and the predicate in bit 32. */
+typedef enum ptx_collective {
+    PTX_BALLOT,
+    PTX_MATCH_ANY,
+    PTX_MATCH_ALL,
+    PTX_REDUX_ADD,
+    PTX_REDUX_MIN_U32,
+    PTX_REDUX_MAX_U32,
+    PTX_REDUX_MIN_S32,
+    PTX_REDUX_MAX_S32,
+    PTX_REDUX_AND,
+    PTX_REDUX_OR,
+    PTX_REDUX_XOR,
+    PTX_SHFL_UP,
+    PTX_SHFL_DOWN,
+    PTX_SHFL_BFLY,
+    PTX_SHFL_IDX,
+    PTX_SYNCWARP,
+} ptx_collective;
+
+typedef enum ptx_product {
+    PTX_M16N8K16_BF16,
+    PTX_M16N8K16_F16,
+    PTX_M16N8K8_TF32,
+    PTX_M8N8K4_F64,
+    PTX_M16N8K8_BF16,
+    PTX_M16N8K8_F16,
+    PTX_M16N8K4_TF32,
+    PTX_M16N8K16_F16_F16,
+    PTX_M16N8K8_F16_F16,
+} ptx_product;
+
+typedef enum ptx_rounding { RN, RZ, RM, RP, RNA } ptx_rounding;
+
+typedef enum ptx_operation { PTX_ADD, PTX_SUB, PTX_MUL, PTX_FMA, PTX_DIV, PTX_SQRT } ptx_operation;
+
+typedef struct ptx_context {
+    const ptx_three *thread, *block; /* of the thread that runs: %tid, %ctaid */
+    ptx_three block_shape, grid_shape;
+    const int32_t *thread_number;
+    char *shared; /* the block's; its addresses count from here */
+    uint32_t shared_bytes, dynamic_bytes;
+    const char *parameters;
+    size_t parameter_bytes;
+    char *const *stacks, *const *stacks_end; /* where all threads' local memory lies */
+    char *const *globals;                    /* by a variable's index in its module */
+
+    /* Recording: only kernels compiled with PTX_RECORD call these. */
+    void (*read)(const void *address, size_t bytes, const ptx_site *site);
+    void (*write)(const void *address, size_t bytes, const ptx_site *site);
+
+    /* An address that is no multiple of `bytes`. Ends the launch, as the next three do. */
+    void (*misaligned)(const void *address, uint32_t bytes, const ptx_site *site);
+    void (*trap)(const char *kind, const char *what, const ptx_site *site);
+    void (*failed_assertion)(const char *condition, const char *file, uint32_t line,
+                             const char *function, const ptx_site *site);
+    void (*unknown)(const char *opcode, const ptx_site *site);
+
+    int (*barrier)(ptx_barrier kind, uint32_t id, uint32_t count, bool aligned, int predicate,
+                   const ptx_site *site);
+    uint64_t (*meet)(ptx_collective kind, uint32_t mask, uint64_t value, uint32_t lane,
+                     uint32_t clamp, const ptx_site *site);
+    void (*load_matrix)(uint32_t *r, int32_t matrices, bool transposed, const void *row,
+                        const ptx_site *site);
+    void (*store_matrix)(const uint32_t *r, int32_t matrices, bool transposed, void *row,
+                         const ptx_site *site);
+    uint32_t (*move_matrix)(uint32_t r, const ptx_site *site);
+    void (*multiply)(ptx_product product, const void *a, const void *b, void *c,
+                     const ptx_site *site);
+
+    void (*copy)(void *shared, const void *global, int32_t bytes, int32_t valid,
+                 const ptx_site *site);
+    void (*copy_commit)(void);
+    void (*copy_wait)(int32_t groups, bool all);
+    void (*copy_arrive)(void *barrier, bool counted, const ptx_site *site);
+
+    void (*mbarrier_init)(void *barrier, uint32_t count, const ptx_site *site);
+    void (*mbarrier_invalidate)(void *barrier, const ptx_site *site);
+    void (*mbarrier_expect)(void *barrier, int64_t bytes, const ptx_site *site);
+    uint64_t (*mbarrier_arrive)(void *barrier, uint32_t count, int64_t expected, bool drop,
+                                bool complete, const ptx_site *site);
+    bool (*mbarrier_test)(const void *barrier, uint32_t parity, bool try, const ptx_site *site);
+
+    /* An atomic has been done; `changed`: memory differs now. */
+    void (*atomic_done)(const void *address, size_t bytes, bool changed, const ptx_site *site);
+    void (*fence)(const ptx_site *site); /* and strong loads: others may run */
+    void (*sleep)(const ptx_site *site);
+    void (*progress)(void); /* a strong store */
+    uint64_t (*clock)(void);
+    int32_t (*print)(const char *format, const char *arguments);
+
+    /* fp64 in another rounding than to nearest. */
+    double (*arithmetic)(ptx_operation operation, ptx_rounding mode, double a, double b, double c);
+} ptx_context;
+
+/* A kernel, and a function of a kernel, its arguments being where results and parameters lie. True:
+ * the thread has exited. */
+typedef bool ptx_code(const ptx_context *x, char *const *arguments);
+
+/* Every compiled kernel exports its code by this name. */
+#define PTX_ENTRY "ptx_entry"
+
+#endif

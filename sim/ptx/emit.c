@@ -1,0 +1,231 @@
+#include "sim/ptx/emit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void emit(emitter *e, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    const char *text = arena_vprint(e->memory, format, args);
+    va_end(args);
+    text_add(e->memory, &e->code, text, strlen(text));
+}
+
+const char *emit_text(emitter *e, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    const char *text = arena_vprint(e->memory, format, args);
+    va_end(args);
+    return text;
+}
+
+_Noreturn void emit_unknown(emitter *e) {
+    longjmp(e->unknown, 1);
+}
+
+bool emit_has(const emitter *e, const char *part) {
+    for (uint32_t i = 1; i < e->now->n_parts; ++i)
+        if (strcmp(e->now->part[i], part) == 0)
+            return true;
+    return false;
+}
+
+const char *emit_one_of(const emitter *e, const char *parts) {
+    for (uint32_t i = 1; i < e->now->n_parts; ++i) {
+        const size_t n = strlen(e->now->part[i]);
+        for (const char *at = parts; at != NULL && *at != '\0';) {
+            const char *end = strchr(at, ' ');
+            if ((end != NULL ? (size_t)(end - at) : strlen(at)) == n &&
+                memcmp(at, e->now->part[i], n) == 0)
+                return e->now->part[i];
+            at = end != NULL ? end + 1 : NULL;
+        }
+    }
+    return NULL;
+}
+
+const char *emit_flag(const emitter *e, const char *part) {
+    return emit_has(e, part) ? "true" : "false";
+}
+
+const char *emit_rounding(const emitter *e) {
+    static const char *const names[][2] = {{"rn", "RN"},  {"rz", "RZ"},   {"rm", "RM"},
+                                           {"rp", "RP"},  {"rna", "RNA"}, {"rni", "RN"},
+                                           {"rzi", "RZ"}, {"rmi", "RM"},  {"rpi", "RP"}};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; ++i)
+        if (emit_has(e, names[i][0]))
+            return names[i][1];
+    return "RN";
+}
+
+static const char *escaped(emitter *e, const char *text) {
+    growing out = {0};
+    for (; *text != '\0'; ++text)
+        if ((unsigned char)*text < ' ' || *text == '"' || *text == '\\' || *text == '?')
+            text_put(e->memory, &out, "\\%03o", (unsigned)(unsigned char)*text);
+        else
+            text_add(e->memory, &out, text, 1);
+    const char *copy = arena_copy(e->memory, out.text != NULL ? out.text : "", out.n);
+    return copy;
+}
+
+/* The file and line of a statement: the source's, or where there is no `.loc` the text's own. */
+const char *emit_file(const tree *t, const statement *s) {
+    const int32_t file = s->place.file;
+    if (file > 0 && file < t->n_files && t->files[file] != NULL)
+        return t->files[file];
+    return t->name;
+}
+
+int32_t emit_line(const tree *t, const statement *s) {
+    return emit_file(t, s) != t->name ? s->place.line : s->line;
+}
+
+const char *emit_site(emitter *e) {
+    const statement *s = e->now;
+    const place p = {s->place.file, emit_line(e->tree, s), 0, 0};
+    if (e->n_sites == 0 || e->last_site.file != p.file || e->last_site.line != p.line) {
+        text_put(e->memory, &e->sites, "    {\"%s\", %d},\n", escaped(e, emit_file(e->tree, s)),
+                 p.line);
+        ++e->n_sites;
+        e->last_site = p;
+    }
+    return emit_text(e, "&sites[%d]", e->n_sites - 1);
+}
+
+const char *emit_temporary(emitter *e) {
+    return emit_text(e, "t%d", e->n_temporaries++);
+}
+
+const char *emit_label(emitter *e, const operand *o) {
+    int64_t number;
+    const symbol *s = o->kind == OPERAND_NAME ? scope_find(e->now->scope, o->name, &number) : NULL;
+    if (s == NULL || s->kind != SYMBOL_LABEL)
+        emit_unknown(e);
+    return emit_text(e, "l%d", s->id);
+}
+
+const char *emit_function_name(emitter *e, const function *f) {
+    return f->entry ? "entry" : emit_text(e, "f%d", f->symbol->id);
+}
+
+/* ---- functions */
+
+static const char *type_of_register(const symbol *s, int64_t i) {
+    if (s->type->class == CLASS_BITS && s->vector == 0 && s->lean[i] > 0) {
+        if (s->type->bytes == 4)
+            return "float";
+        if (s->type->bytes == 8)
+            return "double";
+    }
+    return s->type->c;
+}
+
+static void declare_register(emitter *e, const symbol *s) {
+    for (int64_t i = 0; i < (s->count > 0 ? s->count : 1); ++i) {
+        if (!s->used[i])
+            continue;
+        const char *type = type_of_register(s, i);
+        if (s->vector > 0)
+            for (uint32_t k = 0; k < s->vector; ++k)
+                emit(e, "%s r%d_%c = 0;\n", type, s->id, "xyzw"[k]);
+        else if (s->count > 0)
+            emit(e, "%s r%d_%d = 0;\n", type, s->id, (int)i);
+        else
+            emit(e, "%s r%d = 0;\n", type, s->id);
+    }
+}
+
+static void declare_scope(emitter *e, const scope *s) {
+    for (const symbol *v = s->first; v != NULL; v = v->next)
+        if (v->kind == SYMBOL_REGISTER)
+            declare_register(e, v);
+        else if (v->kind == SYMBOL_LOCAL)
+            emit(e, "char v%d[%llu] __attribute__((aligned(%llu)));\n", v->id,
+                 (unsigned long long)(v->bytes > 0 ? v->bytes : 1),
+                 (unsigned long long)(v->alignment > 8 ? v->alignment : 8));
+}
+
+/* Registers of all scopes are variables of the whole function: each has a name of its own. */
+static void declare_all(emitter *e, const function *f) {
+    declare_scope(e, f->scope);
+    for (const scope *s = f->scopes; s != NULL; s = s->next)
+        declare_scope(e, s);
+}
+
+static void emit_statement(emitter *e, const statement *s) {
+    const size_t before = e->code.n, sites = e->sites.n;
+    const int32_t n_sites = e->n_sites;
+    const place last = e->last_site;
+    e->now = s;
+    if (s->kind == STATEMENT_LABEL) {
+        emit(e, "l%d:;\n", s->label->id);
+        return;
+    }
+    if (s->place.file > 0 && emit_file(e->tree, s) != e->tree->name)
+        emit(e, "#line %d \"%s\"\n", s->place.line > 0 ? s->place.line : 1,
+             escaped(e, emit_file(e->tree, s)));
+    if (setjmp(e->unknown) == 0) {
+        if (s->guard != NULL)
+            emit(e, "if (%s) {", emit_read(e, s->guard, type_named("pred")));
+        emit_by_table(e, s);
+    } else {
+        e->code.n = before;
+        e->sites.n = sites;
+        e->n_sites = n_sites;
+        e->last_site = last;
+        if (s->guard != NULL)
+            emit(e, "if (%s) {", emit_read(e, s->guard, type_named("pred")));
+        emit(e, "x->unknown(\"%s\", %s);", escaped(e, s->opcode), emit_site(e));
+        if (e->note != NULL)
+            e->note(e->note_context, e->function, s);
+    }
+    emit(e, s->guard != NULL ? "}\n" : "\n");
+}
+
+static void emit_signature(emitter *e, const function *f, const char *end) {
+    emit(e, "static bool %s(const ptx_context *x, char *const *arguments)%s",
+         emit_function_name(e, f), end);
+}
+
+/* Parameters that are registers get their values when the function begins. */
+static void load_parameters(emitter *e, const function *f) {
+    for (int32_t i = 0; i < f->n_parameters; ++i) {
+        const symbol *s = f->parameters[i];
+        if (s->kind == SYMBOL_REGISTER && s->used[0])
+            emit(e, "r%d = *(const %s *)arguments[%d];\n", s->id, type_of_register(s, 0),
+                 f->n_results + i);
+    }
+}
+
+static void emit_function(emitter *e, const function *f) {
+    e->function = f;
+    emit_signature(e, f,
+                   " {\nchar *const shared = x->shared;\n"
+                   "const char *const parameters = x->parameters;\nbool carry = false;\n");
+    declare_all(e, f);
+    load_parameters(e, f);
+    for (const statement *s = f->first; s != NULL; s = s->next)
+        emit_statement(e, s);
+    e->now = NULL;
+    emit(e, "(void)shared, (void)parameters, (void)carry, (void)arguments;\nreturn false;\n}\n");
+}
+
+const char *emit_kernel(const tree *t, const function *kernel, arena *memory,
+                        void (*note)(void *context, const function *f, const statement *s),
+                        void *note_context) {
+    emitter e = {.tree = t, .memory = memory, .note = note, .note_context = note_context};
+    kernel_parts parts = parts_of(t, kernel, memory);
+    e.parts = &parts;
+    for (int32_t i = 0; i < parts.n_functions; ++i)
+        emit_function(&e, parts.functions[i]);
+    growing body = e.code;
+    e.code = (growing){0};
+    emit(&e, "static const ptx_site sites[] = {\n%.*s    {\"\", 0}};\n", (int)e.sites.n,
+         e.sites.n > 0 ? e.sites.text : "");
+    for (int32_t i = 0; i < parts.n_functions; ++i)
+        emit_signature(&e, parts.functions[i], ";\n");
+    text_add(memory, &e.code, body.text, body.n);
+    emit(&e, "bool ptx_entry(const ptx_context *x) {\nreturn entry(x, 0);\n}\n");
+    return e.code.text;
+}

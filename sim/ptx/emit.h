@@ -1,0 +1,107 @@
+/*
+ * Functions as C. A register is a local variable, a jump a goto, an access a plain one. What other
+ * threads have a part in is a call through ptx_context (device/context.h).
+ *
+ * The table (table.c) says what most instructions are; forms of their own (form_*.c) emit the rest.
+ */
+#ifndef ASSAY_SIM_PTX_EMIT_H
+#define ASSAY_SIM_PTX_EMIT_H
+
+#include "sim/ptx/tree.h"
+
+/* What a kernel takes of its module: functions that it may call, and the shared memory of all. */
+typedef struct kernel_parts {
+    const function **functions; /* the kernel first */
+    int32_t n_functions;
+    uint64_t *shared;      /* by a symbol's id: its place */
+    uint64_t shared_bytes; /* without the dynamic part */
+    uint64_t dynamic;      /* where that begins */
+} kernel_parts;
+
+/*
+ * Arithmetic in fp32 gives one NaN only, the host's gives others. Asking for it after every
+ * operation would cost half of the compiler's time. A register that nothing but such arithmetic
+ * writes therefore may hold any NaN (ORIGIN_ARITHMETIC); one becomes the other where something else
+ * than arithmetic reads it.
+ */
+enum { ORIGIN_NONE, ORIGIN_ARITHMETIC, ORIGIN_OTHER };
+
+/* add, fma, ... of fp32. */
+bool is_arithmetic(const statement *s, const ptx_type *last);
+
+kernel_parts parts_of(const tree *t, const function *kernel, arena *memory);
+
+typedef struct emitter {
+    const tree *tree;
+    arena *memory;
+    const kernel_parts *parts;
+    growing code, sites;
+    int32_t n_sites;
+    place last_site;
+    const function *function;
+    const statement *now;
+    bool any_nan;             /* the instruction does not care which NaN it reads */
+    const ptx_type *types[4]; /* of the instruction, in its order */
+    uint32_t n_types;
+    int32_t n_temporaries;
+    jmp_buf unknown;
+    void (*note)(void *context, const function *f, const statement *s);
+    void *note_context;
+} emitter;
+
+/* The C code of a kernel and of all that it calls; `note`, which may be NULL, is told of
+ * instructions that are not known. */
+const char *emit_kernel(const tree *t, const function *kernel, arena *memory,
+                        void (*note)(void *context, const function *f, const statement *s),
+                        void *note_context);
+
+/* The file and line of a statement: the source's, or the text's own where no `.loc` says it. */
+const char *emit_file(const tree *t, const statement *s);
+int32_t emit_line(const tree *t, const statement *s);
+
+/* ---- for the forms */
+
+/* Gives up on the instruction. */
+_Noreturn void emit_unknown(emitter *e);
+
+void emit(emitter *e, const char *format, ...) ASSAY_PRINTF(2, 3);
+const char *emit_text(emitter *e, const char *format, ...) ASSAY_PRINTF(2, 3);
+
+/* The instruction has this part. */
+bool emit_has(const emitter *e, const char *part);
+/* The first of several, "rn rz rm rp", that it has; NULL: none. */
+const char *emit_one_of(const emitter *e, const char *parts);
+const char *emit_flag(const emitter *e, const char *part); /* "true", "false" */
+
+/* A C expression of type->c, and a statement that gives a register a value of that type. */
+const char *emit_read(emitter *e, const operand *o, const ptx_type *type);
+void emit_write(emitter *e, const operand *o, const ptx_type *type, const char *value);
+/* Floating-point operands and results with .ftz and .sat. */
+const char *emit_read_flushed(emitter *e, const operand *o, const ptx_type *type);
+const char *emit_flushed(emitter *e, const ptx_type *type, const char *value);
+
+/* A C expression of type char *: an operand [a + offset] in a state space; "" is generic. */
+const char *emit_address(emitter *e, const operand *o, const char *space);
+/* The instruction's state space: "shared", "global", ...; "": generic. */
+const char *emit_space(const emitter *e);
+
+/* "&sites[3]": where the instruction stands. */
+const char *emit_site(emitter *e);
+
+/* A name for a local variable. */
+const char *emit_temporary(emitter *e);
+const char *emit_label(emitter *e, const operand *o);
+const char *emit_function_name(emitter *e, const function *f);
+/* "RN" and so on. */
+const char *emit_rounding(const emitter *e);
+
+/* An instruction that the table has no template for. */
+typedef void emit_form(emitter *e, const statement *s);
+emit_form form_load, form_store, form_atomic, form_copy, form_load_matrix, form_store_matrix,
+    form_multiply, form_move, form_compare, form_convert, form_call, form_branch, form_branch_index,
+    form_return, form_exit;
+
+/* Emits the instruction by the table; does not return where no row fits. */
+void emit_by_table(emitter *e, const statement *s);
+
+#endif

@@ -1,0 +1,41 @@
+/* A module as its room knows it. */
+#ifndef ASSAY_SIM_PTX_INTERNAL_H
+#define ASSAY_SIM_PTX_INTERNAL_H
+
+#include "sim/ptx/device/context.h"
+#include "sim/ptx/launch.h"
+#include "sim/ptx/tree.h"
+
+typedef bool ptx_entry(const ptx_context *x);
+
+/* A kernel's code, once it is compiled. */
+typedef struct ptx_compiled {
+    void *object; /* dlopen's; NULL: not compiled yet */
+    ptx_entry *entry;
+} ptx_compiled;
+
+struct ptx_module {
+    arena memory;
+    tree tree;
+    ptx_function *kernels; /* these and the next two by the kernel's number */
+    const function **functions;
+    ptx_compiled *compiled;
+    int32_t n_kernels;
+    char **globals; /* by index: where each lies */
+    ptx_unknown *unknown;
+    int32_t n_unknown, room_for_unknown;
+};
+
+/* Makes C code a loaded object, or finds it in the cache; `name` is what messages call it. Errors
+ * as ptx_launch() has them. */
+assay_status ptx_build(const char *code, const char *name, ptx_compiled *compiled) ASSAY_MUST_CHECK;
+void ptx_unload(ptx_compiled *compiled);
+
+/* The functions of the table; who runs and where memory lies is the launch's. */
+void ptx_context_fill(ptx_context *x);
+
+/* mbarriers (mbarrier.c) and device printf (print.c), as ptx_context documents them. */
+void ptx_mbarrier_fill(ptx_context *x);
+int32_t ptx_print(const char *format, const char *arguments);
+
+#endif

@@ -1,0 +1,130 @@
+#include "sim/ptx/launch.h"
+
+#include "sim/block.h"
+#include "sim/defect.h"
+#include "sim/ptx/emit.h"
+#include "sim/ptx/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct thread_code {
+    ptx_entry *entry;
+    ptx_context *context;
+} thread_code;
+
+extern uint3 threadIdx, blockIdx; /* of the thread that runs (block.c) */
+
+static size_t number_of(const ptx_function *k) {
+    return (size_t)(k - k->module->kernels);
+}
+
+/* The C code, in memory of its own. */
+static assay_status translate(const ptx_function *k, arena *memory, const char **code) {
+    jmp_buf out_of_memory;
+    memory->out_of_memory = &out_of_memory;
+    if (setjmp(out_of_memory) != 0)
+        return assay_fail(ASSAY_ERR_MEMORY, "%s: no memory to translate it", k->name);
+    *code = emit_kernel(&k->module->tree, k->module->functions[number_of(k)], memory, NULL, NULL);
+    return ASSAY_OK;
+}
+
+assay_status ptx_compile(const ptx_function *k) {
+    ptx_compiled *compiled = &k->module->compiled[number_of(k)];
+    const char *code;
+    arena memory = {0};
+    if (compiled->object != NULL)
+        return ASSAY_OK;
+    assay_status status = translate(k, &memory, &code);
+    if (status == ASSAY_OK)
+        status = ptx_build(code, k->name, compiled);
+    arena_free(&memory);
+    return status;
+}
+
+static assay_status refuse(const ptx_function *k, assay_status status, const char *why) {
+    return assay_fail(status, "%s: launch of %s refused: %s", k->module->tree.name, k->name, why);
+}
+
+static assay_status check(const ptx_function *k, const uint32_t grid[3], const uint32_t block[3],
+                          const uint32_t cluster[3], size_t shared) {
+    const uint64_t threads = (uint64_t)block[0] * block[1] * block[2];
+    if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0)
+        return refuse(k, ASSAY_ERR_DEVICE, "a grid without blocks");
+    if (k->max_threads > 0 && threads > k->max_threads)
+        return refuse(k, ASSAY_ERR_DEVICE, "a block of more threads than it was compiled for");
+    for (int i = 0; i < 3; ++i) {
+        if (k->required[i] > 0 && k->required[i] != block[i])
+            return refuse(k, ASSAY_ERR_DEVICE, "a block of other than the shape it requires");
+        if (cluster[i] > 1)
+            return refuse(k, ASSAY_ERR_UNSUPPORTED, "clusters of more than one block do not run");
+    }
+    if (shared > ASSAY_MAX_SHARED)
+        return refuse(k, ASSAY_ERR_DEVICE, "more shared memory than a block may have, 227 KB");
+    return ASSAY_OK;
+}
+
+static void run_thread(const void *closure) {
+    const thread_code *code = closure;
+    code->context->shared = sim_dynamic_shared();
+    (void)code->entry(code->context);
+}
+
+/* Where the kernel finds its surroundings, but for what changes from thread to thread. */
+static void describe(ptx_context *x, const ptx_function *k, const uint32_t grid[3],
+                     const uint32_t block[3], size_t shared, size_t dynamic,
+                     const char *parameters) {
+    ptx_context_fill(x);
+    x->stacks = &sim_stacks.low;
+    x->stacks_end = &sim_stacks.high;
+    x->thread = (const ptx_three *)&threadIdx;
+    x->block = (const ptx_three *)&blockIdx;
+    x->thread_number = &sim_now.thread;
+    x->block_shape = (ptx_three){block[0], block[1], block[2]};
+    x->grid_shape = (ptx_three){grid[0], grid[1], grid[2]};
+    x->shared_bytes = (uint32_t)shared;
+    x->dynamic_bytes = (uint32_t)dynamic;
+    x->parameters = parameters;
+    x->parameter_bytes = k->parameter_bytes;
+    x->globals = k->module->globals;
+}
+
+/* Kernels may read 16 aligned bytes at once. */
+static assay_status copy_parameters(const ptx_function *k, const void *parameters, char **copy) {
+    const size_t bytes = (k->parameter_bytes + 16) & ~(size_t)15;
+    *copy = aligned_alloc(16, bytes);
+    if (*copy == NULL)
+        return assay_fail(ASSAY_ERR_MEMORY, "%s: no memory for its parameters", k->name);
+    if (k->parameter_bytes > 0)
+        memcpy(*copy, parameters, k->parameter_bytes);
+    return ASSAY_OK;
+}
+
+assay_status ptx_launch(const ptx_function *k, const uint32_t grid[3], const uint32_t block[3],
+                        const uint32_t cluster[3], size_t dynamic, const void *parameters) {
+    const size_t shared = k->dynamic_offset + dynamic;
+    char *copy = NULL;
+    assay_status status = dynamic > ASSAY_MAX_SHARED
+                              ? refuse(k, ASSAY_ERR_DEVICE, "more than 227 KB of shared memory")
+                              : check(k, grid, block, cluster, shared);
+    if (status == ASSAY_OK)
+        status = ptx_compile(k);
+    if (status == ASSAY_OK)
+        status = copy_parameters(k, parameters, &copy);
+    if (status != ASSAY_OK)
+        return status;
+    ptx_context x;
+    describe(&x, k, grid, block, shared, dynamic, copy);
+    const thread_code code = {k->module->compiled[number_of(k)].entry, &x};
+    const sim_launch launch = {.kernel = k->name,
+                               .file = k->module->tree.name,
+                               .line = k->module->functions[number_of(k)]->line,
+                               .grid = {grid[0], grid[1], grid[2]},
+                               .block = {block[0], block[1], block[2]},
+                               .shared_bytes = shared,
+                               .run = run_thread,
+                               .closure = &code};
+    status = sim_launch_kernel(&launch);
+    free(copy);
+    return status;
+}

@@ -1,0 +1,49 @@
+/*
+ * Kernels from PTX on the simulated device: each becomes C code, which the host's compiler makes a
+ * shared object of when the kernel is first launched, and which runs as the fibers of the C++ route
+ * do, in the same runtime (sim/runtime.h).
+ */
+#ifndef ASSAY_SIM_PTX_LAUNCH_H
+#define ASSAY_SIM_PTX_LAUNCH_H
+
+#include "sim/ptx/ptx.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * Runs all blocks of a grid, and returns when they have ended. `grid`, `block`, `cluster`: x, y, z;
+ * a cluster of zeros is one of 1 x 1 x 1. `dynamic_shared`: bytes behind the kernel's own shared
+ * memory. `parameters`: kernel->parameter_bytes bytes, laid out as kernel->parameters says; it need
+ * not be aligned, and is copied.
+ *   ASSAY_ERR_KERNEL       a defect was found in the kernel: an instruction that traps, or that is
+ *                          not known, was reached, for example; the line names file and line
+ *   ASSAY_ERR_DEVICE       CUDA would refuse this configuration
+ *   ASSAY_ERR_UNSUPPORTED  no compiler is there, or it failed; clusters of more than one block
+ *   ASSAY_ERR_FILE         the compiled kernel could not be stored or loaded
+ *   ASSAY_ERR_MEMORY
+ */
+assay_status ptx_launch(const ptx_function *kernel, const uint32_t grid[3], const uint32_t block[3],
+                        const uint32_t cluster[3], size_t dynamic_shared,
+                        const void *parameters) ASSAY_MUST_CHECK;
+
+/* Compiles a kernel ahead of its first launch. Errors as above. */
+assay_status ptx_compile(const ptx_function *kernel) ASSAY_MUST_CHECK;
+
+/* An instruction that is not known. A kernel that reaches it traps. */
+typedef struct ptx_unknown {
+    const char *file; /* the source's where `.loc` gave one, otherwise the module's name */
+    int32_t line;
+    const char *opcode; /* "wgmma.fence.sync.aligned" */
+    const char *function;
+} ptx_unknown;
+
+/* The i-th of a module, in the text's order; NULL behind the last. */
+const ptx_unknown *ptx_module_unknown(const ptx_module *module, int32_t i);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,118 @@
+/* Bindings: what they say is read, and what they say wrong gets one line. */
+#include "engine/binding.h"
+#include "tests/shim/assay_test.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char whole[] = "# how rms.so is called\n"
+                            "op = \"rmsnorm\"\n"
+                            "forward = int rms(const float *x, __nv_bfloat16* __restrict__ w, "
+                            "float *r?, int64_t rows, x.stride, float eps, void *workspace, "
+                            "cudaStream_t stream) # and why\n"
+                            "  backward = \"__tvm_ffi_rms_grad(x, dy, 1e-5, -1)\"\n"
+                            "workspace = x.rows * 4\n";
+
+ASSAY_TEST(binding, what_it_says_is_read, "unit") {
+    binding b;
+    REQUIRE_OK(binding_parse("it", whole, &b));
+    const binding_launcher *f = &b.stage[ASSAY_FORWARD], *g = &b.stage[ASSAY_BACKWARD];
+    CHECK_STREQ(b.op, "rmsnorm");
+    CHECK_STREQ(f->symbol, "rms");
+    CHECK(f->returns && !f->tvm_ffi && f->count == 8);
+    CHECK(f->argument[0].type == BINDING_POINTER && f->argument[0].dtype == ASSAY_F32);
+    CHECK(f->argument[1].type == BINDING_POINTER && f->argument[1].dtype == ASSAY_BF16);
+    CHECK(f->argument[2].optional && strcmp(f->argument[2].value, "r") == 0);
+    CHECK(f->argument[3].type == BINDING_INT64 && f->argument[4].type == BINDING_UNTOLD);
+    CHECK_STREQ(f->argument[4].value, "x.stride");
+    CHECK(f->argument[5].type == BINDING_FLOAT);
+    CHECK(f->argument[6].any && f->argument[7].any);
+    CHECK(g->tvm_ffi && g->count == 4 && strcmp(g->argument[3].value, "-1") == 0);
+    CHECK_STREQ(b.workspace, "x.rows * 4");
+}
+
+ASSAY_TEST(binding, its_text_reads_back_as_itself, "unit") {
+    binding b, again;
+    char *text, *second;
+    REQUIRE_OK(binding_parse("it", whole, &b));
+    REQUIRE_OK(binding_format(&b, &text));
+    REQUIRE_OK(binding_parse("it", text, &again));
+    REQUIRE_OK(binding_format(&again, &second));
+    CHECK_STREQ(text, second);
+    free(text);
+    free(second);
+}
+
+ASSAY_TEST(binding, a_wrong_one_gets_a_line, "unit") {
+    static const struct {
+        const char *text, *line;
+    } wrong[] = {
+        {"", "no line forward = ..."},
+        {"backward = f(x)", "no line forward = ..."},
+        {"forward", "it: binding, line 1: expected KEY = VALUE"},
+        {"\nforwards = f(x)", "it: binding, line 2: unknown key forwards"},
+        {"forward = ", "a function's name is missing"},
+        {"forward = f", "f needs its arguments"},
+        {"forward = f(", "an argument is missing"},
+        {"forward = f(x", "expected , or )"},
+        {"forward = f(x,)", "an argument is missing"},
+        {"forward = f(x y)", "x is no type"},
+        {"forward = f(char *x)", "char is no type"},
+        {"forward = f(*x)", "an argument is missing"},
+        {"forward = f(const *x)", "a * needs a type"},
+        {"forward = f(const int64_t *ids)", "64-bit integers"},
+        {"forward = f(x) g", "what follows forward"},
+        {"forward = \"f(x)", "a \" is missing"},
+        {"forward = f(x)\nforward = g(x)", "line 2: forward is there twice"},
+        {"forward = f(x)\nworkspace = x.rows + 1", "workspace is a product"},
+        {"forward = f(aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa)",
+         "longer than 63 letters"},
+        {"forward = f(0,1,2,3,4,5,6,7,8,9,0,1,2,3,4,5,6,7,8,9,0,1,2,3,4,5,6,7,8,9,0,1,2,3,4,5,6,7,8,"
+         "9,0)",
+         "more than 40 arguments"},
+        {"\x1b[2J", "expected KEY = VALUE"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; ++i) {
+        binding b;
+        CHECK_FAILS(binding_parse("it", wrong[i].text, &b), ASSAY_ERR_USAGE, wrong[i].line);
+    }
+}
+
+ASSAY_TEST(binding, a_launcher_is_found_by_its_name, "unit") {
+    static const char source[] =
+        "// int softmax_forward(const double *wrong)\n"
+        "#include <stdint.h>\n"
+        "static __global__ void softmax_forward_kernel(const float *x) {}\n"
+        "__global__ void softmax(const float *x) {}\n"
+        "extern \"C\" int softmax_forward(const float *x, float *y,\n"
+        "                               int64_t x_rows, int d, cudaStream_t stream) {\n"
+        "    softmax_forward_kernel<<<1, d>>>(x);\n"
+        "    return 0;\n"
+        "}\n"
+        "extern \"C\" {\n"
+        "void softmax_backward(const float *y, const float *dy, float *dx);\n"
+        "}\n";
+    binding b;
+    REQUIRE_OK(binding_of_source("it", source, "softmax", &b));
+    CHECK_STREQ(b.stage[ASSAY_FORWARD].symbol, "softmax_forward");
+    CHECK(b.stage[ASSAY_FORWARD].returns && b.stage[ASSAY_FORWARD].count == 5);
+    CHECK(b.stage[ASSAY_FORWARD].argument->dtype == ASSAY_F32);
+    CHECK_STREQ(b.stage[ASSAY_BACKWARD].symbol, "softmax_backward");
+    CHECK(!b.stage[ASSAY_BACKWARD].returns && b.stage[ASSAY_BACKWARD].count == 3);
+    CHECK_FAILS(binding_of_source("it", source, "rope", &b), ASSAY_ERR_USAGE,
+                "extern \"C\" rope_forward");
+}
+
+ASSAY_TEST(binding, comments_of_a_source_name_what_is_passed, "unit") {
+    static const char source[] =
+        "// assay: forward = launch(x, w, y, x.rows, x.cols)\n"
+        "extern \"C\" int launch(const float *a, const float *b, float *c, int n, int m);\n";
+    binding b;
+    REQUIRE_OK(binding_of_source("it", source, "weighted_sum", &b));
+    const binding_launcher *l = &b.stage[ASSAY_FORWARD];
+    CHECK(l->returns && l->count == 5);
+    CHECK_STREQ(l->argument[3].value, "x.rows");
+    CHECK(l->argument[3].type == BINDING_INT32 && l->argument[2].dtype == ASSAY_F32);
+    CHECK_FAILS(binding_of_source("it", "// assay: forward = f(x\n", "rope", &b), ASSAY_ERR_USAGE,
+                "it: binding, line 1: expected , or )");
+}

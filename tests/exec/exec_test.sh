@@ -1,0 +1,152 @@
+#!/usr/bin/env bash
+# Whole CUDA programs under assay exec, built by nvcc with its static runtime and with the shared
+# one: exec_test.sh ASSAY. Without nvcc it is skipped; tests/exec/host_test.sh needs none.
+set -uo pipefail
+assay=$(realpath "$1")
+here=$(dirname "$(realpath "${BASH_SOURCE[0]}")")
+nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
+if [ ! -x "$nvcc" ]; then
+    echo "skipped: no nvcc, so no programs"
+    exit 77
+fi
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder" || exit 1
+
+bad=0
+fail() {
+    echo "FAILED: $*"
+    sed 's/^/  out: /' out
+    sed 's/^/  err: /' err
+    bad=1
+}
+# build NAME [LIBRARIES...]: NAME.static and NAME.shared
+build() {
+    local name=$1
+    shift
+    "$nvcc" -O2 -lineinfo -arch=compute_90 -c "$here/programs/$name.cu" -o "$name.o" &&
+        "$nvcc" -arch=compute_90 "$name.o" -o "$name.static" "$@" &&
+        "$nvcc" -arch=compute_90 -cudart shared "$name.o" -o "$name.shared" "$@"
+}
+# run CODE [WORDS...]: assay exec must return CODE
+run() {
+    local code=$1
+    shift
+    timeout 120 "$assay" exec "$@" >out 2>err
+    local got=$?
+    [ $got -eq "$code" ] || fail "exec $*: returned $got, not $code"
+}
+says() { # FILE TEXT
+    grep -qF -- "$2" "$1" || fail "$1 does not say: $2"
+}
+silent() { # FILE TEXT
+    ! grep -qF -- "$2" "$1" || fail "$1 says: $2"
+}
+
+# ---- right programs: their numbers, and nothing to report ----
+programs=(add reduce streams variables cooperative graph query rows driver print)
+[ ! -e "$(dirname "$nvcc")/../include/cublasLt.h" ] || programs=(blas "${programs[@]}")
+declare -A libraries=([driver]=-lcuda [blas]='-lcublas -lcublasLt')
+for name in "${programs[@]}"; do
+    # shellcheck disable=SC2086 # words
+    build $name ${libraries[$name]:-} 2>build.log || {
+        cp build.log err
+        : >out
+        fail "nvcc does not build $name.cu"
+        continue
+    }
+    for how in 'static late' 'shared eager'; do
+        run 0 --streams "${how#* }" --error-exitcode 9 -- "./$name.${how% *}"
+        says out ok
+        says err "no problem"
+    done
+done
+says out 'block 1 of 2: says 0.25 1099511627776'
+
+# ---- what is wrong is told, by name ----
+build careless 2>/dev/null
+for kind in static shared; do
+    run 3 --error-exitcode 3 --json report.json -- ./careless.$kind
+    says out done
+    says err 'cudaMemcpy writes 256 bytes, 128 of them behind allocation 1 (cudaMalloc, 128 bytes)'
+    says err 'cudaMemcpy reads 4 bytes of allocation 2 (cudaMalloc, 4 bytes), which has been freed'
+    says err 'bytes 8 to 24 of variable factor, which has 16'
+    says err 'its destination is to be host memory'
+    says err 'cudaFree: allocation 2 (cudaMalloc, 4 bytes) has been freed before'
+    says err 'cudaLaunchKernel returned cudaErrorInvalidConfiguration'
+    says err 'allocation 1 (cudaMalloc, 128 bytes) has not been freed at the end'
+    python3 -c '
+import json, sys
+r = json.load(open("report.json"))
+kinds = [p["kind"] for p in r["problems"]]
+assert r["exit"] == 0 and kinds.count("copy") == 4 and kinds.count("leak") == 1, r
+assert kinds.count("free") == 1 and "ignored-error" in kinds, r' || fail "report.json is not so"
+    run 0 --quiet -- ./careless.$kind # without --error-exitcode the program's own code
+done
+
+build fails 2>/dev/null
+for kind in static shared; do
+    run 0 -- ./fails.$kind
+    says out ok
+    says err 'fails.cu:'
+    says err 'threadIdx.x < limit'
+    says err '1 kernel failure'
+done
+
+build stray 2>/dev/null
+run 0 -- ./stray.static behind
+says err '_Z5writePii: wrote 0 bytes behind the end of allocation 2 (cudaMalloc, 120 bytes)'
+for kind in static shared; do
+    run 0 -- ./stray.$kind far
+    says out ok
+    says err 'behind the end of allocation 1 (cudaMalloc, 128 bytes)'
+    run 0 -- ./stray.$kind freed
+    says out ok
+    says err 'in allocation 1 (cudaMalloc, 128 bytes), which has been freed'
+    run 0 -- ./stray.$kind null
+    says out ok
+    says err 'near to no allocation'
+done
+
+# A path in the program does not lead to CUDA's own library.
+"$nvcc" -arch=compute_90 -cudart shared add.o -o add.path \
+    -Xlinker --disable-new-dtags,-rpath,"$(dirname "$nvcc")/../lib64" 2>/dev/null
+run 0 --error-exitcode 9 -- ./add.path
+says out ok
+says err 'no problem'
+
+# ---- order ----
+build unsynchronised 2>/dev/null
+run 0 --streams eager -- ./unsynchronised.static
+says out 'there'
+run 0 --streams late -- ./unsynchronised.static
+says out 'not there yet'
+
+# ---- launches that are left out ----
+build twice 2>/dev/null
+run 0 -- ./twice.shared
+says out '54 threads ran'
+run 0 --launches busy=3 -- ./twice.shared
+says out '7 threads ran'
+says err '47 more launches left out'
+run 0 --launches 'other=1,*=2' -- ./twice.static
+says out '6 threads ran'
+run 2 --launches busy -- ./twice.static
+says err '--launches busy: must be KERNEL=N'
+
+# ---- what the stand-ins lack, once ----
+build absent 2>/dev/null
+for kind in static shared; do
+    run 0 -- ./absent.$kind
+    says err 'cudaMallocArray is not simulated'
+    [ "$(grep -c 'cudaMallocArray is not simulated' err)" -eq 1 ] || fail "told twice"
+done
+
+# ---- programs that cannot run so ----
+"$nvcc" -O2 -gencode arch=compute_90,code=sm_90 "$here/programs/add.cu" -o machine 2>/dev/null
+run 126 -- ./machine
+says err 'code=compute_80'
+strip -o stripped add.static
+run 126 -- ./stripped
+says err 'nvcc -cudart shared'
+exit $bad
