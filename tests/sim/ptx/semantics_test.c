@@ -29,22 +29,23 @@ static assay_status start(ptx_module *module, const char *name, uint32_t threads
     return ptx_launch(kernel, one, block, one, dynamic, parameters);
 }
 
-/* One block of a kernel of hand.ptx with one pointer. */
+/* One block of a kernel of hand.ptx with one pointer, aligned for the widest stores. */
 static void run(const char *name, uint32_t threads, void *out) {
     ptx_module *module = load("hand.ptx");
+    REQUIRE((uintptr_t)out % 16 == 0);
     REQUIRE_OK(start(module, name, threads, 0, &out));
     ptx_module_free(module);
 }
 
 ASSAY_TEST(ptx, barriers_have_numbers_and_counts, "unit sim") {
-    uint32_t out[128];
+    _Alignas(16) uint32_t out[128];
     run("barriers", 128, out);
     for (uint32_t t = 0; t < 128; ++t)
         CHECK(out[t] == (t < 64 ? 7 : t - 64) + 64 + 10000);
 }
 
 ASSAY_TEST(ptx, lanes_meet_by_mask_segment_and_predicate, "unit sim") {
-    uint32_t out[32][8];
+    _Alignas(16) uint32_t out[32][8];
     run("warps", 32, out);
     for (uint32_t t = 0; t < 32; ++t) {
         const bool low = t < 8, inside = low ? t + 3 <= 7 : t % 8 >= 2;
@@ -59,7 +60,7 @@ ASSAY_TEST(ptx, atomics_give_back_what_they_found, "unit sim") {
     static const uint32_t found[8] = {0, 0xffffffff, 0, 5, 0, 0x3f800000, 0, 0};
     static const uint32_t left[8] = {5, 0, 9, 77, 0, 0x40400000, 0x3c003c00, 11};
     ptx_module *module = load("hand.ptx");
-    uint32_t out[8];
+    _Alignas(16) uint32_t out[8];
     void *parameter = out, *counters;
     size_t bytes;
     REQUIRE_OK(start(module, "atomics", 1, 0, &parameter));
@@ -71,7 +72,7 @@ ASSAY_TEST(ptx, atomics_give_back_what_they_found, "unit sim") {
 
 ASSAY_TEST(ptx, a_carry_goes_from_one_instruction_to_the_next, "unit sim") {
     struct {
-        uint64_t sums[4];
+        _Alignas(16) uint64_t sums[4];
         uint32_t product[2];
     } out;
     run("carries", 1, &out);
@@ -82,7 +83,7 @@ ASSAY_TEST(ptx, a_carry_goes_from_one_instruction_to_the_next, "unit sim") {
 ASSAY_TEST(ptx, addresses_know_their_spaces, "unit sim") {
     static const uint32_t want[11] = {3, 4, 42, 8, 0, 99, 11, 32, 132, 100, UINT32_MAX};
     ptx_module *module = load("hand.ptx");
-    uint32_t out[11];
+    _Alignas(16) uint32_t out[11];
     struct {
         void *out;
         uint64_t unused;
@@ -97,14 +98,14 @@ ASSAY_TEST(ptx, addresses_know_their_spaces, "unit sim") {
 }
 
 ASSAY_TEST(ptx, an_exit_in_a_function_ends_the_thread, "unit sim") {
-    uint32_t out[32] = {[6] = 1000};
+    _Alignas(16) uint32_t out[32] = {[6] = 1000};
     run("exits", 32, out);
     for (uint32_t t = 0; t < 32; ++t)
         CHECK(out[t] == (t == 6 ? 1000 : t / 2));
 }
 
 ASSAY_TEST(ptx, mbarriers_count_arrivals_and_bytes, "unit sim") {
-    uint32_t out[32], seen = 0;
+    _Alignas(16) uint32_t out[32], seen = 0;
     run("mbarriers", 32, out);
     for (uint32_t t = 0; t < 32; ++t) /* each came at another count, and none too early */
         seen |= out[t] >= 1 && out[t] <= 32 ? 1u << (out[t] - 1) : 0;
@@ -133,7 +134,7 @@ ASSAY_TEST(ptx, copies_and_matrices_go_through_shared_memory, "unit sim") {
 
 ASSAY_TEST(ptx, instructions_have_two_results, "unit sim") {
     static const uint32_t want[4] = {0x80, 1, 0, 1};
-    uint32_t out[4];
+    _Alignas(16) uint32_t out[4];
     run("pairs", 1, out);
     CHECK(memcmp(out, want, sizeof want) == 0);
 }
@@ -250,7 +251,7 @@ ASSAY_TEST(ptx, branches_go_by_tables_and_arrays_lie_in_local_memory, "unit sim"
 
 ASSAY_TEST(ptx, shared_memory_is_a_function_s_a_kernel_s_and_dynamic, "unit sim") {
     ptx_module *module = load("made.ptx");
-    float out[64];
+    _Alignas(16) float out[64];
     void *parameter = out;
     const ptx_function *kernel = ptx_module_find(module, "shared_memory");
     REQUIRE(kernel != NULL && kernel->shared_bytes == (4 * 32 + 33) * 4);
