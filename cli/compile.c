@@ -101,8 +101,9 @@ static bool is_given(const char *variable, const char *text) {
     return value != NULL && strstr(value, text) != NULL;
 }
 
-/* As nvcc does unless told otherwise: people's kernels are compiled as they are. */
-static assay_status for_cuda(command *c) {
+/* As nvcc does unless told otherwise: people's kernels are compiled as they are. The simulated
+ * device takes their PTX, and stands in for the runtime as a library. */
+static assay_status by_nvcc(command *c, bool simulated) {
     static const char *const flags[] = {"-x",        "cu",         "-std=c++20", "-O3",
                                         "-lineinfo", "-Xcompiler", "-fPIC",      "-shared",
                                         "-Xlinker",  "-Bsymbolic"};
@@ -110,8 +111,14 @@ static assay_status for_cuda(command *c) {
     add(c, or_else("NVCC", access(usual, X_OK) == 0 ? usual : "nvcc"));
     for (size_t i = 0; i < sizeof flags / sizeof *flags; ++i)
         add(c, flags[i]);
+    if (simulated) {
+        add(c, "-cudart");
+        add(c, "shared");
+    }
     if (!is_given("NVCCFLAGS", "-arch") && !is_given("NVCCFLAGS", "-gencode"))
-        add(c, assay_cli_can_run("cuda") ? "-arch=native" : "-arch=sm_90");
+        add(c, simulated                   ? "-arch=compute_90"
+               : assay_cli_can_run("cuda") ? "-arch=native"
+                                           : "-arch=sm_90");
     add(c, c->include);
     add(c, c->kernel);
     return add_variable(c, "NVCCFLAGS");
@@ -130,16 +137,14 @@ static void print(FILE *to, const command *c) {
     fflush(to);
 }
 
-static assay_status run(command *c, const char *source, const char *device) {
+static assay_status run(command *c, const char *source, const char *variable) {
     process p;
     char how[PROCESS_LINE];
     const int error = process_start(&p, c->word, PROCESS_SILENT, STDERR_FILENO);
     if (error != 0)
         return assay_fail(ASSAY_ERR_UNSUPPORTED,
-                          "%.200s: %s; kernels for %s are compiled by it: install it, or name "
-                          "another with $%s",
-                          c->word[0], strerror(error), device,
-                          strcmp(device, "cuda") == 0 ? "NVCC" : "CXX");
+                          "%.200s: %s; it compiles %.200s: install it, or name another with $%s",
+                          c->word[0], strerror(error), source, variable);
     process_finish(&p, &(process_limits){.seconds = INFINITY, .bytes = INFINITY});
     if (p.end == PROCESS_EXIT && p.code == 0)
         return ASSAY_OK;
@@ -163,21 +168,29 @@ static void blank_comments(char *text) {
     }
 }
 
-static assay_status check_source(const char *source, const char *device) {
+static bool has(const char *text, const char *word) {
+    return strstr(text, word) != NULL;
+}
+
+/* Whether only nvcc knows the language. `source` is one that the device at hand takes. */
+static assay_status look_at(const char *source, bool simulated, bool *nvcc) {
     char *text = NULL;
     size_t size;
     assay_status status = text_file_read(source, "kernel file", MOST, &text, &size);
     if (status == ASSAY_OK && text == NULL)
         status = assay_fail(ASSAY_ERR_FILE, "%.300s: no such file", source);
-    if (status == ASSAY_OK && strcmp(device, "sim") == 0) {
+    *nvcc = !simulated;
+    if (status == ASSAY_OK && simulated) {
         blank_comments(text);
-        if (strstr(text, "<<<") != NULL)
-            status =
-                assay_fail(ASSAY_ERR_UNSUPPORTED,
-                           "%.200s launches with <<<...>>>, which a C++ compiler does not know: "
-                           "give --device cuda on a machine with a GPU, or launch with "
-                           "ASSAY_LAUNCH, as examples/row_sum.cu does",
-                           source);
+        const bool ours =
+            has(text, "device/kernel.h") || has(text, "ASSAY_VARIANT") || has(text, "ASSAY_LAUNCH");
+        *nvcc = !ours && (has(text, "<<<") || has(text, "__global__") || has(text, "<cuda"));
+        if (ours && has(text, "<<<"))
+            status = assay_fail(ASSAY_ERR_UNSUPPORTED,
+                                "%.200s is written for assay and launches with <<<...>>>: for the "
+                                "simulated device launch with ASSAY_LAUNCH, as examples/row_sum.cu "
+                                "does",
+                                source);
     }
     free(text);
     return status;
@@ -185,21 +198,23 @@ static assay_status check_source(const char *source, const char *device) {
 
 assay_status compile_kernel(const char *source, const char *object, const char *device,
                             FILE *tell) {
+    bool nvcc;
+    const bool simulated = strcmp(device, "sim") == 0;
     command *c = calloc(1, sizeof *c);
     if (c == NULL)
         return assay_fail(ASSAY_ERR_MEMORY, "no memory for the compiler's command");
-    assay_status status = check_source(source, device);
+    assay_status status = look_at(source, simulated, &nvcc);
     if (status == ASSAY_OK)
         status = find_headers(c);
     if (status == ASSAY_OK)
-        status = strcmp(device, "cuda") == 0 ? for_cuda(c) : for_sim(c, source);
+        status = nvcc ? by_nvcc(c, simulated) : for_sim(c, source);
     if (status == ASSAY_OK) {
         add(c, source);
         add(c, "-o");
         add(c, object);
         if (tell != NULL)
             print(tell, c);
-        status = run(c, source, device);
+        status = run(c, source, nvcc ? "NVCC" : "CXX");
     }
     free(c->split);
     free(c);

@@ -1,6 +1,5 @@
 /* assay exec */
 #include "cli/exec.h"
-#include "core/place.h"
 #include "core/sink.h"
 #include "sim/exec/limit.h"
 
@@ -20,19 +19,6 @@ static int trouble(void) {
 
 /* ---- what the program is given ---- */
 
-/* Puts `value` before what the variable holds. */
-static bool prepend(const char *variable, const char *value) {
-    char *joined = NULL;
-    const char *old = getenv(variable);
-    if (old == NULL || *old == '\0')
-        return setenv(variable, value, 1) == 0;
-    if (asprintf(&joined, "%s:%s", value, old) < 0)
-        return false;
-    const bool done = setenv(variable, joined, 1) == 0;
-    free(joined);
-    return done;
-}
-
 /* A program's own RPATH, where it has one, comes before LD_LIBRARY_PATH; what is preloaded comes
  * before both. */
 static bool preload(const char *folder, const char *program) {
@@ -46,10 +32,10 @@ static bool preload(const char *folder, const char *program) {
     for (size_t i = 0; done && i < sizeof libraries / sizeof libraries[0]; ++i) {
         snprintf(path, sizeof path, "%s/%s", folder, libraries[i]);
         if (exec_program_needs(program, libraries[i]))
-            done = prepend("LD_PRELOAD", path);
+            done = exec_prepend("LD_PRELOAD", path);
     }
     snprintf(path, sizeof path, "%s/libassay_exec.so", folder);
-    return done && prepend("LD_PRELOAD", path);
+    return done && exec_prepend("LD_PRELOAD", path);
 }
 
 static bool give_schedule(const assay_cli_args *args) {
@@ -62,17 +48,12 @@ static bool give_schedule(const assay_cli_args *args) {
 }
 
 static assay_status prepare(const assay_cli_args *args, const char *path, const char *report) {
-    char folder[PATH_MAX], library[PATH_MAX + 32];
-    const assay_status status = assay_place("cuda", folder);
+    char folder[PATH_MAX];
+    const assay_status status = exec_stand_ins(folder);
     if (status != ASSAY_OK)
         return status;
-    snprintf(library, sizeof library, "%s/libassay_exec.so", folder);
-    if (access(library, R_OK) != 0)
-        return assay_fail(ASSAY_ERR_FILE,
-                          "%s: %s; build it with cmake --build, in a build without sanitizers",
-                          library, strerror(errno));
     const bool done =
-        prepend("LD_LIBRARY_PATH", folder) && preload(folder, path) &&
+        exec_prepend("LD_LIBRARY_PATH", folder) && preload(folder, path) &&
         setenv(EXEC_REPORT_VARIABLE, report, 1) == 0 && give_schedule(args) &&
         (args->launches == NULL || setenv(EXEC_LIMIT_VARIABLE, args->launches, 1) == 0) &&
         (args->streams == NULL || setenv(EXEC_ORDER_VARIABLE, args->streams, 1) == 0);

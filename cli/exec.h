@@ -23,6 +23,12 @@ int exec_program_check(const char *name, char path[PATH_MAX]);
 /* Whether the file names `library` as one that it needs. */
 bool exec_program_needs(const char *path, const char *library);
 
+/* The folder of the stand-ins for CUDA's libraries. ASSAY_ERR_FILE: this build has none. */
+assay_status exec_stand_ins(char folder[PATH_MAX]) ASSAY_MUST_CHECK;
+
+/* Puts `value` before what a variable of the environment holds; false: no memory. */
+bool exec_prepend(const char *variable, const char *value);
+
 /* How the program ended: what it returned, or the signal that ended it. */
 typedef struct exec_end {
     int code, signal;

@@ -59,19 +59,12 @@ static bool is_script(const char *path) {
     return script;
 }
 
-/* The program's fat binaries lie one behind the other, each at a multiple of 8 bytes. */
 static int check_images(const char *path, const exec_elf *elf) {
-    size_t bytes;
-    const char *images = exec_elf_section(elf, ".nv_fatbin", &bytes);
+    size_t offset = 0, room;
     bool any = false;
-    for (size_t at = 0; images != NULL && at + sizeof(uint32_t) <= bytes; at += 8) {
-        uint32_t magic;
+    for (const void *image; (image = exec_elf_image(elf, &offset, &room)) != NULL;) {
         exec_ptx ptx;
-        memcpy(&magic, images + at, sizeof magic);
-        if (magic != EXEC_FATBIN_MAGIC)
-            continue;
-        const assay_status status =
-            exec_fatbin_ptx(images + at, bytes - at, EXEC_ARCHITECTURE, &ptx);
+        const assay_status status = exec_fatbin_ptx(image, room, EXEC_ARCHITECTURE, &ptx);
         free(ptx.text);
         if (status != ASSAY_ERR_UNSUPPORTED)
             return 0; /* a damaged one is the program's own affair, until it is used */

@@ -1,12 +1,17 @@
 #include "cli/kernel.h"
 #include "cli/compile.h"
+#include "cli/exec.h"
 #include "cli/text_file.h"
 #include "engine/binding.h"
 #include "engine/kernel_file.h"
+#include "sim/exec/prepare.h"
+#include "sim/ptx/launch.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { MOST = 16 << 20 };
@@ -34,13 +39,31 @@ static assay_status make_folder(char path[PATH_MAX]) {
     const char *parent = getenv("TMPDIR");
     snprintf(path, PATH_MAX, "%.3000s/assay-kernel-XXXXXX",
              parent != NULL && *parent != '\0' ? parent : "/tmp");
-    if (mkdtemp(path) != NULL)
+    if (mkdtemp(path) != NULL && chmod(path, 0755) == 0) /* a guest is another user */
         return ASSAY_OK;
     const int error = errno;
     const assay_status status =
         assay_fail(ASSAY_ERR_FILE, "%.300s: %s; set $TMPDIR", path, strerror(error));
     path[0] = '\0';
     return status;
+}
+
+static void remove_folder(const char *path) {
+    char file[2 * PATH_MAX];
+    DIR *folder = opendir(path);
+    for (const struct dirent *d; folder != NULL && (d = readdir(folder)) != NULL;) {
+        snprintf(file, sizeof file, "%s/%s", path, d->d_name);
+        (void)unlink(file); /* not . and .. */
+    }
+    if (folder != NULL)
+        (void)closedir(folder);
+    (void)rmdir(path);
+}
+
+static const char *file_name(const assay_cli_args *args) {
+    const char *path = args->kernel_source != NULL ? args->kernel_source : args->kernel;
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
 }
 
 /* The object has the same name each time, and so the same bytes. */
@@ -55,6 +78,30 @@ static assay_status compile(assay_cli_args *args) {
     }
     args->kernel_source = args->kernel;
     args->kernel = path; /* freed by cli_kernel_clear() */
+    return status;
+}
+
+/* ---- its kernels for the simulated device ---- */
+
+/* What is found in the environment by the processes that run it. */
+static bool tell_guests(const assay_cli_args *args, const char *stand_ins) {
+    return setenv(PTX_PREPARED_VARIABLE, args->kernel_folder, 1) == 0 &&
+           setenv(EXEC_NAME_VARIABLE, file_name(args), 1) == 0 &&
+           exec_prepend("LD_LIBRARY_PATH", stand_ins);
+}
+
+/* Those of CUDA are compiled here, since a guest may start no compiler. */
+static assay_status prepare(assay_cli_args *args) {
+    char stand_ins[PATH_MAX];
+    if (strcmp(device_of(args), "sim") != 0 || !exec_has_images(args->kernel))
+        return ASSAY_OK;
+    assay_status status = exec_stand_ins(stand_ins);
+    if (status == ASSAY_OK && args->kernel_folder[0] == '\0')
+        status = make_folder(args->kernel_folder);
+    if (status == ASSAY_OK)
+        status = exec_prepare(args->kernel, file_name(args), args->kernel_folder);
+    if (status == ASSAY_OK && !tell_guests(args, stand_ins))
+        status = assay_fail(ASSAY_ERR_MEMORY, "no memory for the environment");
     return status;
 }
 
@@ -177,6 +224,8 @@ assay_status cli_kernel_prepare(assay_cli_args *args) {
             args->kernel);
     assay_status status = ends_with(args->kernel, ".cu") ? compile(args) : ASSAY_OK;
     if (status == ASSAY_OK)
+        status = prepare(args);
+    if (status == ASSAY_OK)
         status = name_kernel(args);
     if (status == ASSAY_OK)
         status = args->binding_file != NULL ? read_binding(args, args->binding_file)
@@ -190,10 +239,8 @@ assay_status cli_kernel_prepare(assay_cli_args *args) {
 }
 
 void cli_kernel_clear(assay_cli_args *args) {
-    if (args->kernel_folder[0] != '\0') {
-        (void)unlink(args->kernel);
-        (void)rmdir(args->kernel_folder);
-    }
+    if (args->kernel_folder[0] != '\0')
+        remove_folder(args->kernel_folder);
     if (args->kernel_source != NULL)
         free((void *)args->kernel);
     free(args->kernel_words);

@@ -159,8 +159,10 @@ static assay_status take_launcher(parser *p, binding_launcher *l) {
     if (!take_word(p, false, word, sizeof word))
         return refuse(p, "a function's name is missing, or too long");
     while (take_word(p, false, next, sizeof next)) {
-        l->returns = l->returns || strcmp(word, "int") == 0 || strcmp(word, "cudaError_t") == 0 ||
-                     strcmp(word, "int32_t") == 0;
+        if (strcmp(word, "cudaError_t") == 0)
+            l->result = BINDING_CUDA_ERROR;
+        else if (strcmp(word, "int") == 0 || strcmp(word, "int32_t") == 0)
+            l->result = BINDING_STATUS;
         memcpy(word, next, sizeof word);
     }
     memcpy(l->symbol, word, sizeof word);
@@ -254,9 +256,11 @@ static void put_launcher(FILE *to, const char *key, const binding_launcher *l) {
                                            [ASSAY_BF16] = "bf16",
                                            [ASSAY_F16] = "half",
                                            [ASSAY_I32] = "int"};
+    static const char *const results[] = {
+        [BINDING_NO_RESULT] = "", [BINDING_STATUS] = "int ", [BINDING_CUDA_ERROR] = "cudaError_t "};
     if (l->symbol[0] == '\0')
         return;
-    fprintf(to, "%s = %s%s(", key, l->returns ? "int " : "", l->symbol);
+    fprintf(to, "%s = %s%s(", key, results[l->result], l->symbol);
     for (int32_t i = 0; i < l->count; ++i) {
         const binding_argument *a = &l->argument[i];
         fprintf(to, "%s%s", i > 0 ? ", " : "", types[a->type]);
@@ -377,7 +381,7 @@ static void add_types(const char *source, binding_launcher *l) {
     if (l->symbol[0] == '\0' || !find_declaration(source, l->symbol, &declared) ||
         declared.count != l->count)
         return;
-    l->returns = l->returns || declared.returns;
+    l->result = l->result != BINDING_NO_RESULT ? l->result : declared.result;
     for (int32_t i = 0; i < l->count; ++i) {
         binding_argument *a = &l->argument[i];
         if (a->type != BINDING_UNTOLD)

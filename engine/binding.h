@@ -54,10 +54,17 @@ typedef struct binding_argument {
     char value[BINDING_VALUE];
 } binding_argument;
 
+/* What a function's result says. */
+typedef enum binding_result {
+    BINDING_NO_RESULT,
+    BINDING_STATUS,     /* 0: it went well */
+    BINDING_CUDA_ERROR, /* the same, by CUDA's numbers */
+} binding_result;
+
 typedef struct binding_launcher {
     char symbol[BINDING_SYMBOL]; /* "": the stage has none */
     bool tvm_ffi;                /* tvm-ffi's ABI */
-    bool returns;                /* a status */
+    binding_result result;
     int32_t count;
     binding_argument argument[BINDING_ARGUMENTS];
 } binding_launcher;

@@ -11,11 +11,11 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { REALS = 8, REGISTERS = 6, INTEGERS = 32 };
+enum { REALS = 8, INTEGERS = 32, CUDA_NAME = 80 };
 
 typedef struct foreign {
     binding binding;
-    void *function[ASSAY_STAGES];
+    void *object, *function[ASSAY_STAGES];
     char op[BINDING_VALUE], name[BINDING_VALUE], device[16], summary[BINDING_SYMBOL + 32];
     assay_variant variant;
     const assay_signature *sig;
@@ -170,8 +170,20 @@ static int enter(void *code, const registers *r) {
 }
 #endif
 
+/* " (cudaErrorInvalidConfiguration)", by the runtime that the object has loaded. */
+static const char *cuda_name(int error, char name[CUDA_NAME]) {
+    const char *(*ask)(int);
+    void *found = dlsym(the.object, "cudaGetErrorName");
+    name[0] = '\0';
+    memcpy(&ask, &found, sizeof ask);
+    if (found != NULL)
+        snprintf(name, CUDA_NAME, " (%s)", ask(error));
+    return name;
+}
+
 static assay_status call_plain(const binding_launcher *l, const foreign_call *c) {
     registers r = {0};
+    char name[CUDA_NAME];
     for (int32_t i = 0; i < l->count; ++i) {
         foreign_value v;
         const assay_status status = foreign_find(c, &l->argument[i], &v);
@@ -183,9 +195,10 @@ static assay_status call_plain(const binding_launcher *l, const foreign_call *c)
                               INTEGERS, REALS);
     }
     const int result = enter(the.function[c->stage], &r);
-    if (!l->returns || result == 0)
+    if (l->result == BINDING_NO_RESULT || result == 0)
         return ASSAY_OK;
-    return assay_fail(ASSAY_ERR_KERNEL, "%s returned %d", l->symbol, result);
+    return assay_fail(ASSAY_ERR_KERNEL, "%s returned %d%s", l->symbol, result,
+                      l->result == BINDING_CUDA_ERROR ? cuda_name(result, name) : "");
 }
 
 /* ---- the variant ---- */
@@ -207,6 +220,7 @@ static assay_status backward(const assay_call *call) {
 }
 
 static assay_status find_functions(void *object, const char *file) {
+    the.object = object;
     for (int s = 0; s < ASSAY_STAGES; ++s) {
         const char *symbol = the.binding.stage[s].symbol;
         the.function[s] = symbol[0] != '\0' ? dlsym(object, symbol) : NULL;

@@ -14,6 +14,10 @@
 #include "engine/runner.h"
 #include "engine/sandbox/sandbox.h"
 #include "sim/sim.h"
+#if defined(ASSAY_NO_VARIANTS) /* of a kernel file's process, which has that file's alone */
+#include "sim/exec/device.h"
+#include "sim/ptx/launch.h"
+#endif
 
 #include <dirent.h>
 #include <limits.h>
@@ -25,9 +29,23 @@
 /* Devices' tables name their oracles; here there are none. */
 const assay_device_oracle *const assay_sim_oracles[] = {NULL};
 const int32_t assay_sim_n_oracles = 0;
-#if defined(ASSAY_NO_VARIANTS) /* of a kernel file's process, which has that file's alone */
+#if defined(ASSAY_NO_VARIANTS)
 const assay_variant *const assay_sim_variants[] = {NULL};
 const int32_t assay_sim_n_variants = 0;
+
+static const assay_device *for_kernel_files(const assay_device *device) {
+    return device->simulated ? exec_device(device) : device;
+}
+static const char *prepared_kernels(void) {
+    return getenv(PTX_PREPARED_VARIABLE);
+}
+#else
+static const assay_device *for_kernel_files(const assay_device *device) {
+    return device;
+}
+static const char *prepared_kernels(void) {
+    return NULL;
+}
 #endif
 
 static bool say(const char *word) {
@@ -177,6 +195,7 @@ static sandbox_walls enter(const char *device) {
         if (list[0] != '\0')
             plan.file[n++] = list;
     }
+    plan.file[n] = prepared_kernels();
     return sandbox_enter(&plan, say_moved);
 }
 
@@ -193,6 +212,7 @@ int main(int argc, char **argv) {
     const sandbox_walls walls = open ? 0 : enter(argv[2]);
     if (assay_device_open_bare(argv[2], &device) != ASSAY_OK)
         return say(assay_error()) ? 3 : 2;
+    device = for_kernel_files(device);
     if (!say_ready(walls))
         return 2;
     const inside_kernel kernel = {.file = argc > 3 ? argv[3] : NULL,

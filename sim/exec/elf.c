@@ -1,5 +1,7 @@
 #include "sim/exec/elf.h"
 
+#include "sim/exec/fatbin.h"
+
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -123,4 +125,20 @@ int exec_elf_runtime(const exec_elf *elf) {
             version = 12;
     }
     return version;
+}
+
+/* They lie one behind the other, each at a multiple of 8 bytes. */
+const void *exec_elf_image(const exec_elf *elf, size_t *offset, size_t *room) {
+    size_t bytes;
+    const char *images = exec_elf_section(elf, ".nv_fatbin", &bytes);
+    while (images != NULL && *offset + sizeof(uint32_t) <= bytes) {
+        const char *image = images + *offset;
+        uint32_t magic;
+        memcpy(&magic, image, sizeof magic);
+        *room = bytes - *offset;
+        *offset += 8;
+        if (magic == EXEC_FATBIN_MAGIC)
+            return image;
+    }
+    return NULL;
 }

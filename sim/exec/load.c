@@ -6,6 +6,7 @@
 #include "sim/exec/stream.h"
 #include "sim/schedule.h"
 
+#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,9 +18,18 @@ static void set_schedule(const char *text) {
             sim_schedule_set((assay_schedule)i, strtoull(colon + 1, NULL, 10));
 }
 
+/* Whether the program holds the simulated device itself, as assay_kernel_guest does: its functions
+ * come before this library's, which is then not used. */
+static bool is_shadowed(void) {
+    const void *found = dlsym(RTLD_DEFAULT, "exec_call_begin");
+    return found != NULL && found != (const void *)(uintptr_t)exec_call_begin;
+}
+
 /* Before the program's own constructors, which register its kernels. */
 __attribute__((constructor)) static void enter(void) {
     const char *order = getenv(EXEC_ORDER_VARIABLE);
+    if (is_shadowed())
+        return;
     if (order != NULL && strcmp(order, "late") == 0)
         exec_streams_set(EXEC_LATE);
     const char *schedule = getenv(EXEC_SCHEDULE_VARIABLE);

@@ -5,7 +5,6 @@
 #include "sim/exec/table.h"
 #include "sim/ptx/launch.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,6 +38,10 @@ exec_error exec_module_add(const void *image, const char *named, exec_module **m
     modules = m;
     *module = m;
     return EXEC_SUCCESS;
+}
+
+bool exec_module_any(void) {
+    return modules != NULL;
 }
 
 /* ---- reading an image ---- */

@@ -9,6 +9,7 @@
 #include "sim/exec/report.h"
 #include "sim/ptx/ptx.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum { EXEC_ARCHITECTURE = 90 }; /* compute capability 9.0 */
@@ -42,6 +43,7 @@ typedef struct exec_variable {
 exec_error exec_module_add(const void *image, const char *named, exec_module **module);
 exec_error exec_module_load(exec_module *module); /* reads it, unless that has been done */
 void exec_module_remove(exec_module *module);
+bool exec_module_any(void); /* whether there is one */
 
 /* A kernel of the image by its mangled name; loads. EXEC_NOT_FOUND: there is none. */
 exec_error exec_module_kernel(exec_module *module, const char *name, exec_kernel **kernel);

@@ -81,6 +81,11 @@ static exec_report *of_parent(void) {
     return NULL;
 }
 
+const char *exec_image_name(const char *otherwise) {
+    const char *name = getenv(EXEC_NAME_VARIABLE);
+    return name != NULL ? name : otherwise;
+}
+
 exec_report *exec_report_get(void) {
     static exec_report *report;
     if (report != NULL)

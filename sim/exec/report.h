@@ -18,7 +18,9 @@
 /* "late": exec_streams_set(). "random:7": a schedule of assay_schedule, and its seed. */
 #define EXEC_ORDER_VARIABLE    "ASSAY_EXEC_STREAMS"
 #define EXEC_SCHEDULE_VARIABLE "ASSAY_EXEC_SCHED"
-#define EXEC_REPORT_MAGIC      UINT32_C(0xa55a7e01)
+/* What messages call images that have no name. */
+#define EXEC_NAME_VARIABLE "ASSAY_EXEC_NAME"
+#define EXEC_REPORT_MAGIC  UINT32_C(0xa55a7e01)
 
 enum { REPORT_KERNELS = 1024, REPORT_PROBLEMS = 512, REPORT_NAME = 512, REPORT_LINE = 512 };
 
@@ -71,6 +73,9 @@ void exec_report_unmap(exec_report *report);
 
 /* The program's. */
 exec_report *exec_report_get(void);
+
+/* The value of EXEC_NAME_VARIABLE, if there is one. */
+const char *exec_image_name(const char *otherwise);
 void exec_report_add(exec_report *report, exec_problem_kind kind, const char *format, ...)
     ASSAY_PRINTF(3, 4);
 void exec_problem(exec_problem_kind kind, const char *format, ...) ASSAY_PRINTF(2, 3);

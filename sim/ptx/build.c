@@ -327,7 +327,10 @@ static assay_status make(const char *code, const char *name, const char *path) {
     return status;
 }
 
-assay_status ptx_build(const char *code, const char *name, ptx_compiled *compiled) {
+/* What is done with the compiled kernel at `path`. */
+typedef assay_status use(const char *path, const char *name, void *data);
+
+static assay_status with_compiled(const char *code, const char *name, use *act, void *data) {
     char folder[PATH_MAX], path[PATH_MAX], version[VERSION], key[KEY];
     bool passing;
     assay_status status = choose_folder(folder, &passing);
@@ -340,11 +343,55 @@ assay_status ptx_build(const char *code, const char *name, ptx_compiled *compile
         if (!is_whole(path))
             status = make(code, name, path);
         if (status == ASSAY_OK)
-            status = load(path, name, compiled);
+            status = act(path, name, data);
         if (passing)
             unlink(path);
     }
     if (passing)
         rmdir(folder);
     return status;
+}
+
+/* ---- prepared kernels: a process that may start no compiler cannot ask for its version ---- */
+
+static void prepared_path(const char *code, const char *folder, char path[PATH_MAX]) {
+    char key[KEY];
+    name_of(code, "", key);
+    snprintf(path, PATH_MAX, "%.4000s/%s.so", folder, key);
+}
+
+static assay_status copy_file(const char *path, const char *name, void *to) {
+    size_t n;
+    char *bytes = read_all(path, &n);
+    FILE *file = bytes != NULL ? fopen(to, "wb") : NULL;
+    bool done = file != NULL;
+    if (done) {
+        done = fwrite(bytes, 1, n, file) == n;
+        done = fclose(file) == 0 && done;
+    }
+    free(bytes);
+    return done ? ASSAY_OK
+                : assay_fail(ASSAY_ERR_FILE, "%s: %s: cannot be written: %s", name,
+                             (const char *)to, strerror(errno));
+}
+
+assay_status ptx_store(const char *code, const char *name, const char *folder) {
+    char path[PATH_MAX];
+    prepared_path(code, folder, path);
+    return with_compiled(code, name, copy_file, path);
+}
+
+static assay_status load_compiled(const char *path, const char *name, void *compiled) {
+    return load(path, name, compiled);
+}
+
+assay_status ptx_build(const char *code, const char *name, ptx_compiled *compiled) {
+    const char *folder = getenv(PTX_PREPARED_VARIABLE);
+    char path[PATH_MAX];
+    if (folder != NULL) {
+        prepared_path(code, folder, path);
+        if (is_whole(path))
+            return load(path, name, compiled);
+    }
+    return with_compiled(code, name, load_compiled, compiled);
 }

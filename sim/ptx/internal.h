@@ -31,6 +31,10 @@ struct ptx_module {
 assay_status ptx_build(const char *code, const char *name, ptx_compiled *compiled) ASSAY_MUST_CHECK;
 void ptx_unload(ptx_compiled *compiled);
 
+/* The same into a folder, from which ptx_build() takes it where PTX_PREPARED_VARIABLE names that.
+ */
+assay_status ptx_store(const char *code, const char *name, const char *folder) ASSAY_MUST_CHECK;
+
 /* The functions of the table; who runs and where memory lies is the launch's. */
 void ptx_context_fill(ptx_context *x);
 

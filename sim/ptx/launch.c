@@ -42,6 +42,16 @@ assay_status ptx_compile(const ptx_function *k) {
     return status;
 }
 
+assay_status ptx_prepare(const ptx_function *k, const char *folder) {
+    const char *code;
+    arena memory = {0};
+    assay_status status = translate(k, &memory, &code);
+    if (status == ASSAY_OK)
+        status = ptx_store(code, k->name, folder);
+    arena_free(&memory);
+    return status;
+}
+
 static assay_status refuse(const ptx_function *k, assay_status status, const char *why) {
     return assay_fail(status, "%s: launch of %s refused: %s", k->module->tree.name, k->name, why);
 }

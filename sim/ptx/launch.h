@@ -31,6 +31,11 @@ assay_status ptx_launch(const ptx_function *kernel, const uint32_t grid[3], cons
 /* Compiles a kernel ahead of its first launch. Errors as above. */
 assay_status ptx_compile(const ptx_function *kernel) ASSAY_MUST_CHECK;
 
+/* Compiles a kernel for a process that may start no compiler: into a folder, which that process
+ * finds by this variable of its environment. The module must have the same name there. */
+#define PTX_PREPARED_VARIABLE "ASSAY_PTX_PREPARED"
+assay_status ptx_prepare(const ptx_function *kernel, const char *folder) ASSAY_MUST_CHECK;
+
 /* An instruction that is not known. A kernel that reaches it traps. */
 typedef struct ptx_unknown {
     const char *file; /* the source's where `.loc` gave one, otherwise the module's name */

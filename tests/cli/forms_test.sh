@@ -131,9 +131,6 @@ says 'its binding is for weighted_sum'
 grep -v '// assay:' mine.cu >unnamed.cu
 check 2 --kernel unnamed.cu
 says 'name it extern "C" weighted_sum_forward'
-echo 'void f() { g<<<1, 2>>>(); }' >launch.cu
-check 77 --kernel launch.cu
-says 'launches with <<<...>>>'
 
 # ---- tvm-ffi's C ABI, with the declarations of its public header that it needs ----
 cat >tvm.c <<'C'

@@ -81,8 +81,11 @@ says 'missing.cu: no such file'
 echo 'not C' >wrong.cu
 expect 3 "$assay" check rmsnorm/mine --kernel wrong.cu --device sim
 says 'does not compile it: its process'
-echo 'void f() { g<<<1, 2>>>(); } // launched' >launch.cu
-expect 77 "$assay" build launch.cu --device sim
+echo 'void f() { g<<<1, 2>>>(); } // ASSAY_VARIANT is not there' >launch.cu
+expect 77 env NVCC=./no-such-nvcc "$assay" build launch.cu --device sim
+says 'it compiles launch.cu: install it, or name another with $NVCC'
+sed 's,//,,' launch.cu >ours.cu
+expect 77 "$assay" build ours.cu --device sim
 says 'launches with <<<...>>>'
 echo '// g<<<1, 2>>>()' >comment.cu
 expect 0 "$assay" build comment.cu --device sim

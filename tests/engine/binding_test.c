@@ -19,7 +19,7 @@ ASSAY_TEST(binding, what_it_says_is_read, "unit") {
     const binding_launcher *f = &b.stage[ASSAY_FORWARD], *g = &b.stage[ASSAY_BACKWARD];
     CHECK_STREQ(b.op, "rmsnorm");
     CHECK_STREQ(f->symbol, "rms");
-    CHECK(f->returns && !f->tvm_ffi && f->count == 8);
+    CHECK(f->result == BINDING_STATUS && !f->tvm_ffi && f->count == 8);
     CHECK(f->argument[0].type == BINDING_POINTER && f->argument[0].dtype == ASSAY_F32);
     CHECK(f->argument[1].type == BINDING_POINTER && f->argument[1].dtype == ASSAY_BF16);
     CHECK(f->argument[2].optional && strcmp(f->argument[2].value, "r") == 0);
@@ -95,10 +95,11 @@ ASSAY_TEST(binding, a_launcher_is_found_by_its_name, "unit") {
     binding b;
     REQUIRE_OK(binding_of_source("it", source, "softmax", &b));
     CHECK_STREQ(b.stage[ASSAY_FORWARD].symbol, "softmax_forward");
-    CHECK(b.stage[ASSAY_FORWARD].returns && b.stage[ASSAY_FORWARD].count == 5);
+    CHECK(b.stage[ASSAY_FORWARD].result != BINDING_NO_RESULT && b.stage[ASSAY_FORWARD].count == 5);
     CHECK(b.stage[ASSAY_FORWARD].argument->dtype == ASSAY_F32);
     CHECK_STREQ(b.stage[ASSAY_BACKWARD].symbol, "softmax_backward");
-    CHECK(!b.stage[ASSAY_BACKWARD].returns && b.stage[ASSAY_BACKWARD].count == 3);
+    CHECK(b.stage[ASSAY_BACKWARD].result == BINDING_NO_RESULT &&
+          b.stage[ASSAY_BACKWARD].count == 3);
     CHECK_FAILS(binding_of_source("it", source, "rope", &b), ASSAY_ERR_USAGE,
                 "extern \"C\" rope_forward");
 }
@@ -110,7 +111,7 @@ ASSAY_TEST(binding, comments_of_a_source_name_what_is_passed, "unit") {
     binding b;
     REQUIRE_OK(binding_of_source("it", source, "weighted_sum", &b));
     const binding_launcher *l = &b.stage[ASSAY_FORWARD];
-    CHECK(l->returns && l->count == 5);
+    CHECK(l->result != BINDING_NO_RESULT && l->count == 5);
     CHECK_STREQ(l->argument[3].value, "x.rows");
     CHECK(l->argument[3].type == BINDING_INT32 && l->argument[2].dtype == ASSAY_F32);
     CHECK_FAILS(binding_of_source("it", "// assay: forward = f(x\n", "rope", &b), ASSAY_ERR_USAGE,

@@ -14,7 +14,8 @@ static exec_module *of(void **handle) {
 EXPORT void **__cudaRegisterFatBinary(void *wrapper) {
     exec_module *m = NULL;
     exec_call_begin(__func__);
-    const exec_error error = exec_module_add(wrapper, program_invocation_short_name, &m);
+    const exec_error error =
+        exec_module_add(wrapper, exec_image_name(program_invocation_short_name), &m);
     exec_call_end(error);
     return (void **)(void *)m;
 }

@@ -25,15 +25,15 @@ static exec_error load(exec_module **m, const void *image, const char *named) {
 }
 
 EXPORT exec_error cuModuleLoadData(exec_module **m, const void *image) {
-    DRIVER_CALL(load(m, image, "module"));
+    DRIVER_CALL(load(m, image, exec_image_name("module")));
 }
 EXPORT exec_error cuModuleLoadDataEx(exec_module **m, const void *image, unsigned n, int *options,
                                      void **values) {
     (void)n, (void)options, (void)values;
-    DRIVER_CALL(load(m, image, "module"));
+    DRIVER_CALL(load(m, image, exec_image_name("module")));
 }
 EXPORT exec_error cuModuleLoadFatBinary(exec_module **m, const void *image) {
-    DRIVER_CALL(load(m, image, "module"));
+    DRIVER_CALL(load(m, image, exec_image_name("module")));
 }
 
 /* A whole file, with a zero behind it. */

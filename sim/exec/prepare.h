@@ -1,0 +1,21 @@
+/* Kernels that are compiled before the process that runs them begins. */
+#ifndef ASSAY_SIM_EXEC_PREPARE_H
+#define ASSAY_SIM_EXEC_PREPARE_H
+
+#include "assay/status.h"
+
+#include <stdbool.h>
+
+/* Whether a shared object has fat binaries. */
+bool exec_has_images(const char *path);
+
+/*
+ * Compiles all kernels of such a file into `folder` (ptx_prepare()). `name`: the process's
+ * EXEC_NAME_VARIABLE (report.h).
+ *   ASSAY_ERR_UNSUPPORTED  it holds no PTX that fits; CUDA's static runtime is part of it, which no
+ *                          stand-in serves here; there is no compiler
+ *   ASSAY_ERR_FILE         an image is damaged
+ */
+assay_status exec_prepare(const char *path, const char *name, const char *folder) ASSAY_MUST_CHECK;
+
+#endif
