@@ -294,6 +294,11 @@ static assay_status check_flags(const parser *p) {
     if (args->set_given && args->n_words > 0)
         return assay_fail(ASSAY_ERR_USAGE, "--set and %s both name cases; give one of them",
                           args->word[0]);
+    if (args->case_file != NULL && (args->set_given || args->n_words > 0 || args->random > 0 ||
+                                    args->certify || args->last_failed))
+        return assay_fail(ASSAY_ERR_USAGE,
+                          "--case-file names the cases itself: give no key=value words, no --set, "
+                          "--random, --last-failed or --certify");
     if (args->random > 0 && (args->set_given || args->n_words > 0))
         return assay_fail(ASSAY_ERR_USAGE, "--random and %s both name cases; give one of them",
                           args->set_given ? "--set" : args->word[0]);

@@ -1,5 +1,6 @@
 #include "cli/cases.h"
 #include "cli/certify.h"
+#include "cli/text_file.h"
 #include "cli/variants.h"
 #include "engine/random.h"
 
@@ -127,6 +128,37 @@ static assay_status add_secrets(collector *to) {
     return status;
 }
 
+/* Lines as `assay list` prints them. Those of other operators are not for this command. */
+static assay_status collect_lines(const char *path, char *text, collector *to) {
+    char *rest = NULL;
+    for (char *line = strtok_r(text, "\n", &rest); line != NULL;
+         line = strtok_r(NULL, "\n", &rest)) {
+        assay_case c;
+        assay_status status = assay_case_parse(line, &c);
+        if (status == ASSAY_OK && c.op == to->selection->op)
+            status = collect(&c, to);
+        if (status != ASSAY_OK) {
+            char said[512];
+            snprintf(said, sizeof said, "%s", assay_error());
+            return assay_fail(status, "%.200s: %s", path, said);
+        }
+    }
+    return ASSAY_OK;
+}
+
+static assay_status collect_file(const char *path, collector *to) {
+    enum { MOST = 64 << 20 };
+    char *text;
+    size_t size;
+    assay_status status = text_file_read(path, "list of cases", MOST, &text, &size);
+    if (status == ASSAY_OK && text == NULL)
+        return assay_fail(ASSAY_ERR_FILE, "%.300s: no such file", path);
+    if (status == ASSAY_OK)
+        status = collect_lines(path, text, to);
+    free(text);
+    return status;
+}
+
 assay_status cli_cases_gather(const assay_cli_args *args, cli_cases *cases) {
     *cases = (cli_cases){0};
     if (args->n_words > 0 && args->n_targets == 0)
@@ -136,7 +168,9 @@ assay_status cli_cases_gather(const assay_cli_args *args, cli_cases *cases) {
     for (int32_t i = 0; status == ASSAY_OK && i < cases->n_selections; ++i) {
         collector to = {cases, &cases->selection[i], args, false};
         const assay_op *op = to.selection->op;
-        if (args->random > 0)
+        if (args->case_file != NULL)
+            status = collect_file(args->case_file, &to);
+        else if (args->random > 0)
             status = random_cases(op, args->seed, args->random, collect, &to);
         else if (args->n_words > 0)
             status = assay_case_expand(op, args->word, args->n_words, collect, &to);

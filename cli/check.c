@@ -98,7 +98,11 @@ static assay_status prepare(run *r) {
         status = check_variants(&r->cases, r->device);
     if (status == ASSAY_OK)
         status = choose_processes(r);
-    if (status == ASSAY_OK && r->cases.n_jobs == 0)
+    if (status == ASSAY_OK && r->cases.n_jobs == 0 && r->args->case_file != NULL)
+        status = assay_fail(ASSAY_ERR_UNSUPPORTED, "no case to run: %.300s has none%s",
+                            r->args->case_file,
+                            r->args->exclude != NULL ? " that --exclude leaves" : "");
+    else if (status == ASSAY_OK && r->cases.n_jobs == 0)
         status = assay_fail(
             ASSAY_ERR_UNSUPPORTED, "no case to run: the set %s has no case of these operators%s",
             assay_set_name(r->args->set), r->args->exclude != NULL ? " that --exclude leaves" : "");

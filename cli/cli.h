@@ -69,9 +69,10 @@ typedef struct assay_cli_args {
     const char *binding_file;     /* --binding */
     char
         *binding; /* its text, or that of the kernel's own; NULL: the kernel is written for assay */
+    const char *python; /* the interpreter of a file of Python's; NULL: it is none */
     char *kernel_words; /* what follows --kernel in commands that are printed */
     const char *source; /* of build */
-    const char *exclude;
+    const char *case_file, *exclude;
     const char *require;             /* "sandbox" */
     double time_limit, memory_limit; /* seconds, GiB */
     const char *set_name;

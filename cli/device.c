@@ -42,6 +42,7 @@ assay_status assay_cli_isolate(const assay_cli_args *args, const assay_device *d
                              .kernel = args->kernel,
                              .source = args->kernel_words,
                              .binding = args->binding,
+                             .python = args->python,
                              .op = target != NULL ? target->op->name : NULL,
                              .variant = target != NULL ? target->variant : NULL,
                              .seconds = args->time_limit > 0 ? args->time_limit : seconds,

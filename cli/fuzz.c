@@ -133,6 +133,7 @@ static void isolate_how(fuzz_campaign *f) {
         .kernel = args->kernel,
         .open = args->no_sandbox,
         .source = args->kernel_words,
+        .python = args->python,
         .binding = args->binding,
         .op = target != NULL ? target->op->name : NULL,
         .variant = target != NULL ? target->variant : NULL,

@@ -1,6 +1,7 @@
 #include "cli/kernel.h"
 #include "cli/compile.h"
 #include "cli/exec.h"
+#include "cli/python.h"
 #include "cli/text_file.h"
 #include "engine/binding.h"
 #include "engine/kernel_file.h"
@@ -215,11 +216,12 @@ static assay_status name_kernel(assay_cli_args *args) {
 assay_status cli_kernel_prepare(assay_cli_args *args) {
     if (args->kernel == NULL)
         return ASSAY_OK;
-    if (ends_with(args->kernel, ".ptx") || ends_with(args->kernel, ".cubin") ||
-        ends_with(args->kernel, ".py"))
+    if (cli_python_is(args->kernel))
+        return cli_python_prepare(args);
+    if (ends_with(args->kernel, ".ptx") || ends_with(args->kernel, ".cubin"))
         return assay_fail(
             ASSAY_ERR_UNSUPPORTED,
-            "--kernel %.300s: only .cu and .so files can be called; assay judge takes "
+            "--kernel %.300s: only .cu, .so and .py files can be called; assay judge takes "
             "answers from anywhere",
             args->kernel);
     assay_status status = ends_with(args->kernel, ".cu") ? compile(args) : ASSAY_OK;

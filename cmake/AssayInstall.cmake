@@ -5,7 +5,7 @@ include(CMakePackageConfigHelpers)
 # ---- the programs and their data ----
 install(TARGETS assay RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 set(modules "")
-foreach(module assay_cuda assay_cuda_oracles assay_timer assay_profile)
+foreach(module assay_cuda assay_cuda_oracles assay_timer assay_profile assay_python)
   if(TARGET ${module})
     list(APPEND modules ${module})
   endif()
@@ -26,6 +26,8 @@ if(TARGET assay_stand_in) # for assay exec
 endif()
 install(DIRECTORY bench/peers/ DESTINATION ${ASSAY_INSTALLED_PROGRAMS}/peers FILES_MATCHING PATTERN "*.py"
         PATTERN libtorch EXCLUDE PATTERN __pycache__ EXCLUDE)
+install(DIRECTORY python/guest/ DESTINATION ${ASSAY_INSTALLED_PROGRAMS}/python FILES_MATCHING
+        PATTERN "*.py" PATTERN __pycache__ EXCLUDE)
 install(DIRECTORY golden/ DESTINATION ${ASSAY_INSTALLED_DATA}/golden FILES_MATCHING PATTERN "*.h5"
         PATTERN SHA256SUMS)
 # What `assay new` makes files of.

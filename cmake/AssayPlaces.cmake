@@ -27,6 +27,8 @@ include/assay/kernel ${PROJECT_SOURCE_DIR}
 peers/arm.py ${PROJECT_SOURCE_DIR}/bench/peers/arm.py
 assay_guest $<TARGET_FILE:assay_guest>
 assay_kernel_guest $<TARGET_FILE:assay_kernel_guest>
+libassay_python.so ${PROJECT_BINARY_DIR}/engine/libassay_python.so
+python/guest.py ${PROJECT_SOURCE_DIR}/python/guest/guest.py
 assay_arm $<TARGET_FILE:assay_arm>
 assay_libtorch_arm ${PROJECT_BINARY_DIR}/bench/peers/assay_libtorch_arm
 ${lines}")

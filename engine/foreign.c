@@ -27,6 +27,10 @@ void foreign_describe(const assay_signature *sig) {
     the.sig = sig;
 }
 
+const assay_signature *foreign_described(void) {
+    return the.sig;
+}
+
 /* ---- what fits ---- */
 
 static const binding_launcher *launcher(assay_stage stage) {

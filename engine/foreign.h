@@ -17,5 +17,6 @@ assay_status foreign_load(void *object, const char *file, const char *op, const 
 /* The tensors of the case that the next calls are for: what names stand for. NULL: of none. It must
  * outlive them. */
 void foreign_describe(const assay_signature *sig);
+const assay_signature *foreign_described(void);
 
 #endif

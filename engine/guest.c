@@ -60,10 +60,17 @@ static assay_status await_ready(process *guest, sandbox_walls *walls) {
 }
 
 assay_status guest_start(process *guest, const guest_plan *plan, sandbox_walls *walls) {
-    char *argv[] = {(char *)plan->program, (char *)(plan->open ? "open" : "sandbox"),
-                    (char *)plan->device,  (char *)plan->kernel,
-                    (char *)plan->binding, NULL};
+    char *all[] = {(char *)plan->python,  (char *)plan->script,
+                   (char *)plan->program, (char *)(plan->open ? "open" : "sandbox"),
+                   (char *)plan->device,  (char *)plan->kernel,
+                   (char *)plan->binding, NULL};
+    char **argv = plan->python ? all : all + 2;
     const int error = process_start(guest, argv, PROCESS_MESSAGES, -1);
+    if (error != 0 && plan->python)
+        return assay_fail(ASSAY_ERR_FILE,
+                          "%s, Python's interpreter, cannot be started: %s; set "
+                          "ASSAY_PYTHON",
+                          plan->python, strerror(error));
     if (error != 0)
         return assay_fail(ASSAY_ERR_FILE,
                           "%s, which runs variants, cannot be started: %s; build the target "

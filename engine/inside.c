@@ -2,6 +2,7 @@
 #include "engine/foreign.h"
 #include "engine/kernel_file.h"
 #include "engine/process/process.h"
+#include "engine/python.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -51,6 +52,10 @@ static assay_status find_own(void *object, const char *kernel, const char *symbo
 assay_status inside_find_variant(const assay_device *device, const inside_kernel *kernel,
                                  const char *op, const char *name, const assay_variant **variant) {
     *variant = NULL;
+    if (python_is_set()) {
+        *variant = python_variant(op, name, device->name);
+        return ASSAY_OK;
+    }
     if (kernel->file) {
         char symbol[KERNEL_SYMBOL];
         void *object;

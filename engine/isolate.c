@@ -22,7 +22,7 @@ typedef struct isolated {
     assay_device device; /* what callers hold. First, so that its address is this one's. */
     const assay_device *base;
     assay_isolation how;
-    char program[PATH_MAX], kernel_program[PATH_MAX];
+    char program[PATH_MAX], kernel_program[PATH_MAX], script[PATH_MAX];
     kernel_file kernel;
     assay_variant stranger; /* stands for the kernel file's variant */
     const assay_variant **variants;
@@ -57,6 +57,19 @@ static assay_status find_program(const char *wanted, const char *name, char path
         return ASSAY_OK;
     return assay_fail(ASSAY_ERR_FILE,
                       "%.200s, which runs variants, is not there: build the target %s", path, name);
+}
+
+/* The library that an interpreter loads, and the script that does so. */
+static assay_status find_python(isolated *i) {
+    assay_status status = assay_place("libassay_python.so", i->kernel_program);
+    if (status == ASSAY_OK)
+        status = assay_place("python/guest.py", i->script);
+    if (status != ASSAY_OK || access(i->kernel_program, R_OK) == 0)
+        return status;
+    return assay_fail(ASSAY_ERR_UNSUPPORTED,
+                      "%.200s, which Python's functions need, is not there: build the target "
+                      "assay_python",
+                      i->kernel_program);
 }
 
 /* The base's variants, the stranger last or in the place of its namesake. */
@@ -109,7 +122,9 @@ assay_status assay_isolate(const assay_device *device, const assay_isolation *ho
     i->walls = ~0u;
     sandbox_hide();
     assay_status status = find_program(how->guest, "assay_guest", i->program);
-    if (status == ASSAY_OK && how->kernel)
+    if (status == ASSAY_OK && how->python)
+        status = find_python(i);
+    else if (status == ASSAY_OK && how->kernel)
         status = find_program(how->guest, "assay_kernel_guest", i->kernel_program);
     if (status == ASSAY_OK && how->kernel)
         status = open_kernel(i);
@@ -155,6 +170,8 @@ static assay_status start(isolated *i, process *guest, const assay_variant *vari
         guest_start(guest,
                     &(guest_plan){.program = assay_isolated_program(&i->device, variant),
                                   .device = i->base->name,
+                                  .python = variant == &i->stranger ? i->how.python : NULL,
+                                  .script = i->script,
                                   .kernel = variant == &i->stranger ? i->kernel.loaded : NULL,
                                   .binding = variant == &i->stranger ? i->how.binding : NULL,
                                   .open = i->how.open},
@@ -280,10 +297,11 @@ static assay_status not_declined(const conversation *c, const assay_problem *p,
                       "declined when it had the data; that is for supports(), by shape: %s", line);
 }
 
+/* `got` NULL: the variant is asked whether it supports the problem, and no more. */
 static assay_status converse(conversation *c, const assay_problem *problem, int32_t count,
                              assay_results *got) {
     assay_status status = ask(c, FRAME_OFFER);
-    if (status != ASSAY_OK)
+    if (status != ASSAY_OK || !got)
         return status;
     status = rehearse(c, problem, count);
     if (status == ASSAY_OK) {
@@ -295,8 +313,8 @@ static assay_status converse(conversation *c, const assay_problem *problem, int3
     return not_declined(c, problem, status);
 }
 
-assay_status assay_run_isolated(const assay_variant *variant, const assay_device *device,
-                                const assay_problem *problem, assay_results *got) {
+static assay_status ask_guest(const assay_variant *variant, const assay_device *device,
+                              const assay_problem *problem, assay_results *got) {
     isolated *i = find_isolated(device);
     const int32_t count = problem->sample ? 0 : rehearsals(&i->how);
     const double whole = problem->sample ? sample_bytes(problem->sample) : 0;
@@ -318,4 +336,14 @@ assay_status assay_run_isolated(const assay_variant *variant, const assay_device
         (void)process_send(c.guest, &(char){FRAME_END}, 1, -1);
     frame_clear(&c.frame);
     return status;
+}
+
+assay_status assay_supports_isolated(const assay_variant *variant, const assay_device *device,
+                                     const assay_problem *problem) {
+    return ask_guest(variant, device, problem, NULL);
+}
+
+assay_status assay_run_isolated(const assay_variant *variant, const assay_device *device,
+                                const assay_problem *problem, assay_results *got) {
+    return ask_guest(variant, device, problem, got);
 }

@@ -26,6 +26,10 @@ typedef struct assay_isolation {
     /* By which that file's functions are called (binding.h); NULL: it is written for assay. */
     const char *binding;
 
+    /* The interpreter of a file that is Python's; `binding` is then its path, a colon, and the
+     * function's name. NULL: it is no such file. */
+    const char *python;
+
     /* What people call that file, in commands that they are told: NULL: so. */
     const char *source;
 
@@ -76,6 +80,10 @@ const char *assay_isolated_program(const assay_device *isolated, const assay_var
  * frame.h has them; those of a run that ended with its process are lost. */
 const uint8_t *assay_isolated_edges(const assay_device *isolated);
 void assay_isolated_forget_edges(const assay_device *isolated);
+
+/* assay_supports() (runner.h) of a variant of an isolated device: asked, and not run. */
+assay_status assay_supports_isolated(const assay_variant *variant, const assay_device *isolated,
+                                     const assay_problem *problem) ASSAY_MUST_CHECK;
 
 /* assay_run() (runner.h) of a variant of an isolated device. */
 assay_status assay_run_isolated(const assay_variant *variant, const assay_device *isolated,

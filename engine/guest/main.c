@@ -8,13 +8,16 @@
 #include "engine/foreign.h"
 #include "engine/frame.h"
 #include "engine/guest.h"
+#include "engine/guest/guest_main.h"
 #include "engine/guest/recycle.h"
 #include "engine/inside.h"
 #include "engine/process/process.h"
 #include "engine/runner.h"
 #include "engine/sandbox/sandbox.h"
 #include "sim/sim.h"
-#if defined(ASSAY_NO_VARIANTS) /* of a kernel file's process, which has that file's alone */
+/* A kernel file's process has that file's variant alone, and an interpreter has a function. */
+#if defined(ASSAY_NO_VARIANTS) && !defined(ASSAY_PYTHON_GUEST)
+#define WITH_CUDA_RUNTIME
 #include "sim/exec/device.h"
 #include "sim/ptx/launch.h"
 #endif
@@ -32,7 +35,9 @@ const int32_t assay_sim_n_oracles = 0;
 #if defined(ASSAY_NO_VARIANTS)
 const assay_variant *const assay_sim_variants[] = {NULL};
 const int32_t assay_sim_n_variants = 0;
+#endif
 
+#if defined(WITH_CUDA_RUNTIME)
 static const assay_device *for_kernel_files(const assay_device *device) {
     return device->simulated ? exec_device(device) : device;
 }
@@ -176,7 +181,7 @@ static bool say_ready(sandbox_walls walls) {
     return say(word);
 }
 
-static sandbox_walls enter(const char *device) {
+static sandbox_walls enter(const char *device, const char *const *readable) {
     static char own[PATH_MAX], root[PATH_MAX], list[PATH_MAX], module[PATH_MAX];
     sandbox_plan plan = {
         .simulated = strcmp(device, "sim") == 0,
@@ -184,7 +189,9 @@ static sandbox_walls enter(const char *device) {
         .may_start = true,
 #endif
         .alone = one_thread(),
+        .compiles = readable != NULL,
     };
+    plan.may_start = plan.may_start || plan.compiles;
     int n = 0;
     /* Its own file says where shared memory lies, the tree's list where the module does. */
     if (readlink("/proc/self/exe", own, sizeof own - 1) > 0)
@@ -196,20 +203,23 @@ static sandbox_walls enter(const char *device) {
             plan.file[n++] = list;
     }
     plan.file[n] = prepared_kernels();
+    n += plan.file[n] != NULL;
+    for (; readable && *readable && n < SANDBOX_FILES; ++readable)
+        plan.file[n++] = *readable;
     return sandbox_enter(&plan, say_moved);
 }
 
-int main(int argc, char **argv) {
+int guest_main(int argc, char **argv, const char *const *readable) {
     const assay_device *device;
     if (argc < 3 || argc > 5) {
         fprintf(stderr, "assay_guest is started by assay: see assay help check\n");
         return 2;
     }
     const bool open = strcmp(argv[1], "open") == 0;
-    if (!open)
+    if (!open && !readable)
         start_without_threads(argv);
     inside_settle();
-    const sandbox_walls walls = open ? 0 : enter(argv[2]);
+    const sandbox_walls walls = open ? 0 : enter(argv[2], readable);
     if (assay_device_open_bare(argv[2], &device) != ASSAY_OK)
         return say(assay_error()) ? 3 : 2;
     device = for_kernel_files(device);
@@ -226,3 +236,9 @@ int main(int argc, char **argv) {
         }
     return 0;
 }
+
+#if !defined(ASSAY_PYTHON_GUEST)
+int main(int argc, char **argv) {
+    return guest_main(argc, argv, NULL);
+}
+#endif

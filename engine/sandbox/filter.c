@@ -225,6 +225,8 @@ static void rules_of_arguments(program *p, const sandbox_plan *plan) {
     }
     /* No driver: no sockets, no files in memory, and code stays as it was loaded. */
     refuse_call(p, SYS_socket);
+    if (plan->compiles)
+        return;
     refuse_call(p, SYS_memfd_create);
     refuse_bits(p, SYS_mprotect, 2, PROT_EXEC);
     refuse_bits(p, SYS_pkey_mprotect, 2, PROT_EXEC);

@@ -55,9 +55,9 @@ bool restrict_files(const visible *v, bool own_root) {
     bool good = allow(rules, "/proc", v->driver ? (READ | WRITE | TRUNCATE) & all : READ);
     for (int i = 0; good && i < v->count; ++i)
         good = allow(rules, v->path[i], v->use[i] == VISIBLE_DEVICE ? READ | WRITE : READ);
+    const uint64_t scratch = v->compiles ? all : all & ~(uint64_t)1;
     if (own_root)
-        good = good && allow(rules, "/tmp", all & ~(uint64_t)1) &&
-               allow(rules, "/dev/shm", all & ~(uint64_t)1);
+        good = good && allow(rules, "/tmp", scratch) && allow(rules, "/dev/shm", scratch);
     good = good && syscall(SYS_landlock_restrict_self, rules, 0) == 0;
     close(rules);
     return good;

@@ -34,10 +34,11 @@ sandbox_walls sandbox_of_text(const char *text);
  * others do as well. */
 sandbox_walls sandbox_required(void);
 
-enum { SANDBOX_FILES = 8 };
+enum { SANDBOX_FILES = 64 };
 typedef struct sandbox_plan {
     bool simulated; /* no driver needs anything */
     bool may_start; /* it starts programs, as the race recorder does for its lines */
+    bool compiles;  /* it makes code while it runs, as compilers of Python's do */
     bool alone;     /* whether a process namespace may be made: see sandbox_enter() */
     const char *file[SANDBOX_FILES]; /* that it must read beside those of visible.h, then NULL */
 } sandbox_plan;

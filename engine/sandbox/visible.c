@@ -111,7 +111,7 @@ static void add_folders(visible *v, const char *list) {
 }
 
 void visible_init(visible *v, const sandbox_plan *plan) {
-    *v = (visible){.driver = !plan->simulated};
+    *v = (visible){.driver = !plan->simulated, .compiles = plan->compiles};
     for (size_t i = 0; i < sizeof entries / sizeof *entries; ++i)
         if (!entries[i].driver || !plan->simulated)
             add_pattern(v, &entries[i]);
@@ -211,12 +211,13 @@ static bool attach(int tree, const char *path) {
     return syscall(SYS_move_mount, tree, "", AT_FDCWD, below, MOVE_FROM_EMPTY) == 0;
 }
 
-static bool mount_scratch(const char *path) {
+static bool mount_scratch(const visible *v, const char *path) {
     char below[PATH_MAX + 8];
     place(path, below);
     (void)mkdir(below, 0755);
-    return mount("tmpfs", below, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC,
-                 "size=64m,nr_inodes=4096,mode=1777") == 0;
+    return mount("tmpfs", below, "tmpfs",
+                 MS_NOSUID | MS_NODEV | (v->compiles ? 0 : (unsigned long)MS_NOEXEC),
+                 v->compiles ? "size=1g,mode=1777" : "size=64m,nr_inodes=4096,mode=1777") == 0;
 }
 
 /* Of this process namespace; where the system refuses a new one, as containers do, the old one,
@@ -257,7 +258,7 @@ bool visible_mount(const visible *v, bool own_proc) {
         tree[i] = is_link(v->path[i]) ? -1 : clone_tree(v, i);
     /* The scratch folders before what may lie below them, as a build in /tmp does. */
     bool good = mount("tmpfs", new_root, "tmpfs", MS_NOSUID | MS_NODEV, "mode=755") == 0 &&
-                mount_scratch("/tmp") && mount_scratch("/dev/shm");
+                mount_scratch(v, "/tmp") && mount_scratch(v, "/dev/shm");
     for (int i = 0; i < v->count; ++i) {
         if (good && tree[i] >= 0)
             good = attach(tree[i], v->path[i]);

@@ -17,7 +17,8 @@ typedef struct visible {
     char *path[VISIBLE_MOST];
     visible_use use[VISIBLE_MOST];
     int count;
-    bool driver; /* a real device's: NVIDIA's names its threads, by files of /proc/self/task */
+    bool compiles; /* files of the scratch folders may be run */
+    bool driver;   /* a real device's: NVIDIA's names its threads, by files of /proc/self/task */
 } visible;
 
 void visible_init(visible *v, const sandbox_plan *plan);

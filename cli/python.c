@@ -1,0 +1,124 @@
+#include "cli/python.h"
+#include "cli/verbs.h"
+#include "engine/isolate.h"
+#include "engine/runner.h"
+#include "engine/variant_run.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char ending[] = ".py";
+
+/* Where the path ends; NULL: it is no file of Python's. */
+static const char *end_of_path(const char *kernel) {
+    const size_t length = strlen(kernel), n = strlen(ending);
+    const char *colon = strrchr(kernel, ':');
+    const char *end = colon != NULL && strchr(colon, '/') == NULL ? colon : kernel + length;
+    return (size_t)(end - kernel) > n && memcmp(end - n, ending, n) == 0 ? end : NULL;
+}
+
+bool cli_python_is(const char *kernel) {
+    return end_of_path(kernel) != NULL;
+}
+
+/* ---- the words ---- */
+
+/* args->binding: the whole path, a colon, the functions' names. */
+static assay_status name_functions(assay_cli_args *args, const char *names) {
+    char *path = realpath(args->kernel, NULL);
+    if (path == NULL)
+        return assay_fail(ASSAY_ERR_FILE, "%.300s: %s", args->kernel, strerror(errno));
+    const size_t size = strlen(path) + strlen(names) + 2;
+    args->binding = malloc(size);
+    if (args->binding != NULL)
+        snprintf(args->binding, size, "%s:%s", path, names);
+    free(path);
+    return args->binding != NULL ? ASSAY_OK
+                                 : assay_fail(ASSAY_ERR_MEMORY, "no memory for --kernel");
+}
+
+static assay_status cut_words(assay_cli_args *args) {
+    const char *words = args->kernel, *end = end_of_path(words);
+    const char *python = getenv("ASSAY_PYTHON");
+    args->python = python != NULL && *python != '\0' ? python : "python3";
+    args->kernel_source = words;
+    args->kernel = strndup(words, (size_t)(end - words)); /* freed by cli_kernel_clear() */
+    args->kernel_words = strdup(words);
+    if (args->kernel == NULL || args->kernel_words == NULL)
+        return assay_fail(ASSAY_ERR_MEMORY, "no memory for --kernel");
+    return name_functions(args, *end == ':' ? end + 1 : args->target->op->name);
+}
+
+/* ---- whether it has a backward ---- */
+
+typedef struct probe {
+    const assay_variant *variant;
+    const assay_device *device;
+    bool known, forward;
+    char why[512];
+} probe;
+
+static assay_status ask(const probe *p, const assay_case *c) {
+    assay_problem problem;
+    assay_status status = assay_problem_init_empty(&problem, c);
+    if (status == ASSAY_OK)
+        status = assay_supports_isolated(p->variant, p->device, &problem);
+    assay_problem_clear(&problem);
+    return status;
+}
+
+/* A case whose outputs it computes, and whose gradients it does not, tells of all. */
+static assay_status ask_case(const assay_case *c, void *context) {
+    probe *p = context;
+    assay_case forward = *c;
+    forward.forward_only = true;
+    if (p->known)
+        return ASSAY_OK;
+    assay_status status = ask(p, c);
+    p->known = status == ASSAY_OK;
+    if (status != ASSAY_ERR_UNSUPPORTED)
+        return status;
+    snprintf(p->why, sizeof p->why, "%s", assay_error());
+    status = ask(p, &forward);
+    p->known = p->forward = status == ASSAY_OK;
+    return status == ASSAY_ERR_UNSUPPORTED ? ASSAY_OK : status;
+}
+
+static assay_status find_scope(assay_cli_args *args) {
+    const assay_cli_target *target = args->target;
+    probe p = {.known = false};
+    const assay_device *device;
+    assay_status status = assay_cli_open_device(args, &device);
+    if (status == ASSAY_OK)
+        status = assay_cli_isolate(args, device, &p.device);
+    if (status != ASSAY_OK)
+        return status;
+    p.variant = variant_find(p.device, target->op->name, target->variant);
+    status = assay_op_visit_set(target->op, ASSAY_SMOKE, ask_case, &p);
+    assay_isolate_end(p.device);
+    if (status != ASSAY_OK || !p.forward)
+        return status;
+    args->scope.forward = args->out.scope.forward = true;
+    const char *stage = "backward: "; /* which the runner puts before the line */
+    const size_t n = strlen(stage);
+    fprintf(args->out.stream, "forward only: %s\n",
+            p.why + (strncmp(p.why, stage, n) == 0 ? n : 0));
+    return ASSAY_OK;
+}
+
+assay_status cli_python_prepare(assay_cli_args *args) {
+    assay_status status = cut_words(args);
+    const unsigned verb = cli_verb_find(args->verb)->bit;
+    if (status == ASSAY_OK && verb != CLI_CHECK && verb != CLI_FUZZ)
+        status = assay_fail(ASSAY_ERR_UNSUPPORTED,
+                            "%s takes no function of Python's; check and fuzz do", args->verb);
+    if (status == ASSAY_OK && args->binding_file != NULL)
+        status = assay_fail(ASSAY_ERR_USAGE,
+                            "--binding: the parameters of a function of Python's are its binding");
+    if (status == ASSAY_OK && args->certify)
+        status = assay_fail(ASSAY_ERR_USAGE,
+                            "--certify: a certificate names the bytes that were checked, and a "
+                            "function of Python's is more than its file");
+    return status == ASSAY_OK && !args->scope.forward ? find_scope(args) : status;
+}

@@ -1,0 +1,15 @@
+"""Judges kernels that are functions of Python's by assay's oracles and bounds.
+
+    import assay
+    report = assay.check("rmsnorm", my_rmsnorm, dtype="bf16", cases="ci")
+    assert report, report
+
+What it says is what the program `assay` says, which runs the function in a process of its own.
+docs/python.md describes it.
+"""
+from ._judge import cases, check, fuzz
+from ._mark import judges
+from ._program import AssayError
+from ._report import Report, Result
+
+__all__ = ["AssayError", "Report", "Result", "cases", "check", "fuzz", "judges"]

@@ -1,0 +1,207 @@
+"""python_test.py ASSAY: functions of Python's are judged as kernels are, from Python, by pytest and
+from the shell. JAX and PyTorch are used where they can be imported."""
+import concurrent.futures
+import importlib.util
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PACKAGE = os.path.join(HERE, "..", "..", "python")
+ASSAY = os.path.abspath(sys.argv.pop(1))
+os.environ.update(ASSAY=ASSAY, ASSAY_TEST_SECRET=f"{HERE}/../../README.md")
+os.environ.pop("ASSAY_PYTHON", None)
+sys.path[:0] = [os.path.abspath(PACKAGE), HERE]
+os.chdir(HERE)
+
+import assay  # noqa: E402
+import functions  # noqa: E402
+
+# What is said of each, in a case of its own.
+SAID = {
+    "wrong_eps": ("fail", "elements beyond their bound"),
+    "wrong_axis": ("fail", "elements beyond their bound"),
+    "wrong_dtype": ("error", "forward: y is float64, and must be float32"),
+    "wrong_shape": ("error", "forward: y has the shape (5, 7, 32), and must have (5, 7, 33)"),
+    "too_many": ("error", "forward: too_many returned 2 results where 1 are wanted: y"),
+    "nothing": ("error", "forward: nothing returned 0 results where 1 are wanted: y"),
+    "raises": ("error", "forward: ValueError: no such luck (functions.py, line"),
+    "mutates": ("error", "forward: changed its input x"),
+    "loops": ("error", "no answer after 2 s"),
+    "leaves": ("error", "ended with exit code 0 before it was done"),
+    "crashes": ("error", "its process ended by signal 11"),
+    "stale": ("fail", "elements beyond their bound"),
+    "by_address": ("fail", "elements beyond their bound"),
+    "unknown": ("skip", "unknown(x, weight, eps): weight is nothing that this case has; it has x w y n d residual eps"),
+    "writes": ("pass", ""),
+    "writes_half": ("fail", "got nan"),
+    "reads_files": ("error", "forward: FileNotFoundError"),
+    "starts_network": ("error", "forward: PermissionError"),
+}
+
+
+def have(*modules):
+    return all(importlib.util.find_spec(m) for m in modules)
+
+
+def words(*args, env=None):
+    done = subprocess.run(args, capture_output=True, text=True, env={**os.environ, **(env or {})})
+    return done.returncode, done.stdout + done.stderr
+
+
+class Functions(unittest.TestCase):
+    def say(self, name):
+        return assay.check("rmsnorm", getattr(functions, name), cases="n=5x7 d=33", stage="forward",
+                           device="sim", time_limit=2 if name == "loops" else None)
+
+    def test_wrong_ones_get_a_line(self):
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            reports = dict(zip(SAID, pool.map(self.say, SAID)))
+        for name, (verdict, said) in SAID.items():
+            result = next((r for r in reports[name].results if r.verdict == verdict), None)
+            with self.subTest(name, all=[(r.verdict, r.reason) for r in reports[name].results]):
+                self.assertIsNotNone(result)
+                self.assertEqual(bool(reports[name]), verdict == "pass")
+                self.assertIn(said, result.reason or "")
+                self.assertNotIn("\n", result.reason or "")
+
+    def test_a_right_one_passes_in_all_dtypes(self):
+        report = assay.check("rmsnorm", functions.rmsnorm, device="sim")
+        self.assertTrue(report, report)
+        self.assertTrue(report.forward_only)
+        self.assertIn("forward only: rmsnorm has no backward: NumPy has no gradients", report.note)
+        ran = {c.text.split("dtype=")[1].split()[0] for c in report.of("pass")}
+        self.assertEqual(ran, {"f32", "f64", "bf16"} if have("ml_dtypes") else {"f32", "f64"})
+
+    def test_a_second_function_is_the_backward(self):
+        case = {"cases": "n=5x7 d=33 dtype=f32,f64", "device": "sim"}
+        report = assay.check("weighted_sum", functions.weighted_sum, **case)
+        self.assertTrue(report, report)
+        self.assertFalse(report.forward_only)
+        self.assertEqual({r.tensor for r in report.results}, {"y", "dx", "dw"})
+        report = assay.check("weighted_sum", functions.by_position,
+                             backward=functions.weighted_sum_backward, **case)
+        self.assertTrue(report, report)
+        report = assay.check("weighted_sum", functions.wrong_gradient, **case)
+        self.assertEqual({r.tensor: r.verdict for r in report.results}, {"y": "pass", "dx": "fail", "dw": "pass"})
+        self.assertIn("functions.py:wrong_gradient", str(report))
+
+    def test_cases(self):
+        texts = assay.cases("rmsnorm", dtype="bf16")
+        self.assertTrue(texts and all(" dtype=bf16 " in t for t in texts))
+        report = assay.check("weighted_sum", functions.weighted_sum, dtype="f64", device="sim",
+                             cases=assay.cases("weighted_sum", "n=5x7 d=33,34 dtype=f32,f64"))
+        self.assertEqual([c.text.split()[2] for c in report.cases], ["d=33", "d=34"])
+
+    def test_fuzz(self):
+        right, text = assay.fuzz("weighted_sum", functions.wrong_gradient, cases=8, device="sim",
+                                 words=["dtype=f32"])
+        self.assertFalse(right, text)
+        self.assertIn("functions.py:wrong_gradient", text)
+
+    def test_what_is_no_function_of_a_file(self):
+        for function in (lambda x, w: x, len):
+            with self.assertRaisesRegex(assay.AssayError, "top of a .py file"):
+                assay.check("weighted_sum", function)
+        with self.assertRaisesRegex(assay.AssayError, "must be one of f64, f32, bf16, f16"):
+            assay.check("weighted_sum", functions.weighted_sum, dtype="fp32")
+        with self.assertRaisesRegex(assay.AssayError, "unknown operator"):
+            assay.check("weighted", functions.weighted_sum)
+
+    def test_a_script_that_calls_assay(self):
+        code, text = words(sys.executable, "calling.py", env={"PYTHONPATH": PACKAGE})
+        self.assertEqual(code, 0, text)
+        self.assertIn("1 passed, 0 failed", text)
+
+
+@unittest.skipUnless(have("jax"), "JAX is not here")
+class Jax(unittest.TestCase):
+    def test_derives_the_backward(self):
+        import jax_functions
+
+        case = {"cases": "n=5x7 d=33 pad=0,3 dtype=f32,f64", "device": "sim"}
+        report = assay.check("weighted_sum", jax_functions.weighted_sum, **case)
+        self.assertTrue(report, report)
+        self.assertEqual({r.tensor for r in report.results}, {"y", "dx", "dw"})
+        report = assay.check("weighted_sum", jax_functions.wrong_gradient, cases="n=5x7 d=33", device="sim")
+        self.assertEqual({r.tensor: r.verdict for r in report.results}, {"y": "pass", "dx": "pass", "dw": "fail"})
+
+
+@unittest.skipUnless(have("torch", "numpy"), "PyTorch is not here")
+class Torch(unittest.TestCase):
+    def test_derives_the_backward(self):
+        import torch_functions
+
+        case = {"cases": "n=5x7 d=33 pad=0,3 dtype=f32,f64", "device": "sim"}
+        report = assay.check("weighted_sum", torch_functions.weighted_sum, **case)
+        self.assertTrue(report, report)
+        self.assertEqual({r.tensor for r in report.results}, {"y", "dx", "dw"})
+        report = assay.check("weighted_sum", torch_functions.wrong_gradient, cases="n=5x7 d=33", device="sim")
+        self.assertEqual({r.tensor: r.verdict for r in report.results}, {"y": "pass", "dx": "fail", "dw": "pass"})
+        report = assay.check("weighted_sum", torch_functions.forward_only, cases="n=5x7 d=33", device="sim")
+        self.assertTrue(report.forward_only)
+        self.assertIn("torch.autograd does not see what it does", report.note)
+
+
+@unittest.skipUnless(have("pytest"), "pytest is not here")
+class Pytest(unittest.TestCase):
+    def pytest(self, *flags):
+        env = {"PYTHONPATH": PACKAGE}
+        return words(sys.executable, "-m", "pytest", "-p", "assay.pytest_plugin", "-p", "no:xdist", "judged.py",
+                     "-q", "-o", f"cache_dir={self.cache}", *flags, env=env)
+
+    def test_a_test_a_case(self):
+        with tempfile.TemporaryDirectory() as self.cache:
+            code, text = self.pytest()
+            self.assertEqual(code, 1, text)
+            self.assertIn("3 failed, 2 passed", text)
+            self.assertIn("reproduce: assay check weighted_sum/wrong n=5x7 d=34 dtype=f32", text)
+            _, text = self.pytest("--lf", "-x")
+            self.assertIn("1 failed", text)
+            _, text = self.pytest("-k", "right")
+            self.assertIn("2 passed, 3 deselected", text)
+            _, text = self.pytest("--collect-only")
+            self.assertIn("judged.py::wrong[n=5x7 d=35 dtype=f32 seed=0]", text)
+
+
+class Shell(unittest.TestCase):
+    def check(self, *args):
+        return words(ASSAY, "check", "--device", "sim", *args, env={"ASSAY_PYTHON": sys.executable})
+
+    def test_bad_words_get_a_line(self):
+        for status, said, args in [
+            (2, "functions.py has no function nope", ["--kernel", "functions.py:nope"]),
+            (3, "gone.py: No such file", ["--kernel", "gone.py:f"]),
+            (2, "--certify: a certificate names the bytes", ["--kernel", "functions.py", "--certify"]),
+            (2, "--binding: the parameters", ["--kernel", "functions.py", "--binding", "functions.py"]),
+            (3, "gone.txt: no such file", ["--kernel", "functions.py:weighted_sum", "--case-file", "gone.txt"]),
+        ]:
+            code, text = self.check("weighted_sum/mine", *args)
+            with self.subTest(said, text=text):
+                self.assertEqual(code, status)
+                self.assertEqual(len(text.splitlines()), 1)
+                self.assertIn(said, text)
+
+    def test_a_file_that_is_broken(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with open(f"{folder}/broken.py", "w", encoding="utf-8") as to:
+                to.write("import numpy\nimport no_such_module\n")
+            code, text = self.check("weighted_sum/mine", "--kernel", f"{folder}/broken.py:f")
+            self.assertEqual(code, 2)
+            self.assertIn("No module named 'no_such_module' (broken.py, line 2)", text)
+        code, text = words(ASSAY, "check", "weighted_sum/mine", "--device", "sim", "--kernel", "functions.py",
+                           env={"ASSAY_PYTHON": "/no/python"})
+        self.assertEqual(code, 3)
+        self.assertIn("/no/python, Python's interpreter, cannot be started", text)
+
+    def test_walls_stand(self):
+        code, text = self.check("weighted_sum/mine", "--kernel", "functions.py", "n=5x7", "d=33", "--json", "-")
+        self.assertEqual(code, 0, text)
+        self.assertIn("mount network ipc", text)
+        self.assertIn("seccomp privileges limits", text)
+
+
+if __name__ == "__main__":
+    unittest.main()
