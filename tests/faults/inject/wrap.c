@@ -3,9 +3,11 @@
 #include "tests/faults/inject/shape.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -80,6 +82,19 @@ size_t __wrap_fread(void *to, size_t size, size_t count, FILE *from) {
     return 0;
 }
 
+/* To memory, a pipe or a socket it changes no file, and has another name (kill_test.c). */
+ssize_t __real_write(int file, const void *bytes, size_t size);
+ssize_t __wrap_write(int file, const void *bytes, size_t size);
+ssize_t __wrap_write(int file, const void *bytes, size_t size) {
+    struct stat s;
+    const bool named =
+        fstatat(file, "", &s, AT_EMPTY_PATH) == 0 && S_ISREG(s.st_mode) && s.st_nlink > 0;
+    if (!inject_fires(named ? "write" : "write, to no file"))
+        return __real_write(file, bytes, size);
+    errno = ENOSPC;
+    return -1;
+}
+
 /* Formatted output fails where its buffer reaches the file, so that is where it is made to: fdopen
  * gives a stream whose writing and closing count as calls. */
 static ssize_t stream_write(void *cookie, const char *bytes, size_t size) {
@@ -87,7 +102,7 @@ static ssize_t stream_write(void *cookie, const char *bytes, size_t size) {
         errno = ENOSPC;
         return 0; /* an error, to fopencookie */
     }
-    return write((int)(intptr_t)cookie, bytes, size);
+    return __real_write((int)(intptr_t)cookie, bytes, size);
 }
 
 static int stream_close(void *cookie) {
