@@ -22,6 +22,11 @@ static bool ends_with(const char *path, const char *end) {
     return length > n && strcmp(path + length - n, end) == 0;
 }
 
+/* Of kernels, which a binding launches. */
+static bool is_module(const char *path) {
+    return ends_with(path, ".ptx") || ends_with(path, ".cubin");
+}
+
 static bool is_source(const char *path) {
     static const char *const ends[] = {".cu", ".cuh", ".c", ".cc", ".cpp", ".h"};
     for (size_t i = 0; i < sizeof ends / sizeof *ends; ++i)
@@ -91,19 +96,44 @@ static bool tell_guests(const assay_cli_args *args, const char *stand_ins) {
            exec_prepend("LD_LIBRARY_PATH", stand_ins);
 }
 
+static assay_status prepare_ptx(const assay_cli_args *args) {
+    char *text = NULL;
+    size_t size;
+    assay_status status = text_file_read(args->kernel, "PTX module", MOST, &text, &size);
+    if (status == ASSAY_OK && text == NULL)
+        status = assay_fail(ASSAY_ERR_FILE, "%.300s: no such file", args->kernel);
+    if (status == ASSAY_OK)
+        status = exec_prepare_text(text, size, file_name(args), args->kernel_folder);
+    free(text);
+    return status;
+}
+
 /* Those of CUDA are compiled here, since a guest may start no compiler. */
-static assay_status prepare(assay_cli_args *args) {
+static assay_status prepare_cuda(assay_cli_args *args) {
     char stand_ins[PATH_MAX];
-    if (strcmp(device_of(args), "sim") != 0 || !exec_has_images(args->kernel))
-        return ASSAY_OK;
     assay_status status = exec_stand_ins(stand_ins);
     if (status == ASSAY_OK && args->kernel_folder[0] == '\0')
         status = make_folder(args->kernel_folder);
     if (status == ASSAY_OK)
-        status = exec_prepare(args->kernel, file_name(args), args->kernel_folder);
+        status = is_module(args->kernel)
+                     ? prepare_ptx(args)
+                     : exec_prepare(args->kernel, file_name(args), args->kernel_folder);
     if (status == ASSAY_OK && !tell_guests(args, stand_ins))
         status = assay_fail(ASSAY_ERR_MEMORY, "no memory for the environment");
     return status;
+}
+
+static assay_status prepare(assay_cli_args *args) {
+    const char *file = args->kernel;
+    if (strcmp(device_of(args), "sim") != 0)
+        return ASSAY_OK;
+    if (ends_with(file, ".cubin"))
+        return assay_fail(
+            ASSAY_ERR_UNSUPPORTED,
+            "%.300s is machine code, which needs the GPU that it is for: give --device "
+            "cuda there, or the kernel's PTX for the simulated device",
+            file);
+    return is_module(file) || exec_has_images(file) ? prepare_cuda(args) : ASSAY_OK;
 }
 
 /* ---- its binding ---- */
@@ -116,22 +146,44 @@ static assay_status check_op(const assay_cli_args *args, const char *name, const
                       b->op, args->target->variant);
 }
 
+/* Kernels of a module are launched, functions of a shared object called. */
+static assay_status check_form(const assay_cli_args *args, const char *name, const binding *b) {
+    const bool module = is_module(args->kernel), kernels = binding_is_of_kernels(b);
+    if (module && !kernels)
+        return assay_fail(ASSAY_ERR_USAGE,
+                          "%.200s: a kernel needs forward.grid and forward.block in its binding",
+                          name);
+    if (!module && kernels)
+        return assay_fail(
+            ASSAY_ERR_USAGE,
+            "%.200s: forward.grid is for kernels of .ptx and .cubin files, and %.200s "
+            "is none",
+            name, file_name(args));
+    return ASSAY_OK;
+}
+
+static assay_status parse_binding(const char *name, const char *text, const char *op, binding *b) {
+    if (is_source(name))
+        return binding_of_source(name, text, op, b);
+    return is_module(name) ? binding_of_comments(name, text, b) : binding_parse(name, text, b);
+}
+
 /* Of a text, or of a source. */
 static assay_status read_binding(assay_cli_args *args, const char *name) {
     char *text = NULL;
     size_t size;
     binding *b = calloc(1, sizeof *b);
-    const char *op = args->target->op->name;
     assay_status status = text_file_read(name, "binding", MOST, &text, &size);
     if (status == ASSAY_OK && text == NULL)
         status = assay_fail(ASSAY_ERR_FILE, "%.300s: no such file", name);
     if (status == ASSAY_OK && b == NULL)
         status = assay_fail(ASSAY_ERR_MEMORY, "%.300s: no memory for its binding", name);
     if (status == ASSAY_OK)
-        status =
-            is_source(name) ? binding_of_source(name, text, op, b) : binding_parse(name, text, b);
+        status = parse_binding(name, text, args->target->op->name, b);
     if (status == ASSAY_OK)
         status = check_op(args, name, b);
+    if (status == ASSAY_OK)
+        status = check_form(args, name, b);
     if (status == ASSAY_OK)
         status = binding_format(b, &args->binding);
     free(text);
@@ -186,6 +238,11 @@ static assay_status bind_tvm_ffi(assay_cli_args *args, const kernel_file *k) {
 }
 
 static assay_status find_binding(assay_cli_args *args) {
+    if (ends_with(args->kernel, ".cubin"))
+        return assay_fail(ASSAY_ERR_USAGE, "%.300s: --binding must say how it is launched",
+                          args->kernel);
+    if (is_module(args->kernel))
+        return read_binding(args, args->kernel);
     kernel_file *k = calloc(1, sizeof *k);
     if (k == NULL)
         return assay_fail(ASSAY_ERR_MEMORY, "no memory to read %.300s", args->kernel);
@@ -218,12 +275,6 @@ assay_status cli_kernel_prepare(assay_cli_args *args) {
         return ASSAY_OK;
     if (cli_python_is(args->kernel))
         return cli_python_prepare(args);
-    if (ends_with(args->kernel, ".ptx") || ends_with(args->kernel, ".cubin"))
-        return assay_fail(
-            ASSAY_ERR_UNSUPPORTED,
-            "--kernel %.300s: only .cu, .so and .py files can be called; assay judge takes "
-            "answers from anywhere",
-            args->kernel);
     assay_status status = ends_with(args->kernel, ".cu") ? compile(args) : ASSAY_OK;
     if (status == ASSAY_OK)
         status = prepare(args);

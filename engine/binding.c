@@ -1,4 +1,5 @@
 #include "engine/binding.h"
+#include "engine/expression.h"
 
 #include <ctype.h>
 #include <stdarg.h>
@@ -184,8 +185,47 @@ static assay_status take_launcher(parser *p, binding_launcher *l) {
 
 /* ---- lines ---- */
 
+/* Up to the line's end, a comment or a quote; `most` values with commas between them. */
+static assay_status take_expression(parser *p, int most, char text[BINDING_EXPRESSION]) {
+    size_t n = 0;
+    skip_blanks(p);
+    for (; p->at < p->end && strchr("\"#;", *p->at) == NULL; ++p->at) {
+        if (n + 1 == BINDING_EXPRESSION)
+            return refuse(p, "an expression of more than %d letters", BINDING_EXPRESSION - 1);
+        text[n++] = *p->at;
+    }
+    while (n > 0 && isspace((unsigned char)text[n - 1]))
+        --n;
+    text[n] = '\0';
+    char why[200];
+    if (expression_check(text, most) == ASSAY_OK)
+        return ASSAY_OK;
+    snprintf(why, sizeof why, "%s", assay_error());
+    return refuse(p, "%s", why);
+}
+
+/* Where the value of a key lies that is an expression; NULL: there is no such key. */
+static char *expression_of(const char *key, binding *b, int *most) {
+    *most = 1;
+    if (strcmp(key, "workspace") == 0)
+        return b->workspace;
+    if (strcmp(key, "require") == 0)
+        return b->require;
+    const bool backward = strncmp(key, "backward.", 9) == 0;
+    if (!backward && strncmp(key, "forward.", 8) != 0)
+        return NULL;
+    binding_geometry *g = &b->geometry[backward ? ASSAY_BACKWARD : ASSAY_FORWARD];
+    const char *what = strchr(key, '.') + 1;
+    if (strcmp(what, "shared") == 0)
+        return g->shared;
+    *most = 3;
+    return strcmp(what, "grid") == 0 ? g->grid : strcmp(what, "block") == 0 ? g->block : NULL;
+}
+
 static assay_status take_value(parser *p, const char *key, binding *b) {
     assay_status status = ASSAY_OK;
+    int most;
+    char *expression = expression_of(key, b, &most);
     if (strcmp(key, "forward") == 0 || strcmp(key, "backward") == 0) {
         binding_launcher *l = &b->stage[key[0] == 'f' ? ASSAY_FORWARD : ASSAY_BACKWARD];
         if (l->symbol[0] != '\0')
@@ -194,19 +234,13 @@ static assay_status take_value(parser *p, const char *key, binding *b) {
     } else if (strcmp(key, "op") == 0) {
         if (!take_word(p, false, b->op, sizeof b->op))
             return refuse(p, "op needs an operator's name");
-    } else if (strcmp(key, "workspace") == 0) {
-        size_t n = 0;
-        for (skip_blanks(p); p->at < p->end && *p->at != '"'; ++p->at) {
-            if (n + 1 >= sizeof b->workspace ||
-                (!is_letter(*p->at) && strchr(" .*\r", *p->at) == NULL))
-                return refuse(p, "workspace is a product: x.rows * 4");
-            b->workspace[n++] = *p->at;
-        }
-        while (n > 0 && isspace((unsigned char)b->workspace[n - 1]))
-            --n;
-        b->workspace[n] = '\0';
+    } else if (expression != NULL) {
+        status = take_expression(p, most, expression);
     } else {
-        return refuse(p, "unknown key %.40s; there are op, forward, backward and workspace", key);
+        return refuse(p,
+                      "unknown key %.40s; there are op, forward, backward, workspace, require, and "
+                      "forward.grid, .block and .shared, and backward's",
+                      key);
     }
     return status;
 }
@@ -216,7 +250,7 @@ static assay_status take_line(parser *p, binding *b) {
     skip_blanks(p);
     if (p->at == p->end || *p->at == '#' || (p->end - p->at > 1 && memcmp(p->at, "//", 2) == 0))
         return ASSAY_OK;
-    if (!take_word(p, false, key, sizeof key) || !take(p, '='))
+    if (!take_word(p, true, key, sizeof key) || !take(p, '='))
         return refuse(p, "expected KEY = VALUE, as in forward = f(x, y, d)");
     const bool quoted = take(p, '"');
     const assay_status status = take_value(p, key, b);
@@ -228,6 +262,33 @@ static assay_status take_line(parser *p, binding *b) {
     skip_blanks(p);
     return p->at == p->end || *p->at == '#' ? ASSAY_OK
                                             : refuse(p, "what follows %s cannot be read", key);
+}
+
+bool binding_is_of_kernels(const binding *b) {
+    return b->geometry[ASSAY_FORWARD].grid[0] != '\0';
+}
+
+/* Both stages are functions, or both kernels, with a grid and a block. */
+static assay_status check_geometry(const char *name, const binding *b) {
+    static const char *const stages[ASSAY_STAGES] = {"forward", "backward"};
+    for (int s = 0; s < ASSAY_STAGES; ++s) {
+        const binding_geometry *g = &b->geometry[s];
+        const bool any = g->grid[0] != '\0' || g->block[0] != '\0' || g->shared[0] != '\0';
+        const bool stage = b->stage[s].symbol[0] != '\0';
+        if (any && !stage)
+            return assay_fail(ASSAY_ERR_USAGE,
+                              "%.200s: the binding has a grid for %s, and no line "
+                              "%s = KERNEL(...)",
+                              name, stages[s], stages[s]);
+        if ((any || (stage && binding_is_of_kernels(b))) &&
+            (g->grid[0] == '\0' || g->block[0] == '\0'))
+            return assay_fail(ASSAY_ERR_USAGE, "%.200s: a kernel needs %s.grid and %s.block", name,
+                              stages[s], stages[s]);
+        if (any && !binding_is_of_kernels(b))
+            return assay_fail(ASSAY_ERR_USAGE, "%.200s: backward is a kernel, and forward is not",
+                              name);
+    }
+    return ASSAY_OK;
 }
 
 assay_status binding_parse(const char *name, const char *text, binding *b) {
@@ -244,7 +305,7 @@ assay_status binding_parse(const char *name, const char *text, binding *b) {
     }
     if (status == ASSAY_OK && b->stage[ASSAY_FORWARD].symbol[0] == '\0')
         return assay_fail(ASSAY_ERR_USAGE, "%.200s: the binding has no line forward = ...", name);
-    return status;
+    return status == ASSAY_OK ? check_geometry(name, b) : status;
 }
 
 static void put_launcher(FILE *to, const char *key, const binding_launcher *l) {
@@ -271,6 +332,17 @@ static void put_launcher(FILE *to, const char *key, const binding_launcher *l) {
     fputs(")\n", to);
 }
 
+static void put_expression(FILE *to, const char *stage, const char *key, const char *text) {
+    if (text[0] != '\0')
+        fprintf(to, "%s%s = %s\n", stage, key, text);
+}
+
+static void put_geometry(FILE *to, const char *stage, const binding_geometry *g) {
+    put_expression(to, stage, ".grid", g->grid);
+    put_expression(to, stage, ".block", g->block);
+    put_expression(to, stage, ".shared", g->shared);
+}
+
 assay_status binding_format(const binding *b, char **text) {
     size_t size;
     FILE *to = open_memstream(text, &size);
@@ -280,8 +352,10 @@ assay_status binding_format(const binding *b, char **text) {
         fprintf(to, "op = %s\n", b->op);
     put_launcher(to, "forward", &b->stage[ASSAY_FORWARD]);
     put_launcher(to, "backward", &b->stage[ASSAY_BACKWARD]);
-    if (b->workspace[0] != '\0')
-        fprintf(to, "workspace = %s\n", b->workspace);
+    put_geometry(to, "forward", &b->geometry[ASSAY_FORWARD]);
+    put_geometry(to, "backward", &b->geometry[ASSAY_BACKWARD]);
+    put_expression(to, "", "workspace", b->workspace);
+    put_expression(to, "", "require", b->require);
     const bool whole = !ferror(to);
     if (fclose(to) == 0 && whole)
         return ASSAY_OK;
@@ -425,6 +499,24 @@ assay_status binding_of_source(const char *name, const char *source, const char 
 done:
     free(comments);
     free(code);
+    return status;
+}
+
+assay_status binding_of_comments(const char *name, const char *text, binding *b) {
+    bool any;
+    char *comments = gather_comments(text, &any);
+    *b = (binding){0};
+    assay_status status = ASSAY_OK;
+    if (comments == NULL)
+        status = assay_fail(ASSAY_ERR_MEMORY, "%.200s: no memory for its binding", name);
+    else if (!any)
+        status = assay_fail(ASSAY_ERR_USAGE,
+                            "%.200s: it does not say how it is launched: give --binding FILE, or "
+                            "comments in it such as // assay: forward = KERNEL(x, y, d)",
+                            name);
+    else
+        status = binding_parse(name, comments, b);
+    free(comments);
     return status;
 }
 

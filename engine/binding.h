@@ -1,11 +1,16 @@
 /*
  * A binding: how functions of a shared object that knows nothing of assay are called for an
- * operator. Its text, a line each, `#` and `//` begin comments:
+ * operator, or how kernels of a module, PTX or machine code, are launched. Its text, a line each,
+ * `#` and `//` begin comments:
  *
  *     op = rmsnorm                                        optional: whose binding it is
- *     forward = int rms(const float *x, const float *w, float *y, int64_t rows, x.stride, eps,
- * stream) backward = rms_grad(x, w, dy, dx, dw, x.rows, d) workspace = x.rows * 4 bytes; without it
- * there is none
+ *     forward = int rms(const float *x, float *w, float *y, x.rows, x.stride, eps, stream)
+ *     backward = rms_grad(x, w, dy, dx, dw, x.rows, d)
+ *     workspace = x.rows * 4                              bytes; without it there is none
+ *     require = d % 4 == 0                                other cases are declined
+ *     forward.grid = cdiv(x.rows, 4), 1, 1                of kernels: this line and the next make
+ *     forward.block = 32, 4                               the name before them a kernel's
+ *     forward.shared = d * 4                              bytes of dynamic shared memory
  *
  * A function whose name begins with __tvm_ffi_ is called by tvm-ffi's C ABI, any other by C's. Its
  * result is looked at where the text says `int` or `cudaError_t` before the name: not 0 is an
@@ -25,7 +30,8 @@
  *
  * A pointer's type says the dtype that the function takes: float, double, half, bf16 (__half,
  * __nv_bfloat16 and so on), int32_t; void takes any. A number without a type is an int64_t, or a
- * double where its value is real; with tvm-ffi types are not needed.
+ * double where its value is real; with tvm-ffi and kernels, which say it themselves, types are not
+ * needed. Sizes are expressions (expression.h).
  */
 #ifndef ASSAY_ENGINE_BINDING_H
 #define ASSAY_ENGINE_BINDING_H
@@ -35,7 +41,13 @@
 
 #include <stdbool.h>
 
-enum { BINDING_SYMBOL = 128, BINDING_VALUE = 64, BINDING_ARGUMENTS = 40, BINDING_TEXT = 1 << 15 };
+enum {
+    BINDING_SYMBOL = 128,
+    BINDING_VALUE = 64,
+    BINDING_EXPRESSION = 128,
+    BINDING_ARGUMENTS = 40,
+    BINDING_TEXT = 1 << 15
+};
 
 typedef enum binding_type {
     BINDING_UNTOLD,
@@ -69,11 +81,20 @@ typedef struct binding_launcher {
     binding_argument argument[BINDING_ARGUMENTS];
 } binding_launcher;
 
+/* How a kernel is launched; grid "": the stage has a function of the host's. */
+typedef struct binding_geometry {
+    char grid[BINDING_EXPRESSION], block[BINDING_EXPRESSION], shared[BINDING_EXPRESSION];
+} binding_geometry;
+
 typedef struct binding {
     char op[BINDING_VALUE]; /* "": not told */
     binding_launcher stage[ASSAY_STAGES];
-    char workspace[2 * BINDING_VALUE];
+    binding_geometry geometry[ASSAY_STAGES];
+    char workspace[BINDING_EXPRESSION], require[BINDING_EXPRESSION];
 } binding;
+
+/* Whether it launches kernels of a module. */
+bool binding_is_of_kernels(const binding *b);
 
 /* Any text gives a binding with a launcher at least, or ASSAY_ERR_USAGE with a line that begins
  * with `name`. */
@@ -91,6 +112,9 @@ assay_status binding_format(const binding *b, char **text) ASSAY_MUST_CHECK;
  */
 assay_status binding_of_source(const char *name, const char *source, const char *op,
                                binding *b) ASSAY_MUST_CHECK;
+
+/* The same of text whose functions are no C: its comments alone. */
+assay_status binding_of_comments(const char *name, const char *text, binding *b) ASSAY_MUST_CHECK;
 
 /* tvm-ffi's usual one: __tvm_ffi_SYMBOL with all inputs, then all outputs, of the case at hand. It
  * has an argument called "all" for these. */

@@ -4,7 +4,9 @@
  * in their order and all others in theirs fits every signature of at most eight of the latter.
  */
 #include "engine/foreign.h"
+#include "engine/foreign_module.h"
 #include "engine/foreign_value.h"
+#include "engine/inside.h"
 #include "engine/tvm_ffi.h"
 
 #include <dlfcn.h>
@@ -77,6 +79,15 @@ static bool is_all(const binding_launcher *l) {
     return l->tvm_ffi && l->count == 1 && strcmp(l->argument->value, "all") == 0;
 }
 
+static assay_status check_sizes(const foreign_call *c) {
+    const binding *b = &the.binding;
+    int64_t bytes, wanted;
+    assay_status status = foreign_sizes(c, b->require, 1, 1, &wanted);
+    if (status == ASSAY_OK && wanted == 0)
+        status = assay_fail(ASSAY_ERR_UNSUPPORTED, "its binding requires %s", b->require);
+    return status == ASSAY_OK ? foreign_sizes(c, b->workspace, 1, 0, &bytes) : status;
+}
+
 static assay_status supports(assay_stage stage, const assay_call *call) {
     const binding_launcher *l = launcher(stage);
     const foreign_call c = {the.sig, stage, call};
@@ -89,17 +100,17 @@ static assay_status supports(assay_stage stage, const assay_call *call) {
         if (status == ASSAY_OK)
             status = check_argument(l, &l->argument[i], &v);
     }
-    int64_t bytes;
-    return status == ASSAY_OK ? foreign_product(&c, the.binding.workspace, &bytes) : status;
+    if (status == ASSAY_OK)
+        status = check_sizes(&c);
+    return status == ASSAY_OK && binding_is_of_kernels(&the.binding)
+               ? foreign_module_check(&the.binding, &c)
+               : status;
 }
 
 static size_t workspace(assay_stage stage, const assay_call *call) {
     const foreign_call c = {the.sig, stage, call};
     int64_t bytes;
-    if (the.binding.workspace[0] == '\0' ||
-        foreign_product(&c, the.binding.workspace, &bytes) != ASSAY_OK)
-        return 0;
-    return (size_t)bytes;
+    return foreign_sizes(&c, the.binding.workspace, 1, 0, &bytes) == ASSAY_OK ? (size_t)bytes : 0;
 }
 
 /* ---- C's ABI ---- */
@@ -210,6 +221,8 @@ static assay_status call_plain(const binding_launcher *l, const foreign_call *c)
 static assay_status run(assay_stage stage, const assay_call *call) {
     const binding_launcher *l = launcher(stage);
     const foreign_call c = {the.sig, stage, call};
+    if (binding_is_of_kernels(&the.binding))
+        return foreign_module_launch(&the.binding, &c);
     return l->tvm_ffi ? tvm_ffi_call(the.function[stage], l, is_all(l), &c,
                                      strcmp(the.device, "cuda") == 0)
                       : call_plain(l, &c);
@@ -223,11 +236,13 @@ static assay_status backward(const assay_call *call) {
     return run(ASSAY_BACKWARD, call);
 }
 
-static assay_status find_functions(void *object, const char *file) {
-    the.object = object;
+static assay_status find_functions(const char *file) {
+    const assay_status status = inside_load(file, &the.object);
+    if (status != ASSAY_OK)
+        return status;
     for (int s = 0; s < ASSAY_STAGES; ++s) {
         const char *symbol = the.binding.stage[s].symbol;
-        the.function[s] = symbol[0] != '\0' ? dlsym(object, symbol) : NULL;
+        the.function[s] = symbol[0] != '\0' ? dlsym(the.object, symbol) : NULL;
         if (symbol[0] != '\0' && the.function[s] == NULL)
             return assay_fail(ASSAY_ERR_USAGE,
                               "%.200s has no function %s; is it extern \"C\", and exported?", file,
@@ -236,29 +251,31 @@ static assay_status find_functions(void *object, const char *file) {
     return ASSAY_OK;
 }
 
-assay_status foreign_load(void *object, const char *file, const char *op, const char *name,
-                          const char *device, const char *text, const assay_variant **variant) {
+assay_status foreign_load(const char *file, const char *op, const char *name, const char *device,
+                          const char *text, const assay_variant **variant) {
     assay_status status = binding_parse("--binding", text, &the.binding);
 #if !defined(__x86_64__)
-    if (status == ASSAY_OK)
+    if (status == ASSAY_OK && !binding_is_of_kernels(&the.binding))
         status = assay_fail(ASSAY_ERR_UNSUPPORTED, "bindings are for x86-64; use ASSAY_VARIANT");
 #endif
     if (status == ASSAY_OK)
-        status = find_functions(object, file);
+        status = binding_is_of_kernels(&the.binding) ? foreign_module_load(file, &the.binding)
+                                                     : find_functions(file);
     if (status != ASSAY_OK)
         return status;
     snprintf(the.op, sizeof the.op, "%s", op);
     snprintf(the.name, sizeof the.name, "%s", name);
     snprintf(the.device, sizeof the.device, "%s", device);
     snprintf(the.summary, sizeof the.summary, "%s", launcher(ASSAY_FORWARD)->symbol);
-    the.variant = (assay_variant){.op = the.op,
-                                  .name = the.name,
-                                  .device = the.device,
-                                  .summary = the.summary,
-                                  .supports = supports,
-                                  .workspace = workspace,
-                                  .forward = forward,
-                                  .backward = the.function[ASSAY_BACKWARD] ? backward : NULL};
+    the.variant =
+        (assay_variant){.op = the.op,
+                        .name = the.name,
+                        .device = the.device,
+                        .summary = the.summary,
+                        .supports = supports,
+                        .workspace = workspace,
+                        .forward = forward,
+                        .backward = launcher(ASSAY_BACKWARD)->symbol[0] != '\0' ? backward : NULL};
     *variant = &the.variant;
     return ASSAY_OK;
 }

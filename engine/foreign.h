@@ -8,11 +8,10 @@
 #include "assay/variant.h"
 #include "engine/binding.h"
 
-/* Finds the binding's functions in the shared object that dlopen() gave. `binding` is its text.
- * ASSAY_ERR_USAGE: it has no such function. */
-assay_status foreign_load(void *object, const char *file, const char *op, const char *name,
-                          const char *device, const char *binding,
-                          const assay_variant **variant) ASSAY_MUST_CHECK;
+/* Loads the kernel file (inside.h), a shared object or a module, and finds the binding's functions
+ * or kernels in it. `binding` is its text. ASSAY_ERR_USAGE: it has no such function. */
+assay_status foreign_load(const char *file, const char *op, const char *name, const char *device,
+                          const char *binding, const assay_variant **variant) ASSAY_MUST_CHECK;
 
 /* The tensors of the case that the next calls are for: what names stand for. NULL: of none. It must
  * outlive them. */

@@ -1,4 +1,5 @@
 #include "engine/foreign_value.h"
+#include "engine/expression.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -180,24 +181,27 @@ assay_status foreign_find(const foreign_call *c, const binding_argument *a, fore
     return a->optional ? ASSAY_OK : unknown(c, text);
 }
 
-assay_status foreign_product(const foreign_call *c, const char *text, int64_t *bytes) {
-    *bytes = 1;
-    for (const char *at = text; *at != '\0';) {
-        binding_argument a = {.type = BINDING_INT64};
-        foreign_value v;
-        at += strspn(at, " \t*");
-        const size_t length = strcspn(at, " \t*");
-        if (length == 0)
-            break;
-        snprintf(a.value, sizeof a.value, "%.*s", (int)length, at);
-        const assay_status status = foreign_find(c, &a, &v);
-        if (status != ASSAY_OK)
-            return status;
-        if (v.kind != FOREIGN_INTEGER || v.integer < 0 ||
-            __builtin_mul_overflow(*bytes, v.integer, bytes))
-            return assay_fail(ASSAY_ERR_UNSUPPORTED, "the binding's workspace, %s, is no size",
-                              text);
-        at += length;
+static assay_status find_size(const void *call, const char *name, int64_t *value) {
+    binding_argument a = {.type = BINDING_INT64};
+    foreign_value v;
+    snprintf(a.value, sizeof a.value, "%s", name);
+    const assay_status status = foreign_find(call, &a, &v);
+    if (status == ASSAY_OK && v.kind != FOREIGN_INTEGER)
+        return assay_fail(ASSAY_ERR_UNSUPPORTED, "the binding's %s is no size", name);
+    *value = v.integer;
+    return status;
+}
+
+assay_status foreign_sizes(const foreign_call *c, const char *text, int most, int64_t otherwise,
+                           int64_t *values) {
+    const expression_names names = {find_size, c};
+    int count = 0;
+    assay_status status =
+        text[0] != '\0' ? expression_values(text, &names, most, values, &count) : ASSAY_OK;
+    for (int i = 0; status == ASSAY_OK && i < most; ++i) {
+        values[i] = i < count ? values[i] : otherwise;
+        if (values[i] < 0)
+            status = assay_fail(ASSAY_ERR_UNSUPPORTED, "the binding's %s is negative", text);
     }
-    return ASSAY_OK;
+    return status;
 }

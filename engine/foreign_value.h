@@ -34,8 +34,9 @@ assay_status foreign_find(const foreign_call *c, const binding_argument *a,
 /* The tensor of the call that has that name; NULL: there is none. */
 const assay_tensor *foreign_tensor(const foreign_call *c, const char *name, size_t length);
 
-/* The product that a binding's workspace is, in bytes. */
-assay_status foreign_product(const foreign_call *c, const char *text,
-                             int64_t *bytes) ASSAY_MUST_CHECK;
+/* An expression's values (expression.h), of which there are `most` at the most; those that the text
+ * has not are `otherwise`. None is negative. */
+assay_status foreign_sizes(const foreign_call *c, const char *text, int most, int64_t otherwise,
+                           int64_t *values) ASSAY_MUST_CHECK;
 
 #endif

@@ -25,8 +25,7 @@ void inside_settle(void) {
     write_text("/proc/self/oom_score_adj", "1000");
 }
 
-/* The last of them holds the variant; those before it are libraries that it needs. */
-static assay_status load(const char *kernel, void **object) {
+assay_status inside_load(const char *kernel, void **object) {
     char path[PATH_MAX];
     *object = NULL;
     for (const char *at = kernel; *at != '\0';) {
@@ -59,13 +58,13 @@ assay_status inside_find_variant(const assay_device *device, const inside_kernel
     if (kernel->file) {
         char symbol[KERNEL_SYMBOL];
         void *object;
-        const assay_status status = load(kernel->file, &object);
+        if (kernel->binding)
+            return foreign_load(kernel->file, op, name, device->name, kernel->binding, variant);
+        const assay_status status = inside_load(kernel->file, &object);
         if (status != ASSAY_OK)
             return status;
         kernel_file_symbol(op, name, device->name, symbol);
-        return kernel->binding ? foreign_load(object, kernel->file, op, name, device->name,
-                                              kernel->binding, variant)
-                               : find_own(object, kernel->file, symbol, variant);
+        return find_own(object, kernel->file, symbol, variant);
     }
     for (int32_t v = 0; v < device->n_variants; ++v)
         if (strcmp(device->variants[v]->op, op) == 0 &&

@@ -14,6 +14,9 @@ typedef struct inside_kernel {
     const char *file, *binding;
 } inside_kernel;
 
+/* Loads the file behind those that it needs, as kernel_file.h names them. */
+assay_status inside_load(const char *file, void **object) ASSAY_MUST_CHECK;
+
 /* The variant of the kernel or, where its file is NULL, the device's own. */
 assay_status inside_find_variant(const assay_device *device, const inside_kernel *kernel,
                                  const char *op, const char *name,

@@ -7,8 +7,8 @@
 
 #include <stdlib.h>
 
-static assay_status prepare_text(const char *text, size_t size, const char *name,
-                                 const char *folder) {
+assay_status exec_prepare_text(const char *text, size_t size, const char *name,
+                               const char *folder) {
     ptx_module *module = NULL;
     const ptx_function *kernel;
     assay_status status = ptx_module_load(text, size, name, &module);
@@ -36,7 +36,7 @@ static assay_status prepare_images(const exec_elf *elf, const char *name, const 
         exec_ptx ptx;
         status = exec_fatbin_ptx(image, room, EXEC_ARCHITECTURE, &ptx);
         if (status == ASSAY_OK)
-            status = prepare_text(ptx.text, ptx.size, name, folder);
+            status = exec_prepare_text(ptx.text, ptx.size, name, folder);
         free(ptx.text);
     }
     return status;

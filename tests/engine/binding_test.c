@@ -43,6 +43,30 @@ ASSAY_TEST(binding, its_text_reads_back_as_itself, "unit") {
     free(second);
 }
 
+ASSAY_TEST(binding, of_kernels_has_their_geometry, "unit") {
+    static const char text[] = "forward.grid = \"cdiv(x.rows, 4), d\" # blocks\n"
+                               "forward = k(float *x, d, 0)\n"
+                               "forward.block = 32, 4\n"
+                               "forward.shared = d * 4;\n"
+                               "require = \"d % 4 == 0 && d <= 128\"\n";
+    binding b, again;
+    char *formatted;
+    REQUIRE_OK(binding_parse("it", text, &b));
+    CHECK(binding_is_of_kernels(&b));
+    CHECK_STREQ(b.geometry[ASSAY_FORWARD].grid, "cdiv(x.rows, 4), d");
+    CHECK_STREQ(b.geometry[ASSAY_FORWARD].block, "32, 4");
+    CHECK_STREQ(b.geometry[ASSAY_FORWARD].shared, "d * 4");
+    CHECK_STREQ(b.require, "d % 4 == 0 && d <= 128");
+    REQUIRE_OK(binding_format(&b, &formatted));
+    REQUIRE_OK(binding_parse("it", formatted, &again));
+    CHECK_STREQ(again.geometry[ASSAY_FORWARD].grid, "cdiv(x.rows, 4), d");
+    CHECK_STREQ(again.geometry[ASSAY_FORWARD].shared, "d * 4");
+    CHECK_STREQ(again.require, b.require);
+    free(formatted);
+    CHECK_FAILS(binding_of_comments("k.ptx", ".version 8.0\n", &b), ASSAY_ERR_USAGE,
+                "k.ptx: it does not say how it is launched");
+}
+
 ASSAY_TEST(binding, a_wrong_one_gets_a_line, "unit") {
     static const struct {
         const char *text, *line;
@@ -64,7 +88,16 @@ ASSAY_TEST(binding, a_wrong_one_gets_a_line, "unit") {
         {"forward = f(x) g", "what follows forward"},
         {"forward = \"f(x)", "a \" is missing"},
         {"forward = f(x)\nforward = g(x)", "line 2: forward is there twice"},
-        {"forward = f(x)\nworkspace = x.rows + 1", "workspace is a product"},
+        {"forward = f(x)\nworkspace = x.rows +", "line 2: x.rows +: cannot be read at its end"},
+        {"forward = f(x)\nforward.blocks = 1", "unknown key forward.blocks"},
+        {"forward = f(x)\nforward.grid = 1\nforward.block = 1, 2, 3, 4", "too many values"},
+        {"forward = f(x)\nforward.shared = 1, 2", "too many values"},
+        {"forward = f(x)\nforward.grid = 1", "a kernel needs forward.grid and forward.block"},
+        {"forward = f(x)\nbackward.grid = 1", "no line backward = KERNEL(...)"},
+        {"forward = f(x)\nbackward = g(x)\nforward.grid = 1\nforward.block = 1",
+         "a kernel needs backward.grid and backward.block"},
+        {"forward = f(x)\nbackward = g(x)\nbackward.grid = 1\nbackward.block = 1",
+         "backward is a kernel, and forward is not"},
         {"forward = f(aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa)",
          "longer than 63 letters"},
         {"forward = f(0,1,2,3,4,5,6,7,8,9,0,1,2,3,4,5,6,7,8,9,0,1,2,3,4,5,6,7,8,9,0,1,2,3,4,5,6,7,8,"

@@ -190,6 +190,22 @@ EXPORT exec_error cuFuncGetName(const char **name, exec_kernel *k) {
     DRIVER_CALL(exec_handle_is(k, EXEC_HANDLE_KERNEL) ? GIVE(name, k->name) : EXEC_INVALID_HANDLE);
 }
 
+static exec_error parameter(exec_kernel *k, size_t i, size_t *offset, size_t *bytes) {
+    if (!exec_handle_is(k, EXEC_HANDLE_KERNEL) || i >= (size_t)k->function->n_parameters)
+        return EXEC_INVALID_VALUE;
+    const ptx_parameter *p = &k->function->parameters[i];
+    if (bytes != NULL)
+        *bytes = p->bytes;
+    return GIVE(offset, p->offset);
+}
+
+EXPORT exec_error cuFuncGetParamInfo(exec_kernel *k, size_t i, size_t *offset, size_t *bytes) {
+    DRIVER_CALL(parameter(k, i, offset, bytes));
+}
+EXPORT exec_error cuKernelGetParamInfo(exec_kernel *k, size_t i, size_t *offset, size_t *bytes) {
+    DRIVER_CALL(parameter(k, i, offset, bytes));
+}
+
 static exec_error blocks(int *n, exec_kernel *k, int threads, size_t dynamic_shared) {
     if (!exec_handle_is(k, EXEC_HANDLE_KERNEL) || threads <= 0)
         return EXEC_INVALID_VALUE;
