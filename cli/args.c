@@ -1,5 +1,6 @@
 #include "cli/kernel.h"
 #include "cli/nearest.h"
+#include "cli/operator.h"
 #include "cli/variants.h"
 #include "cli/verbs.h"
 #include "core/case_parse.h"
@@ -162,19 +163,30 @@ static assay_status parse_subverb(parser *p, const char *word) {
     return unknown(what, word, nearest);
 }
 
-/* OP or OP/VARIANT. */
-static assay_status parse_target(parser *p, const char *word) {
+/* OP or OP/VARIANT, once all operators are there. */
+static assay_status resolve(assay_cli_target *target) {
+    const char *word = target->variant, *nearest = NULL;
     const size_t length = strcspn(word, "/");
-    const assay_op *op = assay_op_find(word, length);
-    const char *nearest = NULL;
-    if (op == NULL) {
-        for (int32_t i = 0; i < assay_op_count(); ++i)
-            nearest_offer(word, assay_op_at(i)->name, &nearest);
-        return unknown("operator", word, nearest);
-    }
-    const char *variant = word[length] == '/' ? word + length + 1 : NULL;
-    p->args->target[p->args->n_targets++] = (assay_cli_target){op, variant};
-    return ASSAY_OK;
+    target->op = assay_op_find(word, length);
+    target->variant = word[length] == '/' ? word + length + 1 : NULL;
+    if (target->op != NULL)
+        return ASSAY_OK;
+    for (int32_t i = 0; i < assay_op_count(); ++i)
+        nearest_offer(word, assay_op_at(i)->name, &nearest);
+    return unknown("operator", word, nearest);
+}
+
+/* --operator's, which stands for itself where no operator is named. */
+static assay_status find_operators(const cli_verb *verb, assay_cli_args *args) {
+    assay_status status = ASSAY_OK;
+    if (args->operator_file != NULL)
+        status = cli_operator_load(args);
+    if (status == ASSAY_OK && args->operator_file != NULL && args->n_targets == 0 &&
+        verb->bit != CLI_HELP)
+        args->target[args->n_targets++].variant = args->library.op->name;
+    for (int32_t i = 0; status == ASSAY_OK && i < args->n_targets; ++i)
+        status = resolve(&args->target[i]);
+    return status;
 }
 
 static assay_status parse_word(parser *p, const char *word) {
@@ -192,9 +204,17 @@ static assay_status parse_word(parser *p, const char *word) {
         p->args->source = word;
         return ASSAY_OK;
     }
+    if (p->verb->bit == CLI_NEW && p->args->source == NULL && p->args->n_targets == 0 &&
+        (p->args->subverb != NULL || strcmp(word, "operator") == 0)) {
+        if (p->args->subverb != NULL)
+            p->args->source = word; /* its name */
+        p->args->subverb = "operator";
+        return ASSAY_OK;
+    }
     if (p->verb->subverbs != NULL && p->args->subverb == NULL)
         return parse_subverb(p, word);
-    return parse_target(p, word);
+    p->args->target[p->args->n_targets++].variant = word;
+    return ASSAY_OK;
 }
 
 /* ---- the whole ---- */
@@ -216,10 +236,18 @@ static bool has_seed_word(const assay_cli_args *args) {
 /* A variant is one of ours, unless --kernel brings it. */
 static assay_status check_targets(const cli_verb *verb, const assay_cli_args *args) {
     const bool any = args->kernel != NULL || verb->bit == CLI_NEW;
+    const unsigned callers = CLI_CHECK | CLI_FUZZ | CLI_BENCH;
     for (int32_t i = 0; !any && i < args->n_targets; ++i) {
         const assay_cli_target *target = &args->target[i];
         const char *nearest = NULL;
-        if (target->variant == NULL || variant_known(target->op, target->variant, &nearest))
+        const bool own = target->op == args->library.op;
+        const bool shown = args->subverb != NULL && strcmp(args->subverb, "show") == 0;
+        if (own && !shown && (target->variant != NULL || (verb->bit & callers) != 0))
+            return assay_fail(ASSAY_ERR_USAGE,
+                              "%s is an operator of your own, of which assay has no kernel: name "
+                              "yours, as in %s/mine --kernel FILE",
+                              target->op->name, target->op->name);
+        if (own || target->variant == NULL || variant_known(target->op, target->variant, &nearest))
             continue;
         char what[64];
         snprintf(what, sizeof what, "variant of %s:", target->op->name);
@@ -385,7 +413,7 @@ static void choose_output(assay_cli_args *args) {
 
 assay_status assay_cli_args_parse(int argc, char *const *argv, assay_cli_args *args) {
     const size_t room = argc > 0 ? (size_t)argc : 1;
-    *args = (assay_cli_args){.target = calloc(room, sizeof *args->target),
+    *args = (assay_cli_args){.target = calloc(room + 1, sizeof *args->target),
                              .word = calloc(room + 2, sizeof *args->word),
                              .line = join(argc, argv)};
     if (args->target == NULL || args->word == NULL || args->line == NULL)
@@ -417,14 +445,17 @@ assay_status assay_cli_args_parse(int argc, char *const *argv, assay_cli_args *a
         return ASSAY_OK;
     if (p.verb == NULL)
         return assay_fail(ASSAY_ERR_USAGE, "no verb given; assay --help lists the verbs");
-    assay_status status = check_targets(p.verb, args);
+    assay_status status = check_flags(&p);
     if (status == ASSAY_OK)
-        status = check_flags(&p);
+        status = find_operators(p.verb, args);
+    if (status == ASSAY_OK)
+        status = check_targets(p.verb, args);
     return status == ASSAY_OK ? name_scope(p.verb, args) : status;
 }
 
 void assay_cli_args_clear(assay_cli_args *args) {
     cli_kernel_clear(args);
+    cli_operator_clear(args);
     free(args->target);
     free(args->word);
     free(args->line);

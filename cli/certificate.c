@@ -38,6 +38,7 @@ static assay_status subject_now(const verification *o, const char *op, const cha
     snprintf(now->op, sizeof now->op, "%s", op);
     snprintf(now->variant, sizeof now->variant, "%s", variant);
     now->scope = scope;
+    certificate_name_operator(now);
     return ASSAY_OK;
 }
 
@@ -63,8 +64,12 @@ static assay_status check_certificate(const verification *o, const char *path,
         *holds = certificate_sandboxed(c, why);
     if (known)
         return status;
-    snprintf(why, CERTIFICATE_WHY, "%.60s has no %.60s/%.60s%s", o->device->name, c->subject.op,
-             c->subject.variant, o->args->kernel ? "" : "; is it in a file? name it with --kernel");
+    const bool by_own = c->subject.operator[0] != '\0' && !o->args->operator_file;
+    snprintf(why, CERTIFICATE_WHY, "%.40s has no %.47s/%.31s%s%s%.60s", o->device->name,
+             c->subject.op, c->subject.variant,
+             o->args->kernel ? "" : "; is it in a file? name it with --kernel",
+             by_own ? ", and by --operator a file such as " : "",
+             by_own ? c->subject.operator_file : "");
     return ASSAY_OK;
 }
 

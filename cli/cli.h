@@ -10,6 +10,7 @@
 #include "assay/op.h"
 #include "assay/status.h"
 #include "assay/verdict.h"
+#include "engine/operator_library.h"
 #include "engine/scope.h"
 
 #include <limits.h>
@@ -31,7 +32,7 @@ typedef enum assay_exit {
 typedef struct assay_cli_target {
     const assay_op *op;
     const char *variant; /* NULL: all */
-} assay_cli_target;
+} assay_cli_target;      /* while words are read: no op, and the word in place of the variant */
 
 /* Where text for people goes: standard output, or standard error while a report takes the former.
  */
@@ -69,9 +70,12 @@ typedef struct assay_cli_args {
     const char *binding_file;     /* --binding */
     char
         *binding; /* its text, or that of the kernel's own; NULL: the kernel is written for assay */
-    const char *python; /* the interpreter of a file of Python's; NULL: it is none */
-    char *kernel_words; /* what follows --kernel in commands that are printed */
-    const char *source; /* of build */
+    const char *python;        /* the interpreter of a file of Python's; NULL: it is none */
+    char *kernel_words;        /* what follows --kernel in commands that are printed */
+    const char *operator_file; /* --operator */
+    char *operator_object;     /* what that source was compiled to; NULL: it is no source */
+    operator_library library;  /* it, once loaded */
+    const char *source;        /* of build */
     const char *case_file, *exclude;
     const char *require;             /* "sandbox" */
     double time_limit, memory_limit; /* seconds, GiB */

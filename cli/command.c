@@ -1,4 +1,5 @@
 #include "cli/kernel.h"
+#include "cli/operator.h"
 #include "cli/terminal.h"
 #include "cli/verbs.h"
 
@@ -11,6 +12,12 @@ static bool is_listing(const assay_cli_args *args) {
     return args->help || args->version || verb == NULL || verb->bit == CLI_LIST ||
            verb->bit == CLI_HELP || verb->bit == CLI_COMPLETION || strcmp(sub, "list") == 0 ||
            strcmp(sub, "show") == 0;
+}
+
+/* Whether the verb's results rest on an oracle. */
+static bool is_judge(const assay_cli_args *args) {
+    const unsigned judges = CLI_CHECK | CLI_JUDGE | CLI_GOLDEN | CLI_FUZZ | CLI_BENCH;
+    return (cli_verb_find(args->verb)->bit & judges) != 0;
 }
 
 /* Text that never arrived is an error: of a full disk always, of a reader that went away unless
@@ -33,6 +40,8 @@ assay_exit assay_cli_main(int argc, char *const *argv) {
     assay_status status = assay_cli_args_parse(argc, argv, &args);
     if (status == ASSAY_OK && !args.version && !args.help)
         status = cli_kernel_prepare(&args);
+    if (status == ASSAY_OK && !args.version && !args.help && is_judge(&args))
+        status = cli_operator_prove(&args);
     assay_exit code = ASSAY_EXIT_PASSED;
     if (status != ASSAY_OK)
         code = assay_cli_complain(status);

@@ -19,7 +19,7 @@ typedef struct command {
     char *word[WORDS + 1];
     int count;
     char *split; /* of a variable, at blanks */
-    char include[PATH_MAX + 2], kernel[PATH_MAX + 2], section[PATH_MAX + 64];
+    char include[PATH_MAX + 2], own[PATH_MAX + 2], section[PATH_MAX + 64];
 } command;
 
 static void add(command *c, const char *word) {
@@ -46,21 +46,20 @@ static const char *or_else(const char *variable, const char *otherwise) {
     return value != NULL && *value != '\0' ? value : otherwise;
 }
 
-static assay_status find_headers(command *c) {
+/* `own`: the folder of those that are only for files of that kind. */
+static assay_status find_headers(command *c, const char *own) {
     char path[PATH_MAX];
     assay_status status = assay_place("include", path);
     if (status == ASSAY_OK) {
         snprintf(c->include, sizeof c->include, "-I%s", path);
-        status = assay_place("include/assay/kernel", path);
+        status = assay_place(own, path);
     }
     if (status != ASSAY_OK)
         return status;
-    snprintf(c->kernel, sizeof c->kernel, "-I%s", path);
+    snprintf(c->own, sizeof c->own, "-I%s", path);
     if (access(path, F_OK) == 0)
         return ASSAY_OK;
-    return assay_fail(ASSAY_ERR_FILE,
-                      "%.300s: the headers of kernel files are not there; install "
-                      "assay again",
+    return assay_fail(ASSAY_ERR_FILE, "%.300s: these headers are not there; install assay again",
                       path);
 }
 
@@ -92,7 +91,7 @@ static assay_status for_sim(command *c, const char *source) {
     name_section(c, source);
     add(c, c->section);
     add(c, c->include);
-    add(c, c->kernel);
+    add(c, c->own);
     return add_variable(c, "CXXFLAGS");
 }
 
@@ -120,7 +119,7 @@ static assay_status by_nvcc(command *c, bool simulated) {
                : assay_cli_can_run("cuda") ? "-arch=native"
                                            : "-arch=sm_90");
     add(c, c->include);
-    add(c, c->kernel);
+    add(c, c->own);
     return add_variable(c, "NVCCFLAGS");
 }
 
@@ -196,27 +195,66 @@ static assay_status look_at(const char *source, bool simulated, bool *nvcc) {
     return status;
 }
 
+/* The words so far, and the two files. */
+static assay_status finish(command *c, const char *source, const char *object, const char *variable,
+                           FILE *tell) {
+    add(c, source);
+    add(c, "-o");
+    add(c, object);
+    if (tell != NULL)
+        print(tell, c);
+    return run(c, source, variable);
+}
+
+static assay_status make_command(command **made) {
+    *made = calloc(1, sizeof **made);
+    return *made != NULL ? ASSAY_OK
+                         : assay_fail(ASSAY_ERR_MEMORY, "no memory for the compiler's command");
+}
+
+static void clear_command(command *c) {
+    if (c != NULL)
+        free(c->split);
+    free(c);
+}
+
 assay_status compile_kernel(const char *source, const char *object, const char *device,
                             FILE *tell) {
     bool nvcc;
     const bool simulated = strcmp(device, "sim") == 0;
-    command *c = calloc(1, sizeof *c);
-    if (c == NULL)
-        return assay_fail(ASSAY_ERR_MEMORY, "no memory for the compiler's command");
-    assay_status status = look_at(source, simulated, &nvcc);
+    command *c;
+    assay_status status = make_command(&c);
     if (status == ASSAY_OK)
-        status = find_headers(c);
+        status = look_at(source, simulated, &nvcc);
+    if (status == ASSAY_OK)
+        status = find_headers(c, "include/assay/kernel");
     if (status == ASSAY_OK)
         status = nvcc ? by_nvcc(c, simulated) : for_sim(c, source);
+    if (status == ASSAY_OK)
+        status = finish(c, source, object, nvcc ? "NVCC" : "CXX", tell);
+    clear_command(c);
+    return status;
+}
+
+assay_status compile_operator(const char *source, const char *object, FILE *tell) {
+    static const char *const flags[] = {"-std=gnu17", "-O2",     "-g1",
+                                        "-fPIC",      "-shared", "-ffp-contract=off"};
+    command *c;
+    assay_status status = make_command(&c);
+    if (status == ASSAY_OK && access(source, R_OK) != 0)
+        status = assay_fail(ASSAY_ERR_FILE, "%.300s: %s", source, strerror(errno));
+    if (status == ASSAY_OK)
+        status = find_headers(c, "include/assay/operator");
     if (status == ASSAY_OK) {
-        add(c, source);
-        add(c, "-o");
-        add(c, object);
-        if (tell != NULL)
-            print(tell, c);
-        status = run(c, source, nvcc ? "NVCC" : "CXX");
+        add(c, or_else("CC", "cc"));
+        for (size_t i = 0; i < sizeof flags / sizeof *flags; ++i)
+            add(c, flags[i]);
+        add(c, c->include);
+        add(c, c->own);
+        status = add_variable(c, "CFLAGS");
     }
-    free(c->split);
-    free(c);
+    if (status == ASSAY_OK)
+        status = finish(c, source, object, "CC", tell);
+    clear_command(c);
     return status;
 }

@@ -1,4 +1,4 @@
-/* A kernel file becomes a shared object, for the device at hand. */
+/* A kernel file becomes a shared object, for the device at hand; an operator's file as well. */
 #ifndef ASSAY_CLI_COMPILE_H
 #define ASSAY_CLI_COMPILE_H
 
@@ -16,5 +16,8 @@
  */
 assay_status compile_kernel(const char *source, const char *object, const char *device,
                             FILE *tell) ASSAY_MUST_CHECK;
+
+/* The same for an operator in C, by $CC with $CFLAGS. */
+assay_status compile_operator(const char *source, const char *object, FILE *tell) ASSAY_MUST_CHECK;
 
 #endif

@@ -48,6 +48,10 @@ const cli_flag_entry cli_flags[] = {
      AT(kernel), 0, CLI_CHECK | CLI_CERTIFICATE | CLI_FUZZ | CLI_BENCH},
     {"--binding", "FILE", "how that file's functions are called: a text, or their source", CLI_FILE,
      AT(binding_file), 0, CLI_CHECK | CLI_CERTIFICATE | CLI_FUZZ | CLI_BENCH},
+    {"--operator", "FILE", "operator of your own, .c or .so: assay new operator NAME", CLI_FILE,
+     AT(operator_file), 0,
+     CLI_LIST | CLI_CHECK | CLI_CERTIFICATE | CLI_GOLDEN | CLI_RUN | CLI_JUDGE | CLI_FUZZ |
+         CLI_BENCH | CLI_HELP},
     {"--certify", NULL, "write a certificate for each variant that passes every case", CLI_SWITCH,
      AT(certify), 0, CLI_CHECK},
     {"--no-sandbox", NULL, "run variants with the rights of the user; certificates say so",

@@ -57,9 +57,11 @@ static assay_status load(judgement *j) {
 
 static void write_repro(const judgement *j, char repro[ASSAY_REPRO]) {
     char text[ASSAY_CASE_TEXT];
-    snprintf(repro, ASSAY_REPRO, "assay judge %s%s --got %s%s%s", assay_case_format(&j->c, text),
-             scope_flags(j->args->scope), j->args->got, j->args->input != NULL ? " --in " : "",
-             j->args->input != NULL ? j->args->input : "");
+    const char *input = j->args->input, *op = j->args->operator_file;
+    snprintf(repro, ASSAY_REPRO, "assay judge %s%s --got %s%s%s%s%s",
+             assay_case_format(&j->c, text), scope_flags(j->args->scope), j->args->got,
+             input != NULL ? " --in " : "", input != NULL ? input : "",
+             op != NULL ? " --operator " : "", op != NULL ? op : "");
 }
 
 static assay_status judge(judgement *j) {

@@ -258,15 +258,17 @@ static assay_status find_binding(assay_cli_args *args) {
 
 /* ---- both ---- */
 
-static assay_status name_kernel(assay_cli_args *args) {
+assay_status cli_kernel_name(assay_cli_args *args) {
     const char *kernel = args->kernel_source != NULL ? args->kernel_source : args->kernel;
     const char *file = args->binding_file;
-    const size_t size = strlen(kernel) + (file != NULL ? strlen(file) : 0) + 16;
+    const char *op = args->operator_file;
+    const size_t size =
+        strlen(kernel) + (file != NULL ? strlen(file) : 0) + (op != NULL ? strlen(op) : 0) + 32;
     args->kernel_words = malloc(size);
     if (args->kernel_words == NULL)
         return assay_fail(ASSAY_ERR_MEMORY, "no memory for the kernel's name");
-    snprintf(args->kernel_words, size, "%s%s%s", kernel, file != NULL ? " --binding " : "",
-             file != NULL ? file : "");
+    snprintf(args->kernel_words, size, "%s%s%s%s%s", kernel, file != NULL ? " --binding " : "",
+             file != NULL ? file : "", op != NULL ? " --operator " : "", op != NULL ? op : "");
     return ASSAY_OK;
 }
 
@@ -279,7 +281,7 @@ assay_status cli_kernel_prepare(assay_cli_args *args) {
     if (status == ASSAY_OK)
         status = prepare(args);
     if (status == ASSAY_OK)
-        status = name_kernel(args);
+        status = cli_kernel_name(args);
     if (status == ASSAY_OK)
         status = args->binding_file != NULL ? read_binding(args, args->binding_file)
                                             : find_binding(args);

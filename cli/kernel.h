@@ -8,6 +8,8 @@
 /* Compiles args->kernel where it is a source file, in a folder of its own. A file of Python's stays
  * as it is (python.h). */
 assay_status cli_kernel_prepare(assay_cli_args *args) ASSAY_MUST_CHECK;
+/* Makes args->kernel_words. */
+assay_status cli_kernel_name(assay_cli_args *args) ASSAY_MUST_CHECK;
 void cli_kernel_clear(assay_cli_args *args);
 
 #endif

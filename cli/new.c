@@ -2,7 +2,7 @@
  * assay new OP/NAME: a kernel file to begin with. It is the operator's own v1, the naive one, with
  * the headers of its folder written out in it, under another name.
  */
-#include "cli/cli.h"
+#include "cli/operator.h"
 #include "cli/text_file.h"
 #include "core/place.h"
 
@@ -159,6 +159,8 @@ assay_exit assay_cli_new(const assay_cli_args *args) {
     char path[64];
     char *text = NULL;
     size_t size = 0;
+    if (args->subverb != NULL)
+        return cli_operator_new(args);
     assay_status status = check_words(args);
     if (status != ASSAY_OK)
         return assay_cli_complain(status);

@@ -1,4 +1,5 @@
 #include "cli/python.h"
+#include "cli/kernel.h"
 #include "cli/verbs.h"
 #include "engine/isolate.h"
 #include "engine/runner.h"
@@ -44,10 +45,11 @@ static assay_status cut_words(assay_cli_args *args) {
     args->python = python != NULL && *python != '\0' ? python : "python3";
     args->kernel_source = words;
     args->kernel = strndup(words, (size_t)(end - words)); /* freed by cli_kernel_clear() */
-    args->kernel_words = strdup(words);
-    if (args->kernel == NULL || args->kernel_words == NULL)
+    if (args->kernel == NULL)
         return assay_fail(ASSAY_ERR_MEMORY, "no memory for --kernel");
-    return name_functions(args, *end == ':' ? end + 1 : args->target->op->name);
+    const assay_status status = cli_kernel_name(args);
+    return status == ASSAY_OK ? name_functions(args, *end == ':' ? end + 1 : args->target->op->name)
+                              : status;
 }
 
 /* ---- whether it has a backward ---- */

@@ -18,11 +18,12 @@ static entry entries[] = {
 #undef ASSAY_OP
 };
 
+/* NULL: the operator is not built in. */
 static const entry *find(const assay_op *op) {
-    size_t i = 0;
-    while (strcmp(entries[i].op, op->name) != 0)
-        ++i;
-    return &entries[i];
+    for (size_t i = 0; i < sizeof entries / sizeof *entries; ++i)
+        if (strcmp(entries[i].op, op->name) == 0)
+            return &entries[i];
+    return NULL;
 }
 
 __attribute__((constructor)) static void split(void) {
@@ -36,7 +37,8 @@ __attribute__((constructor)) static void split(void) {
 }
 
 const char *variant_name(const assay_op *op, int32_t i) {
-    return i < MAX_VARIANTS ? find(op)->name[i] : NULL;
+    const entry *of = find(op);
+    return of != NULL && i < MAX_VARIANTS ? of->name[i] : NULL;
 }
 
 bool variant_known(const assay_op *op, const char *name, const char **nearest) {

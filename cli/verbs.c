@@ -28,6 +28,8 @@ const cli_verb cli_verbs[CLI_VERBS] = {
          "assay (ASSAY_VARIANT); or with functions that --binding, or comments in the source, say\n"
          "how to call; or with tvm-ffi's. docs/own-kernel.md has the forms. FILE.py:FUNCTION is a\n"
          "function of Python's, run by $ASSAY_PYTHON (default: python3): docs/python.md.\n\n"
+         "--operator FILE adds an operator of your own: assay help new. Its backward is compared\n"
+         "with the derivative of its forward first.\n\n"
          "--certify runs the cases of --set and some more, drawn from a new secret seed, and\n"
          "writes certificates: assay help certificate.\n\n"
          "--rows is for cases that are too large for the oracle: the kernel runs on all rows, the\n"
@@ -49,9 +51,12 @@ const cli_verb cli_verbs[CLI_VERBS] = {
      .run = assay_cli_check},
     {.bit = CLI_NEW,
      .name = "new",
-     .synopsis = "OP/NAME [--out FILE.cu]",
-     .summary = "writes a kernel file to begin with: naive, and right",
-     .details = "It is the operator's v1 in one file, and the next two commands are printed.\n",
+     .synopsis = "OP/NAME | operator NAME",
+     .summary = "writes a kernel file, or an operator of your own, to begin with",
+     .details =
+         "OP/NAME: the operator's v1 in one file, naive and right. operator NAME: a folder with an\n"
+         "oracle in C, its bounds and cases, and a kernel; docs/add-an-operator.md goes on from\n"
+         "there. The next commands are printed. --out names another file or folder.\n",
      .run = assay_cli_new},
     {.bit = CLI_BUILD,
      .name = "build",

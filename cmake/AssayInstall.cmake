@@ -71,13 +71,25 @@ install(DIRECTORY device sim DESTINATION ${ASSAY_INSTALLED_KERNEL} FILES_MATCHIN
         REGEX "/sim/libraries/[a-z]+\\.h$" REGEX "/sim/(count|race)$" EXCLUDE)
 install(DIRECTORY kernels/common DESTINATION ${ASSAY_INSTALLED_KERNEL}/kernels
         FILES_MATCHING PATTERN "*.h")
-install(TARGETS assay_library assay_kernel EXPORT assay ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+
+# ---- operators: the helpers of oracles, whose functions `assay` has ----
+add_library(assay_operator INTERFACE)
+set_target_properties(assay_operator PROPERTIES EXPORT_NAME operator)
+set(ASSAY_INSTALLED_OPERATOR ${CMAKE_INSTALL_INCLUDEDIR}/assay/operator)
+target_include_directories(assay_operator INTERFACE
+  $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}> $<INSTALL_INTERFACE:${ASSAY_INSTALLED_OPERATOR}>)
+install(DIRECTORY oracles/common DESTINATION ${ASSAY_INSTALLED_OPERATOR}/oracles FILES_MATCHING
+        PATTERN "*.h" PATTERN device_oracle.h EXCLUDE)
+install(FILES core/fill.h DESTINATION ${ASSAY_INSTALLED_OPERATOR}/core)
+install(DIRECTORY examples/operator DESTINATION ${ASSAY_INSTALLED_DATA})
+install(TARGETS assay_library assay_kernel assay_operator EXPORT assay ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 
 # ---- find_package(assay) and pkg-config ----
 set(ASSAY_INSTALLED_CMAKE ${CMAKE_INSTALL_LIBDIR}/cmake/assay)
 install(EXPORT assay NAMESPACE assay:: FILE assay-targets.cmake DESTINATION ${ASSAY_INSTALLED_CMAKE})
 configure_package_config_file(cmake/assay-config.cmake.in ${PROJECT_BINARY_DIR}/assay-config.cmake
-                              INSTALL_DESTINATION ${ASSAY_INSTALLED_CMAKE})
+                              INSTALL_DESTINATION ${ASSAY_INSTALLED_CMAKE}
+                              PATH_VARS CMAKE_INSTALL_BINDIR)
 # Before 1.0 every minor version may change the API.
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/assay-config-version.cmake
                                  COMPATIBILITY SameMinorVersion)

@@ -10,3 +10,13 @@ function(assay_add_kernel target file)
   target_link_options(${target} PRIVATE LINKER:-Bsymbolic)
   set_target_properties(${target} PROPERTIES PREFIX "")
 endfunction()
+
+# assay_add_operator(<target> <file.c>...): an operator of your own, to <target>.so, for `--operator`.
+# The command that loads it has the functions of assay's headers.
+function(assay_add_operator target)
+  add_library(${target} MODULE ${ARGN})
+  target_compile_features(${target} PRIVATE c_std_17)
+  target_link_libraries(${target} PRIVATE assay::operator m)
+  target_compile_options(${target} PRIVATE -ffp-contract=off)
+  set_target_properties(${target} PROPERTIES PREFIX "")
+endfunction()

@@ -24,6 +24,8 @@ cuda ${PROJECT_BINARY_DIR}/sim/exec/cuda
 kernels ${PROJECT_SOURCE_DIR}/kernels
 include ${PROJECT_SOURCE_DIR}/include
 include/assay/kernel ${PROJECT_SOURCE_DIR}
+include/assay/operator ${PROJECT_SOURCE_DIR}
+operator ${PROJECT_SOURCE_DIR}/examples/operator
 peers/arm.py ${PROJECT_SOURCE_DIR}/bench/peers/arm.py
 assay_guest $<TARGET_FILE:assay_guest>
 assay_kernel_guest $<TARGET_FILE:assay_kernel_guest>

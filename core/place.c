@@ -80,7 +80,8 @@ static assay_status look_in_prefix(const char *root, const char *name, char path
                           "the assay that was built in a checkout",
                           root);
     char folder[PATH_MAX];
-    const bool is_data = strcmp(name, "golden") == 0 || strcmp(name, "kernels") == 0;
+    const bool is_data = strcmp(name, "golden") == 0 || strcmp(name, "kernels") == 0 ||
+                         strcmp(name, "operator") == 0;
     if (strncmp(name, "include", strlen("include")) == 0 && join(path, root, name))
         return ASSAY_OK;
     if (join(folder, root, is_data ? ASSAY_INSTALLED_DATA : ASSAY_INSTALLED_PROGRAMS) &&

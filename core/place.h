@@ -19,10 +19,10 @@
 
 /*
  * The path of `name`: a program ("assay_guest"), a module ("libassay_cuda.so"), "peers", "golden",
- * "kernels", where the built-in ones' sources are; "include" and "include/assay/kernel", the
- * folders of headers that kernel files are compiled with; or, in a build tree only, "source" and
- * "build". Whether anything lies there is not checked. ASSAY_ERR_FILE: no tree was found, or it has
- * no such place.
+ * "kernels", where the built-in ones' sources are; "operator", an example of one; "include",
+ * "include/assay/kernel" and "include/assay/operator", the folders of headers that kernel files and
+ * operators are compiled with; or, in a build tree only, "source" and "build". Whether anything
+ * lies there is not checked. ASSAY_ERR_FILE: no tree was found, or it has no such place.
  */
 assay_status assay_place(const char *name, char path[PATH_MAX]) ASSAY_MUST_CHECK;
 

@@ -1,9 +1,11 @@
 #include "engine/certificate.h"
 #include "engine/isolate.h"
+#include "engine/operator_library.h"
 #include "engine/share.h"
 
 #include "assay/op.h"
 
+#include <ctype.h>
 #include <dlfcn.h>
 #include <math.h>
 #include <stdlib.h>
@@ -30,6 +32,20 @@ static assay_status hash_kernel(const assay_device *isolated, const assay_varian
     return hash_file(info.dli_fname, hash); /* the device's module: the guest loads the same */
 }
 
+void certificate_name_operator(certificate_subject *subject) {
+    subject->operator[0] = subject->operator_file[0] = '\0';
+    const operator_library *l = operator_library_of(subject->op);
+    if (!l)
+        return;
+    const char *slash = strrchr(l->path, '/');
+    memcpy(subject->operator, l->hash, sizeof subject->operator);
+    snprintf(subject->operator_file, sizeof subject->operator_file, "%.200s",
+             slash ? slash + 1 : l->path);
+    for (char *c = subject->operator_file; *c != '\0'; ++c)
+        if (iscntrl((unsigned char)*c))
+            *c = '?';
+}
+
 assay_status certificate_subject_init(certificate_subject *subject, const assay_device *isolated,
                                       const assay_variant *variant) {
     char text[ASSAY_DEVICE_TEXT];
@@ -46,6 +62,7 @@ assay_status certificate_subject_init(certificate_subject *subject, const assay_
         status = hash_file(assay_isolated_program(isolated, variant), subject->guest);
     if (status == ASSAY_OK)
         status = hash_file("/proc/self/exe", subject->judge);
+    certificate_name_operator(subject);
     return status;
 }
 
@@ -86,6 +103,8 @@ static void print(FILE *to, const assay_certificate *c) {
     fprintf(to, "kernel %s\n", s->kernel);
     fprintf(to, "guest %s\n", s->guest);
     fprintf(to, "judge %s\n", s->judge);
+    if (s->operator[0] != '\0')
+        fprintf(to, "operator %s %s\n", s->operator, s->operator_file);
     if (*scope_words(s->scope) != '\0')
         fprintf(to, "scope %s\n", scope_words(s->scope));
     fprintf(to, "version %s\n", c->version);
@@ -186,6 +205,21 @@ static assay_status read_hash(reader *r, const char *word, char hash[HASH_TEXT])
     return status;
 }
 
+/* "HASH FILE" */
+static assay_status read_operator(reader *r, certificate_subject *s) {
+    char value[HASH_TEXT + CERTIFICATE_TEXT];
+    const assay_status status = read_value(r, "operator", value, sizeof value);
+    if (status != ASSAY_OK)
+        return status;
+    const size_t digits = HASH_TEXT - 1;
+    if (strspn(value, "0123456789abcdef") != digits || value[digits] != ' ' ||
+        value[digits + 1] == '\0' || strlen(value + digits + 1) >= sizeof s->operator_file)
+        return damaged(r, "expected 64 hexadecimal digits and the name of a file");
+    memcpy(s->operator, value, digits);
+    snprintf(s->operator_file, sizeof s->operator_file, "%s", value + digits + 1);
+    return ASSAY_OK;
+}
+
 static assay_status read_variant(reader *r, certificate_subject *s) {
     char value[2 * CERTIFICATE_NAME];
     const assay_status status = read_value(r, "variant", value, sizeof value);
@@ -218,6 +252,8 @@ static assay_status read_head(reader *r, assay_certificate *c) {
         status = read_hash(r, "guest", s->guest);
     if (status == ASSAY_OK)
         status = read_hash(r, "judge", s->judge);
+    if (status == ASSAY_OK && begins(r, "operator "))
+        status = read_operator(r, s);
     if (status == ASSAY_OK && begins(r, "scope "))
         status = read_scope(r, &s->scope);
     if (status == ASSAY_OK)
@@ -274,6 +310,8 @@ static assay_status check_shares(const reader *r, const assay_certificate *c, co
                                  size_t length) {
     char *text = NULL;
     size_t size = 0;
+    if (!assay_op_find(c->subject.op, strlen(c->subject.op)))
+        return ASSAY_OK; /* which stages it has is not known here */
     FILE *to = open_memstream(&text, &size);
     if (!to)
         return assay_fail(ASSAY_ERR_MEMORY, "no memory for a certificate");
@@ -393,7 +431,11 @@ assay_status certificate_holds(const assay_certificate *c, const certificate_sub
         {"the kernel's code has changed", then->kernel, now->kernel},
         {"the program that ran it has changed", then->guest, now->guest},
         {"the program that judged it has changed", then->judge, now->judge},
-    };
+        {
+            "the operator's own file has changed",
+            then->operator,
+            now->operator},
+        };
     *holds = false;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; ++i)
         if (strcmp(parts[i].then, parts[i].now) != 0) {

@@ -12,6 +12,7 @@
  *                                file with libraries of its own, kernel_file.h
  *     guest HASH                 of the program that ran it
  *     judge HASH                 of the program that judged it
+ *     operator HASH FILE         only of an operator that is not built in: its shared object
  *     scope forward packed       only where less is proven: one of the words, or both
  *     version 0.1.0
  *     date 2026-01-31T12:00:00Z
@@ -39,7 +40,9 @@ typedef struct certificate_subject {
     char op[CERTIFICATE_NAME], variant[CERTIFICATE_NAME];
     char device[CERTIFICATE_NAME], device_text[CERTIFICATE_TEXT];
     char kernel[HASH_TEXT], guest[HASH_TEXT], judge[HASH_TEXT];
-    check_scope scope; /* of the verdicts */
+    char operator[HASH_TEXT];             /* "": it is built in */
+    char operator_file[CERTIFICATE_TEXT]; /* of which it is the hash, without folders */
+    check_scope scope;                    /* of the verdicts */
 } certificate_subject;
 
 typedef struct certificate_case {
@@ -61,6 +64,9 @@ typedef struct assay_certificate {
  * variant. */
 assay_status certificate_subject_init(certificate_subject *subject, const assay_device *isolated,
                                       const assay_variant *variant) ASSAY_MUST_CHECK;
+
+/* What it has of the operator's own library, from the subject's op. */
+void certificate_name_operator(certificate_subject *subject);
 
 assay_status certificate_add(assay_certificate *c, assay_verdict verdict, double ratio, bool secret,
                              const char *text) ASSAY_MUST_CHECK;

@@ -9,6 +9,15 @@ bool elf_is(const char *image, size_t bytes) {
     return bytes > SELFMAG && memcmp(image, ELFMAG, SELFMAG) == 0;
 }
 
+bool elf_is_whole(const char *image, size_t bytes) {
+    ElfW(Ehdr) header;
+    if (!elf_is(image, bytes) || bytes < sizeof header)
+        return false;
+    memcpy(&header, image, sizeof header);
+    return header.e_shoff <= bytes &&
+           (size_t)header.e_shnum * header.e_shentsize <= bytes - header.e_shoff;
+}
+
 /* A table of names holds it with the 0 bytes around it. */
 bool elf_mentions(const char *image, size_t bytes, const char *symbol) {
     char wanted[SYMBOL + 2] = "";

@@ -18,6 +18,9 @@ typedef struct elf_dynamic {
 
 bool elf_is(const char *image, size_t bytes);
 
+/* Whether the table at its end, of sections, is there: false where it was cut short. */
+bool elf_is_whole(const char *image, size_t bytes);
+
 /* Whether one of its tables of names holds `symbol`. */
 bool elf_mentions(const char *image, size_t bytes, const char *symbol);
 

@@ -3,10 +3,10 @@
 #include "engine/kernel_file.h"
 #include "engine/process/process.h"
 #include "engine/python.h"
+#include "engine/shared_object.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -26,17 +26,8 @@ void inside_settle(void) {
 }
 
 assay_status inside_load(const char *kernel, void **object) {
-    char path[PATH_MAX];
-    *object = NULL;
-    for (const char *at = kernel; *at != '\0';) {
-        const size_t length = strcspn(at, ":");
-        snprintf(path, sizeof path, "%.*s", (int)length, at);
-        *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-        if (!*object)
-            return assay_fail(ASSAY_ERR_KERNEL, "cannot be loaded: %s", dlerror());
-        at += length + (at[length] == ':');
-    }
-    return *object ? ASSAY_OK : assay_fail(ASSAY_ERR_USAGE, "no kernel file is named");
+    const char *why = shared_object_load(kernel, object);
+    return why ? assay_fail(ASSAY_ERR_KERNEL, "cannot be loaded: %s", why) : ASSAY_OK;
 }
 
 static assay_status find_own(void *object, const char *kernel, const char *symbol,

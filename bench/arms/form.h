@@ -15,6 +15,9 @@
 
 enum { FORM_NAME = 64 };
 
+/* Where assay_arm_case looks for an operator that is not built in. */
+#define ARM_OPERATOR "ASSAY_ARM_OPERATOR"
+
 /* Not to be copied: parts point to others. */
 typedef struct form {
     char op[FORM_NAME];

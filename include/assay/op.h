@@ -1,6 +1,7 @@
 /*
  * An operator: its definition as data and functions. One oracle file defines one `assay_op`; the
  * line ASSAY_OP(name, variants) in oracles/ops.def registers it. Nothing else lists operators.
+ * One that is not built in comes in a shared object (operator.h).
  */
 #ifndef ASSAY_OP_H
 #define ASSAY_OP_H
@@ -159,6 +160,8 @@ typedef struct assay_op {
 
     bool own_forward; /* backward computes its forward anew: a call of both is backward's alone */
     bool multilinear; /* affine in each input separately: gradient checks rely on it */
+    bool surrogate;   /* backward is not the derivative of forward, by its definition:
+                         straight-through   estimators. Gradient checks leave it out. */
     /* Percent of the cases of a dtype, the set's and the secret ones each, that a variant must run
      * for a certificate: the rest it may decline, by shape. 0: 75. */
     int32_t least_share;
@@ -224,9 +227,13 @@ typedef struct assay_op {
 assay_status assay_op_work(const assay_op *op, const assay_params *params, assay_stage stage,
                            assay_work *work) ASSAY_MUST_CHECK;
 
-/* The registry, in the order of oracles/ops.def. */
+/* The registry: the operators of oracles/ops.def in its order, then those that were added. */
 int32_t assay_op_count(void);
 const assay_op *assay_op_at(int32_t i);
+/* Adds one, which must outlive its use: cases of it can be parsed then. ASSAY_ERR_USAGE: it lacks a
+ * member that it needs, or there is one of that name. Before any thread uses the registry. */
+assay_status assay_op_add(const assay_op *op) ASSAY_MUST_CHECK;
+void assay_op_remove(const assay_op *op);
 /* NULL when there is none of that name (length n). */
 const assay_op *assay_op_find(const char *name, size_t n);
 

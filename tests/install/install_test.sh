@@ -65,6 +65,14 @@ try by_cmake/own_operator wrong
 mine=(weighted_sum/mine n=5x7 d=33 dtype=f32 --device sim)
 try "$assay" check "${mine[@]}" --kernel by_cmake/mine.so
 
+# ---- an operator of one's own, in the folder that the command makes ----
+try "$assay" new operator own
+try cmake -S own -B own/build -DCMAKE_PREFIX_PATH="$prefix"
+try cmake --build own/build
+try ctest --test-dir own/build --output-on-failure
+try "$assay" check own/v1 --operator own/own.c --kernel own/v1.cu --device sim
+says '12 passed, 0 failed, 0 mistrusted, 0 errors'
+
 # ---- the same by pkg-config ----
 if command -v pkg-config >/dev/null; then
     export PKG_CONFIG_PATH

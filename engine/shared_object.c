@@ -1,0 +1,20 @@
+#include "engine/shared_object.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *shared_object_load(const char *paths, void **object) {
+    char path[PATH_MAX];
+    *object = NULL;
+    for (const char *at = paths; *at != '\0';) {
+        const size_t length = strcspn(at, ":");
+        snprintf(path, sizeof path, "%.*s", (int)length, at);
+        *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+        if (!*object)
+            return dlerror();
+        at += length + (at[length] == ':');
+    }
+    return *object ? NULL : "no file is named";
+}
