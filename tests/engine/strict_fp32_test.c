@@ -190,7 +190,7 @@ static void case_of(int length, const char *fill, int seed, char text[ASSAY_CASE
 }
 
 /* All seeds of the data that tell, and some of others; a long sum of random data once. */
-ASSAY_TEST(strict_fp32, schemes_that_hold_pass, "unit smoke") {
+ASSAY_TEST(strict_fp32, schemes_that_hold_pass, "unit") {
     static const char *const fills[] = {"single", "normal", "positive", "exact"};
     char text[ASSAY_CASE_TEXT], reason[ASSAY_REASON];
     for (size_t s = 0; s < sizeof right / sizeof *right; ++s)
