@@ -1,4 +1,5 @@
 #include "bench/arms/set.h"
+#include "engine/buffer.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -59,13 +60,7 @@ size_t set_bytes(const set *s, set_groups groups) {
 static void describe(set_tensor *t, const assay_tensor_spec *spec) {
     t->name = spec->name;
     t->bytes = (size_t)assay_spec_count(spec) * assay_dtype_size(spec->dtype);
-    t->tensor = (assay_tensor){.dtype = spec->dtype, .rank = spec->rank, .inner = spec->inner};
-    int64_t stride = 1;
-    for (int32_t a = spec->rank - 1; a >= 0; --a) {
-        t->tensor.shape[a] = spec->shape[a];
-        t->tensor.stride[a] = stride;
-        stride *= spec->shape[a];
-    }
+    t->tensor = buffer_layout(spec, (spacing){0});
 }
 
 assay_status set_init(set *s, const form *f) {
