@@ -101,7 +101,7 @@ typedef struct assay_cli_args {
     bool oracles, golden;                         /* what mutants are made of */
     double at_least;                              /* percent */
     char *const *program;                         /* of exec: its words, as execv takes them */
-    const char *launches, *sched, *streams;
+    const char *launches, *sched, *streams, *sarif, *suppress;
     int64_t error_exitcode; /* 0: not given */
     bool big, no_guide, first, no_run, in_process, certify, quiet, verbose, no_color, help, version,
         man, fail_fast, last_failed, no_sandbox;

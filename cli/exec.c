@@ -70,8 +70,7 @@ static void become(const char *path, char *const *argv) {
     _exit(EXEC_EXIT_CANNOT);
 }
 
-static int run(const char *path, char *const *argv, exec_end *end) {
-    int status = 0;
+static int run(const assay_cli_args *args, const char *path, exec_report *report, exec_end *end) {
     fflush(NULL);
     const pid_t child = fork();
     if (child < 0) {
@@ -79,9 +78,8 @@ static int run(const char *path, char *const *argv, exec_end *end) {
         return trouble();
     }
     if (child == 0)
-        become(path, argv);
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-        ; /* an interrupt from the keyboard is the program's to answer */
+        become(path, args->program);
+    const int status = exec_wait(args, child, report);
     *end =
         WIFSIGNALED(status) ? (exec_end){0, WTERMSIG(status)} : (exec_end){WEXITSTATUS(status), 0};
     return end->signal > 0 ? EXEC_EXIT_SIGNAL + end->signal : end->code;
@@ -95,30 +93,60 @@ static void count_unseen(const exec_report *r, exec_end end) {
                         r->unseen_call, r->unseen);
 }
 
-static int finish(const assay_cli_args *args, cli_sink *json, const exec_report *r, exec_end end,
-                  int code) {
+/* ---- what it leaves ---- */
+
+typedef struct output {
+    const char *path;
+    exec_writer *write;
+    cli_sink sink;
+} output;
+
+enum { OUTPUTS = 3 };
+
+static assay_status open_outputs(output outputs[OUTPUTS]) {
+    assay_status status = ASSAY_OK;
+    for (int i = 0; status == ASSAY_OK && i < OUTPUTS; ++i)
+        if (outputs[i].path != NULL)
+            status = sink_open(&outputs[i].sink, outputs[i].path);
+    return status;
+}
+
+static assay_status write_outputs(const assay_cli_args *args, output outputs[OUTPUTS],
+                                  const exec_report *r, exec_end end) {
+    assay_status status = ASSAY_OK;
+    for (int i = 0; status == ASSAY_OK && i < OUTPUTS; ++i)
+        if (outputs[i].path != NULL) {
+            outputs[i].write(r, args, end, outputs[i].sink.stream);
+            status = sink_commit(&outputs[i].sink);
+        }
+    return status;
+}
+
+static int finish(const assay_cli_args *args, const char *rules, output outputs[OUTPUTS],
+                  const exec_report *r, exec_end end, int code) {
     count_unseen(r, end);
-    if (!args->quiet || r->n_problems > 0)
+    if (!args->quiet || exec_count(r, true) > 0)
         exec_summary(r, stderr);
+    if (rules != NULL)
+        exec_rules_unused(r, args->suppress, rules);
     if (end.signal > 0)
         fprintf(stderr, "assay exec: the program ended by signal %d (%s)\n", end.signal,
                 strsignal(end.signal));
-    if (json->stream != NULL) {
-        exec_json(r, args, end, json->stream);
-        if (sink_commit(json) != ASSAY_OK)
-            return trouble();
-    }
-    return code == 0 && r->n_problems > 0 ? (int)args->error_exitcode : code;
+    if (write_outputs(args, outputs, r, end) != ASSAY_OK)
+        return trouble();
+    return code == 0 && exec_count(r, true) > 0 ? (int)args->error_exitcode : code;
 }
 
 /* The program is there. */
-static int supervise(const assay_cli_args *args, const char *path) {
+static int supervise(const assay_cli_args *args, const char *path, const char *rules) {
     char variable[64];
     exec_report *report = NULL;
-    cli_sink json = {0};
+    output outputs[OUTPUTS] = {{args->json, exec_json, {0}},
+                               {args->junit, exec_junit, {0}},
+                               {args->sarif, exec_sarif, {0}}};
     exec_end end = {0, 0};
     int code = EXEC_EXIT_TROUBLE;
-    assay_status status = args->json != NULL ? sink_open(&json, args->json) : ASSAY_OK;
+    assay_status status = open_outputs(outputs);
     if (status == ASSAY_OK)
         status = exec_report_create(variable, &report);
     if (status == ASSAY_OK)
@@ -127,11 +155,12 @@ static int supervise(const assay_cli_args *args, const char *path) {
         code = trouble();
         goto done;
     }
-    code = run(path, args->program, &end);
-    code = finish(args, &json, report, end, code);
+    code = run(args, path, report, &end);
+    code = finish(args, rules, outputs, report, end, code);
 done:
     exec_report_unmap(report);
-    sink_discard(&json);
+    for (int i = 0; i < OUTPUTS; ++i)
+        sink_discard(&outputs[i].sink);
     return code;
 }
 
@@ -142,10 +171,16 @@ assay_exit assay_cli_exec(const assay_cli_args *args) {
             ASSAY_ERR_USAGE, "exec: name a program: assay exec [--flags] -- ./program words"));
     if (args->launches != NULL && exec_limit_check(args->launches) != ASSAY_OK)
         return assay_cli_complain(ASSAY_ERR_USAGE);
-    int code = exec_program_check(args->program[0], path);
-    if (code != 0)
+    char *rules = NULL;
+    assay_status status =
+        args->suppress != NULL ? exec_rules_read(args->suppress, &rules) : ASSAY_OK;
+    int code = status == ASSAY_OK ? exec_program_check(args->program[0], path) : 0;
+    if (status != ASSAY_OK)
+        code = status == ASSAY_ERR_USAGE ? (int)assay_cli_complain(status) : trouble();
+    else if (code != 0)
         fprintf(stderr, "assay exec: %s\n", assay_error());
     else
-        code = supervise(args, path);
+        code = supervise(args, path, rules);
+    free(rules);
     return (assay_exit)code;
 }

@@ -7,6 +7,7 @@
 
 #include <limits.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 /* As env(1) and timeout(1) have them, apart from what programs return. */
 enum {
@@ -35,7 +36,28 @@ typedef struct exec_end {
 } exec_end;
 
 void exec_summary(const exec_report *report, FILE *to);
-void exec_json(const exec_report *report, const assay_cli_args *args, exec_end end, FILE *to);
+
+/* The whole of it for other programs: our own JSON, JUnit's XML, SARIF 2.1.0. */
+typedef void exec_writer(const exec_report *report, const assay_cli_args *args, exec_end end,
+                         FILE *to);
+exec_writer exec_json, exec_junit, exec_sarif;
+
+/* Kernels are also known that the program only asked about. */
+bool exec_is_used(const report_kernel *k);
+
+/* The problems that are told, or those that --suppress leaves out. */
+uint64_t exec_count(const exec_report *report, bool told);
+
+/* "add<float>" of "void add<float>(float*, int)": without what it returns and takes. */
+void exec_short_name(const char *mangled, char *to, size_t room);
+
+/* What --suppress names, for free(), and at the end a line for each rule that suppressed nothing.
+ */
+assay_status exec_rules_read(const char *path, char **rules) ASSAY_MUST_CHECK;
+void exec_rules_unused(const exec_report *report, const char *path, const char *rules);
+
+/* Waits for the program; on a terminal it says meanwhile what runs. Returns waitpid's status. */
+int exec_wait(const assay_cli_args *args, pid_t child, exec_report *report);
 
 /* A kernel's name as C++ has it, for free(); NULL: it is none of C++'s, or no memory. */
 char *exec_demangle(const char *name);

@@ -15,8 +15,7 @@ char *exec_demangle(const char *name) {
 
 enum { LONGEST = 100 };
 
-/* "add<float>" of "void add<float>(float*, int)": without what it returns and takes. */
-static void short_name(const char *mangled, char *to, size_t room) {
+void exec_short_name(const char *mangled, char *to, size_t room) {
     char *name = exec_demangle(mangled);
     snprintf(to, room, "%s", name != NULL ? name : mangled);
     free(name);
@@ -38,24 +37,23 @@ static void short_name(const char *mangled, char *to, size_t room) {
         memcpy(to + LONGEST - 3, "...", 4);
 }
 
-/* Kernels are also known that the program only asked about. */
-static bool is_used(const report_kernel *k) {
+bool exec_is_used(const report_kernel *k) {
     return k->launches + k->skipped > 0;
 }
 
 static void put_kernels(const exec_report *r, FILE *to) {
     uint32_t used = 0;
     for (uint32_t i = 0; i < r->n_kernels; ++i)
-        used += is_used(&r->kernel[i]);
+        used += exec_is_used(&r->kernel[i]);
     if (used == 0)
         return;
     fprintf(to, "assay exec: %10s %12s %10s  kernel\n", "launches", "blocks", "seconds");
     for (uint32_t i = 0; i < r->n_kernels; ++i) {
         const report_kernel *k = &r->kernel[i];
         char name[REPORT_NAME];
-        if (!is_used(k))
+        if (!exec_is_used(k))
             continue;
-        short_name(k->name, name, sizeof name);
+        exec_short_name(k->name, name, sizeof name);
         fprintf(to, "assay exec: %10" PRIu64 " %12" PRIu64 " %10.3f  %s", k->launches, k->blocks,
                 k->seconds, name);
         if (k->skipped > 0)
@@ -69,12 +67,23 @@ static void put_count(FILE *to, uint64_t n, const char *what, const char *behind
     fprintf(to, "%" PRIu64 " %s%s%s", n, what, n == 1 ? "" : hiss ? "es" : "s", behind);
 }
 
+static bool is_told(const report_problem *p) {
+    return p->rule == 0;
+}
+
+uint64_t exec_count(const exec_report *r, bool told) {
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < r->n_problems; ++i)
+        n += is_told(&r->problem[i]) == told;
+    return n;
+}
+
 static void put_problems(const exec_report *r, FILE *to) {
     const char *between = "";
     for (int kind = 0; kind < EXEC_PROBLEM_KINDS; ++kind) {
         uint64_t times = 0;
         for (uint32_t i = 0; i < r->n_problems; ++i)
-            if ((int)r->problem[i].kind == kind)
+            if ((int)r->problem[i].kind == kind && is_told(&r->problem[i]))
                 times += r->problem[i].times;
         if (times == 0)
             continue;
@@ -88,7 +97,7 @@ void exec_summary(const exec_report *r, FILE *to) {
     uint64_t launches = 0, blocks = 0, kernels = 0;
     put_kernels(r, to);
     for (uint32_t i = 0; i < r->n_kernels; ++i) {
-        kernels += is_used(&r->kernel[i]);
+        kernels += exec_is_used(&r->kernel[i]);
         launches += r->kernel[i].launches;
         blocks += r->kernel[i].blocks;
     }
@@ -102,10 +111,13 @@ void exec_summary(const exec_report *r, FILE *to) {
     put_count(to, blocks, "block", "; ");
     put_count(to, r->allocations, "allocation", ", ");
     fprintf(to, "at most %" PRIu64 " bytes at a time; ", r->most_bytes);
-    if (r->n_problems > 0)
+    const uint64_t suppressed = exec_count(r, false);
+    if (exec_count(r, true) > 0)
         put_problems(r, to);
     else
         fputs("no problem", to);
+    if (suppressed > 0)
+        fprintf(to, "; %" PRIu64 " suppressed", suppressed);
     if (r->lost > 0)
         fprintf(to, "; %" PRIu64 " more kernels or problems than there is room for", r->lost);
     putc('\n', to);
@@ -134,9 +146,21 @@ static void put_json_kernels(const exec_report *r, FILE *to) {
 static void put_json_problems(const exec_report *r, FILE *to) {
     for (uint32_t i = 0; i < r->n_problems; ++i) {
         const report_problem *p = &r->problem[i];
+        char file[REPORT_LINE];
+        int32_t line;
         fprintf(to, "%s\n  {\"kind\": ", i > 0 ? "," : "");
         json_string(to, exec_problem_name(p->kind));
-        fprintf(to, ", \"times\": %" PRIu64 ", \"text\": ", p->times);
+        fprintf(to, ", \"times\": %" PRIu64 ", \"suppressed\": %s, \"kernel\": ", p->times,
+                is_told(p) ? "false" : "true");
+        json_string(to, p->kernel[0] != '\0' ? p->kernel : NULL);
+        fputs(", \"file\": ", to);
+        if (exec_problem_place(p, file, &line)) {
+            json_string(to, file);
+            fprintf(to, ", \"line\": %d", line);
+        } else {
+            fputs("null, \"line\": null", to);
+        }
+        fputs(", \"text\": ", to);
         json_string(to, p->text);
         putc('}', to);
     }

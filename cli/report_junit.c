@@ -1,27 +1,9 @@
 /* JUnit XML as CI servers read it: a suite for each operator, a test case for each case and
  * variant. A wrong or mistrusted number is a failure, a broken kernel or harness an error. */
 #include "cli/report.h"
-#include "core/utf8.h"
+#include "core/xml.h"
 
 #include <inttypes.h>
-
-/* XML 1.0 has no way to write other control characters: they are left out. */
-static void put_xml(FILE *to, const char *text) {
-    for (uint32_t code = utf8_next(&text); code != 0; code = utf8_next(&text)) {
-        if (code == '&')
-            fputs("&amp;", to);
-        else if (code == '<')
-            fputs("&lt;", to);
-        else if (code == '>')
-            fputs("&gt;", to);
-        else if (code == '"')
-            fputs("&quot;", to);
-        else if (code == '\t' || code == '\n' || code == '\r')
-            fprintf(to, "&#%d;", (int)code);
-        else if (code >= 0x20 && (code < 0x7F || code > 0x9F) && code != 0xFFFE && code != 0xFFFF)
-            utf8_put(to, code);
-    }
-}
 
 static void put_counts(FILE *to, const cli_tally *tally, bool edge) {
     fprintf(to,
@@ -39,15 +21,15 @@ static void put_problems(FILE *to, const cli_part *part) {
         const assay_row *row = &part->rows[r];
         if (row->verdict == ASSAY_PASS)
             continue;
-        put_xml(to, row->tensor[0] != '\0' ? row->tensor : row->variant);
+        xml_text(to, row->tensor[0] != '\0' ? row->tensor : row->variant);
         fputs(": ", to);
-        put_xml(to, row->reason);
+        xml_text(to, row->reason);
         if (row->why[0] != '\0') {
             fputs("\n  why: ", to);
-            put_xml(to, row->why);
+            xml_text(to, row->why);
         }
         fputs("\n  ", to);
-        put_xml(to, row->repro);
+        xml_text(to, row->repro);
         putc('\n', to);
     }
 }
@@ -64,7 +46,7 @@ static void put_outcome(FILE *to, const cli_part *part, bool vain) {
         return;
     const char *element = elements[part->verdict];
     fprintf(to, "      <%s type=\"%s\" message=\"", element, assay_verdict_name(part->verdict));
-    put_xml(to, part->worst->reason);
+    xml_text(to, part->worst->reason);
     fputs("\">", to);
     put_problems(to, part);
     fprintf(to, "</%s>\n", element);
@@ -77,11 +59,11 @@ static void put_test(FILE *to, const cli_results *results, const assay_report *r
     for (cli_part p = {0}; report_next_part(report, &p);)
         ++variants;
     fputs("    <testcase classname=\"", to);
-    put_xml(to, report->c.op->name);
+    xml_text(to, report->c.op->name);
     putc('.', to);
-    put_xml(to, part->rows->variant);
+    xml_text(to, part->rows->variant);
     fputs("\" name=\"", to);
-    put_xml(to, report->case_text);
+    xml_text(to, report->case_text);
     if (*phrase != '\0')
         fprintf(to, " (%s)", phrase);
     /* A report's time covers all its variants. */
@@ -109,11 +91,11 @@ static void put_suite(FILE *to, const cli_results *suite) {
     for (int64_t i = 0; i < suite->count; ++i)
         seconds += suite->report[i].seconds;
     fputs("  <testsuite name=\"", to);
-    put_xml(to, suite->report[0].c.op->name);
+    xml_text(to, suite->report[0].c.op->name);
     fputs("\" ", to);
     put_counts(to, &tally, suite->edge);
     fprintf(to, " time=\"%.6f\" timestamp=\"", seconds);
-    put_xml(to, suite->environment->date);
+    xml_text(to, suite->environment->date);
     fputs("\">\n", to);
     put_scope(to, suite->scope);
     for (int64_t i = 0; i < suite->count; ++i)

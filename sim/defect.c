@@ -11,7 +11,8 @@ static struct {
     const sim_launch *launch;
     char kind[48]; /* of the first; "" when there is none */
     char line[640];
-    uint64_t more; /* of the same kind */
+    char file[512]; /* the first's path; "" */
+    uint64_t more;  /* of the same kind */
 } defect;
 
 const char *sim_base_name(const char *path) {
@@ -40,6 +41,7 @@ const char *sim_block_thread_text(uint64_t block, int32_t thread, char text[SIM_
 void sim_defects_begin(const sim_launch *launch) {
     defect.launch = launch;
     defect.kind[0] = '\0';
+    defect.file[0] = '\0';
     defect.more = 0;
 }
 
@@ -55,6 +57,7 @@ void sim_defect(const char *kind, const char *file, int line, const char *format
     if (sim_defect_again(kind))
         return;
     snprintf(defect.kind, sizeof defect.kind, "%s", kind);
+    snprintf(defect.file, sizeof defect.file, "%s", file != NULL ? file : "");
     char message[480], place[160] = "";
     va_list args;
     va_start(args, format);
@@ -64,6 +67,10 @@ void sim_defect(const char *kind, const char *file, int line, const char *format
         snprintf(place, sizeof place, "%s:%d: ", sim_base_name(file), line);
     snprintf(defect.line, sizeof defect.line, "%s%s in %s: %s", place, kind, sim_now.kernel,
              message);
+}
+
+const char *sim_defect_file(void) {
+    return defect.file;
 }
 
 assay_status sim_defects_end(void) {

@@ -9,6 +9,10 @@ void sim_defects_begin(const sim_launch *launch);
 /* ASSAY_OK, or ASSAY_ERR_KERNEL with the first defect's line. */
 assay_status sim_defects_end(void) ASSAY_MUST_CHECK;
 
+/* The source's path of the first defect in the launch that ended last, whose line has its name
+ * without folders; "": there was none, or its source is not known. */
+const char *sim_defect_file(void);
+
 /* A path without its folders. */
 const char *sim_base_name(const char *path);
 

@@ -1,5 +1,6 @@
 #include "sim/exec/launch.h"
 
+#include "sim/defect.h"
 #include "sim/exec/call.h"
 #include "sim/exec/fault.h"
 #include "sim/exec/limit.h"
@@ -101,8 +102,8 @@ static exec_error check_shared(const exec_kernel *k, const exec_launch *l) {
                                                     : 0;
     if (l->dynamic_shared <= most && own + l->dynamic_shared <= EXEC_MOST_SHARED)
         return EXEC_SUCCESS;
-    exec_problem(
-        EXEC_PROBLEM_KERNEL,
+    exec_problem_in(
+        k->name, "", EXEC_PROBLEM_KERNEL,
         "%s: its launch asks for %zu bytes of dynamic shared memory beside %zu of its own, "
         "but may have %zu: cudaFuncSetAttribute allows up to %d",
         k->name, l->dynamic_shared, own, most, EXEC_MOST_SHARED);
@@ -147,8 +148,8 @@ static double now(void) {
 }
 
 /* The line names the kernel. */
-static void fail(assay_status status) {
-    exec_problem(EXEC_PROBLEM_KERNEL, "%s", assay_error());
+static void fail(const exec_kernel *k, assay_status status) {
+    exec_problem_in(k->name, sim_defect_file(), EXEC_PROBLEM_KERNEL, "%s", assay_error());
     exec_error error = EXEC_LAUNCH_FAILURE;
     if (status == ASSAY_ERR_UNSUPPORTED)
         error = EXEC_NOT_SUPPORTED;
@@ -203,6 +204,8 @@ static void run_launch(exec_work *work) {
     const uint32_t grid[3] = {l->grid.x, l->grid.y, l->grid.z};
     const uint32_t block[3] = {l->block.x, l->block.y, l->block.z};
     const uint32_t cluster[3] = {l->cluster.x, l->cluster.y, l->cluster.z};
+    exec_report_begin(k->name, volume(l->grid));
+    ptx_watch(&exec_report_get()->now.begun);
     exec_fault_begin();
     const double start = now();
     const assay_status status =
@@ -210,11 +213,12 @@ static void run_launch(exec_work *work) {
     if (k->row != NULL)
         k->row->seconds += now() - start;
     exec_fault_end();
+    exec_report_end();
     if (status != ASSAY_OK)
-        fail(status);
+        fail(k, status);
     char what[EXEC_MEMORY_LINE];
     while (exec_memory_overrun(what))
-        exec_problem(EXEC_PROBLEM_KERNEL, "%s: wrote %s", k->name, what);
+        exec_problem_in(k->name, "", EXEC_PROBLEM_KERNEL, "%s: wrote %s", k->name, what);
 }
 
 static void pack(const ptx_function *f, void **arguments, char *parameters) {

@@ -149,9 +149,9 @@ static void tell_unknown(const exec_kernel *k) {
                (strcmp(earlier->function, k->name) != 0 || strcmp(earlier->opcode, u->opcode) != 0))
             ++j;
         if (earlier == u)
-            exec_problem(EXEC_PROBLEM_OPCODE,
-                         "%s:%d: %s is not simulated; %s traps where it is reached", u->file,
-                         u->line, u->opcode, k->name);
+            exec_problem_in(k->name, "", EXEC_PROBLEM_OPCODE,
+                            "%s:%d: %s is not simulated; %s traps where it is reached", u->file,
+                            u->line, u->opcode, k->name);
     }
 }
 

@@ -1,5 +1,7 @@
 #include "sim/exec/report.h"
 
+#include "sim/exec/suppress.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -7,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 static const char *const names[EXEC_PROBLEM_KINDS][2] = {
@@ -106,45 +109,121 @@ static void lock(exec_report *r) {
         pthread_mutex_consistent(&r->lock);
 }
 
-/* Whether it is new. */
-static bool note(exec_report *r, exec_problem_kind kind, const char *text) {
+/* The first like it, or a new one; NULL: there is no room. */
+static report_problem *row_like(exec_report *r, const report_problem *like) {
     for (uint32_t i = 0; i < r->n_problems; ++i)
-        if (r->problem[i].kind == kind && strcmp(r->problem[i].text, text) == 0) {
-            ++r->problem[i].times;
-            return false;
-        }
+        if (r->problem[i].kind == like->kind && strcmp(r->problem[i].text, like->text) == 0)
+            return &r->problem[i];
     if (r->n_problems == REPORT_PROBLEMS) {
         ++r->lost;
-        return false;
+        return NULL;
     }
     report_problem *p = &r->problem[r->n_problems++];
-    *p = (report_problem){.kind = kind, .times = 1};
-    memcpy(p->text, text, strlen(text) + 1);
-    return true;
+    *p = *like;
+    return p;
 }
 
-static void add(exec_report *r, exec_problem_kind kind, const char *format, va_list args) {
-    char text[REPORT_LINE];
-    vsnprintf(text, sizeof text, format, args);
+/* Whether it is new, and to be told. */
+static bool note(exec_report *r, report_problem *like) {
+    const char *rules = getenv(EXEC_SUPPRESS_VARIABLE);
+    like->rule = rules != NULL ? exec_suppress_find(rules, like) : 0;
+    report_problem *p = row_like(r, like);
+    return p != NULL && ++p->times == 1 && p->rule == 0;
+}
+
+static void wipe(exec_report *r) {
+    if (r->now.shown)
+        fputs("\r\033[K", stderr);
+    r->now.shown = false;
+}
+
+static void add(exec_report *r, const char *kernel, const char *file, exec_problem_kind kind,
+                const char *format, va_list args) {
+    report_problem p = {.kind = kind};
+    snprintf(p.kernel, sizeof p.kernel, "%s", kernel);
+    snprintf(p.file, sizeof p.file, "%s", file);
+    vsnprintf(p.text, sizeof p.text, format, args);
     lock(r);
-    const bool fresh = note(r, kind, text);
+    if (note(r, &p)) {
+        wipe(r);
+        fprintf(stderr, "assay exec: %s\n", p.text);
+    }
     pthread_mutex_unlock(&r->lock);
-    if (fresh)
-        fprintf(stderr, "assay exec: %s\n", text);
 }
 
 void exec_report_add(exec_report *r, exec_problem_kind kind, const char *format, ...) {
     va_list args;
     va_start(args, format);
-    add(r, kind, format, args);
+    add(r, "", "", kind, format, args);
     va_end(args);
 }
 
 void exec_problem(exec_problem_kind kind, const char *format, ...) {
     va_list args;
     va_start(args, format);
-    add(exec_report_get(), kind, format, args);
+    add(exec_report_get(), "", "", kind, format, args);
     va_end(args);
+}
+
+void exec_problem_in(const char *kernel, const char *file, exec_problem_kind kind,
+                     const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    add(exec_report_get(), kernel, file, kind, format, args);
+    va_end(args);
+}
+
+bool exec_problem_place(const report_problem *p, char file[REPORT_LINE], int32_t *line) {
+    const char *colon = p->text, *end;
+    while ((colon = strchr(colon, ':')) != NULL) {
+        ++colon;
+        end = colon + strspn(colon, "0123456789");
+        if (end > colon && *end == ':' && memchr(p->text, ' ', (size_t)(colon - p->text)) == NULL) {
+            if (p->file[0] != '\0')
+                snprintf(file, REPORT_LINE, "%s", p->file);
+            else
+                snprintf(file, REPORT_LINE, "%.*s", (int)(colon - 1 - p->text), p->text);
+            *line = (int32_t)strtol(colon, NULL, 10);
+            return colon - 1 > p->text;
+        }
+    }
+    return false;
+}
+
+/* ---- what runs now ---- */
+
+static double seconds_now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+void exec_report_begin(const char *kernel, uint64_t blocks) {
+    exec_report *r = exec_report_get();
+    lock(r);
+    snprintf(r->now.kernel, sizeof r->now.kernel, "%s", kernel);
+    r->now.blocks = blocks;
+    r->now.begun = 0;
+    r->now.since = seconds_now();
+    ++r->now.launch;
+    pthread_mutex_unlock(&r->lock);
+}
+
+void exec_report_end(void) {
+    exec_report *r = exec_report_get();
+    lock(r);
+    r->now.kernel[0] = '\0';
+    wipe(r);
+    pthread_mutex_unlock(&r->lock);
+}
+
+void exec_report_show(exec_report *r, void (*show)(const report_now *now)) {
+    lock(r);
+    if (r->now.kernel[0] != '\0') {
+        show(&r->now);
+        r->now.shown = true;
+    }
+    pthread_mutex_unlock(&r->lock);
 }
 
 void exec_remark(const char *format, ...) {

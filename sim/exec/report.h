@@ -48,9 +48,21 @@ typedef struct report_kernel {
 
 typedef struct report_problem {
     exec_problem_kind kind;
+    int32_t rule; /* by which it is suppressed, as suppress.h counts them; 0: it is not */
     uint64_t times;
+    char kernel[REPORT_NAME]; /* mangled; "": it is no kernel's */
+    char file[REPORT_NAME];   /* the source's path, where the text has only its name; "" */
     char text[REPORT_LINE];
 } report_problem;
+
+/* The launch that runs, for whoever looks on meanwhile. */
+typedef struct report_now {
+    char kernel[REPORT_NAME]; /* "": there is none */
+    uint64_t launch;          /* from 1 on */
+    uint64_t blocks, begun;
+    double since; /* by the monotonic clock */
+    bool shown;   /* on the terminal, where it is wiped before anything else is written */
+} report_now;
 
 typedef struct exec_report {
     uint32_t magic;
@@ -63,6 +75,7 @@ typedef struct exec_report {
      * with 0. */
     int32_t unseen;
     char unseen_call[64];
+    report_now now;
     report_kernel kernel[REPORT_KERNELS];
     report_problem problem[REPORT_PROBLEMS];
 } exec_report;
@@ -79,6 +92,19 @@ const char *exec_image_name(const char *otherwise);
 void exec_report_add(exec_report *report, exec_problem_kind kind, const char *format, ...)
     ASSAY_PRINTF(3, 4);
 void exec_problem(exec_problem_kind kind, const char *format, ...) ASSAY_PRINTF(2, 3);
+/* Of a kernel, by its mangled name; `file`: as in report_problem. */
+void exec_problem_in(const char *kernel, const char *file, exec_problem_kind kind,
+                     const char *format, ...) ASSAY_PRINTF(4, 5);
+
+/* The source's file and line, with which the text begins; false: it does not. */
+bool exec_problem_place(const report_problem *problem, char file[REPORT_LINE], int32_t *line);
+
+/* Around a launch. */
+void exec_report_begin(const char *kernel, uint64_t blocks);
+void exec_report_end(void);
+
+/* For whoever looks on: calls `show` while a launch runs, which nothing else is written during. */
+void exec_report_show(exec_report *report, void (*show)(const report_now *now));
 
 /* A line that explains an error which the program gets: no problem unless the program ignores it.
  */

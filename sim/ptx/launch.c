@@ -74,8 +74,16 @@ static assay_status check(const ptx_function *k, const uint32_t grid[3], const u
     return ASSAY_OK;
 }
 
+static uint64_t *blocks_begun;
+
+void ptx_watch(uint64_t *blocks) {
+    blocks_begun = blocks;
+}
+
 static void run_thread(const void *closure) {
     const thread_code *code = closure;
+    if (blocks_begun != NULL && sim_now.thread == 0)
+        __atomic_add_fetch(blocks_begun, 1, __ATOMIC_RELAXED);
     code->context->shared = sim_dynamic_shared();
     (void)code->entry(code->context);
 }

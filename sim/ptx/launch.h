@@ -28,6 +28,10 @@ assay_status ptx_launch(const ptx_function *kernel, const uint32_t grid[3], cons
                         const uint32_t cluster[3], size_t dynamic_shared,
                         const void *parameters) ASSAY_MUST_CHECK;
 
+/* The next launches count the blocks that they have begun there; NULL: nowhere. Another process may
+ * look. */
+void ptx_watch(uint64_t *blocks);
+
 /* Compiles a kernel ahead of its first launch. Errors as above. */
 assay_status ptx_compile(const ptx_function *kernel) ASSAY_MUST_CHECK;
 

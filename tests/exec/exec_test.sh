@@ -134,6 +134,28 @@ says out '6 threads ran'
 run 2 --launches busy -- ./twice.static
 says err '--launches busy: must be KERNEL=N'
 
+# ---- on a terminal it says what runs, and wipes that before the program goes on ----
+if command -v python3 >/dev/null; then
+    build slow 2>/dev/null
+    on_terminal() { # VARIABLE...: what a terminal gets
+        env -u NO_COLOR TERM=xterm "$@" python3 -c '
+import os, pty, sys
+os.close(0)
+os.open("/dev/null", os.O_RDONLY)
+sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))' "$assay" exec -- ./slow.static >out 2>err
+    }
+    on_terminal
+    says out 'launch 1, slow: block '
+    says out ' of 64, '
+    says out 's more'
+    grep -q $'\033\\[Kok' out || fail "the line is not wiped"
+    for plain in NO_COLOR=1 TERM=dumb; do
+        on_terminal $plain
+        says out ok
+        silent out 'launch 1, slow'
+    done
+fi
+
 # ---- what the stand-ins lack, once ----
 build absent 2>/dev/null
 for kind in static shared; do

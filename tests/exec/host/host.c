@@ -48,8 +48,10 @@ static const char ptx[] = ".version 7.0\n.target sm_80\n.address_size 64\n"
                           "mul.lo.u32 %r1, %r1, %r2;\n"
                           "mul.wide.u32 %rd2, %r2, 4;\n"
                           "add.u64 %rd1, %rd1, %rd2;\n"
+                          ".loc 1 7 0\n"
                           "st.global.u32 [%rd1], %r1;\n"
-                          "ret;\n}\n";
+                          "ret;\n}\n"
+                          ".file 1 \"/src/count.cu\"\n";
 
 static struct {
     struct {
@@ -134,9 +136,21 @@ static bool properties(void) {
     return true;
 }
 
-int main(void) {
+/* A copy that is too long, an allocation that is not freed, and a kernel that fails. */
+static bool wrong(void) {
+    char got[256], *memory;
+    EXPECT(cudaMalloc((void **)&memory, 128) == 0);
+    EXPECT(cudaMemcpy(got, memory, sizeof got, 2) == 1 && cudaGetLastError() == 1);
+    ++memory;
+    void *arguments[] = {&memory};
+    EXPECT(cudaLaunchKernel(&stub, (dim){1, 1, 1}, (dim){2, 1, 1}, arguments, 0, NULL) == 0);
+    return cudaGetLastError() != 0;
+}
+
+int main(int argc, char **argv) {
     void **handle = enter();
-    const bool right = count() && properties();
+    const bool right =
+        argc > 1 && strcmp(argv[1], "wrong") == 0 ? wrong() : count() && properties();
     __cudaUnregisterFatBinary(handle);
     if (right)
         puts("ok");

@@ -26,6 +26,34 @@ for program in "$@"; do
     expect 0 '"mangled": "count", "launches": 1' "$assay" exec --json - --quiet "$program"
 done
 
+# Problems, for other programs: JSON, JUnit, SARIF; those that are known are left out.
+wrong=("$assay" exec --error-exitcode 9)
+files=(--json "$folder/r.json" --junit "$folder/r.xml" --sarif "$folder/r.sarif")
+expect 9 '1 kernel failure, 1 wrong transfer' "${wrong[@]}" "${files[@]}" -- "$1" wrong
+if command -v python3 >/dev/null; then
+    python3 "$(dirname "${BASH_SOURCE[0]}")/files.py" "$folder" 0 || bad=1
+fi
+cat >"$folder/known" <<'K'
+copy                      # of any place
+kernel  count.cu:7
+leak    allocation ? *    # none: the device is lost
+K
+expect 0 'no problem; 2 suppressed' "${wrong[@]}" "${files[@]}" --suppress "$folder/known" -- "$1" wrong
+if grep -qF 'cudaMemcpy reads' "$folder/log"; then
+    echo 'FAILED: what is suppressed is told'
+    bad=1
+fi
+if command -v python3 >/dev/null; then
+    python3 "$(dirname "${BASH_SOURCE[0]}")/files.py" "$folder" 2 || bad=1
+fi
+expect 0 "$folder/known:3: suppressed nothing: leak    allocation ? *" "${wrong[@]}" --suppress "$folder/known" -- "$1" wrong
+echo 'kernel count' >"$folder/known"
+expect 9 '1 wrong transfer; 1 suppressed' "${wrong[@]}" --suppress "$folder/known" -- "$1" wrong
+echo 'races *' >"$folder/known"
+expect 2 'known:1: races is no kind of problem; there are * kernel copy' "${wrong[@]}" --suppress "$folder/known" -- "$1" wrong
+expect 125 'no such file' "${wrong[@]}" --suppress "$folder/none" -- "$1" wrong
+expect 125 'No such file' "${wrong[@]}" --sarif "$folder/none/r.sarif" -- "$1" wrong
+
 # What a program returns, and how it ends.
 expect 7 'called no function of CUDA' "$assay" exec -- sh -c 'exit 7'
 expect 143 'ended by signal 15' "$assay" exec -- sh -c 'kill $$'
