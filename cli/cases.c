@@ -3,6 +3,7 @@
 #include "cli/text_file.h"
 #include "cli/variants.h"
 #include "engine/random.h"
+#include "fuzz/search/nightly.h"
 
 #include <fnmatch.h>
 #include <inttypes.h>
@@ -67,7 +68,7 @@ typedef struct collector {
     cli_cases *cases;
     const cli_selection *selection;
     const assay_cli_args *args;
-    bool secret;
+    bool secret, drawn;
 } collector;
 
 /* Cases that differ in their layout alone are one when all are packed. */
@@ -83,7 +84,7 @@ static assay_status collect(const assay_case *c, void *context) {
     cli_cases *cases = to->cases;
     assay_case seeded = *c;
     char text[ASSAY_CASE_TEXT];
-    if (to->args->seed_given && to->args->random == 0)
+    if (to->args->seed_given && to->args->random == 0 && !to->drawn)
         seeded.seed = to->args->seed;
     scope_apply(to->args->scope, &seeded);
     assay_case_format(&seeded, text);
@@ -98,11 +99,29 @@ static assay_status collect(const assay_case *c, void *context) {
         cases->room = room;
     }
     cli_job *job = &cases->job[cases->n_jobs];
-    *job = (cli_job){to->selection, to->secret, strdup(text)};
+    *job = (cli_job){to->selection, to->secret, to->drawn, strdup(text)};
     if (job->text == NULL)
         return no_memory();
     ++cases->n_jobs;
     return ASSAY_OK;
+}
+
+static assay_status collect_drawn(const assay_case *c, void *context) {
+    collector *to = context;
+    to->drawn = true;
+    const assay_status status = collect(c, to);
+    to->drawn = false;
+    return status;
+}
+
+/* The simulated device's variants stand for all: what they say of their tiles is in the source. */
+static assay_status collect_nightly(collector *to) {
+    const assay_device *sim;
+    const cli_selection *s = to->selection;
+    const assay_status status = assay_device_open("sim", &sim);
+    return status == ASSAY_OK ? fuzz_nightly_visit(s->op, sim, s->variant, s->n_variants,
+                                                   to->args->seed, collect, collect_drawn, to)
+                              : status;
 }
 
 /* What no kernel can have been made to pass: the cases are not known before they run. */
@@ -166,7 +185,7 @@ assay_status cli_cases_gather(const assay_cli_args *args, cli_cases *cases) {
                           args->word[0]);
     assay_status status = cli_cases_select(args, cases);
     for (int32_t i = 0; status == ASSAY_OK && i < cases->n_selections; ++i) {
-        collector to = {cases, &cases->selection[i], args, false};
+        collector to = {.cases = cases, .selection = &cases->selection[i], .args = args};
         const assay_op *op = to.selection->op;
         if (args->case_file != NULL)
             status = collect_file(args->case_file, &to);
@@ -174,6 +193,8 @@ assay_status cli_cases_gather(const assay_cli_args *args, cli_cases *cases) {
             status = random_cases(op, args->seed, args->random, collect, &to);
         else if (args->n_words > 0)
             status = assay_case_expand(op, args->word, args->n_words, collect, &to);
+        else if (args->set == ASSAY_NIGHTLY)
+            status = collect_nightly(&to);
         else
             status = assay_op_visit_set(op, args->set, collect, &to);
         if (status == ASSAY_OK && args->certify)

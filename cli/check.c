@@ -279,7 +279,7 @@ static int64_t mistrusted_in_vain(const run *r) {
     int64_t count = 0;
     for (int64_t i = 0; i < r->results.count; ++i) {
         cli_part part = {0};
-        while ((r->args->random > 0 || r->cases.job[i].secret ||
+        while ((r->args->random > 0 || r->cases.job[i].secret || r->cases.job[i].drawn ||
                 r->results.report[i].c.exponent != 0) &&
                report_next_part(&r->results.report[i], &part))
             count += part.verdict == ASSAY_MISTRUSTED;

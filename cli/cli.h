@@ -99,6 +99,8 @@ typedef struct assay_cli_args {
     int64_t samples;                              /* 0: not given */
     bool seeds;                                   /* --set seeds: the published experiments */
     bool oracles, golden;                         /* what mutants are made of */
+    int64_t planted;                              /* faults at each place; 0: not given */
+    double rate;                                  /* cases a second; 0: not given */
     double at_least;                              /* percent */
     char *const *program;                         /* of exec: its words, as execv takes them */
     const char *launches, *sched, *streams, *sarif, *suppress;

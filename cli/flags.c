@@ -68,6 +68,12 @@ const cli_flag_entry cli_flags[] = {
      AT(oracles), 0, CLI_MUTANTS},
     {"--golden", NULL, "golden files made wrong, checked by golden verify", CLI_SWITCH, AT(golden),
      0, CLI_MUTANTS},
+    {"--planted", "N",
+     "N faults for each key and class, at random legal values; prints what finds "
+     "them",
+     CLI_COUNT, AT(planted), 10000, CLI_MUTANTS},
+    {"--rate", "N", "cases a second that fuzz is taken to check (default: 200)", CLI_AMOUNT,
+     AT(rate), 1e6, CLI_MUTANTS},
     {"--sample", "N", "N mutants, drawn by --seed", CLI_COUNT, AT(sample), 1e6, CLI_MUTANTS},
     {"--shard", "I/N", "only the I-th of N parts", CLI_SHARE, AT(share), 0, CLI_MUTANTS | CLI_FUZZ},
     {"--jobs", "N", "processes (default: one for each processor; on a GPU 4, of check 1)",

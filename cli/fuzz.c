@@ -15,7 +15,7 @@
 static const double run_seconds = 60, run_gib = 8, default_seconds = 60;
 
 /* Multiply-adds of a case, about: some milliseconds, on a GPU those of the oracle. */
-static const double sim_budget = 65536, cuda_budget = 1048576;
+static const double sim_budget = FUZZ_SIM_BUDGET, cuda_budget = 1048576;
 
 /* Cases of one operator in a row: a guest takes some milliseconds to start. */
 enum { STRETCH = 16 };

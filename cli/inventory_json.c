@@ -36,8 +36,8 @@ static void put_keys(FILE *to, const assay_op *op) {
         fprintf(to, ", \"kind\": \"%s\"", kinds[key->kind]);
         if (key->kind == ASSAY_KEY_NAME)
             put_legal(to, op->names);
-        else if (key->kind != ASSAY_KEY_REAL)
-            fprintf(to, ", \"low\": %" PRId64 ", \"high\": %" PRId64, key->low, key->high);
+        else
+            fprintf(to, ", \"low\": %.15g, \"high\": %.15g", key->low, key->high);
         fputs(", \"default\": ", to);
         json_string(to, key->fallback);
         fputs(", \"doc\": ", to);

@@ -14,10 +14,7 @@ static int put_legal(FILE *to, const assay_op *op, const assay_key *key) {
             used += fprintf(to, "%s%s", i > 0 ? "|" : "", op->names[i]);
         return used;
     }
-    used = fprintf(to, "%s", kinds[key->kind]);
-    if (key->kind != ASSAY_KEY_REAL)
-        used += fprintf(to, " %" PRId64 "..%" PRId64, key->low, key->high);
-    return used;
+    return fprintf(to, "%s %.15g..%.15g", kinds[key->kind], key->low, key->high);
 }
 
 void inventory_key(FILE *to, const assay_op *op, const assay_key *key) {

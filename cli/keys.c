@@ -22,6 +22,9 @@ const cli_key cli_keys[] = {
      "An operator may have these as well; assay check names those that it has:\n"
      "  wide      magnitudes from s/1024 to 1024 s\n"
      "  zeros     about one element in four is 0 or -0\n"
+     "  constant  all elements of a tensor are equal, of about half of the tensors\n"
+     "  rows      all rows of a tensor are equal, or every two\n"
+     "  repeat    the elements of a tensor have four different values\n"
      "  mixed     the rows are normal, wide, zeros, denormal and huge in turn\n"
      "  cancel    sums whose terms nearly cancel\n"
      "  denormal  subnormal operands and results\n"
@@ -41,10 +44,12 @@ const cli_key cli_keys[] = {
      "Each tensor gets a row stride of its own, so a kernel that uses the stride of another\n"
      "tensor, or assumes contiguous rows, fails.\n"},
     {"misalign", "N",
-     "Elements by which tensors start behind a 256-byte boundary, in 0..63 (default: 0).\n"
-     "  1..7   all tensors, by as many elements\n"
-     "  8+j    tensor j alone, by one element. Tensors are counted from 0: inputs, outputs,\n"
-     "         gradients of outputs, gradients of inputs\n"
+     "Elements by which tensors start behind a 256-byte boundary, in 0..8191 (default: 0).\n"
+     "  1..7      all tensors, by as many elements\n"
+     "  8+j       tensor j alone, by one element. Tensors are counted from 0: inputs, outputs,\n"
+     "            gradients of outputs, gradients of inputs\n"
+     "  r+64k     all tensors by r+8k elements, where r is 0 to 7\n"
+     "  8+j+64k   tensor j alone, by k+1 elements\n"
      "A kernel that loads vectors must check the alignment of each pointer.\n"},
     {"sched", "inorder|reverse|random|warp",
      "The order in which the simulated device runs blocks and threads (default: inorder).\n"

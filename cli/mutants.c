@@ -406,6 +406,8 @@ assay_exit assay_cli_mutants(const assay_cli_args *args) {
     run r = {.args = args};
     if (args->golden)
         return mutants_of_golden(args);
+    if (args->planted > 0)
+        return mutants_of_cases(args);
     char listed[PATH_MAX + 32];
     assay_status status = assay_place("source", r.source);
     if (status == ASSAY_OK)

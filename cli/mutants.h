@@ -47,8 +47,9 @@ double mutant_rate(const mutant_tally *t);
  * program at all, always fails; a judge that finds the original wrong is an error. */
 assay_exit mutants_gate(const mutant_rows *rows, double at_least);
 
-/* assay mutants --golden, all of it. */
+/* assay mutants --golden, all of it; and assay mutants --planted. */
 assay_exit mutants_of_golden(const assay_cli_args *args);
+assay_exit mutants_of_cases(const assay_cli_args *args);
 
 assay_status mutants_text(FILE *to, const mutant_rows *rows, bool verbose) ASSAY_MUST_CHECK;
 void mutants_markdown(FILE *to, const mutant_rows *rows);

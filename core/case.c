@@ -16,8 +16,9 @@ const char *assay_math_name(assay_math math) {
 
 const char *assay_fill_name(assay_fill fill) {
     static const char *const names[ASSAY_FILLS] = {
-        "normal",   "uniform", "positive", "exact", "golden",   "inf",   "nan",   "huge",
-        "negative", "initial", "cancel",   "wide",  "denormal", "zeros", "mixed", "single"};
+        "normal", "uniform",  "positive", "exact",  "golden", "inf",      "nan",
+        "huge",   "negative", "initial",  "cancel", "wide",   "denormal", "zeros",
+        "mixed",  "single",   "constant", "rows",   "repeat"};
     return names[fill];
 }
 

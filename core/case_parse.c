@@ -18,7 +18,13 @@ typedef enum common {
     COMMON_SCHED,
     COMMON_SEED,
 } common;
-enum { COMMON_KEYS = 9, MAX_PAD = 1024, MAX_MISALIGN = 63, MAX_OPERAND = 63, MAX_EXPONENT = 1100 };
+enum {
+    COMMON_KEYS = 9,
+    MAX_PAD = 1024,
+    MAX_MISALIGN = 8191,
+    MAX_OPERAND = 63,
+    MAX_EXPONENT = 1100
+};
 
 static const char *const common_names[COMMON_KEYS] = {
     "dtype", "math", "fill", "exponent", "operand", "pad", "misalign", "sched", "seed"};
@@ -120,7 +126,8 @@ static assay_status value_fault(const assay_op *op, const char *key, const char 
 }
 
 static bool in_range(const assay_key *key, const char *text, size_t length, int64_t *value) {
-    return assay_parse_int(text, length, value) && *value >= key->low && *value <= key->high;
+    return assay_parse_int(text, length, value) && (double)*value >= key->low &&
+           (double)*value <= key->high;
 }
 
 static assay_status parse_list(const assay_op *op, const assay_key *key, const char *text,
@@ -137,9 +144,8 @@ static assay_status parse_list(const assay_op *op, const assay_key *key, const c
             return value_fault(op, key->name, text, length, legal);
         }
         if (!in_range(key, element, (size_t)(stop - element), &param->value[param->count])) {
-            snprintf(legal, sizeof legal,
-                     "integers in %" PRId64 "..%" PRId64 " joined by 'x', or none", key->low,
-                     key->high);
+            snprintf(legal, sizeof legal, "integers in %.15g..%.15g joined by 'x', or none",
+                     key->low, key->high);
             return value_fault(op, key->name, text, length, legal);
         }
         ++param->count;
@@ -171,15 +177,15 @@ assay_status assay_param_parse(const assay_op *op, const assay_key *key, const c
         return parse_list(op, key, text, length, param);
     if (key->kind == ASSAY_KEY_NAME)
         return parse_name(op, key, text, length, param);
-    if (key->kind == ASSAY_KEY_REAL)
-        return parse_real(text, length, &param->real)
-                   ? ASSAY_OK
-                   : value_fault(op, key->name, text, length, "a finite decimal number");
-    param->count = 1;
-    if (in_range(key, text, length, &param->value[0]))
+    const bool real = key->kind == ASSAY_KEY_REAL;
+    param->count = real ? 0 : 1;
+    if (real ? parse_real(text, length, &param->real) && param->real >= key->low &&
+                   param->real <= key->high
+             : in_range(key, text, length, &param->value[0]))
         return ASSAY_OK;
     char legal[80];
-    snprintf(legal, sizeof legal, "an integer in %" PRId64 "..%" PRId64, key->low, key->high);
+    snprintf(legal, sizeof legal, "%s in %.15g..%.15g", real ? "a decimal number" : "an integer",
+             key->low, key->high);
     return value_fault(op, key->name, text, length, legal);
 }
 

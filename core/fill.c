@@ -7,8 +7,9 @@
 static const double sqrt_3 = 0x1.bb67ae8584caap0;
 
 /* Elements of wide data are within 2^±WIDE of the scale; one of EVERY in zeros is 0. Four terms of
- * cancel, of about four deviations, do not change the sign of 1 + z/STEADY. */
-enum { WIDE = 10, EVERY = 4, STEADY = 16 };
+ * cancel, of about four deviations, do not change the sign of 1 + z/STEADY. Data of repeat have so
+ * many values. */
+enum { WIDE = 10, EVERY = 4, STEADY = 16, VALUES = 4 };
 
 bool assay_fill_has_exact(const assay_tensor_spec *spec) {
     return spec->exact_limit >= 1 || spec->dtype == ASSAY_I32;
@@ -71,7 +72,25 @@ static double zero_or_normal_at(const array *a, uint64_t index) {
     return index > 0 && (bits >> 1) % EVERY == 0 ? sign_of(bits) * 0.0 : normal_at(a, index);
 }
 
+/* The element that this one is equal to. Where all tensors have equal rows, or are constant, many
+ * gradients vanish, and nothing is proven: of both every second one is. */
+static uint64_t taken_from(const array *a, uint64_t index) {
+    const uint64_t drawn = assay_rng_bits(a->seed, ~a->stream, UINT64_MAX);
+    const uint64_t row = a->row > 0 ? (uint64_t)a->row : 1;
+    switch (a->fill) {
+    case ASSAY_FILL_CONSTANT:
+        return drawn % 2 == 0 ? 0 : index;
+    case ASSAY_FILL_ROWS:
+        return drawn % 2 == 0 ? index % row : index / (2 * row) * row + index % row;
+    case ASSAY_FILL_REPEAT:
+        return assay_rng_bits(a->seed, ~a->stream, index) % VALUES;
+    default:
+        return index;
+    }
+}
+
 static double value_at(const array *a, uint64_t index) {
+    index = taken_from(a, index);
     if (a->dtype == ASSAY_I32)
         return (double)scaled(assay_rng_bits(a->seed, a->stream, index) >> 1, (uint64_t)a->indices);
     switch (fill_of_row(a->fill, (int64_t)index / a->row)) {
@@ -90,6 +109,9 @@ static double value_at(const array *a, uint64_t index) {
     case ASSAY_FILL_CANCEL:
     case ASSAY_FILL_DENORMAL:
     case ASSAY_FILL_SINGLE:
+    case ASSAY_FILL_CONSTANT:
+    case ASSAY_FILL_ROWS:
+    case ASSAY_FILL_REPEAT:
         return normal_at(a, index);
     case ASSAY_FILL_WIDE:
         return wide_at(a, index);

@@ -15,7 +15,11 @@
  *
  *     wide       ±s 2^e, e uniform in (-10, 10)
  *     zeros      normal, but about every fourth element, not the first, is 0, half of these -0
- *     mixed      row r of a tensor of two axes or more is one of normal, wide, zeros, denormal,
+ *     constant   normal, but all elements of a tensor are its first one: of about every second
+ *                tensor, by the seed
+ *     rows       normal, but each row is the first one, or else rows are equal in pairs, by the
+ * seed repeat     normal, but each element is one of the tensor's first four: ties, and equal
+ * indices mixed      row r of a tensor of two axes or more is one of normal, wide, zeros, denormal,
  *                huge in turn; a tensor of one axis, or of none, is normal
  *
  * The other families are normal, and then dressed by the operator, which knows what its tensors are
@@ -30,8 +34,8 @@
  *     single     each sum of products has one term that is not 0, which the accumulator holds
  *                exactly, of factors that have all its bits between them (fill_single)
  *
- * Tensors of indices are uniform over 0..indices-1 whatever the fill; of tensors that cannot be
- * negative (`magnitudes`) the absolute values are taken.
+ * Tensors of indices are uniform over 0..indices-1, and equal where the fill makes data equal; of
+ * tensors that cannot be negative (`magnitudes`) the absolute values are taken.
  *
  * The first three have the root mean square s; of those, normal and uniform the deviation s.
  */
@@ -41,7 +45,11 @@
 #include "assay/op.h"
 
 /* The families that need no help of the operator's. */
-#define FILL_GENERAL (ASSAY_FILL_BIT(ASSAY_FILL_WIDE) | ASSAY_FILL_BIT(ASSAY_FILL_ZEROS))
+#define FILL_EQUAL                                                                                 \
+    (ASSAY_FILL_BIT(ASSAY_FILL_CONSTANT) | ASSAY_FILL_BIT(ASSAY_FILL_ROWS) |                       \
+     ASSAY_FILL_BIT(ASSAY_FILL_REPEAT))
+#define FILL_GENERAL                                                                               \
+    (ASSAY_FILL_BIT(ASSAY_FILL_WIDE) | ASSAY_FILL_BIT(ASSAY_FILL_ZEROS) | FILL_EQUAL)
 
 /* Those of most operators. Only some have `negative`: to one that is linear in each input, negative
  * data are positive ones with signs that no sum of products sees. */

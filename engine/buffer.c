@@ -20,9 +20,14 @@ static const size_t most_staged = (size_t)1 << 30;
 spacing buffer_spacing(const assay_case *c, int32_t number) {
     enum { PACK = 8, PADS = 13 };
     const int64_t lowest_bit = c->pad & -c->pad, step = lowest_bit < PACK ? lowest_bit : PACK;
-    const bool alone = c->misalign >= ASSAY_MISALIGN_ONE;
-    return (spacing){.pad = c->pad + step * (number % PADS),
-                     .shift = alone ? c->misalign - ASSAY_MISALIGN_ONE == number : c->misalign};
+    const int64_t which = c->misalign % ASSAY_MISALIGN_STEP;
+    const int64_t further = c->misalign / ASSAY_MISALIGN_STEP;
+    int64_t shift = 0;
+    if (which < ASSAY_MISALIGN_ONE)
+        shift = which + ASSAY_MISALIGN_ONE * further;
+    else if (which - ASSAY_MISALIGN_ONE == number)
+        shift = further + 1;
+    return (spacing){.pad = c->pad + step * (number % PADS), .shift = shift};
 }
 
 assay_tensor buffer_layout(const assay_tensor_spec *spec, spacing apart) {

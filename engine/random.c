@@ -1,4 +1,5 @@
 #include "engine/random.h"
+#include "engine/reach.h"
 
 #include "assay/problem.h"
 
@@ -41,9 +42,10 @@ assay_status random_has_exact_data(const assay_op *op, const assay_params *param
 
 /* `own`: the operator's mask. Data that prove nothing, as those of `initial`, are not drawn. */
 static assay_fill draw_fill(assay_rng *rng, unsigned own) {
-    static const assay_fill families[] = {ASSAY_FILL_HUGE,  ASSAY_FILL_NEGATIVE, ASSAY_FILL_CANCEL,
-                                          ASSAY_FILL_WIDE,  ASSAY_FILL_DENORMAL, ASSAY_FILL_ZEROS,
-                                          ASSAY_FILL_MIXED, ASSAY_FILL_SINGLE};
+    static const assay_fill families[] = {
+        ASSAY_FILL_HUGE,     ASSAY_FILL_NEGATIVE, ASSAY_FILL_CANCEL, ASSAY_FILL_WIDE,
+        ASSAY_FILL_DENORMAL, ASSAY_FILL_ZEROS,    ASSAY_FILL_MIXED,  ASSAY_FILL_SINGLE,
+        ASSAY_FILL_CONSTANT, ASSAY_FILL_ROWS,     ASSAY_FILL_REPEAT};
     int64_t fills[ASSAY_FILLS] = {ASSAY_FILL_NORMAL, ASSAY_FILL_UNIFORM, ASSAY_FILL_POSITIVE,
                                   ASSAY_FILL_EXACT};
     int64_t count = 4;
@@ -76,16 +78,31 @@ static assay_status draw_exponent(assay_rng *rng, assay_case *c) {
     return ASSAY_OK;
 }
 
-static assay_status draw_case(const assay_op *op, const random_wish *wish, assay_rng *rng,
-                              int64_t index, assay_case *c) {
+/* Some operators say that attributes mean nothing in some cases: these keep the usual ones. */
+static assay_status draw_attributes(assay_rng *rng, const random_wish *wish, assay_case *c) {
+    assay_params reached = c->params;
+    if (!wish->usual)
+        reach_attributes(rng, &reached, c->op);
+    const assay_status status = c->op->legal(&reached);
+    if (status == ASSAY_OK)
+        c->params = reached;
+    return status == ASSAY_ERR_USAGE ? c->op->legal(&c->params) : status;
+}
+
+static assay_status draw_layout(assay_rng *rng, const random_wish *wish, assay_case *c) {
     static const int64_t pads[] = {0, 0, 1, 3, 8};
     static const int64_t shifts[] = {0, 0, 0, 0, 1, 5, 8, 9, 10, 11, 12, 13};
+    c->pad = draw_of(rng, pads, 5);
+    c->misalign = draw_of(rng, shifts, 12);
+    return wish->usual ? ASSAY_OK : reach_layout(rng, c);
+}
+
+static assay_status draw_case(const assay_op *op, const random_wish *wish, assay_rng *rng,
+                              int64_t index, assay_case *c) {
     *c = (assay_case){.op = op, .seed = (uint64_t)index};
     assay_params_init(op, &c->params);
     c->params.dtype = draw_dtype(rng, wish->dtypes);
     c->fill = draw_fill(rng, op->fills);
-    c->pad = draw_of(rng, pads, 5);
-    c->misalign = draw_of(rng, shifts, 12);
     c->schedule = (assay_schedule)assay_rng_between(rng, 0, ASSAY_SCHEDULES - 1);
     op->draw(rng, wish->budget, &c->params);
     /* TF32 knows too little of numbers that are large, cancel or are subnormal for their results to
@@ -93,7 +110,9 @@ static assay_status draw_case(const assay_op *op, const random_wish *wish, assay
     if (c->params.math == ASSAY_TF32 && c->fill != ASSAY_FILL_WIDE && c->fill != ASSAY_FILL_ZEROS &&
         (op->fills & ASSAY_FILL_BIT(c->fill)) != 0)
         c->fill = ASSAY_FILL_NORMAL;
-    assay_status status = op->legal(&c->params);
+    assay_status status = draw_attributes(rng, wish, c);
+    if (status == ASSAY_OK)
+        status = draw_layout(rng, wish, c);
     bool exact = false;
     if (status == ASSAY_OK)
         status = random_has_exact_data(op, &c->params, &exact);

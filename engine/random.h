@@ -8,6 +8,8 @@
 typedef struct random_wish {
     unsigned dtypes, maths, fills;
     double budget;
+    bool usual; /* attributes and layouts that are usual ones: for statistics of errors; otherwise
+                   all that are legal (reach.h) */
 } random_wish;
 
 /* Everything that the operator has, some milliseconds each on the simulated device. */

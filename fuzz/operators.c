@@ -42,7 +42,9 @@ static int64_t extent_of(const fuzz_source *s, const assay_key *key, input *in) 
     enum { ITSELF = 64 };
     const int64_t byte = next(in);
     const int64_t value = byte < ITSELF ? byte : s->edge[(byte - ITSELF) % s->n_edges];
-    return value < key->low ? key->low : value > key->high ? key->high : value;
+    return (double)value < key->low    ? (int64_t)key->low
+           : (double)value > key->high ? (int64_t)key->high
+                                       : value;
 }
 
 static void read_key(const fuzz_source *s, const assay_key *key, input *in, assay_param *p) {

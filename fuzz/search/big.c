@@ -94,7 +94,7 @@ assay_status fuzz_big_enlarge(assay_rng *rng, assay_case *c) {
     const int64_t rows = limit / g.row + few;
     const double bytes = 2 * ((double)rows * g.row_bytes + g.other_bytes);
     set_rows(c, rows);
-    if (rows > c->op->keys[0].high || bytes > most_bytes || too_much_work(c))
+    if ((double)rows > c->op->keys[0].high || bytes > most_bytes || too_much_work(c))
         return assay_fail(ASSAY_ERR_USAGE, "%s: a case of too much memory or work", c->op->name);
     return ASSAY_OK;
 }

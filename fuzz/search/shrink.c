@@ -40,7 +40,8 @@ static bool take(search *s, const assay_case *c) {
 
 /* ---- what is not an extent ---- */
 
-/* Sets a number of the layout to 0, or else to a smaller power of two. */
+/* Sets a number of the layout to 0, or else to a smaller power of two; a tensor that is moved alone
+ * is moved by one. */
 static bool shrink_number(search *s, int64_t *(*number)(assay_case *)) {
     assay_case c = s->best->c;
     const int64_t old = *number(&c);
@@ -205,7 +206,7 @@ static bool shrink_value(search *s, const place *p, int64_t low) {
 
 /* Toward 1, or to the least that is legal; 0 is no smaller a case but an empty one. */
 static int64_t least(const assay_key *key) {
-    return key->low > 1 ? key->low : 1;
+    return key->low > 1 ? (int64_t)key->low : 1;
 }
 
 static bool shrink_extents(search *s) {

@@ -1,6 +1,9 @@
 #include "fuzz/search/source.h"
 #include "fuzz/search/big.h"
 
+#include "assay/problem.h"
+#include "engine/reach.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -91,13 +94,17 @@ static double draw_budget(const fuzz_source *s, assay_rng *rng) {
     return ldexp(s->budget, -(int)(a > b ? a : b));
 }
 
+static double overhead(const fuzz_source *s) {
+    return fmax(s->op->overhead, 1);
+}
+
 /* What a changed case may come to, as volume() and elements() count. */
 typedef struct limits {
     double work, elements;
 } limits;
 
 static limits limits_of(const fuzz_source *s, double budget) {
-    const double work = fmin(budget, s->budget / fmax(s->op->overhead, 1));
+    const double work = fmin(budget, s->budget / overhead(s));
     return (limits){work, growth * work};
 }
 
@@ -122,7 +129,9 @@ static assay_status afford(const limits *most, const assay_case *c) {
 /* ---- changes of one thing ---- */
 
 static int64_t within(const assay_key *key, int64_t value) {
-    return value < key->low ? key->low : value > key->high ? key->high : value;
+    return (double)value < key->low    ? (int64_t)key->low
+           : (double)value > key->high ? (int64_t)key->high
+                                       : value;
 }
 
 /* Repetitions, windows, positions: what multiplies the work of a case as no extent does. */
@@ -130,31 +139,59 @@ static bool is_attribute(const assay_key *key) {
     return key->fallback && key->fallback[0] != '\0';
 }
 
-static int64_t new_extent(const fuzz_source *s, const assay_key *key, assay_rng *rng, int64_t old) {
-    enum { SWITCH = 8, MOST_OF_AN_ATTRIBUTE = 66 };
+/* Small numbers, as repeating is work; or any, down from the largest as well, as a position is
+ * none. */
+static int64_t new_attribute(const fuzz_source *s, const assay_key *key, assay_rng *rng) {
+    enum { SMALL = 66 };
+    const int64_t high = (int64_t)key->high, low = key->low > 1 ? (int64_t)key->low : 1;
+    switch (assay_rng_between(rng, 0, 3)) {
+    case 0:
+        return assay_rng_log_between(rng, low, high);
+    case 1:
+        return within(key, high + 1 - assay_rng_log_between(rng, 1, high));
+    default:
+        return within(key, s->edge[assay_rng_between(rng, 0, s->n_edges - 1)] % SMALL);
+    }
+}
+
+/* One of the case's extents. */
+static int64_t some_extent(assay_rng *rng, const assay_case *c) {
+    const assay_param *p = &c->params.item[assay_rng_between(rng, 0, c->params.count - 1)];
+    return p->count > 0 ? p->value[assay_rng_between(rng, 0, p->count - 1)] : 1;
+}
+
+static int64_t new_extent(const fuzz_source *s, const assay_case *c, const assay_key *key,
+                          assay_rng *rng, int64_t old) {
+    enum { SWITCH = 8 };
     if (key->high - key->low < SWITCH)
-        return assay_rng_between(rng, key->low, key->high);
-    switch (assay_rng_between(rng, 0, 7)) {
+        return assay_rng_between(rng, (int64_t)key->low, (int64_t)key->high);
+    switch (assay_rng_between(rng, 0, 9)) {
     case 0:
         return within(key, old - 1);
     case 1:
         return within(key, old + 1);
     case 2:
         return within(key, old < INT32_MAX ? 2 * old : old);
-    default: {
-        const int64_t edge = s->edge[assay_rng_between(rng, 0, s->n_edges - 1)];
-        return within(key, is_attribute(key) ? edge % MOST_OF_AN_ATTRIBUTE : edge);
-    }
+    case 3:
+    case 4:
+        return within(key, reach_relative(rng, some_extent(rng, c)));
+    default:
+        return is_attribute(key) ? new_attribute(s, key, rng)
+                                 : within(key, s->edge[assay_rng_between(rng, 0, s->n_edges - 1)]);
     }
 }
 
 /* Lists also lose an element, or get one twice. */
-static void change_list(const fuzz_source *s, const assay_key *key, assay_rng *rng,
-                        assay_param *p) {
+static void change_list(const fuzz_source *s, const assay_case *c, const assay_key *key,
+                        assay_rng *rng, assay_param *p) {
     const int32_t at = p->count > 0 ? (int32_t)assay_rng_between(rng, 0, p->count - 1) : 0;
-    const int64_t how = assay_rng_between(rng, 0, 7);
-    if (p->count > 0 && how > 1) {
-        p->value[at] = new_extent(s, key, rng, p->value[at]);
+    const int64_t how = assay_rng_between(rng, 0, 8);
+    if (how == 8) { /* any number of them, small ones */
+        p->count = (int32_t)assay_rng_between(rng, 1, ASSAY_MAX_LIST / 2);
+        for (int32_t i = 0; i < p->count; ++i)
+            p->value[i] = within(key, assay_rng_between(rng, 1, 3));
+    } else if (p->count > 0 && how > 1) {
+        p->value[at] = new_extent(s, c, key, rng, p->value[at]);
     } else if (p->count > 0 && how == 0) {
         memmove(&p->value[at], &p->value[at + 1], (size_t)(p->count - at - 1) * sizeof *p->value);
         --p->count;
@@ -170,13 +207,15 @@ static void change_key(const fuzz_source *s, assay_rng *rng, assay_case *c, int3
     assay_param *p = &c->params.item[k];
     switch (key->kind) {
     case ASSAY_KEY_INT:
-        p->value[0] = new_extent(s, key, rng, p->value[0]);
+        p->value[0] = new_extent(s, c, key, rng, p->value[0]);
         break;
     case ASSAY_KEY_LIST:
-        change_list(s, key, rng, p);
+        change_list(s, c, key, rng, p);
+        break;
+    case ASSAY_KEY_REAL:
+        p->real = reach_real(rng, key);
         break;
     case ASSAY_KEY_NAME: /* as drawn: it may stand for many extents */
-    case ASSAY_KEY_REAL: /* as drawn: kernels do not branch on it */
         break;
     }
     const bool followed = k + 1 < c->op->n_keys && c->op->keys[k + 1].fallback &&
@@ -216,13 +255,11 @@ static bool is_finite(const assay_case *c) {
     return c->fill != ASSAY_FILL_INF && c->fill != ASSAY_FILL_NAN;
 }
 
+/* Of a case that is legal so far: only such a one has tensors. */
 static void change_layout(assay_rng *rng, assay_case *c) {
-    enum { FEW = 12 }; /* tensors of which one is moved alone */
-    static const int64_t pads[] = {0, 1, 3, 8, 32}, shifts[] = {0, 1, 2, 5, ASSAY_MISALIGN_ONE};
-    c->pad = pads[assay_rng_between(rng, 0, 4)];
-    c->misalign = shifts[assay_rng_between(rng, 0, 4)];
-    if (c->misalign == ASSAY_MISALIGN_ONE)
-        c->misalign += assay_rng_between(rng, 0, FEW - 1);
+    assay_params legal = c->params;
+    if (c->op->legal(&legal) == ASSAY_OK && reach_layout(rng, c) != ASSAY_OK)
+        c->pad = c->misalign = 0;
 }
 
 static void change_something(const fuzz_source *s, assay_rng *rng, assay_case *c) {
@@ -247,6 +284,39 @@ static void change_something(const fuzz_source *s, assay_rng *rng, assay_case *c
         change_key_of_kind(s, rng, c);
         break;
     }
+}
+
+/* ---- long cases ---- */
+
+/* One extent far beyond a usual case's, the others small: each octave is drawn half as often as the
+ * one below it, and costs twice as much. Of an operator with overhead they begin lower. */
+enum { LONG = 192, LEAST_LONG = 1 << 13, LONG_OCTAVES = 8, SMALL_BUDGET = 4 };
+
+/* Up to four times the largest extent: others are 1 to 4 together, and work is more than elements.
+ */
+static limits limits_of_long(const fuzz_source *s) {
+    const double most = ldexp(LEAST_LONG, LONG_OCTAVES + 2) / overhead(s);
+    return (limits){.work = most, .elements = 2 * growth * most};
+}
+
+/* One of the extents of key k is within octave number `octave`. */
+static void make_one_long(const fuzz_source *s, assay_rng *rng, assay_case *c, int32_t k,
+                          int octave) {
+    assay_param *p = &c->params.item[k];
+    const int64_t low = (int64_t)(ldexp(LEAST_LONG, octave) / overhead(s));
+    p->value[assay_rng_between(rng, 0, p->count - 1)] =
+        within(&c->op->keys[k], assay_rng_between(rng, low, 2 * low));
+    change_layout(rng, c); /* many rows take less padding */
+}
+
+static void make_long(const fuzz_source *s, assay_rng *rng, assay_case *c) {
+    int32_t k = (int32_t)assay_rng_between(rng, 0, c->params.count - 1);
+    while (!holds_extents(&c->op->keys[k]) || c->params.item[k].count == 0)
+        k = (k + 1) % c->params.count;
+    int octave = 0;
+    while (octave < LONG_OCTAVES - 1 && assay_rng_between(rng, 0, 1) == 0)
+        ++octave;
+    make_one_long(s, rng, c, k, octave);
 }
 
 /* ---- legal cases ---- */
@@ -284,6 +354,19 @@ static void make_rows(assay_case *c) {
     rows->value[0] = product;
 }
 
+/* An operand that the case has: with other attributes it may have fewer. */
+static assay_status fit_operand(assay_case *c) {
+    assay_signature sig;
+    if (c->exponent == 0)
+        return ASSAY_OK;
+    const assay_status status = c->op->signature(&c->params, &sig);
+    if (status != ASSAY_OK)
+        return status;
+    c->operand %= assay_problem_operands(&sig);
+    assay_signature_clear(&sig);
+    return ASSAY_OK;
+}
+
 /* Puts the fixed words in place of the case's own; the case is then legal, in canonical form, and
  * has data. */
 static assay_status settle(const fuzz_source *s, assay_rng *rng, assay_case *c) {
@@ -299,7 +382,9 @@ static assay_status settle(const fuzz_source *s, assay_rng *rng, assay_case *c) 
                                      word);
     for (int32_t i = 0; i < s->n_fixed; ++i)
         used += append_choice(rng, s->fixed[i], text + used, sizeof text - used);
-    const assay_status status = assay_case_parse(text, c);
+    assay_status status = assay_case_parse(text, c);
+    if (status == ASSAY_OK)
+        status = fit_operand(c);
     if (status != ASSAY_OK)
         return status;
     bool exact = true;
@@ -398,13 +483,21 @@ assay_status fuzz_source_draw(const fuzz_source *s, int64_t index, assay_case *c
         return draw_big(s, index, c);
     assay_rng rng = rng_of(s, index);
     random_wish wish = random_any(s->op);
-    wish.budget = draw_budget(s, &rng);
+    const bool is_long = !s->sampled && assay_rng_between(&rng, 0, LONG - 1) == 0;
+    wish.budget = is_long ? SMALL_BUDGET : draw_budget(s, &rng);
     assay_status status = ASSAY_OK;
     for (int tries = 0; tries < MOST_TRIES; ++tries) {
         assay_case drawn;
         status = random_case(s->op, &wish, s->seed + (uint64_t)tries, index, &drawn);
         if (status != ASSAY_OK)
             return status;
+        if (is_long) {
+            const limits most = limits_of_long(s);
+            status = change_until_legal(s, &rng, &drawn, &most, 1, make_long, c);
+            if (is_answered(status))
+                return status;
+            continue;
+        }
         const bool unfinite = s->n_fixed == 0 && !s->sampled &&
                               assay_rng_between(&rng, 0, RARE - 1) == 0 &&
                               draw_unfinite(s, &rng, &drawn);
@@ -422,6 +515,26 @@ assay_status fuzz_source_draw(const fuzz_source *s, int64_t index, assay_case *c
             return status;
     }
     return status;
+}
+
+assay_status fuzz_source_longest(const fuzz_source *s, int32_t k, int64_t index, assay_case *c) {
+    assay_rng rng = rng_of(s, index);
+    random_wish wish = random_any(s->op);
+    const limits most = limits_of_long(s);
+    wish.budget = SMALL_BUDGET;
+    for (int tries = 0; holds_extents(&s->op->keys[k]) && tries < MOST_TRIES; ++tries) {
+        assay_status status = random_case(s->op, &wish, s->seed + (uint64_t)tries, index, c);
+        if (status == ASSAY_OK && c->params.item[k].count > 0) {
+            make_one_long(s, &rng, c, k, LONG_OCTAVES - 1);
+            status = settle(s, &rng, c);
+            if (status == ASSAY_OK)
+                status = afford(&most, c);
+            if (is_answered(status))
+                return status;
+        }
+    }
+    return assay_fail(ASSAY_ERR_USAGE, "%s: %s alone is no large case", s->op->name,
+                      s->op->keys[k].name);
 }
 
 assay_status fuzz_source_alter(const fuzz_source *s, int64_t index, const assay_case *parent,

@@ -15,6 +15,9 @@
 
 enum { FUZZ_EDGES = 512 };
 
+/* Multiply-adds of a case on the simulated device. */
+#define FUZZ_SIM_BUDGET 65536.0
+
 typedef struct fuzz_source {
     const assay_op *op;
     uint64_t seed;
@@ -34,6 +37,11 @@ void fuzz_source_edges(fuzz_source *s, const assay_device *device, const char *c
 
 /* ASSAY_ERR_USAGE when no case was drawn that the fixed words allow, with what stood against it. */
 assay_status fuzz_source_draw(const fuzz_source *s, int64_t index, assay_case *c) ASSAY_MUST_CHECK;
+
+/* A case of small extents but one, that of key `k`, which is as large as a case of a few seconds
+ * may have it, or up to twice as large. ASSAY_ERR_USAGE: there is none. */
+assay_status fuzz_source_longest(const fuzz_source *s, int32_t k, int64_t index,
+                                 assay_case *c) ASSAY_MUST_CHECK;
 
 /* `parent` with one or two things changed; a fresh case where the parent is more work than what
  * is drawn for case `index`. */

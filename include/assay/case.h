@@ -12,7 +12,7 @@
  *     dtype=f64|f32|bf16|f16        (default f32; always written)
  *     math=strict|tf32              (default strict)
  *     fill=normal|uniform|positive|exact|golden|inf|nan|huge|negative|initial
- *          |cancel|wide|denormal|zeros|mixed|single
+ *          |cancel|wide|denormal|zeros|mixed|single|constant|rows|repeat
  *                                  (default normal; fill.h tells what they are)
  *     exponent=E                    (default 0: the data of one operand are multiplied by 2^E)
  *     operand=J                     (default 0: the operand that exponent= is of)
@@ -26,8 +26,9 @@
  * A call's tensors are numbered: inputs, outputs, cotangents of outputs, gradients of inputs, each
  * group in the order of the signature, those that are not differentiable included. With pad=N > 0,
  * tensor j has N + (j mod 13)·gcd(N, 8) elements between its rows, so that no stride is right for
- * another tensor. misalign=1 to 7 moves all tensors by as many elements; from 8 on, misalign=8+j
- * moves tensor j alone, by one.
+ * another tensor. misalign=r+64k moves all tensors by r+8k elements where r is 0 to 7, and tensor
+ * j alone, by k+1 elements, where r is 8+j: so misalign=3 moves all by three, misalign=8+j tensor j
+ * by one, and misalign=136+j tensor j by three.
  *
  * Operands are numbered apart: inputs, then cotangents, leaving out indices and what has no
  * cotangent. What exponent= makes larger than the dtype's largest number becomes that.
@@ -49,7 +50,8 @@ extern "C" {
 struct assay_op;
 
 enum { ASSAY_MAX_KEYS = 12, ASSAY_MAX_LIST = 16, ASSAY_CASE_TEXT = 512 };
-enum { ASSAY_MISALIGN_ONE = 8 }; /* misalign of the first tensor alone */
+/* misalign of the first tensor alone, and what moves further by one, or by eight where all move. */
+enum { ASSAY_MISALIGN_ONE = 8, ASSAY_MISALIGN_STEP = 64 };
 
 typedef enum assay_key_kind {
     ASSAY_KEY_INT,
@@ -64,7 +66,7 @@ typedef struct assay_key {
     assay_key_kind kind;
     const char *fallback; /* text of the default; NULL: the key must be given; "": the value
                              of the key before it, which is of the same kind */
-    int64_t low, high;    /* legal range of each integer, both included; unused otherwise */
+    double low, high;     /* legal range of each number, both included; unused for a name */
     const char *doc;      /* one line for `assay list` */
 } assay_key;
 
@@ -106,8 +108,11 @@ typedef enum assay_fill {
     ASSAY_FILL_ZEROS,
     ASSAY_FILL_MIXED,
     ASSAY_FILL_SINGLE,
+    ASSAY_FILL_CONSTANT,
+    ASSAY_FILL_ROWS,
+    ASSAY_FILL_REPEAT,
 } assay_fill;
-enum { ASSAY_FILLS = 16 };
+enum { ASSAY_FILLS = 19 };
 
 #define ASSAY_FILL_BIT(fill) (1u << (unsigned)(fill))
 
@@ -126,7 +131,7 @@ typedef struct assay_case {
     int64_t exponent; /* -1100..1100 */
     int64_t operand;  /* 0..63; 0 where exponent is */
     int64_t pad;      /* 0..1024 elements */
-    int64_t misalign; /* 0..63; from ASSAY_MISALIGN_ONE on, which tensor alone */
+    int64_t misalign; /* 0..8191, as above */
     assay_schedule schedule;
     int32_t multiprocessors; /* that plans count against (assay/device.h); not in the text */
     bool forward_only;       /* gradients are not asked for; not in the text */

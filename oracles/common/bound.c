@@ -18,6 +18,9 @@ static bool is_random(assay_fill fill) {
     case ASSAY_FILL_DENORMAL:
     case ASSAY_FILL_MIXED:
     case ASSAY_FILL_SINGLE:
+    case ASSAY_FILL_CONSTANT:
+    case ASSAY_FILL_ROWS:
+    case ASSAY_FILL_REPEAT:
         return false;
     default:
         return true;

@@ -35,7 +35,7 @@ static const assay_key keys[] = {
     {"h", ASSAY_KEY_INT, NULL, 0, INT32_MAX, "heads"},
     {"s", ASSAY_KEY_INT, NULL, 0, LAST_POSITION, "sequence length"},
     {"d", ASSAY_KEY_INT, NULL, 0, 1 << 20, "head dimension, even"},
-    {"theta", ASSAY_KEY_REAL, "10000", 0, 0, "base of the frequencies"},
+    {"theta", ASSAY_KEY_REAL, "10000", 1, 1e12, "base of the frequencies"},
     {"start", ASSAY_KEY_INT, "0", 0, LAST_POSITION, "position of the first row"},
 };
 
@@ -56,13 +56,10 @@ static sizes sizes_of(const assay_params *params) {
 static assay_status legal(assay_params *params) {
     const int64_t d = params->item[KEY_D].value[0], s = params->item[KEY_S].value[0];
     const int64_t start = params->item[KEY_START].value[0];
-    const double theta = params->item[KEY_THETA].real;
     if (d % 2 != 0)
         return assay_fail(ASSAY_ERR_USAGE,
                           "rope: d=%lld is odd, and elements rotate in pairs; use %lld",
                           (long long)d, (long long)d + 1);
-    if (!(theta >= 1 && theta <= 1e12))
-        return assay_fail(ASSAY_ERR_USAGE, "rope: theta=%g is not in 1 to 1e12; use 10000", theta);
     if (start + s > LAST_POSITION)
         return assay_fail(ASSAY_ERR_USAGE,
                           "rope: the last position would be %lld; make start or s smaller, so that "
@@ -103,8 +100,6 @@ static void draw(assay_rng *rng, double budget, assay_params *params) {
         params->item[key].count = 1;
     params->item[KEY_THETA].count = 0;
     params->item[KEY_THETA].real = theta[assay_rng_between(rng, 0, 3)];
-    params->item[KEY_START].value[0] =
-        assay_rng_between(rng, 0, 1) == 0 ? 0 : assay_rng_log_between(rng, 1, 1 << 22);
 
     int64_t room = (int64_t)fmin(budget / 16, 1 << 19);
     for (size_t i = 0; i < sizeof order / sizeof *order; ++i) {
@@ -112,8 +107,10 @@ static void draw(assay_rng *rng, double budget, assay_params *params) {
         params->item[order[i]].value[0] = order[i] == KEY_D ? 2 * extent : extent;
         room /= extent;
     }
-    if (params->item[KEY_S].value[0] == 1 && params->item[KEY_START].value[0] == 0)
-        params->item[KEY_START].value[0] = 1; /* at position 0 nothing is turned */
+    const int64_t s = params->item[KEY_S].value[0];
+    params->item[KEY_START].value[0] = assay_rng_between(rng, 0, 1) == 0
+                                           ? s == 1 /* at position 0 nothing is turned */
+                                           : assay_rng_log_between(rng, 1, LAST_POSITION - s);
 }
 
 /* ---- the oracle: one table of turns for all heads ---- */

@@ -7,12 +7,12 @@
 
 enum { HEADS_B, HEADS_T, HEADS_H, HEADS_E };
 
-static const assay_key no_keys[] = {{"n", ASSAY_KEY_INT, NULL, 0, INT64_MAX, "elements"}};
+static const assay_key no_keys[] = {{"n", ASSAY_KEY_INT, NULL, 0, (double)INT64_MAX, "elements"}};
 static const assay_key heads_keys[] = {
-    {"b", ASSAY_KEY_INT, NULL, 0, INT64_MAX, "batch"},
-    {"t", ASSAY_KEY_INT, NULL, 0, INT64_MAX, "tokens"},
-    {"h", ASSAY_KEY_INT, NULL, 0, INT64_MAX, "heads"},
-    {"e", ASSAY_KEY_INT, NULL, 0, INT64_MAX, "head dimension"},
+    {"b", ASSAY_KEY_INT, NULL, 0, (double)INT64_MAX, "batch"},
+    {"t", ASSAY_KEY_INT, NULL, 0, (double)INT64_MAX, "tokens"},
+    {"h", ASSAY_KEY_INT, NULL, 0, (double)INT64_MAX, "heads"},
+    {"e", ASSAY_KEY_INT, NULL, 0, (double)INT64_MAX, "head dimension"},
 };
 
 static void copy(double *to, const double *from, int64_t count) {

@@ -19,6 +19,7 @@
  * them as they are, and the rounding counts as an error of the kernel.
  */
 #include "oracles/transformer/transformer.h"
+#include "core/fill.h"
 #include "oracles/common/draw.h"
 
 #include <math.h>
@@ -44,8 +45,8 @@ static const assay_key keys[TRANSFORMER_KEYS] = {
     {"ff", ASSAY_KEY_INT, "0", 0, INT32_MAX, "dimension between w1, w3 and w2"},
     {"layers", ASSAY_KEY_INT, "0", 0, 1000, "layers"},
     {"heads", ASSAY_KEY_INT, "0", 0, INT32_MAX, "heads of d / heads dimensions each"},
-    {"lr", ASSAY_KEY_REAL, "1e-3", 0, 0, "learning rate"},
-    {"wd", ASSAY_KEY_REAL, "0.01", 0, 0, "weight decay"},
+    {"lr", ASSAY_KEY_REAL, "1e-3", 0, 1, "learning rate"},
+    {"wd", ASSAY_KEY_REAL, "0.01", 0, 1, "weight decay"},
 };
 static const double default_lr = 1e-3, default_wd = 0.01;
 
@@ -108,9 +109,6 @@ static assay_status legal_training(const assay_params *params) {
         (lr != default_lr || wd != default_wd || params->item[TRANSFORMER_BATCHES].value[0] != 1))
         return assay_fail(ASSAY_ERR_USAGE, "transformer: lr, wd and batches mean nothing without "
                                            "training; leave them out, or give steps=1 or more");
-    if (!(lr >= 0 && lr <= 1 && wd >= 0 && wd <= 1))
-        return assay_fail(ASSAY_ERR_USAGE, "transformer: lr=%g, wd=%g: both must be in 0 to 1", lr,
-                          wd);
     return ASSAY_OK;
 }
 
@@ -294,7 +292,8 @@ static void draw(assay_rng *rng, double budget, assay_params *params) {
     const double steps = fmax(1, (double)params->item[TRANSFORMER_STEPS].value[0]);
     const double room = budget / (PRODUCTS * PASSES * (double)(b * t * layers) * steps);
     const int64_t least = ample ? 6 : 0, widest = (int64_t)fmin(fmax(sqrt(room), 4), 96);
-    const int64_t heads = assay_rng_between(rng, 1, 3), pairs = draw_extent(rng, widest / 2);
+    const int64_t heads = ample ? draw_extent(rng, 8) : assay_rng_between(rng, 1, 3);
+    const int64_t pairs = draw_extent(rng, widest / 2);
     set(params, TRANSFORMER_B, b);
     set(params, TRANSFORMER_T, t);
     set(params, TRANSFORMER_VOCAB, 2 + least + draw_extent(rng, 3 * widest));
@@ -394,7 +393,7 @@ const assay_op assay_op_transformer = {
     .own_forward = true,
     .dtypes = ASSAY_DTYPE_BIT(ASSAY_F32) | ASSAY_DTYPE_BIT(ASSAY_BF16),
     .maths = ASSAY_MATH_BIT(ASSAY_STRICT) | ASSAY_MATH_BIT(ASSAY_TF32),
-    .fills = ASSAY_FILL_BIT(ASSAY_FILL_ZEROS),
+    .fills = ASSAY_FILL_BIT(ASSAY_FILL_ZEROS) | FILL_EQUAL,
     .legal = legal,
     .signature = transformer_signature,
     .data = transformer_data,

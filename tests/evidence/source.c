@@ -34,7 +34,8 @@ assay_status source_case(const source *s, const mode *m, unsigned fills, int64_t
                          assay_case *c) {
     if (s->from_set)
         return of_set(s->set, m, fills, index, c);
-    const random_wish wish = {.dtypes = ASSAY_DTYPE_BIT(m->dtype),
+    const random_wish wish = {.usual = true,
+                              .dtypes = ASSAY_DTYPE_BIT(m->dtype),
                               .maths = ASSAY_MATH_BIT(m->math),
                               .fills = fills,
                               .budget = s->budget};

@@ -17,7 +17,7 @@ fail() {
     sed 's/^/  /' "$scratch/out"
     failures=$((failures + 1))
 }
-bug=(weighted_sum/crashes_wide --kernel "$planted/weighted_sum.so" --device sim --jobs 1 --seed 1)
+bug=(weighted_sum/crashes_wide --kernel "$planted/weighted_sum.so" --device sim --jobs 1 --seed 2)
 findings=$scratch/f.h5
 
 # ranks ARGUMENTS...: three of them; --quiet keeps mpirun's own words about the exit code back.

@@ -15,7 +15,7 @@ fail() {
     failures=$((failures + 1))
 }
 
-bug=(weighted_sum/crashes_wide --kernel "$planted/weighted_sum.so" --device sim --jobs 1 --seed 1)
+bug=(weighted_sum/crashes_wide --kernel "$planted/weighted_sum.so" --device sim --jobs 1 --seed 2)
 findings=$scratch/f.h5
 folder=$findings.ranks
 

@@ -108,7 +108,7 @@ ASSAY_TEST(fuzz, finds_a_masked_row, "fuzz sim") {
 
 /* The process that died is replaced, and the campaign goes on. */
 ASSAY_TEST(fuzz, finds_a_crash, "fuzz sim") {
-    const planted p = {"weighted_sum", "weighted_sum", "crashes_wide", 1, 96, 1};
+    const planted p = {"weighted_sum", "weighted_sum", "crashes_wide", 2, 96, 1};
     fuzz_state state = {0};
     hunt(&p, true, &state);
     CHECK(state.settled == p.cases && state.passed > p.cases / 2);
@@ -118,7 +118,7 @@ ASSAY_TEST(fuzz, finds_a_crash, "fuzz sim") {
 
 /* Its cases get smaller as crashes and as wrong numbers, neither turns into the other. */
 ASSAY_TEST(fuzz, tells_two_bugs_apart, "fuzz sim") {
-    const planted p = {"weighted_sum", "weighted_sum", "two_bugs", 1, 96, 1};
+    const planted p = {"weighted_sum", "weighted_sum", "two_bugs", 2, 96, 1};
     fuzz_state state = {0};
     hunt(&p, true, &state);
     CHECK(found(&state, FUZZ_CRASH, "weighted_sum n=none d=4097 dtype=f32 seed=0"));
