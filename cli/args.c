@@ -415,7 +415,9 @@ assay_status assay_cli_args_parse(int argc, char *const *argv, assay_cli_args *a
     const size_t room = argc > 0 ? (size_t)argc : 1;
     *args = (assay_cli_args){.target = calloc(room + 1, sizeof *args->target),
                              .word = calloc(room + 2, sizeof *args->word),
-                             .line = join(argc, argv)};
+                             .line = join(argc, argv),
+                             .argc = argc,
+                             .argv = argv};
     if (args->target == NULL || args->word == NULL || args->line == NULL)
         return assay_fail(ASSAY_ERR_MEMORY, "no memory for the command line");
 

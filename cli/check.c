@@ -1,8 +1,10 @@
 /* assay check */
+#include "cli/annotate.h"
 #include "cli/cases.h"
 #include "cli/certify.h"
 #include "cli/check_jobs.h"
 #include "cli/last_failed.h"
+#include "cli/project.h"
 #include "cli/report.h"
 #include "cli/spread.h"
 #include "core/clock.h"
@@ -270,6 +272,7 @@ static assay_status conclude(run *r) {
     if (status == ASSAY_OK && r->args->certify && !assay_cli_interrupted())
         status = certify_end(r->args, &r->cases, &r->results, r->device, &r->subject, to);
     report_text_summary(&r->args->out, &r->results);
+    annotate(r->args, &r->results);
     return status == ASSAY_OK ? write_reports(r) : status;
 }
 
@@ -301,6 +304,8 @@ static assay_exit exit_code(const run *r) {
 }
 
 assay_exit assay_cli_check(const assay_cli_args *args) {
+    if (project_applies(args))
+        return project_check(args);
     run r = {.args = args, .pid = getpid()};
     r.results.scope = args->scope;
     r.results.edge = args->set_given && args->set == ASSAY_EDGE;

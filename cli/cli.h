@@ -55,6 +55,8 @@ typedef struct assay_cli_args {
     const char **word; /* key=value, unchecked, as assay_case_expand takes them */
     int32_t n_words;
     char *line; /* the whole command, as it would be typed */
+    int argc;   /* and its words */
+    char *const *argv;
     assay_cli_out out;
 
     /* Flags; NULL or false where they are not given. */

@@ -21,7 +21,8 @@ const cli_verb cli_verbs[CLI_VERBS] = {
      .summary = "compares variants with the oracle, forward and gradients",
      .details =
          "Without key=value words it runs the cases of --set, of the operators named or of\n"
-         "all.\n\n"
+         "all. Where nothing is named and this folder has an assay.toml, it judges the kernels\n"
+         "that are listed there: docs/ci.md.\n\n"
          "Each variant runs in a process of its own, so a crash, a hang or too much memory is an\n"
          "error of that variant alone. With --kernel, OP/VARIANT need not be one of assay's own.\n\n"
          "FILE of --kernel is a source, which is compiled first, or a shared object: written for\n"

@@ -1,0 +1,13 @@
+/*
+ * On a runner of GitHub's ($GITHUB_ACTIONS is true): what a kernel file failed, as annotations of
+ * its lines. The format is that of workflow commands:
+ * https://docs.github.com/actions/reference/workflow-commands-for-github-actions
+ */
+#ifndef ASSAY_CLI_ANNOTATE_H
+#define ASSAY_CLI_ANNOTATE_H
+
+#include "cli/report.h"
+
+void annotate(const assay_cli_args *args, const cli_results *results);
+
+#endif
