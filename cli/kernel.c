@@ -45,9 +45,12 @@ static assay_status make_folder(char path[PATH_MAX]) {
     const char *parent = getenv("TMPDIR");
     snprintf(path, PATH_MAX, "%.3000s/assay-kernel-XXXXXX",
              parent != NULL && *parent != '\0' ? parent : "/tmp");
-    if (mkdtemp(path) != NULL && chmod(path, 0755) == 0) /* a guest is another user */
+    const bool made = mkdtemp(path) != NULL;
+    if (made && chmod(path, 0755) == 0) /* a guest is another user */
         return ASSAY_OK;
     const int error = errno;
+    if (made)
+        (void)rmdir(path);
     const assay_status status =
         assay_fail(ASSAY_ERR_FILE, "%.300s: %s; set $TMPDIR", path, strerror(error));
     path[0] = '\0';
