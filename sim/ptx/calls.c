@@ -199,4 +199,5 @@ void ptx_context_fill(ptx_context *x) {
     x->print = ptx_print;
     x->arithmetic = call_arithmetic;
     ptx_mbarrier_fill(x);
+    ptx_wgmma_fill(x);
 }

@@ -44,7 +44,7 @@ assay_status ptx_prepare(const ptx_function *kernel, const char *folder) ASSAY_M
 typedef struct ptx_unknown {
     const char *file; /* the source's where `.loc` gave one, otherwise the module's name */
     int32_t line;
-    const char *opcode; /* "wgmma.fence.sync.aligned" */
+    const char *opcode; /* "tcgen05.wait::ld.sync.aligned" */
     const char *function;
 } ptx_unknown;
 

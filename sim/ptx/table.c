@@ -410,6 +410,10 @@ const instruction_row instruction_rows[] = {
     {"movmatrix.sync.aligned.m8n8.trans", "", "b16", "=b32 b32", "x->move_matrix($1, $@)"},
     {"mma.sync", "aligned m16n8k16 m16n8k8 m16n8k4 m8n8k4 row col rn", NULL, "", NULL,
      form_multiply},
+    {"wgmma.mma_async.sync.aligned", "*", NULL, "", NULL, form_wgmma},
+    {"wgmma.fence.sync.aligned", "", "", "", ""},
+    {"wgmma.commit_group.sync.aligned", "", "", "", ""},
+    {"wgmma.wait_group.sync.aligned", "", "", "#", ""},
 
     /* control */
     {"bra", "uni", "", "", NULL, form_branch},

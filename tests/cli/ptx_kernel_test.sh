@@ -72,7 +72,7 @@ bug 1 '0,/bar.sync/{/bar.sync/d}' 'fail mine y'
 bug 3 's/setp.lt.s32 \t%p1, %r8, %r4/setp.ge.s32 \t%p1, %r8, 0/' 'wrote outside dx'
 bug 3 's/\[ %rd9 + 0 \], { %r/[ %rd1 + 1099511627776 ], { %r/' 'stray access in row_sum: block (0,0,0) thread (0,0,0)'
 bug 3 's/ret;/trap;/' 'row_sum.py:11'
-bug 3 's/bar.sync \t0;/wgmma.fence.sync.aligned;/' 'wgmma.fence.sync.aligned'
+bug 3 's/bar.sync \t0;/tcgen05.wait::ld.sync.aligned;/' 'tcgen05.wait::ld.sync.aligned'
 
 # ---- bindings that do not fit ----
 bind() { # STATUS TEXT LINES...: the last lines win

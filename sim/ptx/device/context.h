@@ -65,6 +65,17 @@ typedef enum ptx_rounding { RN, RZ, RM, RP, RNA } ptx_rounding;
 
 typedef enum ptx_operation { PTX_ADD, PTX_SUB, PTX_MUL, PTX_FMA, PTX_DIV, PTX_SQRT } ptx_operation;
 
+/* A wgmma: 64 rows, each warp of the four 16 of them. */
+typedef struct ptx_wgmma {
+    ptx_product product; /* of 16 rows and 8 columns */
+    uint32_t columns;
+    const char *shared;
+    uint32_t shared_bytes;
+    const uint32_t *registers; /* of a; NULL: it lies in shared memory */
+    uint64_t a, b;             /* descriptors */
+    bool negate_a, negate_b, transposed_a, transposed_b;
+} ptx_wgmma;
+
 typedef struct ptx_context {
     const ptx_three *thread, *block; /* of the thread that runs: %tid, %ctaid */
     ptx_three block_shape, grid_shape;
@@ -98,6 +109,8 @@ typedef struct ptx_context {
     uint32_t (*move_matrix)(uint32_t r, const ptx_site *site);
     void (*multiply)(ptx_product product, const void *a, const void *b, void *c,
                      const ptx_site *site);
+
+    void (*wgmma)(const struct ptx_context *x, const ptx_wgmma *w, float *c, const ptx_site *site);
 
     void (*copy)(void *shared, const void *global, int32_t bytes, int32_t valid,
                  const ptx_site *site);

@@ -145,7 +145,7 @@ ASSAY_TEST(ptx, defects_are_named_with_their_line, "unit sim") {
     void *pointer = memory;
     const ptx_unknown *first = ptx_module_unknown(module, 0);
     REQUIRE(first != NULL && ptx_module_unknown(module, 1) == NULL);
-    CHECK_STREQ(first->opcode, "wgmma.fence.sync.aligned");
+    CHECK_STREQ(first->opcode, "tcgen05.wait::ld.sync.aligned");
     CHECK_STREQ(first->function, "unknown");
     CHECK_STREQ(first->file, "hand.ptx");
     REQUIRE_OK(start(module, "unknown", 1, 0, &reach));
@@ -153,7 +153,7 @@ ASSAY_TEST(ptx, defects_are_named_with_their_line, "unit sim") {
     CHECK_FAILS(
         start(module, "unknown", 1, 0, &reach), ASSAY_ERR_KERNEL,
         "unknown instruction in unknown: block (0,0,0) thread (0,0,0): the simulated device "
-        "does not know wgmma.fence.sync.aligned");
+        "does not know tcgen05.wait::ld.sync.aligned");
     CHECK_FAILS(start(module, "misaligned", 1, 0, &pointer), ASSAY_ERR_KERNEL,
                 "misaligned address in misaligned: block (0,0,0) thread (0,0,0) accesses 4 bytes");
     CHECK_FAILS(

@@ -1,0 +1,89 @@
+/* wgmma.mma_async d, a, b, scale-d, +-a, +-b{, transposed a, transposed b}: sums in fp32. */
+#include "sim/ptx/emit.h"
+
+#include <string.h>
+
+enum { MOST_COLUMNS = 256 };
+
+typedef struct kind {
+    const char *type, *product;
+    uint32_t k;
+    bool transposes;
+} kind;
+
+static const kind kinds[] = {
+    {"bf16", "PTX_M16N8K16_BF16", 16, true},
+    {"f16", "PTX_M16N8K16_F16", 16, true},
+    {"tf32", "PTX_M16N8K8_TF32", 8, false},
+};
+
+static const kind *find_kind(emitter *e) {
+    if (e->n_types != 3 || strcmp(e->types[0]->name, "f32") != 0 || e->types[1] != e->types[2])
+        emit_unknown(e);
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; ++i)
+        if (strcmp(e->types[1]->name, kinds[i].type) == 0)
+            return &kinds[i];
+    emit_unknown(e);
+}
+
+static uint32_t find_columns(emitter *e, const kind *k) {
+    for (uint32_t n = 8; n <= MOST_COLUMNS; n += 8)
+        if (emit_has(e, emit_text(e, "m64n%uk%u", n, k->k)))
+            return n;
+    emit_unknown(e);
+}
+
+/* A constant that is one of two. */
+static bool is_second(emitter *e, const operand *o, int64_t first, int64_t second) {
+    if (o->kind != OPERAND_INTEGER || ((int64_t)o->value != first && (int64_t)o->value != second))
+        emit_unknown(e);
+    return (int64_t)o->value == second;
+}
+
+static void emit_sums(emitter *e, const statement *s, uint32_t n) {
+    const operand *d = s->operands[0];
+    if (d->kind != OPERAND_VECTOR || d->n_items != n)
+        emit_unknown(e);
+    emit(e, "float c[] = {");
+    for (uint32_t i = 0; i < n; ++i)
+        emit(e, "%s, ", emit_read(e, &d->items[i], type_named("f32")));
+    emit(e, "};if (!(%s)) __builtin_memset(c, 0, sizeof c);",
+         emit_read(e, s->operands[3], type_named("pred")));
+}
+
+static void emit_a(emitter *e, const operand *a) {
+    if (a->kind != OPERAND_VECTOR) {
+        emit(e, "w.a = %s;", emit_read(e, a, type_named("u64")));
+        return;
+    }
+    if (a->n_items != 4)
+        emit_unknown(e);
+    emit(e, "const uint32_t a[] = {");
+    for (uint32_t i = 0; i < 4; ++i)
+        emit(e, "%s, ", emit_read(e, &a->items[i], type_named("b32")));
+    emit(e, "};w.registers = a;");
+}
+
+void form_wgmma(emitter *e, const statement *s) {
+    const kind *k = find_kind(e);
+    const uint32_t n = find_columns(e, k);
+    const bool registers = s->n_operands > 1 && s->operands[1]->kind == OPERAND_VECTOR;
+    const uint32_t transposes = k->transposes ? (registers ? 1 : 2) : 0;
+    if (s->n_operands != 6 + transposes)
+        emit_unknown(e);
+    const bool a_turned = transposes == 2 && is_second(e, s->operands[6], 0, 1);
+    const bool b_turned = transposes > 0 && is_second(e, s->operands[5 + transposes], 0, 1);
+    emit(e,
+         "{ptx_wgmma w = {.product = %s, .columns = %u, .shared = shared, .shared_bytes = "
+         "x->shared_bytes, .b = %s, .negate_a = %d, .negate_b = %d, .transposed_a = %d, "
+         ".transposed_b = %d};",
+         k->product, n, emit_read(e, s->operands[2], type_named("u64")),
+         is_second(e, s->operands[4], 1, -1), is_second(e, s->operands[5], 1, -1), a_turned,
+         b_turned);
+    emit_a(e, s->operands[1]);
+    emit_sums(e, s, n / 2);
+    emit(e, "x->wgmma(x, &w, c, %s);", emit_site(e));
+    for (uint32_t i = 0; i < n / 2; ++i)
+        emit_write(e, &s->operands[0]->items[i], type_named("f32"), emit_text(e, "c[%u]", i));
+    emit(e, "}");
+}
