@@ -24,7 +24,7 @@ extern "C" {
 
 /* What both sides must agree in: counted up when a function of these headers changes its meaning.
  * A structure that changes its size changes the layout by itself. */
-enum { ASSAY_OPERATOR_ABI = 1 };
+enum { ASSAY_OPERATOR_ABI = 2 };
 #define ASSAY_OPERATOR_LAYOUT                                                                      \
     ((uint32_t)(sizeof(assay_op) + 3 * sizeof(assay_case) + 5 * sizeof(assay_params) +             \
                 7 * sizeof(assay_tensor_spec) + 11 * sizeof(assay_signature) +                     \

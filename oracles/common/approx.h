@@ -82,7 +82,9 @@ static inline approx approx_call(const assay_rounding *r, approx a, double value
 /* 2 ulp; results below the smallest normal number may be 0. */
 static inline approx approx_exp(const assay_rounding *r, approx a) {
     const double value = exp(a.value), normal = assay_underflow(r) / (2 * r->u);
-    const double error = a.error > 0 ? value * expm1(a.error) : 0;
+    const double error = a.error <= 0  ? 0
+                         : a.error < 1 ? value * expm1(a.error)
+                                       : exp(a.value + a.error) - value;
     const approx result = approx_rounded(r, value, error, 4);
     return (approx){value, result.error + normal};
 }

@@ -164,7 +164,7 @@ header() { # SED-EXPRESSION TEXT
     line 3 "$2" "${check[@]}" part.so
 }
 header 's/^ASSAY_OPERATOR(op);/const assay_operator assay_operator_entry = {ASSAY_OPERATOR_ABI + 1, ASSAY_OPERATOR_LAYOUT, \&op};/' \
-    'part.so: was built against another assay: its ABI is 2.'
+    'part.so: was built against another assay: its ABI is 3.'
 header 's/^ASSAY_OPERATOR(op);/const assay_operator assay_operator_entry = {ASSAY_OPERATOR_ABI, 7, \&op};/' 'this one'
 header '/\.draw = draw/d; s/^static void draw/void draw/' 'scaled has no .draw'
 header 's/\.name = "scaled"/.name = "rmsnorm"/' 'there is an operator rmsnorm already'

@@ -174,6 +174,8 @@ ASSAY_TEST(sample, right_kernels_pass, "unit sim") {
         "weighted_sum n=300 d=33 pad=3 misalign=1 dtype=f32 seed=0",
         "rmsnorm n=200 d=40 residual=1 dtype=bf16 seed=0",
         "swiglu n=100 d=24 dtype=f32 seed=0",
+        "softmax n=100 d=24 dtype=bf16 seed=0",
+        "layernorm n=100 d=24 dtype=f32 seed=0",
         "rope b=50 h=2 s=3 d=8 dtype=f32 seed=0",
         "embedding t=300 v=20 d=12 dtype=f32 seed=0",
         "linear m=200 n=20 k=30 dtype=f32 seed=0",

@@ -1,0 +1,187 @@
+#!/usr/bin/env python3
+"""Makes foreign golden files in arithmetic of 120 digits: outputs by the definition, gradients by
+central differences of the same, so that no derivative is written down.
+
+    from_mpmath.py [--directory DIR] [OPERATOR...]
+
+Adds the cases below to DIR/<operator>.h5 (default: the directory of this script). The same versions
+of everything give byte-identical files. docs/golden-format.md tells what is in them.
+"""
+
+import argparse
+import os
+import platform
+
+import h5py
+import mpmath
+import numpy
+from mpmath import mp, mpf
+
+import store
+
+mp.dps = 120
+STEP = mpf(10) ** -40
+
+
+def rounded(values, dtype):
+    """To the nearest number of the dtype, ties to even; in float64."""
+    if dtype == "f64":
+        return values
+    if dtype == "f16":
+        return values.astype(numpy.float16).astype(numpy.float64)
+    single = values.astype(numpy.float32)
+    if dtype == "f32":
+        return single.astype(numpy.float64)
+    bits = single.view(numpy.uint32).astype(numpy.uint64)
+    bits = (bits + 0x7FFF + ((bits >> 16) & 1)) & 0xFFFF0000
+    return bits.astype(numpy.uint32).view(numpy.float32).astype(numpy.float64)
+
+
+class Data:
+    """Random inputs as the operators have them, rounded to the case's dtype, in float64."""
+
+    def __init__(self, dtype, seed):
+        self.dtype = dtype
+        self.generator = numpy.random.Generator(numpy.random.PCG64(seed))
+
+    def normal(self, shape, scale=1.0, mean=0.0):
+        return rounded(self.generator.standard_normal(shape) * scale + mean, self.dtype)
+
+
+def extents(values):
+    return "x".join(map(str, values)) if values else "none"
+
+
+# ---- operators on rows: the case's text, the inputs, and a row of y from a row of x and the inputs
+# that have no rows ----
+
+
+def softmax(data, n, d, scale=1.0, mean=0.0):
+    def row(x):
+        powers = [mpmath.exp(v) for v in x]
+        total = mpmath.fsum(powers)
+        return [v / total for v in powers]
+
+    return f"softmax n={extents(n)} d={d}", {"x": data.normal([*n, d], scale, mean)}, row
+
+
+def layernorm(data, n, d, eps=1e-5, scale=1.0, mean=0.0):
+    def row(x, w, b):
+        middle = mpmath.fsum(x) / d
+        variance = mpmath.fsum((v - middle) ** 2 for v in x) / d
+        root = mpmath.sqrt(variance + mpf(eps))
+        return [(v - middle) / root * f + c for v, f, c in zip(x, w, b)]
+
+    inputs = {
+        "x": data.normal([*n, d], scale, mean),
+        "w": data.normal([d]),
+        "b": data.normal([d]),
+    }
+    words = f"layernorm n={extents(n)} d={d}"
+    return words if eps == 1e-5 else f"{words} eps={eps:g}", inputs, row
+
+
+ROWS = {
+    softmax: [
+        ("f32", 1, dict(n=[], d=2)),
+        ("f64", 2, dict(n=[7], d=24)),
+        ("bf16", 3, dict(n=[3, 5], d=17)),
+        ("f32", 4, dict(n=[3], d=65)),
+        ("f16", 5, dict(n=[4], d=20, scale=5.0)),
+        ("f64", 6, dict(n=[2, 3, 2], d=9, scale=30.0)),
+        ("f32", 7, dict(n=[5], d=12, mean=-1000.0)),
+    ],
+    layernorm: [
+        ("f32", 1, dict(n=[2], d=2, eps=0.25)),
+        ("f64", 2, dict(n=[7], d=24)),
+        ("bf16", 3, dict(n=[3, 5], d=17)),
+        ("f32", 4, dict(n=[3], d=65)),
+        ("f16", 5, dict(n=[4], d=20, scale=5.0)),
+        ("f64", 6, dict(n=[2, 3, 2], d=9, scale=30.0, eps=0.001)),
+        ("f32", 7, dict(n=[5], d=12, mean=-100.0)),
+    ],
+}
+
+
+def numbers(values):
+    return [mpf(float(v)) for v in values]
+
+
+def along(rows, cotangents, shared, function):
+    return mpmath.fsum(
+        c * v for x, dy in zip(rows, cotangents) for c, v in zip(dy, function(x, *shared))
+    )
+
+
+def slope(target, index, value):
+    """The derivative by target[index] of what `value` computes."""
+    there = target[index]
+    target[index] = there + STEP
+    above = value()
+    target[index] = there - STEP
+    below = value()
+    target[index] = there
+    return float((above - below) / (2 * STEP))
+
+
+def make_rows(operator, dtype, seed, sizes):
+    data = Data(dtype, seed)
+    words, inputs, function = operator(data, **sizes)
+    x = inputs["x"]
+    cotangent = data.normal(x.shape)
+    rows = [numbers(r) for r in x.reshape(-1, x.shape[-1])]
+    given = [numbers(r) for r in cotangent.reshape(-1, x.shape[-1])]
+    names = [name for name in inputs if name != "x"]
+    shared = [numbers(inputs[name]) for name in names]
+
+    case = store.Case(
+        text=f"{words} dtype={dtype} fill=golden seed={seed}",
+        seed=seed,
+        source=source(),
+        foreign=True,
+        library="mpmath",
+        version=mpmath.__version__,
+    )
+    out = [[float(v) for v in function(r, *shared)] for r in rows]
+    grad = [
+        [slope(r, j, lambda: along([r], [dy], shared, function)) for j in range(len(r))]
+        for r, dy in zip(rows, given)
+    ]
+    case.tensors["out", "y"] = numpy.array(out).reshape(x.shape)
+    case.tensors["grad", "dx"] = numpy.array(grad).reshape(x.shape)
+    for name, values in zip(names, shared):
+        case.tensors["grad", "d" + name] = numpy.array(
+            [slope(values, j, lambda: along(rows, given, shared, function)) for j in range(len(values))]
+        )
+    for name, values in inputs.items():
+        case.tensors["in", name] = values
+    case.tensors["in", "dy"] = cotangent
+    return case
+
+
+def source():
+    return (
+        f"mpmath {mpmath.__version__} with {mp.dps} digits, gradients by central differences "
+        f"({platform.system()} {platform.machine()}), Python {platform.python_version()}, "
+        f"NumPy {numpy.__version__}, h5py {h5py.__version__}, HDF5 {h5py.version.hdf5_version}"
+    )
+
+
+def main():
+    operators = {operator.__name__: operator for operator in ROWS}
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--directory", default=os.path.dirname(os.path.abspath(__file__)))
+    parser.add_argument("operator", nargs="*", help=f"of {', '.join(operators)}; default: all")
+    arguments = parser.parse_args()
+    for name in arguments.operator:
+        if name not in operators:
+            parser.error(f"{name}: unknown operator; there are {', '.join(operators)}")
+    for name in arguments.operator or operators:
+        path = os.path.join(arguments.directory, f"{name}.h5")
+        cases = [make_rows(operators[name], *case) for case in ROWS[operators[name]]]
+        store.add(path, cases)
+        print(f"{path}: {len(cases)} cases")
+
+
+if __name__ == "__main__":
+    main()

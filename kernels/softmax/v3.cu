@@ -1,0 +1,181 @@
+/*
+ * softmax v3, fused: one pass over memory each way.
+ *
+ * A group of lanes takes one row and keeps it in registers (kernels/common/row_group.h). Forward
+ * finds the largest element over the lanes, turns what is held into powers once, sums them over the
+ * lanes and writes y. Backward keeps y and dy, sums their products and writes dx. Rows of more than
+ * 4096 elements (f64: 2048) read the rest again, from the cache: forward twice, backward once.
+ *
+ * Against v1: x is read once, and each power is computed once. Bytes: x and y forward; y, dy and dx
+ * backward. Flops: an exp, a division and 3 more an element forward, 4 backward.
+ */
+#include "kernels/common/exp.h"
+#include "kernels/common/exp64.h"
+#include "kernels/common/row_group.h"
+
+/* How rows are shared out. */
+struct split {
+    int64_t rows, d;
+    int lanes;  /* to a row */
+    bool packs; /* all tensors allow 16-byte accesses */
+};
+
+template <typename T>
+static __device__ __forceinline__ acc_t<T> largest_of(const pack<T> &x, acc_t<T> most) {
+    for (int v = 0; v < pack<T>::size; ++v)
+        most = group_larger::of(most, widen(x.v[v]));
+    return most;
+}
+
+/* exp(x - most) of the elements that there are, 0 of the others. */
+template <typename T>
+static __device__ __forceinline__ acc_t<T> powers_of(const pack<T> &x, acc_t<T> most, int64_t left,
+                                                     acc_t<T> sum,
+                                                     acc_t<T> (&power)[pack<T>::size]) {
+    for (int v = 0; v < pack<T>::size; ++v) {
+        power[v] = v < left ? exp_(widen(x.v[v]) - most) : (acc_t<T>)0;
+        sum += power[v];
+    }
+    return sum;
+}
+
+template <typename T>
+static __device__ __forceinline__ void store_quotients(const acc_t<T> (&power)[pack<T>::size],
+                                                       acc_t<T> sum, T *y, int64_t left,
+                                                       bool packs) {
+    pack<T> p;
+    for (int v = 0; v < pack<T>::size; ++v)
+        p.v[v] = narrow<T>(power[v] / sum);
+    store_pack(y, p, left, packs);
+}
+
+template <typename T>
+static __global__ void __launch_bounds__(GROUP_THREADS, 2)
+    softmax(matrix<const T> x, matrix<T> y, split cut) {
+    typedef acc_t<T> A;
+    const group_place<T> at(cut.lanes);
+    const int groups = GROUP_THREADS / cut.lanes;
+    for (int64_t first = (int64_t)blockIdx.x * groups; first < cut.rows;
+         first += (int64_t)gridDim.x * groups) {
+        const int64_t i = first + at.group, length = i < cut.rows ? cut.d : 0;
+        const T *row = x.row(i);
+        pack<T> held[HELD<T>];
+        A power[HELD<T>][pack<T>::size], more[pack<T>::size];
+        A most = -INFINITY, sum = 0;
+        load_held(row, length, at, cut.packs, narrow<T>(-INFINITY), held);
+#pragma unroll
+        for (int p = 0; p < HELD<T>; ++p)
+            most = largest_of(held[p], most);
+        for (int64_t j = at.column(HELD<T>); j < length; j += at.step())
+            most =
+                largest_of(load_pack(row + j, length - j, cut.packs, narrow<T>(-INFINITY)), most);
+        most = reduce_group<group_larger>(most, cut.lanes);
+#pragma unroll
+        for (int p = 0; p < HELD<T>; ++p)
+            sum = powers_of(held[p], most, length - at.column(p), sum, power[p]);
+        for (int64_t j = at.column(HELD<T>); j < length; j += at.step())
+            sum = powers_of(load_pack(row + j, length - j, cut.packs), most, length - j, sum, more);
+        sum = reduce_group<group_add>(sum, cut.lanes);
+#pragma unroll
+        for (int p = 0; p < HELD<T>; ++p)
+            store_quotients<T>(power[p], sum, y.row(i) + at.column(p), length - at.column(p),
+                               cut.packs);
+        for (int64_t j = at.column(HELD<T>); j < length; j += at.step()) {
+            (void)powers_of(load_pack(row + j, length - j, cut.packs), most, length - j, (A)0,
+                            more);
+            store_quotients<T>(more, sum, y.row(i) + j, length - j, cut.packs);
+        }
+    }
+}
+
+template <typename T>
+static __device__ __forceinline__ acc_t<T> add_products(const pack<T> &y, const pack<T> &dy,
+                                                        acc_t<T> sum) {
+    for (int v = 0; v < pack<T>::size; ++v)
+        sum = fma_(widen(y.v[v]), widen(dy.v[v]), sum);
+    return sum;
+}
+
+template <typename T>
+static __device__ __forceinline__ void store_slopes(const pack<T> &y, const pack<T> &dy,
+                                                    acc_t<T> sum, T *dx, int64_t left, bool packs) {
+    pack<T> p;
+    for (int v = 0; v < pack<T>::size; ++v)
+        p.v[v] = narrow<T>(widen(y.v[v]) * (widen(dy.v[v]) - sum));
+    store_pack(dx, p, left, packs);
+}
+
+template <typename T>
+static __global__ void __launch_bounds__(GROUP_THREADS, 2)
+    grad(matrix<const T> y, matrix<const T> dy, matrix<T> dx, split cut) {
+    const group_place<T> at(cut.lanes);
+    const int groups = GROUP_THREADS / cut.lanes;
+    for (int64_t first = (int64_t)blockIdx.x * groups; first < cut.rows;
+         first += (int64_t)gridDim.x * groups) {
+        const int64_t i = first + at.group, length = i < cut.rows ? cut.d : 0;
+        pack<T> held[HELD<T>], given[HELD<T>];
+        acc_t<T> sum = 0;
+        load_held(y.row(i), length, at, cut.packs, narrow<T>(0), held);
+        load_held(dy.row(i), length, at, cut.packs, narrow<T>(0), given);
+#pragma unroll
+        for (int p = 0; p < HELD<T>; ++p)
+            sum = add_products(held[p], given[p], sum);
+        for (int64_t j = at.column(HELD<T>); j < length; j += at.step())
+            sum = add_products(load_pack(y.row(i) + j, length - j, cut.packs),
+                               load_pack(dy.row(i) + j, length - j, cut.packs), sum);
+        sum = reduce_group<group_add>(sum, cut.lanes);
+#pragma unroll
+        for (int p = 0; p < HELD<T>; ++p)
+            store_slopes(held[p], given[p], sum, dx.row(i) + at.column(p), length - at.column(p),
+                         cut.packs);
+        for (int64_t j = at.column(HELD<T>); j < length; j += at.step())
+            store_slopes(load_pack(y.row(i) + j, length - j, cut.packs),
+                         load_pack(dy.row(i) + j, length - j, cut.packs), sum, dx.row(i) + j,
+                         length - j, cut.packs);
+    }
+}
+
+template <typename T>
+static split split_for(const assay_tensor *a, const assay_tensor *b, const assay_tensor *c) {
+    const int64_t d = assay_tensor_row_length(a);
+    return {assay_tensor_rows(a), d, group_lanes<T>(d),
+            takes_packs(a) && takes_packs(b) && (c == NULL || takes_packs(c))};
+}
+
+static dim3 grid_of(const split &cut) {
+    return linear_grid(cut.rows, GROUP_THREADS / cut.lanes);
+}
+
+template <typename T> static assay_status run_forward(const assay_call *call) {
+    const assay_tensor *x = &call->in[0], *y = &call->out[0];
+    const split cut = split_for<T>(x, y, NULL);
+    return ASSAY_LAUNCH(call->stream, grid_of(cut), dim3(GROUP_THREADS), 0, (softmax<T>),
+                        matrix_of<const T>(x), matrix_of<T>(y), cut);
+}
+
+/* Inputs: x, y, dy. */
+template <typename T> static assay_status run_backward(const assay_call *call) {
+    const assay_tensor *y = &call->in[1], *dy = &call->in[2], *dx = &call->out[0];
+    const split cut = split_for<T>(y, dy, dx);
+    return ASSAY_LAUNCH(call->stream, grid_of(cut), dim3(GROUP_THREADS), 0, (grad<T>),
+                        matrix_of<const T>(y), matrix_of<const T>(dy), matrix_of<T>(dx), cut);
+}
+
+static assay_status forward(const assay_call *call) {
+    return ROWS_DISPATCH(run_forward, call);
+}
+
+static assay_status backward(const assay_call *call) {
+    return ROWS_DISPATCH(run_backward, call);
+}
+
+ASSAY_VARIANT(softmax, v3) = {
+    .op = "softmax",
+    .name = "v3",
+    .device = ASSAY_DEVICE_NAME,
+    .summary = "fused: rows in registers, 16 bytes at a time, one exp an element",
+    .supports = NULL,
+    .workspace = NULL,
+    .forward = forward,
+    .backward = backward,
+};

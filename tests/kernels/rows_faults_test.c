@@ -1,0 +1,198 @@
+/*
+ * Wrong kernels of operators on rows, each with one fault that people make. Host functions on the
+ * simulated device's memory, in f32, on tensors without padding: the right one of each operator
+ * passes, and each fault is found on the data that is named.
+ */
+#include "engine/check.h"
+#include "tests/shim/assay_test.h"
+
+#include <math.h>
+#include <stdio.h>
+
+typedef assay_status kernel(const assay_call *);
+
+static float *data_of(const assay_tensor *t) {
+    return t->data;
+}
+
+static assay_verdict verdict_on(const char *text, kernel *forward, kernel *backward) {
+    assay_case c;
+    const assay_device *sim;
+    assay_report report;
+    REQUIRE_OK(assay_case_parse(text, &c));
+    REQUIRE_OK(assay_device_open("sim", &sim));
+    const assay_variant variant = {.op = c.op->name,
+                                   .name = "wrong",
+                                   .device = "sim",
+                                   .summary = "a test's own",
+                                   .forward = forward,
+                                   .backward = backward};
+    const assay_variant *const list[] = {&variant};
+    assay_device device = *sim;
+    device.variants = list;
+    device.n_variants = 1;
+    REQUIRE_OK(assay_check(&c, &device, NULL, 0, &report));
+    const assay_verdict verdict = report.verdict;
+    assay_report_clear(&report);
+    return verdict;
+}
+
+/* A fault that is in the call below, and where it shows. */
+typedef struct fault {
+    const char *name, *text;
+} fault;
+
+static const char *now; /* the fault that the kernel has; NULL: none */
+
+static bool has(const char *name) {
+    return now != NULL && now == name;
+}
+
+static void expect(const fault *faults, size_t count, kernel *forward, kernel *backward) {
+    for (size_t i = 0; i < count; ++i) {
+        now = NULL;
+        CHECK_MSG(verdict_on(faults[i].text, forward, backward) == ASSAY_PASS,
+                  "%s: the right kernel does not pass", faults[i].text);
+        now = faults[i].name;
+        CHECK_MSG(verdict_on(faults[i].text, forward, backward) == ASSAY_FAIL,
+                  "%s: a kernel that %s was not found", faults[i].text, now);
+    }
+    now = NULL;
+}
+
+/* ---- softmax ---- */
+
+static const char no_maximum[] = "takes no maximum off",
+                  last_left[] = "leaves out the last element",
+                  maximum_of_zero[] = "begins its maximum at 0", no_sum[] = "has no sum in dx",
+                  not_normal[] = "sums y dy of the powers",
+                  first_row[] = "divides by the first sum";
+
+static assay_status softmax(const assay_call *call) {
+    const int64_t rows = assay_tensor_rows(&call->in[0]), d = assay_tensor_row_length(&call->in[0]);
+    float first = 0;
+    for (int64_t i = 0; i < rows; ++i) {
+        const float *x = data_of(&call->in[0]) + i * d;
+        float *y = data_of(&call->out[0]) + i * d, most = has(maximum_of_zero) ? 0 : -INFINITY,
+              sum = 0;
+        for (int64_t j = 0; j < d; ++j)
+            most = fmaxf(most, x[j]);
+        if (has(no_maximum))
+            most = 0;
+        for (int64_t j = 0; j < d - has(last_left); ++j)
+            sum += expf(x[j] - most);
+        first = i == 0 ? sum : first;
+        for (int64_t j = 0; j < d; ++j)
+            y[j] = expf(x[j] - most) / (has(first_row) ? first : sum);
+    }
+    return ASSAY_OK;
+}
+
+static assay_status softmax_slopes(const assay_call *call) {
+    const int64_t rows = assay_tensor_rows(&call->in[0]), d = assay_tensor_row_length(&call->in[0]);
+    for (int64_t i = 0; i < rows; ++i) {
+        const float *x = data_of(&call->in[0]) + i * d, *y = data_of(&call->in[1]) + i * d,
+                    *dy = data_of(&call->in[2]) + i * d;
+        float along = 0;
+        for (int64_t j = 0; j < d; ++j)
+            along += (has(not_normal) ? expf(x[j]) : y[j]) * dy[j];
+        for (int64_t j = 0; j < d; ++j)
+            data_of(&call->out[0])[i * d + j] = y[j] * (dy[j] - (has(no_sum) ? 0 : along));
+    }
+    return ASSAY_OK;
+}
+
+ASSAY_TEST(rows_faults, softmax, "unit smoke softmax") {
+    static const fault faults[] = {
+        {no_maximum, "softmax n=7 d=23 dtype=f32 fill=negative"},
+        {maximum_of_zero, "softmax n=7 d=23 dtype=f32 fill=negative"},
+        {no_maximum, "softmax n=7 d=23 dtype=f32 fill=huge"},
+        {last_left, "softmax n=7 d=23 dtype=f32"},
+        {first_row, "softmax n=7 d=23 dtype=f32"},
+        {no_sum, "softmax n=7 d=23 dtype=f32"},
+        {no_sum, "softmax n=7 d=23 dtype=f32 fill=cancel"},
+        {not_normal, "softmax n=7 d=23 dtype=f32"},
+    };
+    expect(faults, sizeof faults / sizeof *faults, softmax, softmax_slopes);
+}
+
+/* ---- layernorm ---- */
+
+static const char one_pass[] = "takes the variance from E[x^2] - mean^2",
+                  unbiased[] = "divides by d - 1", eps_outside[] = "adds eps to the root",
+                  no_level[] = "leaves mean(g) out", no_slope[] = "leaves mean(g x^) out",
+                  not_centred[] = "sums dy x in dw", last_row[] = "leaves the last row out of db",
+                  bias_scaled[] = "scales b with w";
+
+static void moments(const assay_call *call, int64_t i, float *mean, float *scale) {
+    const int64_t d = assay_tensor_row_length(&call->in[0]);
+    const float *x = data_of(&call->in[0]) + i * d;
+    const float eps = (float)assay_params_find(call->params, "eps")->real;
+    float sum = 0, squares = 0;
+    for (int64_t j = 0; j < d; ++j)
+        sum += x[j];
+    *mean = sum / (float)d;
+    for (int64_t j = 0; j < d; ++j) {
+        const float part = x[j] - (has(one_pass) ? 0 : *mean);
+        squares += part * part;
+    }
+    squares /= (float)(d - has(unbiased));
+    if (has(one_pass))
+        squares -= *mean * *mean;
+    *scale = has(eps_outside) ? 1 / (sqrtf(squares) + eps) : 1 / sqrtf(squares + eps);
+}
+
+static assay_status layernorm(const assay_call *call) {
+    const int64_t rows = assay_tensor_rows(&call->in[0]), d = assay_tensor_row_length(&call->in[0]);
+    const float *w = data_of(&call->in[1]), *b = data_of(&call->in[2]);
+    for (int64_t i = 0; i < rows; ++i) {
+        float mean, scale;
+        moments(call, i, &mean, &scale);
+        for (int64_t j = 0; j < d; ++j) {
+            const float unit = (data_of(&call->in[0])[i * d + j] - mean) * scale;
+            data_of(&call->out[0])[i * d + j] =
+                has(bias_scaled) ? (unit + b[j]) * w[j] : unit * w[j] + b[j];
+        }
+    }
+    return ASSAY_OK;
+}
+
+static assay_status layernorm_slopes(const assay_call *call) {
+    const int64_t rows = assay_tensor_rows(&call->in[0]), d = assay_tensor_row_length(&call->in[0]);
+    const float *w = data_of(&call->in[1]);
+    float *dw = data_of(&call->out[1]), *db = data_of(&call->out[2]);
+    for (int64_t j = 0; j < d; ++j)
+        dw[j] = db[j] = 0;
+    for (int64_t i = 0; i < rows; ++i) {
+        const float *x = data_of(&call->in[0]) + i * d, *dy = data_of(&call->in[4]) + i * d;
+        float mean, scale, level = 0, slope = 0;
+        moments(call, i, &mean, &scale);
+        for (int64_t j = 0; j < d; ++j) {
+            const float unit = (x[j] - mean) * scale;
+            level += dy[j] * w[j] / (float)d;
+            slope += dy[j] * w[j] * unit / (float)d;
+            dw[j] += dy[j] * (has(not_centred) ? x[j] : unit);
+            db[j] += has(last_row) && i == rows - 1 ? 0 : dy[j];
+        }
+        for (int64_t j = 0; j < d; ++j)
+            data_of(&call->out[0])[i * d + j] =
+                scale * (dy[j] * w[j] - (has(no_level) ? 0 : level) -
+                         (has(no_slope) ? 0 : (x[j] - mean) * scale * slope));
+    }
+    return ASSAY_OK;
+}
+
+ASSAY_TEST(rows_faults, layernorm, "unit smoke layernorm") {
+    static const fault faults[] = {
+        {one_pass, "layernorm n=7 d=23 dtype=f32 fill=negative"},
+        {unbiased, "layernorm n=7 d=23 dtype=f32"},
+        {unbiased, "layernorm n=7 d=2050 dtype=f32"},
+        {eps_outside, "layernorm n=7 d=23 dtype=f32"},
+        {no_level, "layernorm n=7 d=23 dtype=f32"},
+        {no_slope, "layernorm n=7 d=23 dtype=f32"},
+        {not_centred, "layernorm n=7 d=23 dtype=f32"},
+        {last_row, "layernorm n=7 d=23 dtype=f32"},
+        {bias_scaled, "layernorm n=7 d=23 dtype=f32"},
+    };
+    expect(faults, sizeof faults / sizeof *faults, layernorm, layernorm_slopes);
+}
