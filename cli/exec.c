@@ -2,6 +2,7 @@
 #include "cli/exec.h"
 #include "core/sink.h"
 #include "sim/exec/limit.h"
+#include "sim/exec/race.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -56,6 +57,7 @@ static assay_status prepare(const assay_cli_args *args, const char *path, const 
         exec_prepend("LD_LIBRARY_PATH", folder) && preload(folder, path) &&
         setenv(EXEC_REPORT_VARIABLE, report, 1) == 0 && give_schedule(args) &&
         (args->launches == NULL || setenv(EXEC_LIMIT_VARIABLE, args->launches, 1) == 0) &&
+        setenv(EXEC_RACE_VARIABLE, args->no_race ? "off" : "on", 1) == 0 &&
         (args->streams == NULL || setenv(EXEC_ORDER_VARIABLE, args->streams, 1) == 0);
     return done ? ASSAY_OK : assay_fail(ASSAY_ERR_MEMORY, "no memory for the environment");
 }
@@ -134,7 +136,7 @@ static int finish(const assay_cli_args *args, const char *rules, output outputs[
                 strsignal(end.signal));
     if (write_outputs(args, outputs, r, end) != ASSAY_OK)
         return trouble();
-    return code == 0 && exec_count(r, true) > 0 ? (int)args->error_exitcode : code;
+    return code == 0 && exec_count_errors(r) > 0 ? (int)args->error_exitcode : code;
 }
 
 /* The program is there. */

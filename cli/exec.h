@@ -47,6 +47,8 @@ bool exec_is_used(const report_kernel *k);
 
 /* The problems that are told, or those that --suppress leaves out. */
 uint64_t exec_count(const exec_report *report, bool told);
+/* Of those that are told, the ones that are errors. */
+uint64_t exec_count_errors(const exec_report *report);
 
 /* "add<float>" of "void add<float>(float*, int)": without what it returns and takes. */
 void exec_short_name(const char *mangled, char *to, size_t room);

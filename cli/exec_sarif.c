@@ -52,9 +52,9 @@ static void put_location(FILE *to, const report_problem *p, const char *program)
 
 /* What is not simulated is no defect of the program. */
 static const char *level_of(exec_problem_kind kind) {
-    const bool ours = kind == EXEC_PROBLEM_NOT_SIMULATED || kind == EXEC_PROBLEM_OPCODE ||
-                      kind == EXEC_PROBLEM_NO_PTX;
-    return ours ? "note" : kind == EXEC_PROBLEM_LEAK ? "warning" : "error";
+    const bool is_note = kind == EXEC_PROBLEM_NOT_SIMULATED || kind == EXEC_PROBLEM_OPCODE ||
+                         kind == EXEC_PROBLEM_NO_PTX || kind == EXEC_PROBLEM_EQUAL;
+    return is_note ? "note" : kind == EXEC_PROBLEM_LEAK ? "warning" : "error";
 }
 
 static void put_result(FILE *to, const report_problem *p, const char *program) {

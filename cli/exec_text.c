@@ -78,6 +78,13 @@ uint64_t exec_count(const exec_report *r, bool told) {
     return n;
 }
 
+uint64_t exec_count_errors(const exec_report *r) {
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < r->n_problems; ++i)
+        n += is_told(&r->problem[i]) && r->problem[i].kind != EXEC_PROBLEM_EQUAL;
+    return n;
+}
+
 static void put_problems(const exec_report *r, FILE *to) {
     const char *between = "";
     for (int kind = 0; kind < EXEC_PROBLEM_KINDS; ++kind) {

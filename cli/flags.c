@@ -127,6 +127,8 @@ const cli_flag_entry cli_flags[] = {
      CLI_TEXT, AT(exclude), 0, CLI_CHECK},
     {"--launches", "KERNEL=N,...", "of a kernel's equal launches in a row only N run", CLI_TEXT,
      AT(launches), 0, CLI_EXEC},
+    {"--no-race", NULL, "do not record accesses, so that kernels run faster and no race is told",
+     CLI_SWITCH, AT(no_race), 0, CLI_EXEC},
     {"--sched", "inorder|reverse|random|warp", "the order of threads and blocks", CLI_CHOICE,
      AT(sched), 0, CLI_EXEC},
     {"--streams", "eager|late", "work is done when asked for, or as late as CUDA allows",

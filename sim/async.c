@@ -29,7 +29,15 @@ typedef struct queue {
     uint32_t commits;
 } queue;
 
-static queue queues[SIM_MAX_THREADS];
+struct sim_copies {
+    queue queue[SIM_MAX_THREADS];
+};
+const size_t sim_copies_bytes = sizeof(struct sim_copies);
+static queue *queues; /* of the block that runs */
+
+void sim_copies_use(struct sim_copies *copies) {
+    queues = copies->queue;
+}
 
 /* A launch that was abandoned leaves copies behind. */
 void sim_async_begin(void) {
@@ -117,6 +125,7 @@ void sim_cp_async(void *shared, const void *global, int32_t bytes, int32_t valid
     trace_copy(shared, global, bytes, valid, file, line);
     trace_read(global, (size_t)valid, file, line);
     store(&c, undefined);
+    trace_unwritten(shared, (size_t)bytes);
 }
 
 void sim_cp_async_commit(void) {

@@ -19,7 +19,11 @@ static void spin(sim_place place) {
 
 void sim_atomic_done(const volatile void *address, size_t bytes, bool changed, const char *file,
                      int line) {
-    trace_atomic(address, bytes, file, line);
+    trace_access(address, bytes, SIM_READS | SIM_WRITES | SIM_STRONG, file, line);
+    sim_atomic_turn(changed, file, line);
+}
+
+void sim_atomic_turn(bool changed, const char *file, int line) {
     if (changed)
         sim_progress();
     else
@@ -27,7 +31,29 @@ void sim_atomic_done(const volatile void *address, size_t bytes, bool changed, c
 }
 
 void sim_fence(const char *file, int line) {
+    trace_fence(SIM_ACQUIRE | SIM_RELEASE);
     spin((sim_place){"a fence", file, line});
+}
+
+void sim_poll(const char *call, const char *file, int line) {
+    spin((sim_place){call, file, line});
+}
+
+/* A loop that reads one place over and over by plain loads, or nothing, waits for what no other
+ * thread can tell it; where accesses are not recorded it may as well compute. */
+void sim_turn(const char *file, int line) {
+    enum { READING = 1 << 9, IDLE = 1 << 1 };
+    switch (sim_trace_on ? sim_trace_turn() : SIM_TURN_BUSY) {
+    case SIM_TURN_READING:
+        sim_rest_long((sim_place){"a plain read of memory", file, line}, READING);
+        break;
+    case SIM_TURN_IDLE:
+        sim_rest_long((sim_place){"nothing: its plain read is not in the loop", file, line}, IDLE);
+        break;
+    case SIM_TURN_BUSY:
+        sim_rest_long((sim_place){"a loop", file, line}, 0);
+        break;
+    }
 }
 
 void sim_sleep(const char *file, int line) {

@@ -18,15 +18,26 @@ typedef struct arrival {
     sim_place place;
 } arrival;
 
-static struct barrier {
+struct barrier {
     uint32_t arrived[WARPS], waiting[WARPS]; /* lanes */
     int32_t n_arrived, votes;
     uint32_t count; /* of threads that it is for; 0: all of the block */
     arrival first, first_of[WARPS];
-} barriers[BARRIERS];
+};
 
-/* Of the last meeting, for its threads to read as they go on. */
-static struct { int32_t threads, votes; } met[SIM_MAX_THREADS];
+struct sim_barriers {
+    struct barrier barrier[BARRIERS];
+    /* Of the last meeting, for its threads to read as they go on. */
+    struct {
+        int32_t threads, votes;
+    } met[SIM_MAX_THREADS];
+};
+const size_t sim_barriers_bytes = sizeof(struct sim_barriers);
+static struct sim_barriers *now; /* of the block that runs */
+
+void sim_barriers_use(struct sim_barriers *barriers) {
+    now = barriers;
+}
 
 static const char *const names[] = {
     [SIM_VOTE_NONE] = "__syncthreads",
@@ -43,7 +54,7 @@ static void begin(struct barrier *b) {
 
 void sim_barrier_begin(void) {
     for (int32_t i = 0; i < BARRIERS; ++i)
-        begin(&barriers[i]);
+        begin(&now->barrier[i]);
 }
 
 static bool is_complete(const struct barrier *b) {
@@ -66,21 +77,21 @@ static void complete(struct barrier *b) {
     for (int32_t w = 0; w * SIM_WARP < sim_now.n_threads; ++w) {
         for (uint32_t rest = b->waiting[w]; rest != 0; rest &= rest - 1) {
             const int32_t thread = w * SIM_WARP + __builtin_ctz(rest);
-            met[thread].threads = b->n_arrived;
-            met[thread].votes = b->votes;
+            now->met[thread].threads = b->n_arrived;
+            now->met[thread].votes = b->votes;
         }
         if (b->waiting[w] != 0)
             sim_wake(w, b->waiting[w]);
     }
+    trace_barrier((int32_t)(b - now->barrier), b->waiting, sim_live_threads());
     begin(b);
     sim_progress();
-    trace_barrier();
 }
 
 void sim_barrier_exit(void) {
     for (int32_t i = 0; i < BARRIERS; ++i)
-        if (is_complete(&barriers[i]))
-            complete(&barriers[i]);
+        if (is_complete(&now->barrier[i]))
+            complete(&now->barrier[i]);
 }
 
 static bool same_line(const sim_place *p, const sim_place *q) {
@@ -101,9 +112,9 @@ SIM_REPORT static void report_count(const struct barrier *b, uint32_t count,
     char first[SIM_POSITION], second[SIM_POSITION];
     sim_defect("mismatched barriers", b->first.place.file, b->first.place.line,
                "%s comes to barrier %d for %u threads, %s for %u at %s:%d",
-               sim_block_thread_text(sim_now.block, b->first.thread, first), (int)(b - barriers),
-               b->count, sim_thread_text(sim_now.thread, second), count, sim_base_name(place->file),
-               place->line);
+               sim_block_thread_text(sim_now.block, b->first.thread, first),
+               (int)(b - now->barrier), b->count, sim_thread_text(sim_now.thread, second), count,
+               sim_base_name(place->file), place->line);
     sim_abandon();
 }
 
@@ -141,17 +152,17 @@ static int result(sim_vote vote) {
     case SIM_VOTE_NONE:
         break;
     case SIM_VOTE_COUNT:
-        return met[sim_now.thread].votes;
+        return now->met[sim_now.thread].votes;
     case SIM_VOTE_AND:
-        return met[sim_now.thread].votes == met[sim_now.thread].threads;
+        return now->met[sim_now.thread].votes == now->met[sim_now.thread].threads;
     case SIM_VOTE_OR:
-        return met[sim_now.thread].votes != 0;
+        return now->met[sim_now.thread].votes != 0;
     }
     return 0;
 }
 
 int sim_barrier(sim_vote vote, int predicate, const char *file, int line) {
-    struct barrier *b = &barriers[0];
+    struct barrier *b = &now->barrier[0];
     const sim_place place = {names[vote], file, line};
     arrive(b, 0, predicate, &place);
     if (!same_line(&b->first.place, &place))
@@ -173,7 +184,7 @@ numbered(uint32_t id, uint32_t count, int predicate, bool aligned, const sim_pla
     const int32_t warp = sim_now.thread / SIM_WARP;
     if (id >= BARRIERS || count % SIM_WARP != 0)
         report_number(id, count, place);
-    struct barrier *b = &barriers[id];
+    struct barrier *b = &now->barrier[id];
     arrive(b, count, predicate, place);
     if (aligned && !same_line(&b->first_of[warp].place, place))
         report_divergence(&b->first_of[warp], place);
@@ -190,6 +201,7 @@ int sim_barrier_numbered(uint32_t id, uint32_t count, bool aligned, sim_vote vot
 void sim_barrier_arrive(uint32_t id, uint32_t count, bool aligned, const char *file, int line) {
     const sim_place place = {"bar.arrive", file, line};
     struct barrier *b = numbered(id, count, 0, aligned, &place);
+    trace_barrier_arrive((int32_t)id);
     if (is_complete(b))
         complete(b);
 }

@@ -2,8 +2,11 @@
 
 #include "sim/fiber.h"
 #include "sim/schedule.h"
+#include "sim/shared.h"
 
+#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { MAX_WARPS = SIM_MAX_THREADS / SIM_WARP, MAX_RESTS = 1 << 17 };
@@ -13,26 +16,46 @@ typedef struct sim_thread {
     sim_place place;  /* call is NULL unless it waits */
 } sim_thread;
 
-static struct {
-    const sim_launch *launch;
+struct sim_block {
+    uint64_t number;
     sim_thread thread[SIM_MAX_THREADS];
-    uint3 index[SIM_MAX_THREADS];
     uint32_t live[MAX_WARPS];
     int32_t n_live;
-    int32_t rests; /* in a row */
-    bool abandoned;
-} block;
+    int32_t rests; /* since it was given its turn, or got anywhere */
+    sim_block_outcome outcome;
+    sim_dynamic dynamic;
+    sim_range shared[2]; /* the static and the dynamic part */
+    sim_clocks *clocks;  /* the recorder's */
+    struct sim_barriers *barriers;
+    struct sim_warps *warps;
+    struct sim_copies *copies;
+    struct sim_turns *turns;
+    sim_block *next; /* of those that live, or of those that are free */
+};
+
+static sim_block *block; /* that runs */
+
+/* Of the launch. */
+static struct {
+    const sim_launch *launch;
+    uint3 index[SIM_MAX_THREADS];
+    int64_t rests;    /* in a row, of all blocks */
+    int32_t n_blocks; /* that have begun and not ended */
+    bool others;      /* blocks that could run instead */
+    uint64_t unbegun; /* blocks */
+    sim_block *live, *free;
+} grid;
 
 /* CUDA's built-in variables, those of the thread that runs. */
 extern uint3 threadIdx, blockIdx, blockDim, gridDim;
 uint3 threadIdx, blockIdx, blockDim, gridDim;
 
 uint32_t sim_live_lanes(int32_t warp) {
-    return block.live[warp];
+    return block->live[warp];
 }
 
 int32_t sim_live_threads(void) {
-    return block.n_live;
+    return block->n_live;
 }
 
 bool sim_lane_exists(int32_t warp, int32_t lane) {
@@ -41,19 +64,19 @@ bool sim_lane_exists(int32_t warp, int32_t lane) {
 
 static void resume(int32_t thread) {
     sim_now.thread = thread;
-    threadIdx = block.index[thread];
-    trace_thread(thread);
+    threadIdx = grid.index[thread];
+    trace_thread(block->clocks, block->shared, thread);
 }
 
 static void leave_block(sim_fiber *own) {
     sim_now.thread = -1;
-    trace_thread(-1);
+    trace_thread(block->clocks, block->shared, -1);
     sim_fiber_switch(own, sim_fiber_host());
 }
 
 void sim_abandon(void) {
-    block.abandoned = true;
-    leave_block(block.thread[sim_now.thread].fiber);
+    block->outcome = SIM_BLOCK_ABANDONED;
+    leave_block(block->thread[sim_now.thread].fiber);
     __builtin_unreachable(); /* an abandoned fiber is never resumed */
 }
 
@@ -63,10 +86,10 @@ static bool same_place(const sim_place *p, const sim_place *q) {
 
 /* How many threads wait where `thread` does; 0 when one before it does, or it does not wait. */
 static int32_t count_if_first(int32_t thread) {
-    const sim_place *place = &block.thread[thread].place;
+    const sim_place *place = &block->thread[thread].place;
     int32_t count = 0;
     for (int32_t t = 0; t < sim_now.n_threads && place->call; ++t) {
-        if (!block.thread[t].place.call || !same_place(&block.thread[t].place, place))
+        if (!block->thread[t].place.call || !same_place(&block->thread[t].place, place))
             continue;
         if (t < thread)
             return 0;
@@ -83,7 +106,7 @@ SIM_REPORT static void report_deadlock(void) {
         int32_t count = count_if_first(t);
         if (count == 0)
             continue;
-        const sim_place *place = &block.thread[t].place;
+        const sim_place *place = &block->thread[t].place;
         int n =
             snprintf(places + used, sizeof places - used, "%s%d thread%s at %s line %d, first %s",
                      top ? "; " : "", count, count == 1 ? " waits" : "s wait", place->call,
@@ -114,20 +137,20 @@ void sim_switch(void) {
     int32_t self = sim_now.thread, next = next_or_abandon();
     if (next == self)
         return;
-    sim_fiber *to = block.thread[next].fiber;
+    sim_fiber *to = block->thread[next].fiber;
     if (!to) {
         to = sim_fiber_acquire();
         if (!to)
             fibers_exhausted();
-        block.thread[next].fiber = to;
+        block->thread[next].fiber = to;
     }
-    sim_fiber *own = block.thread[self].fiber;
+    sim_fiber *own = block->thread[self].fiber;
     resume(next);
     sim_fiber_switch(own, to);
 }
 
 void sim_wait(const char *call, const char *file, int line) {
-    block.thread[sim_now.thread].place = (sim_place){call, file, line};
+    block->thread[sim_now.thread].place = (sim_place){call, file, line};
     sim_schedule_sleep(sim_now.thread);
     sim_switch();
 }
@@ -135,33 +158,57 @@ void sim_wait(const char *call, const char *file, int line) {
 void sim_wake(int32_t warp, uint32_t lanes) {
     sim_schedule_wake(warp, lanes);
     for (uint32_t rest = lanes; rest != 0; rest &= rest - 1)
-        block.thread[warp * SIM_WARP + __builtin_ctz(rest)].place.call = NULL;
+        block->thread[warp * SIM_WARP + __builtin_ctz(rest)].place.call = NULL;
 }
 
 void sim_progress(void) {
-    block.rests = 0;
+    grid.rests = 0;
+    block->rests = 0;
 }
 
 SIM_REPORT static void report_livelock(const sim_place *place) {
-    char where[SIM_POSITION];
+    char where[SIM_POSITION], blocks[96] = "";
+    if (grid.unbegun > 0)
+        snprintf(blocks, sizeof blocks,
+                 "; %" PRIu64 " blocks have not begun, beside %d no more can", grid.unbegun,
+                 grid.n_blocks);
     sim_defect("livelock", place->file, place->line,
-               "%s still spins at %s after %d turns in which no thread got anywhere",
-               sim_block_thread_text(sim_now.block, sim_now.thread, where), place->call, MAX_RESTS);
+               "%s still spins at %s after %d turns in which no thread got anywhere%s",
+               sim_block_thread_text(sim_now.block, sim_now.thread, where), place->call, MAX_RESTS,
+               blocks);
     sim_abandon();
 }
 
+/* All threads of the block that can run have had two turns at least. */
+static bool is_stalled(void) {
+    return grid.others && block->rests > 2 * block->n_live;
+}
+
 void sim_rest(sim_place place) {
-    if (++block.rests > MAX_RESTS)
+    ++block->rests;
+    if (++grid.rests > (int64_t)MAX_RESTS * grid.n_blocks)
         report_livelock(&place);
     sim_schedule_rest(sim_now.thread);
-    sim_switch();
+    if (!is_stalled()) {
+        sim_switch();
+        return;
+    }
+    block->outcome = SIM_BLOCK_STALLED;
+    leave_block(block->thread[sim_now.thread].fiber);
+}
+
+/* Once is enough for a block to stall. */
+void sim_rest_long(sim_place place, int64_t weight) {
+    block->rests += 2 * block->n_live;
+    grid.rests += weight;
+    sim_rest(place);
 }
 
 static void thread_exit(void) {
     int32_t thread = sim_now.thread, warp = thread / SIM_WARP;
     sim_async_exit();
-    block.live[warp] &= ~(1u << thread % SIM_WARP);
-    --block.n_live;
+    block->live[warp] &= ~(1u << thread % SIM_WARP);
+    --block->n_live;
     sim_schedule_sleep(thread);
     sim_progress();
     sim_warp_exit(thread);
@@ -172,36 +219,39 @@ static void thread_exit(void) {
  * switch: the next one starts on the same stack. */
 static void run_threads(void) {
     for (;;) {
-        sim_fiber *own = block.thread[sim_now.thread].fiber;
-        block.launch->run(block.launch->closure);
+        sim_fiber *own = block->thread[sim_now.thread].fiber;
+        grid.launch->run(grid.launch->closure);
         thread_exit();
-        if (block.n_live == 0) {
+        if (block->n_live == 0) {
             sim_fiber_release(own);
             leave_block(own);
             continue;
         }
         int32_t next = next_or_abandon();
-        block.thread[sim_now.thread].fiber = NULL;
+        block->thread[sim_now.thread].fiber = NULL;
         resume(next);
-        if (!block.thread[next].fiber) {
-            block.thread[next].fiber = own;
+        if (!block->thread[next].fiber) {
+            block->thread[next].fiber = own;
         } else {
             sim_fiber_release(own);
-            sim_fiber_switch(own, block.thread[next].fiber);
+            sim_fiber_switch(own, block->thread[next].fiber);
         }
     }
 }
 
-assay_status sim_block_setup(void) {
-    return sim_fiber_setup(run_threads);
+assay_status sim_block_setup(int32_t most_threads) {
+    return sim_fiber_setup(run_threads, most_threads);
 }
 
 void sim_block_shape(const sim_launch *launch) {
+    grid.launch = launch;
+    grid.rests = 0;
+    grid.n_blocks = 0;
     gridDim = launch->grid;
     blockDim = launch->block;
     uint3 i = {0, 0, 0};
     for (int32_t t = 0; t < sim_now.n_threads; ++t) {
-        block.index[t] = i;
+        grid.index[t] = i;
         if (++i.x == blockDim.x) {
             i.x = 0;
             if (++i.y == blockDim.y) {
@@ -212,37 +262,116 @@ void sim_block_shape(const sim_launch *launch) {
     }
 }
 
-static void begin(const sim_launch *launch) {
-    block.launch = launch;
-    block.n_live = sim_now.n_threads;
-    block.rests = 0;
-    block.abandoned = false;
-    memset(block.thread, 0, (size_t)sim_now.n_threads * sizeof block.thread[0]);
+void sim_block_others(bool others, uint64_t unbegun) {
+    grid.others = others;
+    grid.unbegun = unbegun;
+}
+
+/* A block runs from now on. */
+static void use(sim_block *b) {
+    const uint64_t plane = (uint64_t)gridDim.x * gridDim.y;
+    block = b;
+    sim_now.block = b->number;
+    blockIdx.x = (unsigned)(b->number % gridDim.x);
+    blockIdx.y = (unsigned)(b->number % plane / gridDim.x);
+    blockIdx.z = (unsigned)(b->number / plane);
+    sim_dynamic_use(&b->dynamic);
+    sim_barriers_use(b->barriers);
+    sim_warps_use(b->warps);
+    sim_copies_use(b->copies);
+    sim_turns_use(b->turns);
+}
+
+static sim_block *make(void) {
+    sim_block *b = calloc(1, sizeof *b);
+    if (!b)
+        return NULL;
+    b->barriers = calloc(1, sim_barriers_bytes);
+    b->warps = calloc(1, sim_warps_bytes);
+    b->copies = calloc(1, sim_copies_bytes);
+    b->turns = calloc(1, sim_turns_bytes);
+    if (b->barriers && b->warps && b->copies && b->turns)
+        return b;
+    free(b->barriers);
+    free(b->warps);
+    free(b->copies);
+    free(b->turns);
+    free(b);
+    return NULL;
+}
+
+static void clear(sim_block *b) {
+    b->n_live = sim_now.n_threads;
+    b->rests = 0;
+    memset(b->thread, 0, (size_t)sim_now.n_threads * sizeof b->thread[0]);
     for (int32_t w = 0; w < MAX_WARPS; ++w) {
         int32_t lanes = sim_now.n_threads - w * SIM_WARP;
-        block.live[w] = lanes >= SIM_WARP ? UINT32_MAX : lanes > 0 ? (1u << lanes) - 1 : 0;
+        b->live[w] = lanes >= SIM_WARP ? UINT32_MAX : lanes > 0 ? (1u << lanes) - 1 : 0;
     }
-    uint64_t plane = (uint64_t)gridDim.x * gridDim.y;
-    blockIdx.x = (unsigned)(sim_now.block % gridDim.x);
-    blockIdx.y = (unsigned)(sim_now.block % plane / gridDim.x);
-    blockIdx.z = (unsigned)(sim_now.block / plane);
     sim_schedule_threads(sim_now.n_threads);
     sim_barrier_begin();
     sim_warps_begin();
     sim_async_begin();
 }
 
-bool sim_block_run(const sim_launch *launch) {
-    begin(launch);
-    int32_t first = sim_schedule_next();
-    sim_fiber *fiber = block.thread[first].fiber = sim_fiber_acquire();
-    if (!fiber) {
+sim_block *sim_block_begin(uint64_t number, sim_range section) {
+    const size_t bytes = grid.launch->shared_bytes;
+    sim_block *b = grid.free ? grid.free : make();
+    if (!b) {
+        sim_defect("out of memory", NULL, 0, "no memory for a block");
+        return NULL;
+    }
+    grid.free = b->next;
+    if (sim_dynamic_resize(&b->dynamic, bytes) != ASSAY_OK) {
+        sim_defect("out of memory", NULL, 0, "%s", assay_error());
+        return NULL;
+    }
+    b->number = number;
+    b->shared[0] = section;
+    b->shared[1] = (sim_range){b->dynamic.memory, b->dynamic.memory + bytes};
+    use(b);
+    clear(b);
+    sim_shared_fill(b->shared);
+    b->clocks = trace_block_begin(b->shared);
+    b->next = grid.live;
+    grid.live = b;
+    ++grid.n_blocks;
+    return b;
+}
+
+/* The next block has these buffers, warm in the cache. */
+static void end(sim_block *b) {
+    sim_block **link = &grid.live;
+    while (*link != b)
+        link = &(*link)->next;
+    *link = b->next;
+    trace_block_end(b->clocks);
+    b->next = grid.free;
+    grid.free = b;
+    --grid.n_blocks;
+}
+
+sim_block_outcome sim_block_run(sim_block *b) {
+    use(b);
+    b->rests = 0;
+    b->outcome = SIM_BLOCK_ENDED;
+    const int32_t first = sim_schedule_next();
+    if (!b->thread[first].fiber)
+        b->thread[first].fiber = sim_fiber_acquire();
+    if (!b->thread[first].fiber) {
         sim_defect("out of memory", NULL, 0, "no stack for a thread");
-        return false;
+        return SIM_BLOCK_ABANDONED;
     }
     resume(first);
-    sim_fiber_switch(sim_fiber_host(), fiber);
-    if (block.abandoned)
+    sim_fiber_switch(sim_fiber_host(), b->thread[first].fiber);
+    if (b->outcome == SIM_BLOCK_ABANDONED)
         sim_fiber_abandon_all();
-    return !block.abandoned;
+    if (b->outcome == SIM_BLOCK_ENDED)
+        end(b);
+    return b->outcome;
+}
+
+void sim_blocks_forget(void) {
+    while (grid.live)
+        end(grid.live);
 }

@@ -15,13 +15,32 @@ typedef struct sim_place {
     int line;
 } sim_place;
 
-assay_status sim_block_setup(void) ASSAY_MUST_CHECK;
+/* For so many threads at a time, of all blocks that run side by side. */
+assay_status sim_block_setup(int32_t most_threads) ASSAY_MUST_CHECK;
 
 /* Threads per axis and in all, for a launch. */
 void sim_block_shape(const sim_launch *launch);
 
-/* Runs block sim_now.block; false when a defect made it abandon its threads. */
-bool sim_block_run(const sim_launch *launch);
+/* A block that has begun and not ended. Several may live side by side; one runs. */
+typedef struct sim_block sim_block;
+typedef enum sim_block_outcome {
+    SIM_BLOCK_ENDED,
+    SIM_BLOCK_ABANDONED, /* a defect made it abandon its threads, and those of all other blocks */
+    SIM_BLOCK_STALLED,   /* its threads wait for other blocks, it seems */
+} sim_block_outcome;
+
+/* `section`: the static part of shared memory, which blocks side by side cannot have. NULL: no
+ * memory, which is a defect of the launch. */
+sim_block *sim_block_begin(uint64_t number, sim_range section);
+
+/* The block goes on. When it has ended it is gone. */
+sim_block_outcome sim_block_run(sim_block *block);
+
+/* The launch ends: blocks that have not ended are gone. */
+void sim_blocks_forget(void);
+
+/* Whether another block could run instead of one that stalls; how many have not begun. */
+void sim_block_others(bool others, uint64_t unbegun);
 
 /* Lanes of a warp that have not exited, and threads of the block that have not. */
 uint32_t sim_live_lanes(int32_t warp);
@@ -40,6 +59,9 @@ void sim_switch(void);
 void sim_rest(sim_place place);
 void sim_progress(void);
 
+/* As sim_rest(), at a place that has come `weight` times as far on the way to a livelock. */
+void sim_rest_long(sim_place place, int64_t weight);
+
 /* Ends the launch from within a thread, after a defect. */
 void sim_abandon(void) __attribute__((noreturn));
 
@@ -52,6 +74,15 @@ bool sim_warps_mismatched(void); /* reports lanes that wait for each other in va
 
 /* A matrix instruction for which all lanes of a warp have met, each with its value. */
 void sim_tensor_meet(sim_collective kind, int32_t warp, const uint64_t values[SIM_WARP]);
+
+/* What files keep of a block: how much, and that of the block that runs. */
+struct sim_barriers;
+struct sim_warps;
+struct sim_copies;
+extern const size_t sim_barriers_bytes, sim_warps_bytes, sim_copies_bytes;
+void sim_barriers_use(struct sim_barriers *barriers);
+void sim_warps_use(struct sim_warps *warps);
+void sim_copies_use(struct sim_copies *copies);
 
 /* Asynchronous copies at the start of a block and when the current thread exits. */
 void sim_async_begin(void);

@@ -10,7 +10,7 @@
 static struct {
     const sim_launch *launch;
     char kind[48]; /* of the first; "" when there is none */
-    char line[640];
+    char line[1024];
     char file[512]; /* the first's path; "" */
     uint64_t more;  /* of the same kind */
 } defect;

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -33,16 +34,31 @@ sim_range sim_stacks;
 
 static struct {
     void (*entry)(void);
-    sim_fiber host, fiber[SIM_MAX_THREADS];
-    sim_fiber *idle[SIM_MAX_THREADS]; /* a stack: the last one released is warm in the cache */
-    sim_fiber *from;                  /* the fiber that switched last */
-    int32_t n_fibers, n_idle;
+    sim_fiber host, *fiber;
+    sim_fiber **idle; /* a stack: the last one released is warm in the cache */
+    sim_fiber *from;  /* the fiber that switched last */
+    int32_t n_fibers, n_idle, most;
 } pool;
 
-assay_status sim_fiber_setup(void (*entry)(void)) {
-    if (sim_stacks.low)
+static void give_back(void) {
+    if (sim_stacks.low) {
+        sim_poison(sim_stacks.low, (size_t)(sim_stacks.high - sim_stacks.low), false);
+        munmap(sim_stacks.low, (size_t)(sim_stacks.high - sim_stacks.low));
+    }
+    free(pool.fiber);
+    free(pool.idle);
+    sim_stacks = (sim_range){NULL, NULL};
+    pool.fiber = NULL;
+    pool.idle = NULL;
+    pool.n_fibers = pool.n_idle = pool.most = 0;
+}
+
+/* All fibers are idle: what they run can begin anew on other stacks. */
+assay_status sim_fiber_setup(void (*entry)(void), int32_t most) {
+    if (pool.most >= most)
         return ASSAY_OK;
-    size_t bytes = (size_t)SIM_MAX_THREADS * SLOT;
+    give_back();
+    size_t bytes = (size_t)most * SLOT;
     void *memory = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED)
         return assay_fail(ASSAY_ERR_MEMORY,
@@ -51,6 +67,13 @@ assay_status sim_fiber_setup(void (*entry)(void)) {
                           bytes, strerror(errno));
     sim_stacks = (sim_range){memory, (char *)memory + bytes};
     pool.entry = entry;
+    pool.fiber = calloc((size_t)most, sizeof *pool.fiber);
+    pool.idle = calloc((size_t)most, sizeof(sim_fiber *));
+    if (!pool.fiber || !pool.idle) {
+        give_back();
+        return assay_fail(ASSAY_ERR_MEMORY, "simulated device: no memory for %d threads", most);
+    }
+    pool.most = most;
     return ASSAY_OK;
 }
 
@@ -77,6 +100,8 @@ static void first_entry(void) {
 
 static sim_fiber *create(void) {
     size_t i = (size_t)pool.n_fibers;
+    if (pool.n_fibers == pool.most)
+        return NULL;
     char *low = sim_stacks.low + i * SLOT + PAGE;
     if (mprotect(low, STACK, PROT_READ | PROT_WRITE) != 0)
         return NULL;

@@ -8,16 +8,18 @@
 #include "assay/status.h"
 
 #include <stddef.h>
+#include <stdint.h>
 
 typedef struct sim_fiber sim_fiber;
 
-/* Reserves address space for all stacks; `entry` is what every fiber runs, and never returns. */
-assay_status sim_fiber_setup(void (*entry)(void)) ASSAY_MUST_CHECK;
+/* Reserves address space for the stacks of `most` fibers at a time, while none is in use; `entry`
+ * is what every fiber runs, and never returns. */
+assay_status sim_fiber_setup(void (*entry)(void), int32_t most) ASSAY_MUST_CHECK;
 
 /* The caller's own stack, as a fiber to come back to. */
 sim_fiber *sim_fiber_host(void);
 
-/* At most SIM_MAX_THREADS at a time. NULL when memory is out. */
+/* NULL when memory is out, or as many are in use as there may be. */
 sim_fiber *sim_fiber_acquire(void);
 void sim_fiber_release(sim_fiber *fiber);
 

@@ -48,26 +48,91 @@ static assay_status check_configuration(const sim_launch *l) {
     return ASSAY_OK;
 }
 
-static void run_blocks(const sim_launch *l, const sim_range shared[2]) {
-    uint64_t n_blocks = (uint64_t)l->grid.x * l->grid.y * l->grid.z;
-    sim_schedule_launch(n_blocks);
+/* Stacks are address space, of which a process can map some ten thousand pieces: threads of blocks
+ * that run side by side, where a launch has several. */
+enum { MOST_THREADS = 24 * SIM_MAX_THREADS };
+
+/* Static shared memory is there once. */
+static int32_t most_threads(const sim_launch *l) {
+    const uint64_t n_blocks = (uint64_t)l->grid.x * l->grid.y * l->grid.z;
+    return l->section != NULL || n_blocks == 1 ? SIM_MAX_THREADS : MOST_THREADS;
+}
+
+typedef struct blocks {
+    sim_block **live; /* those that stalled, in the order in which they began */
+    int32_t n, most;
+    uint64_t begun, all;
+} blocks;
+
+/* False: a defect ended the launch. */
+static bool run_block(blocks *b, sim_block *block, bool *stalled) {
+    const bool room = b->n < b->most && b->begun < b->all;
+    sim_block_others(b->n > 0 || room, b->all - b->begun);
+    const sim_block_outcome outcome = sim_block_run(block);
+    *stalled = outcome == SIM_BLOCK_STALLED;
+    return outcome != SIM_BLOCK_ABANDONED;
+}
+
+/* The next block of the launch runs as far as it gets. */
+static bool run_next(blocks *b, sim_range section) {
+    bool stalled = false;
+    sim_block *block = sim_block_begin(sim_schedule_block(b->begun++), section);
+    if (block == NULL || !run_block(b, block, &stalled))
+        return false;
+    if (stalled)
+        b->live[b->n++] = block;
+    return true;
+}
+
+/* All that stalled get another turn. */
+static bool run_stalled(blocks *b) {
+    const int32_t n = b->n;
+    int32_t kept = 0;
     bool going = true;
-    for (uint64_t i = 0; i < n_blocks && going; ++i) {
-        sim_now.block = sim_schedule_block(i);
-        sim_shared_fill(shared);
-        trace_block_begin(sim_now.block, sim_now.n_threads, shared);
-        going = sim_block_run(l);
-        trace_block_end();
+    for (int32_t i = 0; i < n && going; ++i) {
+        bool stalled = false;
+        sim_block *block = b->live[i];
+        b->n = n - 1; /* others than this one */
+        going = run_block(b, block, &stalled);
+        if (stalled)
+            b->live[kept++] = block;
     }
+    b->n = kept;
+    return going;
+}
+
+/*
+ * A block runs until it ends, or until its threads do nothing but wait for memory to change. Then
+ * the next one begins, as long as there is room; those that wait get another turn when there is
+ * none, or all have begun. So a block may wait for a later one.
+ */
+static bool run_blocks(const sim_launch *l, sim_range section) {
+    const uint64_t n_blocks = (uint64_t)l->grid.x * l->grid.y * l->grid.z;
+    blocks b = {.all = n_blocks, .most = most_threads(l) / sim_now.n_threads};
+    bool going = true;
+    b.most = l->section != NULL ? 1 : b.most;
+    b.live = calloc((size_t)b.most + 1, sizeof(sim_block *));
+    if (b.live == NULL)
+        return false;
+    sim_schedule_launch(n_blocks);
+    while (going && (b.n > 0 || b.begun < b.all)) {
+        while (going && b.begun < b.all && b.n < b.most)
+            going = run_next(&b, section);
+        if (going)
+            going = run_stalled(&b);
+    }
+    free(b.live);
+    sim_blocks_forget();
+    return true;
 }
 
 static assay_status run(const sim_launch *l) {
-    sim_range shared[2];
+    sim_range section;
     assay_status status = check_configuration(l);
     if (status == ASSAY_OK)
-        status = sim_block_setup();
+        status = sim_block_setup(most_threads(l));
     if (status == ASSAY_OK)
-        status = sim_shared_begin(l->section, l->shared_bytes, shared);
+        status = sim_shared_begin(l->section, &section);
     if (status != ASSAY_OK)
         return status;
     sim_now = (sim_current){.kernel = l->kernel,
@@ -75,11 +140,12 @@ static assay_status run(const sim_launch *l) {
                             .n_threads = (int32_t)(l->block.x * l->block.y * l->block.z)};
     sim_defects_begin(l);
     sim_block_shape(l);
-    trace_launch_begin(l->kernel);
-    run_blocks(l, shared);
+    trace_launch_begin(l);
+    const bool enough = run_blocks(l, section);
     trace_launch_end();
     sim_now = (sim_current){.thread = -1};
-    return sim_defects_end();
+    status = sim_defects_end();
+    return enough ? status : assay_fail(ASSAY_ERR_MEMORY, "%s: no memory to run it", l->kernel);
 }
 
 assay_status (*sim_launch_instead)(const sim_launch *launch);

@@ -47,6 +47,12 @@ typedef struct sim_section {
     bool found;
 } sim_section;
 
+/* A place in the source. */
+typedef struct sim_site {
+    const char *file;
+    int32_t line;
+} sim_site;
+
 typedef struct sim_launch {
     const char *kernel, *file; /* the kernel as written in ASSAY_LAUNCH, and where that is */
     int line;
@@ -58,6 +64,10 @@ typedef struct sim_launch {
     /* Of a kernel in C++: its code, and its parameters as CUDA lays them out. */
     const void *function;
     const void *parameters;
+    /* Accesses are recorded; the places that sim_trace_site() is called from. */
+    bool records;
+    const sim_site *sites;
+    size_t n_sites;
 } sim_launch;
 
 /* Launches of kernels in C++ go there instead, when it is not NULL: to run their PTX. */
@@ -71,8 +81,9 @@ extern assay_status (*sim_launch_instead)(const sim_launch *launch);
  */
 assay_status sim_launch_kernel(const sim_launch *launch) ASSAY_MUST_CHECK;
 
-/* The launch's dynamic shared memory. */
+/* The dynamic shared memory of the block that runs, and where that is said. */
 void *sim_dynamic_shared(void);
+char *const *sim_dynamic_place(void);
 
 typedef enum sim_vote { SIM_VOTE_NONE, SIM_VOTE_COUNT, SIM_VOTE_AND, SIM_VOTE_OR } sim_vote;
 
@@ -160,6 +171,12 @@ uint32_t sim_activemask(void);
 void sim_sleep(const char *file, int line);
 void sim_fence(const char *file, int line);
 
+/* A loop of the thread has gone round many times (PTX_TURNS). */
+void sim_turn(const char *file, int line);
+
+/* The thread polls memory by `call`: others run once in a while. */
+void sim_poll(const char *call, const char *file, int line);
+
 /* A clock that counts its own calls, so that runs repeat. */
 long long sim_clock(void);
 
@@ -225,6 +242,8 @@ SIM_ATOMIC_CAS(SIM_DECLARE_CAS)
  * atomics on types that this header does not know. */
 void sim_atomic_done(const volatile void *address, size_t bytes, bool changed, const char *file,
                      int line);
+/* The same, without recording the access. */
+void sim_atomic_turn(bool changed, const char *file, int line);
 
 #ifdef __cplusplus
 }

@@ -17,14 +17,23 @@ static struct {
     uint64_t random;         /* state of the generator */
 
     uint64_t n_blocks, factor, offset; /* block i of a shuffled launch: (factor i + offset) mod n */
+} schedule;
 
+/* Of a block. */
+struct sim_turns {
     uint32_t lanes[MAX_WARPS];                /* runnable */
     uint32_t resting[MAX_WARPS];              /* runnable when no other is */
     uint32_t ranks;                           /* bit r: the warp of rank r has runnable lanes */
     uint8_t rank[MAX_WARPS], warp[MAX_WARPS]; /* of a warp; of a rank. Rank 0 runs first. */
     bool anyone_rests;
     uint32_t until_change; /* choices until the next priority change point */
-} schedule;
+};
+const size_t sim_turns_bytes = sizeof(struct sim_turns);
+static struct sim_turns *turns; /* of the block that runs */
+
+void sim_turns_use(struct sim_turns *of_block) {
+    turns = of_block;
+}
 
 /* SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014). */
 static uint64_t draw(void) {
@@ -78,8 +87,8 @@ uint64_t sim_schedule_block(uint64_t i) {
 }
 
 static void set_rank(int32_t warp, int32_t rank) {
-    schedule.rank[warp] = (uint8_t)rank;
-    schedule.warp[rank] = (uint8_t)warp;
+    turns->rank[warp] = (uint8_t)rank;
+    turns->warp[rank] = (uint8_t)warp;
 }
 
 static void rank_warps(void) {
@@ -89,7 +98,7 @@ static void rank_warps(void) {
         return;
     for (uint32_t r = MAX_WARPS - 1; r > 0; --r) {
         uint32_t other = draw_below(r + 1);
-        int32_t a = schedule.warp[r], b = schedule.warp[other];
+        int32_t a = turns->warp[r], b = turns->warp[other];
         set_rank(a, (int32_t)other);
         set_rank(b, (int32_t)r);
     }
@@ -102,12 +111,12 @@ static uint32_t draw_interval(void) {
 }
 
 void sim_schedule_threads(int32_t n_threads) {
-    memset(schedule.lanes, 0, sizeof schedule.lanes);
-    memset(schedule.resting, 0, sizeof schedule.resting);
-    schedule.ranks = 0;
-    schedule.anyone_rests = false;
+    memset(turns->lanes, 0, sizeof turns->lanes);
+    memset(turns->resting, 0, sizeof turns->resting);
+    turns->ranks = 0;
+    turns->anyone_rests = false;
     rank_warps();
-    schedule.until_change = draw_interval();
+    turns->until_change = draw_interval();
     for (int32_t w = 0; w * SIM_WARP < n_threads; ++w) {
         int32_t lanes = n_threads - w * SIM_WARP;
         sim_schedule_wake(w, lanes >= SIM_WARP ? UINT32_MAX : (1u << lanes) - 1);
@@ -115,30 +124,30 @@ void sim_schedule_threads(int32_t n_threads) {
 }
 
 void sim_schedule_wake(int32_t warp, uint32_t lanes) {
-    schedule.lanes[warp] |= lanes;
-    if (schedule.lanes[warp] != 0)
-        schedule.ranks |= 1u << schedule.rank[warp];
+    turns->lanes[warp] |= lanes;
+    if (turns->lanes[warp] != 0)
+        turns->ranks |= 1u << turns->rank[warp];
 }
 
 void sim_schedule_sleep(int32_t thread) {
     int32_t warp = thread / SIM_WARP;
-    schedule.lanes[warp] &= ~(1u << thread % SIM_WARP);
-    if (schedule.lanes[warp] == 0)
-        schedule.ranks &= ~(1u << schedule.rank[warp]);
+    turns->lanes[warp] &= ~(1u << thread % SIM_WARP);
+    if (turns->lanes[warp] == 0)
+        turns->ranks &= ~(1u << turns->rank[warp]);
 }
 
 void sim_schedule_rest(int32_t thread) {
     sim_schedule_sleep(thread);
-    schedule.resting[thread / SIM_WARP] |= 1u << thread % SIM_WARP;
-    schedule.anyone_rests = true;
+    turns->resting[thread / SIM_WARP] |= 1u << thread % SIM_WARP;
+    turns->anyone_rests = true;
 }
 
 static void wake_resting(void) {
     for (int32_t w = 0; w < MAX_WARPS; ++w) {
-        sim_schedule_wake(w, schedule.resting[w]);
-        schedule.resting[w] = 0;
+        sim_schedule_wake(w, turns->resting[w]);
+        turns->resting[w] = 0;
     }
-    schedule.anyone_rests = false;
+    turns->anyone_rests = false;
 }
 
 static int32_t lowest(uint32_t bits) {
@@ -166,11 +175,11 @@ static int32_t any_of(uint32_t bits) {
 
 /* The warp of rank `top` falls behind all others. */
 static void demote(int32_t top) {
-    int32_t warp = schedule.warp[top];
+    int32_t warp = turns->warp[top];
     for (int32_t r = top; r + 1 < MAX_WARPS; ++r)
-        set_rank(schedule.warp[r + 1], r);
+        set_rank(turns->warp[r + 1], r);
     set_rank(warp, MAX_WARPS - 1);
-    schedule.ranks = 0;
+    turns->ranks = 0;
     for (int32_t w = 0; w < MAX_WARPS; ++w)
         sim_schedule_wake(w, 0);
 }
@@ -178,30 +187,30 @@ static void demote(int32_t top) {
 /* Probabilistic concurrency testing (Burckhardt, Kothari, Musuvathi, Nagarakatte, "A randomized
  * scheduler with probabilistic guarantees of finding bugs", ASPLOS 2010) with warps for threads. */
 static int32_t by_priority(void) {
-    if (--schedule.until_change == 0) {
-        schedule.until_change = draw_interval();
-        demote(lowest(schedule.ranks));
+    if (--turns->until_change == 0) {
+        turns->until_change = draw_interval();
+        demote(lowest(turns->ranks));
     }
-    int32_t warp = schedule.warp[lowest(schedule.ranks)];
-    return warp * SIM_WARP + lowest(schedule.lanes[warp]);
+    int32_t warp = turns->warp[lowest(turns->ranks)];
+    return warp * SIM_WARP + lowest(turns->lanes[warp]);
 }
 
 int32_t sim_schedule_next(void) {
-    if (schedule.ranks == 0 && schedule.anyone_rests)
+    if (turns->ranks == 0 && turns->anyone_rests)
         wake_resting();
-    if (schedule.ranks == 0)
+    if (turns->ranks == 0)
         return -1;
-    int32_t warp = schedule.warp[lowest(schedule.ranks)];
+    int32_t warp = turns->warp[lowest(turns->ranks)];
     switch (schedule.kind) {
     case ASSAY_SCHEDULE_IN_ORDER:
         break;
     case ASSAY_SCHEDULE_REVERSE:
-        return warp * SIM_WARP + highest(schedule.lanes[warp]);
+        return warp * SIM_WARP + highest(turns->lanes[warp]);
     case ASSAY_SCHEDULE_RANDOM:
-        warp = schedule.warp[any_of(schedule.ranks)];
-        return warp * SIM_WARP + any_of(schedule.lanes[warp]);
+        warp = turns->warp[any_of(turns->ranks)];
+        return warp * SIM_WARP + any_of(turns->lanes[warp]);
     case ASSAY_SCHEDULE_WARP:
         return by_priority();
     }
-    return warp * SIM_WARP + lowest(schedule.lanes[warp]);
+    return warp * SIM_WARP + lowest(turns->lanes[warp]);
 }

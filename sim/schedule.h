@@ -7,6 +7,7 @@
 
 #include "assay/case.h"
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* The schedule of the launches to come. */
@@ -17,6 +18,11 @@ void sim_schedule_launch(uint64_t n_blocks);
 
 /* The block to run as the i-th of the launch. */
 uint64_t sim_schedule_block(uint64_t i);
+
+/* Whose turn it is in a block; those of the block that runs are in use. */
+struct sim_turns;
+extern const size_t sim_turns_bytes;
+void sim_turns_use(struct sim_turns *turns);
 
 /* A block of `n_threads` starts, all of them runnable. */
 void sim_schedule_threads(int32_t n_threads);

@@ -107,26 +107,32 @@ static assay_status find_section(sim_section *section) {
     return read_section(&o, section);
 }
 
-/* The dynamic part: one allocation for all launches, between two guards. */
-static char *dynamic;
-static size_t dynamic_bytes;
+static char *dynamic; /* of the block that runs */
 
-static assay_status resize_dynamic(size_t bytes) {
-    if (!dynamic) {
+assay_status sim_dynamic_resize(sim_dynamic *d, size_t bytes) {
+    if (!d->memory) {
         char *memory = mmap(NULL, GUARD + ASSAY_MAX_SHARED + GUARD, PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (memory == MAP_FAILED)
             return assay_fail(ASSAY_ERR_MEMORY, "simulated device: no memory to share: %s",
                               strerror(errno));
-        dynamic = memory + GUARD;
+        d->memory = memory + GUARD;
         sim_poison(memory, GUARD + ASSAY_MAX_SHARED + GUARD, true);
     }
-    if (bytes != dynamic_bytes) {
-        sim_poison(dynamic, ASSAY_MAX_SHARED, true);
-        sim_poison(dynamic, bytes, false);
-        dynamic_bytes = bytes;
+    if (bytes != d->bytes) {
+        sim_poison(d->memory, ASSAY_MAX_SHARED, true);
+        sim_poison(d->memory, bytes, false);
+        d->bytes = bytes;
     }
     return ASSAY_OK;
+}
+
+void sim_dynamic_use(const sim_dynamic *d) {
+    dynamic = d->memory;
+}
+
+char *const *sim_dynamic_place(void) {
+    return &dynamic;
 }
 
 void *sim_dynamic_shared(void) {
@@ -135,17 +141,14 @@ void *sim_dynamic_shared(void) {
 
 static const sim_section *current; /* of the launch */
 
-assay_status sim_shared_begin(sim_section *section, size_t bytes, sim_range range[2]) {
+assay_status sim_shared_begin(sim_section *section, sim_range *range) {
     static sim_section empty = {.found = true};
     section = section != NULL ? section : &empty;
     assay_status status = find_section(section);
-    if (status == ASSAY_OK)
-        status = resize_dynamic(bytes);
     if (status != ASSAY_OK)
         return status;
     current = section;
-    range[0] = (sim_range){section->low, section->high};
-    range[1] = (sim_range){dynamic, dynamic + bytes};
+    *range = (sim_range){section->low, section->high};
     return ASSAY_OK;
 }
 

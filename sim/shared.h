@@ -5,11 +5,20 @@
 #include "sim/runtime.h"
 #include "sim/trace.h"
 
-/* Finds the static part, if there is a section, sets the dynamic part to `bytes`, and fills
- * range[0] and range[1] with where they are; beyond the dynamic part accesses trap under
- * AddressSanitizer. */
-assay_status sim_shared_begin(sim_section *section, size_t bytes,
-                              sim_range range[2]) ASSAY_MUST_CHECK;
+/* Finds the static part, if there is a section. */
+assay_status sim_shared_begin(sim_section *section, sim_range *range) ASSAY_MUST_CHECK;
+
+/* The dynamic part of a block: an allocation that later blocks use, too, between two guards. */
+typedef struct sim_dynamic {
+    char *memory; /* NULL: not allocated yet */
+    size_t bytes;
+} sim_dynamic;
+
+/* Beyond `bytes` accesses trap under AddressSanitizer. */
+assay_status sim_dynamic_resize(sim_dynamic *dynamic, size_t bytes) ASSAY_MUST_CHECK;
+
+/* sim_dynamic_shared() is this from now on. */
+void sim_dynamic_use(const sim_dynamic *dynamic);
 
 /* Makes both as undefined as a new block finds them. */
 void sim_shared_fill(const sim_range range[2]);

@@ -1,7 +1,7 @@
 /*
  * The seam between the simulated device's runtime and the race recorder. The runtime calls the
- * trace_ hooks; with ASSAY_RACE the recorder (race.c) implements them, otherwise they are empty.
- * Nothing here is called from more than one host thread.
+ * trace_ hooks; while a launch is recorded the recorder (race/race.c) gets them. Nothing here is
+ * called from more than one host thread.
  */
 #ifndef ASSAY_SIM_TRACE_H
 #define ASSAY_SIM_TRACE_H
@@ -31,6 +31,11 @@ typedef struct sim_range {
     char *low, *high; /* high excluded */
 } sim_range;
 
+static inline bool sim_in_range(const sim_range *range, const volatile void *address) {
+    return (const volatile char *)address >= range->low &&
+           (const volatile char *)address < range->high;
+}
+
 /* All fiber stacks lie in here, so accesses to it are a thread's own locals. */
 extern sim_range sim_stacks;
 
@@ -52,120 +57,140 @@ void sim_defect(const char *kind, const char *file, int line, const char *format
  * of the launch and thus needs sim_defect. */
 bool sim_defect_again(const char *kind);
 
-#if defined(ASSAY_RACE)
+/* How memory is accessed. Strong: atomic, volatile, or with an order such as .relaxed. */
+enum {
+    SIM_READS = 1,
+    SIM_WRITES = 2,
+    SIM_STRONG = 4,
+    SIM_BLOCK_SCOPE = 8, /* .cta or .cluster; otherwise .gpu or .sys */
+    SIM_ACQUIRE = 16,
+    SIM_RELEASE = 32,
+};
 
-/* Memory of the device is allocated; is about to be released (NULL: nothing is). */
+typedef enum sim_mbarrier_step {
+    SIM_MBARRIER_INIT,
+    SIM_MBARRIER_ARRIVE,
+    SIM_MBARRIER_COMPLETE, /* a phase */
+    SIM_MBARRIER_WAIT,     /* a thread has found it complete */
+} sim_mbarrier_step;
+
+/* The clocks of a block (race/order.h). */
+typedef struct sim_clocks sim_clocks;
+
+extern bool sim_trace_on; /* the launch that runs is recorded */
+
+/* Memory of the device is allocated; is about to be released (NULL: nothing is). Only these, and
+ * shared memory, are watched in kernels of C++. */
 void trace_alloc(void *memory, size_t bytes);
 void trace_release(void *memory);
 
-/* A launch of `kernel` starts, ends. Every block of it comes between, one at a time. */
-void trace_launch_begin(const char *kernel);
+/* A launch starts, ends. */
+void trace_launch_begin(const sim_launch *launch);
 void trace_launch_end(void);
 
+sim_clocks *sim_trace_block_begin(const sim_range shared[2]);
+void sim_trace_block_end(sim_clocks *clocks);
+void sim_trace_thread(sim_clocks *clocks, const sim_range shared[2], int32_t thread);
+void sim_trace_barrier(int32_t id, const uint32_t lanes[], int32_t live);
+void sim_trace_barrier_arrive(int32_t id);
+void sim_trace_met(sim_collective kind, int32_t warp, uint32_t lanes);
+void sim_trace_fence(uint32_t how);
+void sim_trace_mbarrier(sim_mbarrier_step step, const volatile void *barrier);
+void sim_trace_access(const volatile void *address, size_t bytes, uint32_t how, const char *file,
+                      int line);
+void sim_trace_copy(const void *shared, const void *global, int32_t bytes, int32_t valid,
+                    const char *file, int line);
+void sim_trace_row(const void *row, size_t bytes, const char *file, int line);
+
+void sim_trace_unwritten(sim_range shared);
+
+/* The current thread accesses memory at a site of the launch; `value`: what it writes, or NULL. */
+void sim_trace_site(const void *address, size_t bytes, uint32_t how, const void *value,
+                    uint32_t site);
+
+/* What the current thread has done since the last call: read one place only, accessed nothing, or
+ * more than that. */
+typedef enum sim_turn_kind { SIM_TURN_READING, SIM_TURN_IDLE, SIM_TURN_BUSY } sim_turn_kind;
+sim_turn_kind sim_trace_turn(void);
+
 /* A block starts: no accesses before count. `shared` are the bytes of static and of dynamic shared
- * memory, each maybe empty; they are filled anew for each block, before this call. */
-void trace_block_begin(uint64_t block, int32_t n_threads, const sim_range shared[2]);
-void trace_block_end(void);
-
-/* `thread` of the current block runs from now on; -1: none, the runtime itself. */
-void trace_thread(int32_t thread);
-
-/* All threads of the block have met: what they did before is ordered before what follows. */
-void trace_barrier(void);
-
-/* The lanes in `mask` of `warp` met in __syncwarp, which orders their memory accesses. Shuffles,
- * votes and reductions do not. */
-void trace_syncwarp(int32_t warp, uint32_t mask);
-
-/* The lanes in `lanes` of `warp` met in a collective, __syncwarp or another: for the counters. */
-void trace_met(sim_collective kind, int32_t warp, uint32_t lanes);
-
-/* The current thread reads and writes `bytes` at `address` atomically. */
-void trace_atomic(const volatile void *address, size_t bytes, const char *file, int line);
-
-/* The current thread reads or writes memory by an instruction that the runtime carries out. */
-void trace_read(const volatile void *address, size_t bytes, const char *file, int line);
-void trace_write(const volatile void *address, size_t bytes, const char *file, int line);
-
-/* It issues a cp.async; it gives a row to ldmatrix. For the counters, which leave out the reads and
- * writes that those instructions consist of. */
-void trace_copy(const void *shared, const void *global, int32_t bytes, int32_t valid,
-                const char *file, int line);
-void trace_row(const void *row, size_t bytes, const char *file, int line);
-
-#else
-
-static inline void trace_alloc(void *memory, size_t bytes) {
-    (void)memory;
-    (void)bytes;
+ * memory, each maybe empty; they are filled anew for each block, before this call. NULL when the
+ * launch is not recorded. */
+static inline sim_clocks *trace_block_begin(const sim_range shared[2]) {
+    return sim_trace_on ? sim_trace_block_begin(shared) : NULL;
 }
-static inline void trace_release(void *memory) {
-    (void)memory;
+static inline void trace_block_end(sim_clocks *clocks) {
+    if (sim_trace_on)
+        sim_trace_block_end(clocks);
 }
-static inline void trace_launch_begin(const char *kernel) {
-    (void)kernel;
+
+/* `thread` of a block runs from now on; -1: none, the runtime itself. */
+static inline void trace_thread(sim_clocks *clocks, const sim_range shared[2], int32_t thread) {
+    if (sim_trace_on)
+        sim_trace_thread(clocks, shared, thread);
 }
-static inline void trace_launch_end(void) {
+
+/* The threads in `lanes` (a word for each warp) have met at barrier `id`, of `live` that have not
+ * exited: what they did before is ordered before what follows. Others arrived and went on. */
+static inline void trace_barrier(int32_t id, const uint32_t lanes[], int32_t live) {
+    if (sim_trace_on)
+        sim_trace_barrier(id, lanes, live);
 }
-static inline void trace_block_begin(uint64_t block, int32_t n_threads, const sim_range shared[2]) {
-    (void)block;
-    (void)n_threads;
-    (void)shared;
+static inline void trace_barrier_arrive(int32_t id) {
+    if (sim_trace_on)
+        sim_trace_barrier_arrive(id);
 }
-static inline void trace_block_end(void) {
-}
-static inline void trace_thread(int32_t thread) {
-    (void)thread;
-}
-static inline void trace_barrier(void) {
-}
-static inline void trace_syncwarp(int32_t warp, uint32_t mask) {
-    (void)warp;
-    (void)mask;
-}
+
+/* The lanes in `lanes` of `warp` met in a collective. __syncwarp orders their memory accesses;
+ * shuffles, votes and reductions do not. */
 static inline void trace_met(sim_collective kind, int32_t warp, uint32_t lanes) {
-    (void)kind;
-    (void)warp;
-    (void)lanes;
+    if (sim_trace_on)
+        sim_trace_met(kind, warp, lanes);
 }
-static inline void trace_atomic(const volatile void *address, size_t bytes, const char *file,
-                                int line) {
-    (void)address;
-    (void)bytes;
-    (void)file;
-    (void)line;
+
+/* The current thread executes a fence: SIM_ACQUIRE, SIM_RELEASE, SIM_BLOCK_SCOPE. */
+static inline void trace_fence(uint32_t how) {
+    if (sim_trace_on)
+        sim_trace_fence(how);
+}
+
+static inline void trace_mbarrier(sim_mbarrier_step step, const volatile void *barrier) {
+    if (sim_trace_on)
+        sim_trace_mbarrier(step, barrier);
+}
+
+/* The current thread accesses memory by an instruction that the runtime carries out. */
+static inline void trace_access(const volatile void *address, size_t bytes, uint32_t how,
+                                const char *file, int line) {
+    if (sim_trace_on)
+        sim_trace_access(address, bytes, how, file, line);
 }
 static inline void trace_read(const volatile void *address, size_t bytes, const char *file,
                               int line) {
-    (void)address;
-    (void)bytes;
-    (void)file;
-    (void)line;
+    trace_access(address, bytes, SIM_READS, file, line);
 }
 static inline void trace_write(const volatile void *address, size_t bytes, const char *file,
                                int line) {
-    (void)address;
-    (void)bytes;
-    (void)file;
-    (void)line;
-}
-static inline void trace_copy(const void *shared, const void *global, int32_t bytes, int32_t valid,
-                              const char *file, int line) {
-    (void)shared;
-    (void)global;
-    (void)bytes;
-    (void)valid;
-    (void)file;
-    (void)line;
-}
-static inline void trace_row(const void *row, size_t bytes, const char *file, int line) {
-    (void)row;
-    (void)bytes;
-    (void)file;
-    (void)line;
+    trace_access(address, bytes, SIM_WRITES, file, line);
 }
 
-#endif
+/* What is read there is not defined until it is written again. */
+static inline void trace_unwritten(void *shared, size_t bytes) {
+    if (sim_trace_on)
+        sim_trace_unwritten((sim_range){shared, (char *)shared + bytes});
+}
+
+/* It issues a cp.async; it gives a row to ldmatrix. For the counters, which leave out the reads and
+ * writes that those instructions consist of. */
+static inline void trace_copy(const void *shared, const void *global, int32_t bytes, int32_t valid,
+                              const char *file, int line) {
+    if (sim_trace_on)
+        sim_trace_copy(shared, global, bytes, valid, file, line);
+}
+static inline void trace_row(const void *row, size_t bytes, const char *file, int line) {
+    if (sim_trace_on)
+        sim_trace_row(row, bytes, file, line);
+}
 
 #ifdef __cplusplus
 }

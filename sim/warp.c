@@ -31,7 +31,15 @@ typedef struct sim_warp {
     uint64_t result[SIM_WARP]; /* written when the meeting is complete */
 } sim_warp;
 
-static sim_warp warps[MAX_WARPS];
+struct sim_warps {
+    sim_warp warp[MAX_WARPS];
+};
+const size_t sim_warps_bytes = sizeof(struct sim_warps);
+static sim_warp *warps; /* of the block that runs */
+
+void sim_warps_use(struct sim_warps *of_block) {
+    warps = of_block->warp;
+}
 
 static const char *const names[] = {
     [SIM_SYNCWARP] = "__syncwarp",
@@ -232,7 +240,6 @@ static void move_matrix(sim_warp *w) {
 static void compute(sim_warp *w, int32_t warp, const meeting *m) {
     switch (m->kind) {
     case SIM_SYNCWARP:
-        trace_syncwarp(warp, m->arrived);
         break;
     case SIM_SHUFFLE:
     case SIM_SHUFFLE_UP:

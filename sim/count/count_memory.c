@@ -1,6 +1,6 @@
 #include "sim/count/count_memory.h"
 
-#include "sim/race/race_shadow.h"
+#include "sim/allocation.h"
 #include "sim/runtime.h"
 
 #include <link.h>
@@ -67,6 +67,6 @@ bool sim_memory_find(const volatile void *address, bool statics, bool *shared, u
         }
     if (sim_in_range(&sim_stacks, address))
         return false;
-    *shared = sim_shadow_find_global(address) == NULL;
+    *shared = sim_allocation_of(address) == NULL;
     return !*shared || (statics && is_static(address));
 }

@@ -6,6 +6,7 @@
 #include "sim/exec/limit.h"
 #include "sim/exec/memory.h"
 #include "sim/exec/properties.h"
+#include "sim/exec/race.h"
 #include "sim/exec/report.h"
 #include "sim/ptx/launch.h"
 
@@ -214,6 +215,7 @@ static void run_launch(exec_work *work) {
         k->row->seconds += now() - start;
     exec_fault_end();
     exec_report_end();
+    exec_race_tell(k);
     if (status != ASSAY_OK)
         fail(k, status);
     char what[EXEC_MEMORY_LINE];

@@ -2,6 +2,7 @@
 
 #include "sim/exec/fatbin.h"
 #include "sim/exec/handles.h"
+#include "sim/exec/race.h"
 #include "sim/exec/table.h"
 #include "sim/ptx/launch.h"
 
@@ -48,8 +49,10 @@ bool exec_module_any(void) {
 
 static exec_error text(exec_module *m, const char *ptx, size_t size) {
     const assay_status status = ptx_module_load(ptx, size, m->named, &m->ptx);
-    if (status == ASSAY_OK)
+    if (status == ASSAY_OK) {
+        exec_race_module(m->ptx);
         return EXEC_SUCCESS;
+    }
     if (status == ASSAY_ERR_MEMORY)
         return EXEC_OUT_OF_MEMORY;
     exec_problem(EXEC_PROBLEM_NO_PTX, "%s", assay_error());

@@ -14,6 +14,9 @@
 
 static const char *const names[EXEC_PROBLEM_KINDS][2] = {
     [EXEC_PROBLEM_KERNEL] = {"kernel", "kernel failure"},
+    [EXEC_PROBLEM_RACE] = {"race", "race"},
+    [EXEC_PROBLEM_EQUAL] = {"equal-writes", "equal-value race"},
+    [EXEC_PROBLEM_UNINITIALISED] = {"uninitialised", "uninitialised read"},
     [EXEC_PROBLEM_COPY] = {"copy", "wrong transfer"},
     [EXEC_PROBLEM_FREE] = {"free", "wrong release"},
     [EXEC_PROBLEM_IGNORED] = {"ignored-error", "ignored error"},
@@ -112,7 +115,8 @@ static void lock(exec_report *r) {
 /* The first like it, or a new one; NULL: there is no room. */
 static report_problem *row_like(exec_report *r, const report_problem *like) {
     for (uint32_t i = 0; i < r->n_problems; ++i)
-        if (r->problem[i].kind == like->kind && strcmp(r->problem[i].text, like->text) == 0)
+        if (r->problem[i].kind == like->kind && r->problem[i].key == like->key &&
+            (like->key != 0 || strcmp(r->problem[i].text, like->text) == 0))
             return &r->problem[i];
     if (r->n_problems == REPORT_PROBLEMS) {
         ++r->lost;
@@ -138,8 +142,8 @@ static void wipe(exec_report *r) {
 }
 
 static void add(exec_report *r, const char *kernel, const char *file, exec_problem_kind kind,
-                const char *format, va_list args) {
-    report_problem p = {.kind = kind};
+                uint64_t key, const char *format, va_list args) {
+    report_problem p = {.kind = kind, .key = key};
     snprintf(p.kernel, sizeof p.kernel, "%s", kernel);
     snprintf(p.file, sizeof p.file, "%s", file);
     vsnprintf(p.text, sizeof p.text, format, args);
@@ -154,14 +158,14 @@ static void add(exec_report *r, const char *kernel, const char *file, exec_probl
 void exec_report_add(exec_report *r, exec_problem_kind kind, const char *format, ...) {
     va_list args;
     va_start(args, format);
-    add(r, "", "", kind, format, args);
+    add(r, "", "", kind, 0, format, args);
     va_end(args);
 }
 
 void exec_problem(exec_problem_kind kind, const char *format, ...) {
     va_list args;
     va_start(args, format);
-    add(exec_report_get(), "", "", kind, format, args);
+    add(exec_report_get(), "", "", kind, 0, format, args);
     va_end(args);
 }
 
@@ -169,7 +173,15 @@ void exec_problem_in(const char *kernel, const char *file, exec_problem_kind kin
                      const char *format, ...) {
     va_list args;
     va_start(args, format);
-    add(exec_report_get(), kernel, file, kind, format, args);
+    add(exec_report_get(), kernel, file, kind, 0, format, args);
+    va_end(args);
+}
+
+void exec_problem_keyed(const char *kernel, const char *file, exec_problem_kind kind, uint64_t key,
+                        const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    add(exec_report_get(), kernel, file, kind, key, format, args);
     va_end(args);
 }
 

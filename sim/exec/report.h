@@ -26,6 +26,9 @@ enum { REPORT_KERNELS = 1024, REPORT_PROBLEMS = 512, REPORT_NAME = 512, REPORT_L
 
 typedef enum exec_problem_kind {
     EXEC_PROBLEM_KERNEL,        /* a kernel broke a rule, or trapped */
+    EXEC_PROBLEM_RACE,          /* accesses that nothing orders */
+    EXEC_PROBLEM_EQUAL,         /* writes of equal values that nothing orders; no error */
+    EXEC_PROBLEM_UNINITIALISED, /* shared memory is read that was never written */
     EXEC_PROBLEM_COPY,          /* a copy outside of an allocation, or of freed memory */
     EXEC_PROBLEM_FREE,          /* not what was allocated, or twice */
     EXEC_PROBLEM_IGNORED,       /* an error that the program did not look at */
@@ -49,6 +52,7 @@ typedef struct report_kernel {
 typedef struct report_problem {
     exec_problem_kind kind;
     int32_t rule; /* by which it is suppressed, as suppress.h counts them; 0: it is not */
+    uint64_t key; /* 0: its text is */
     uint64_t times;
     char kernel[REPORT_NAME]; /* mangled; "": it is no kernel's */
     char file[REPORT_NAME];   /* the source's path, where the text has only its name; "" */
@@ -95,6 +99,9 @@ void exec_problem(exec_problem_kind kind, const char *format, ...) ASSAY_PRINTF(
 /* Of a kernel, by its mangled name; `file`: as in report_problem. */
 void exec_problem_in(const char *kernel, const char *file, exec_problem_kind kind,
                      const char *format, ...) ASSAY_PRINTF(4, 5);
+/* The same, where the text may differ from time to time: `key`, not 0, tells which it is. */
+void exec_problem_keyed(const char *kernel, const char *file, exec_problem_kind kind, uint64_t key,
+                        const char *format, ...) ASSAY_PRINTF(5, 6);
 
 /* The source's file and line, with which the text begins; false: it does not. */
 bool exec_problem_place(const report_problem *problem, char file[REPORT_LINE], int32_t *line);

@@ -42,11 +42,6 @@ static const char *const options[] = {"-O1",
                                       "-fsanitize=address",
                                       "-g1",
 #endif
-#if defined(ASSAY_RACE)
-                                      "-DPTX_RECORD=1",
-#else
-                                      "-DPTX_RECORD=0",
-#endif
                                       NULL};
 
 static const char *compiler(void) {
@@ -295,10 +290,15 @@ static assay_status load(const char *path, const char *name, ptx_compiled *compi
                           dlerror());
     void *entry = dlsym(compiled->object, PTX_ENTRY);
     memcpy(&compiled->entry, &entry, sizeof entry);
-    if (entry != NULL)
+    const ptx_site_list *list = dlsym(compiled->object, PTX_SITES);
+    if (entry != NULL && list != NULL) {
+        compiled->sites = list->sites;
+        compiled->n_sites = list->n;
         return ASSAY_OK;
+    }
     ptx_unload(compiled);
-    return assay_fail(ASSAY_ERR_FILE, "%s: its compiled code lacks %s", name, PTX_ENTRY);
+    return assay_fail(ASSAY_ERR_FILE, "%s: its compiled code lacks %s", name,
+                      entry == NULL ? PTX_ENTRY : PTX_SITES);
 }
 
 void ptx_unload(ptx_compiled *compiled) {

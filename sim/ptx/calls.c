@@ -9,13 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 
-static void call_read(const void *address, size_t bytes, const ptx_site *site) {
-    trace_read(address, bytes, site->file, site->line);
-}
-
-static void call_write(const void *address, size_t bytes, const ptx_site *site) {
-    trace_write(address, bytes, site->file, site->line);
-}
+_Static_assert((int)PTX_READS == SIM_READS && (int)PTX_WRITES == SIM_WRITES &&
+                   (int)PTX_STRONG == SIM_STRONG && (int)PTX_BLOCK_SCOPE == SIM_BLOCK_SCOPE &&
+                   (int)PTX_ACQUIRE == SIM_ACQUIRE && (int)PTX_RELEASE == SIM_RELEASE,
+               "one meaning on both sides");
 
 static void call_misaligned(const void *address, uint32_t bytes, const ptx_site *site) {
     char where[SIM_POSITION];
@@ -124,13 +121,21 @@ static void call_copy_wait(int32_t groups, bool all) {
     sim_cp_async_wait(groups);
 }
 
-static void call_atomic_done(const void *address, size_t bytes, bool changed,
-                             const ptx_site *site) {
-    sim_atomic_done(address, bytes, changed, site->file, site->line);
+static void call_atomic_done(bool changed, const ptx_site *site) {
+    sim_atomic_turn(changed, site->file, site->line);
 }
 
-static void call_fence(const ptx_site *site) {
-    sim_fence(site->file, site->line);
+static void call_poll(const ptx_site *site) {
+    sim_poll("a read of memory", site->file, site->line);
+}
+
+static void call_fence(uint32_t how, const ptx_site *site) {
+    trace_fence(how);
+    sim_poll("a fence", site->file, site->line);
+}
+
+static void call_turn(const ptx_site *site) {
+    sim_turn(site->file, site->line);
 }
 
 static void call_sleep(const ptx_site *site) {
@@ -176,8 +181,7 @@ static double call_arithmetic(ptx_operation operation, ptx_rounding mode, double
 }
 
 void ptx_context_fill(ptx_context *x) {
-    x->read = call_read;
-    x->write = call_write;
+    x->access = sim_trace_site;
     x->misaligned = call_misaligned;
     x->trap = call_trap;
     x->failed_assertion = call_failed_assertion;
@@ -192,7 +196,9 @@ void ptx_context_fill(ptx_context *x) {
     x->copy_commit = sim_cp_async_commit;
     x->copy_wait = call_copy_wait;
     x->atomic_done = call_atomic_done;
+    x->poll = call_poll;
     x->fence = call_fence;
+    x->turn = call_turn;
     x->sleep = call_sleep;
     x->progress = sim_progress;
     x->clock = call_clock;

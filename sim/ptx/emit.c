@@ -70,23 +70,51 @@ static const char *escaped(emitter *e, const char *text) {
 }
 
 /* The file and line of a statement: the source's, or where there is no `.loc` the text's own. */
+static const char *file_of(const tree *t, int32_t file) {
+    return file > 0 && file < t->n_files ? t->files[file] : NULL;
+}
+
+/* A header in which the toolkit defines what CUDA's C++ has, such as atomicAdd(). */
+static bool is_of_toolkit(const char *path) {
+    static const char *const begins[] = {
+        "sm_",  "device_atomic_functions", "cuda_fp",        "cuda_bf16",
+        "crt/", "cuda_pipeline",           "cuda_awbarrier", "cooperative_groups"};
+    const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
+    const char *dot = strrchr(name, '.');
+    if (dot == NULL || dot[1] != 'h')
+        return false;
+    for (size_t i = 0; i < sizeof begins / sizeof begins[0]; ++i)
+        if (strncmp(name, begins[i], strlen(begins[i])) == 0)
+            return true;
+    return strstr(path, "/cooperative_groups/") != NULL || strstr(path, "/crt/") != NULL;
+}
+
+/* NULL: no `.loc` says it. What the toolkit's headers do is told where the program calls them. */
+static const char *source_of(const tree *t, const statement *s, int32_t *line) {
+    const char *inner = file_of(t, s->place.file), *outer = file_of(t, s->place.outer_file);
+    const bool called = inner != NULL && outer != NULL && is_of_toolkit(inner);
+    *line = called ? s->place.outer_line : s->place.line;
+    return called ? outer : inner;
+}
+
 const char *emit_file(const tree *t, const statement *s) {
-    const int32_t file = s->place.file;
-    if (file > 0 && file < t->n_files && t->files[file] != NULL)
-        return t->files[file];
-    return t->name;
+    int32_t line;
+    const char *file = source_of(t, s, &line);
+    return file != NULL ? file : t->name;
 }
 
 int32_t emit_line(const tree *t, const statement *s) {
-    return emit_file(t, s) != t->name ? s->place.line : s->line;
+    int32_t line;
+    return source_of(t, s, &line) != NULL ? line : s->line;
 }
 
 const char *emit_site(emitter *e) {
     const statement *s = e->now;
-    const place p = {s->place.file, emit_line(e->tree, s), 0, 0};
-    if (e->n_sites == 0 || e->last_site.file != p.file || e->last_site.line != p.line) {
-        text_put(e->memory, &e->sites, "    {\"%s\", %d},\n", escaped(e, emit_file(e->tree, s)),
-                 p.line);
+    const char *file = emit_file(e->tree, s);
+    const place p = {s->place.file, emit_line(e->tree, s), s->place.outer_file, 0};
+    if (e->n_sites == 0 || e->last_site.file != p.file || e->last_site.line != p.line ||
+        e->last_site.outer_file != p.outer_file) {
+        text_put(e->memory, &e->sites, "    {\"%s\", %d},\n", escaped(e, file), p.line);
         ++e->n_sites;
         e->last_site = p;
     }
@@ -160,10 +188,11 @@ static void emit_statement(emitter *e, const statement *s) {
     e->now = s;
     if (s->kind == STATEMENT_LABEL) {
         emit(e, "l%d:;\n", s->label->id);
+        e->passed[s->label->id] = true;
         return;
     }
     if (s->place.file > 0 && emit_file(e->tree, s) != e->tree->name)
-        emit(e, "#line %d \"%s\"\n", s->place.line > 0 ? s->place.line : 1,
+        emit(e, "#line %d \"%s\"\n", emit_line(e->tree, s) > 0 ? emit_line(e->tree, s) : 1,
              escaped(e, emit_file(e->tree, s)));
     if (setjmp(e->unknown) == 0) {
         if (s->guard != NULL)
@@ -201,31 +230,36 @@ static void load_parameters(emitter *e, const function *f) {
 static void emit_function(emitter *e, const function *f) {
     e->function = f;
     emit_signature(e, f,
-                   " {\nchar *const shared = x->shared;\n"
+                   " {\nchar *const shared = *x->shared;\nuint32_t turns = 0;\n"
                    "const char *const parameters = x->parameters;\nbool carry = false;\n");
     declare_all(e, f);
     load_parameters(e, f);
     for (const statement *s = f->first; s != NULL; s = s->next)
         emit_statement(e, s);
     e->now = NULL;
-    emit(e, "(void)shared, (void)parameters, (void)carry, (void)arguments;\nreturn false;\n}\n");
+    emit(
+        e,
+        "(void)shared, (void)turns, (void)parameters, (void)carry, (void)arguments;\nreturn false;\n}\n");
 }
 
-const char *emit_kernel(const tree *t, const function *kernel, arena *memory,
+const char *emit_kernel(const tree *t, const function *kernel, bool records, arena *memory,
                         void (*note)(void *context, const function *f, const statement *s),
                         void *note_context) {
     emitter e = {.tree = t, .memory = memory, .note = note, .note_context = note_context};
     kernel_parts parts = parts_of(t, kernel, memory);
     e.parts = &parts;
+    e.passed = arena_take(memory, (size_t)t->n_symbols + 1);
     for (int32_t i = 0; i < parts.n_functions; ++i)
         emit_function(&e, parts.functions[i]);
     growing body = e.code;
     e.code = (growing){0};
+    emit(&e, "#define PTX_RECORD %d\n", records);
     emit(&e, "static const ptx_site sites[] = {\n%.*s    {\"\", 0}};\n", (int)e.sites.n,
          e.sites.n > 0 ? e.sites.text : "");
     for (int32_t i = 0; i < parts.n_functions; ++i)
         emit_signature(&e, parts.functions[i], ";\n");
     text_add(memory, &e.code, body.text, body.n);
     emit(&e, "bool ptx_entry(const ptx_context *x) {\nreturn entry(x, 0);\n}\n");
+    emit(&e, "const ptx_site_list ptx_sites = {sites, %d};\n", e.n_sites);
     return e.code.text;
 }

@@ -40,6 +40,7 @@ typedef struct emitter {
     place last_site;
     const function *function;
     const statement *now;
+    bool *passed;             /* by a label's id: it is above */
     bool any_nan;             /* the instruction does not care which NaN it reads */
     const ptx_type *types[4]; /* of the instruction, in its order */
     uint32_t n_types;
@@ -49,9 +50,9 @@ typedef struct emitter {
     void *note_context;
 } emitter;
 
-/* The C code of a kernel and of all that it calls; `note`, which may be NULL, is told of
- * instructions that are not known. */
-const char *emit_kernel(const tree *t, const function *kernel, arena *memory,
+/* The C code of a kernel and of all that it calls; `records`: it tells of its accesses; `note`,
+ * which may be NULL, is told of instructions that are not known. */
+const char *emit_kernel(const tree *t, const function *kernel, bool records, arena *memory,
                         void (*note)(void *context, const function *f, const statement *s),
                         void *note_context);
 
@@ -97,9 +98,9 @@ const char *emit_rounding(const emitter *e);
 
 /* An instruction that the table has no template for. */
 typedef void emit_form(emitter *e, const statement *s);
-emit_form form_load, form_store, form_atomic, form_copy, form_load_matrix, form_store_matrix,
-    form_multiply, form_wgmma, form_move, form_compare, form_convert, form_call, form_branch,
-    form_branch_index, form_return, form_exit;
+emit_form form_load, form_store, form_atomic, form_fence, form_copy, form_load_matrix,
+    form_store_matrix, form_multiply, form_wgmma, form_move, form_compare, form_convert, form_call,
+    form_branch, form_branch_index, form_return, form_exit;
 
 /* Emits the instruction by the table; does not return where no row fits. */
 void emit_by_table(emitter *e, const statement *s);

@@ -4,9 +4,14 @@
 #include <string.h>
 
 void form_branch(emitter *e, const statement *s) {
+    int64_t number;
     if (s->n_operands != 1)
         emit_unknown(e);
-    emit(e, "goto %s;", emit_label(e, s->operands[0]));
+    const char *label = emit_label(e, s->operands[0]);
+    if (e->passed[scope_find(s->scope, s->operands[0]->name, &number)->id])
+        emit(e, "if (__builtin_expect(++turns == PTX_TURNS, 0)) {turns = 0;x->turn(%s);}",
+             emit_site(e));
+    emit(e, "goto %s;", label);
 }
 
 void form_branch_index(emitter *e, const statement *s) {

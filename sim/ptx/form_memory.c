@@ -1,4 +1,5 @@
 /* Loads, stores, atomics, copies. */
+#include "sim/ptx/device/context.h"
 #include "sim/ptx/emit.h"
 
 #include <string.h>
@@ -22,9 +23,18 @@ static const operand *item(emitter *e, const operand *o, uint32_t i, uint32_t n)
     return &o->items[i];
 }
 
-/* Parameters are the thread's own: nothing to record, and no address to get wrong. */
-static bool is_private(const emitter *e) {
-    return strcmp(emit_space(e), "param") == 0;
+static bool in_space(const emitter *e, const char *space) {
+    return strcmp(emit_space(e), space) == 0;
+}
+
+/* Parameters have no address to get wrong. */
+static bool is_checked(const emitter *e) {
+    return !in_space(e, "param");
+}
+
+/* Local memory is the thread's own, and nobody writes constants. */
+static bool is_recorded(const emitter *e) {
+    return is_checked(e) && !in_space(e, "local") && !in_space(e, "const");
 }
 
 /* Other threads write there on purpose. */
@@ -32,12 +42,23 @@ static bool is_strong(const emitter *e) {
     return emit_one_of(e, "volatile relaxed acquire release mmio sc") != NULL;
 }
 
+static uint32_t scope_of(const emitter *e) {
+    return emit_one_of(e, "cta cluster") != NULL ? PTX_BLOCK_SCOPE : 0;
+}
+
+static uint32_t order_of(const emitter *e) {
+    const bool both = emit_one_of(e, "acq_rel sc") != NULL;
+    return (both || emit_has(e, "acquire") ? PTX_ACQUIRE : 0) |
+           (both || emit_has(e, "release") ? PTX_RELEASE : 0);
+}
+
+static uint32_t how_of(const emitter *e, uint32_t access) {
+    return access | (is_strong(e) ? PTX_STRONG | scope_of(e) | order_of(e) : 0);
+}
+
 /* Opens a block with `p`, the address as a pointer to elements. */
-static void open_access(emitter *e, const operand *address, const ptx_type *type, uint32_t n,
-                        const char *hook) {
+static void open_access(emitter *e, const operand *address, const ptx_type *type) {
     emit(e, "{%s *const p = (%s *)%s;", type->c, type->c, emit_address(e, address, emit_space(e)));
-    if (!is_private(e))
-        emit(e, "%s(p, %u, %s);", hook, n * type->bytes, emit_site(e));
 }
 
 void form_load(emitter *e, const statement *s) {
@@ -45,7 +66,11 @@ void form_load(emitter *e, const statement *s) {
     const uint32_t n = vector_of(e);
     if (s->n_operands < 2 || type->bytes == 0)
         emit_unknown(e);
-    open_access(e, s->operands[1], type, n, "READ");
+    open_access(e, s->operands[1], type);
+    if (is_recorded(e))
+        emit(e, "READ(p, %u, %u, %s);", n * type->bytes, how_of(e, PTX_READS), emit_site(e));
+    else if (is_checked(e))
+        emit(e, "ALIGNED(p, %u, %s);", n * type->bytes, emit_site(e));
     if (n == 1) {
         emit_write(e, item(e, s->operands[0], 0, 1), type, "*p");
     } else { /* a register may be in the address and among the results */
@@ -57,7 +82,7 @@ void form_load(emitter *e, const statement *s) {
             emit_write(e, item(e, s->operands[0], i, n), type, emit_text(e, "q[%u]", i));
     }
     if (is_strong(e))
-        emit(e, "x->fence(%s);", emit_site(e));
+        emit(e, "x->poll(%s);", emit_site(e));
     emit(e, "}");
 }
 
@@ -66,7 +91,15 @@ void form_store(emitter *e, const statement *s) {
     const uint32_t n = vector_of(e);
     if (s->n_operands < 2 || type->bytes == 0)
         emit_unknown(e);
-    open_access(e, s->operands[0], type, n, "WRITE");
+    open_access(e, s->operands[0], type);
+    if (is_recorded(e)) {
+        emit(e, "WRITE(p, %u, %u, %s", n * type->bytes, how_of(e, PTX_WRITES), emit_site(e));
+        for (uint32_t i = 0; i < n; ++i)
+            emit(e, ", (%s)(%s)", type->c, emit_read(e, item(e, s->operands[1], i, n), type));
+        emit(e, ");");
+    } else if (is_checked(e)) {
+        emit(e, "ALIGNED(p, %u, %s);", n * type->bytes, emit_site(e));
+    }
     for (uint32_t i = 0; i < n; ++i)
         emit(e, "p[%u] = %s;", i, emit_read(e, item(e, s->operands[1], i, n), type));
     if (is_strong(e))
@@ -125,6 +158,7 @@ void form_atomic(emitter *e, const statement *s) {
     const uint32_t n = vector_of(e), first = returns ? 1 : 0;
     const char *operation = emit_one_of(e, "add min max inc dec and or xor exch cas");
     const char *site = emit_site(e);
+    const uint32_t how = PTX_READS | PTX_WRITES | PTX_STRONG | scope_of(e) | order_of(e);
     if (operation == NULL || s->n_operands < first + 2)
         emit_unknown(e);
     const bool compares = strcmp(operation, "cas") == 0;
@@ -140,13 +174,25 @@ void form_atomic(emitter *e, const statement *s) {
                  emit_read(e, s->operands[first + 2], type));
         else
             emit(e, "const %s next = %s;", type->c, next_value(e, type, operation));
+        /* One that compares and fails only reads. */
+        emit(e, "RECORD(p + %u, %u, %s, 0, %s);", i, type->bytes,
+             compares ? emit_text(e, "old == b ? %u : %u", how, how & ~(uint32_t)PTX_WRITES)
+                      : emit_text(e, "%u", how),
+             site);
         emit(e, "p[%u] = next;", i);
         if (returns)
             emit_write(e, item(e, s->operands[0], i, n), type, "old");
-        emit(e, "x->atomic_done(p + %u, %u, __builtin_memcmp(&old, &next, %u) != 0, %s);}", i,
-             type->bytes, type->bytes, site);
+        emit(e, "x->atomic_done(__builtin_memcmp(&old, &next, %u) != 0, %s);}", type->bytes, site);
     }
     emit(e, "}");
+}
+
+/* A fence between proxies orders nothing here. */
+void form_fence(emitter *e, const statement *s) {
+    const bool membar = strcmp(s->part[0], "membar") == 0;
+    const bool proxy = e->now->n_parts > 1 && strcmp(s->part[1], "proxy") == 0;
+    const uint32_t order = membar ? PTX_ACQUIRE | PTX_RELEASE : order_of(e);
+    emit(e, "x->fence(%u, %s);", proxy ? 0 : order | scope_of(e), emit_site(e));
 }
 
 /* cp.async [shared], [global], bytes{, valid | ignored}{, policy} */

@@ -12,6 +12,8 @@ typedef bool ptx_entry(const ptx_context *x);
 typedef struct ptx_compiled {
     void *object; /* dlopen's; NULL: not compiled yet */
     ptx_entry *entry;
+    const ptx_site *sites;
+    size_t n_sites;
 } ptx_compiled;
 
 struct ptx_module {
@@ -20,6 +22,7 @@ struct ptx_module {
     ptx_function *kernels; /* these and the next two by the kernel's number */
     const function **functions;
     ptx_compiled *compiled;
+    bool records;
     int32_t n_kernels;
     char **globals; /* by index: where each lies */
     ptx_unknown *unknown;

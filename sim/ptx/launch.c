@@ -25,8 +25,15 @@ static assay_status translate(const ptx_function *k, arena *memory, const char *
     memory->out_of_memory = &out_of_memory;
     if (setjmp(out_of_memory) != 0)
         return assay_fail(ASSAY_ERR_MEMORY, "%s: no memory to translate it", k->name);
-    *code = emit_kernel(&k->module->tree, k->module->functions[number_of(k)], memory, NULL, NULL);
+    *code = emit_kernel(&k->module->tree, k->module->functions[number_of(k)], k->module->records,
+                        memory, NULL, NULL);
     return ASSAY_OK;
+}
+
+void ptx_module_record(ptx_module *module, bool on) {
+    for (int32_t i = 0; i < module->n_kernels && module->records != on; ++i)
+        ptx_unload(&module->compiled[i]);
+    module->records = on;
 }
 
 assay_status ptx_compile(const ptx_function *k) {
@@ -84,7 +91,6 @@ static void run_thread(const void *closure) {
     const thread_code *code = closure;
     if (blocks_begun != NULL && sim_now.thread == 0)
         __atomic_add_fetch(blocks_begun, 1, __ATOMIC_RELAXED);
-    code->context->shared = sim_dynamic_shared();
     (void)code->entry(code->context);
 }
 
@@ -93,6 +99,7 @@ static void describe(ptx_context *x, const ptx_function *k, const uint32_t grid[
                      const uint32_t block[3], size_t shared, size_t dynamic,
                      const char *parameters) {
     ptx_context_fill(x);
+    x->shared = sim_dynamic_place();
     x->stacks = &sim_stacks.low;
     x->stacks_end = &sim_stacks.high;
     x->thread = (const ptx_three *)&threadIdx;
@@ -133,7 +140,8 @@ assay_status ptx_launch(const ptx_function *k, const uint32_t grid[3], const uin
         return status;
     ptx_context x;
     describe(&x, k, grid, block, shared, dynamic, copy);
-    const thread_code code = {k->module->compiled[number_of(k)].entry, &x};
+    const ptx_compiled *compiled = &k->module->compiled[number_of(k)];
+    const thread_code code = {compiled->entry, &x};
     const sim_launch launch = {.kernel = k->name,
                                .file = k->module->tree.name,
                                .line = k->module->functions[number_of(k)]->line,
@@ -141,7 +149,10 @@ assay_status ptx_launch(const ptx_function *k, const uint32_t grid[3], const uin
                                .block = {block[0], block[1], block[2]},
                                .shared_bytes = shared,
                                .run = run_thread,
-                               .closure = &code};
+                               .closure = &code,
+                               .records = k->module->records,
+                               .sites = (const sim_site *)(const void *)compiled->sites,
+                               .n_sites = compiled->n_sites};
     status = sim_launch_kernel(&launch);
     free(copy);
     return status;

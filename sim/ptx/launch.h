@@ -8,6 +8,8 @@
 
 #include "sim/ptx/ptx.h"
 
+#include <stdbool.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -39,6 +41,10 @@ assay_status ptx_compile(const ptx_function *kernel) ASSAY_MUST_CHECK;
  * finds by this variable of its environment. The module must have the same name there. */
 #define PTX_PREPARED_VARIABLE "ASSAY_PTX_PREPARED"
 assay_status ptx_prepare(const ptx_function *kernel, const char *folder) ASSAY_MUST_CHECK;
+
+/* Whether accesses are recorded and races told, in the launches to come (sim/race/race.h): a kernel
+ * is compiled anew for it. They are not until this is called. */
+void ptx_module_record(ptx_module *module, bool on);
 
 /* An instruction that is not known. A kernel that reaches it traps. */
 typedef struct ptx_unknown {

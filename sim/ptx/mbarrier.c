@@ -56,11 +56,12 @@ static void store(void *barrier, state s, const ptx_site *site) {
     if (s.pending == 0 && s.bytes == 0) {
         s.phase ^= 1;
         s.pending = s.expected;
+        trace_mbarrier(SIM_MBARRIER_COMPLETE, barrier);
         sim_progress();
     }
     const uint64_t word = pack(&s);
     memcpy(barrier, &word, sizeof word);
-    trace_atomic(barrier, sizeof word, site->file, site->line);
+    trace_access(barrier, sizeof word, SIM_READS | SIM_WRITES | SIM_STRONG, site->file, site->line);
 }
 
 static void call_init(void *barrier, uint32_t count, const ptx_site *site) {
@@ -71,6 +72,7 @@ static void call_init(void *barrier, uint32_t count, const ptx_site *site) {
     const uint64_t word = pack(&s);
     memcpy(barrier, &word, sizeof word);
     trace_write(barrier, sizeof word, site->file, site->line);
+    trace_mbarrier(SIM_MBARRIER_INIT, barrier);
 }
 
 static void call_invalidate(void *barrier, const ptx_site *site) {
@@ -86,7 +88,7 @@ static void call_expect(void *barrier, int64_t bytes, const ptx_site *site) {
 }
 
 static uint64_t call_arrive(void *barrier, uint32_t count, int64_t expected, bool drop,
-                            bool complete, const ptx_site *site) {
+                            bool complete, bool releases, const ptx_site *site) {
     state s = unpack(barrier, site);
     const uint64_t before = pack(&s);
     if (count == 0 || count > s.pending)
@@ -96,19 +98,25 @@ static uint64_t call_arrive(void *barrier, uint32_t count, int64_t expected, boo
     s.expected -= drop ? count : 0;
     if (!complete && s.pending == 0 && s.bytes == 0)
         report("an arrival with .noComplete completes its phase", site);
+    if (releases)
+        trace_mbarrier(SIM_MBARRIER_ARRIVE, barrier);
     store(barrier, s, site);
     return before;
 }
 
 /* A thread that waits gives way. */
-static bool call_test(const void *barrier, uint32_t parity, bool try, const ptx_site *site) {
-    if (unpack(barrier, site).phase != parity)
-        return true;
-    if (try)
+static bool call_test(const void *barrier, uint32_t parity, bool try, bool acquires,
+                      const ptx_site *site) {
+    bool complete = unpack(barrier, site).phase != parity;
+    trace_access(barrier, sizeof(uint64_t), SIM_READS | SIM_STRONG, site->file, site->line);
+    if (!complete && try)
         sim_rest((sim_place){"mbarrier.try_wait", site->file, site->line});
-    else
-        sim_fence(site->file, site->line);
-    return unpack(barrier, site).phase != parity;
+    else if (!complete)
+        sim_poll("mbarrier.test_wait", site->file, site->line);
+    complete = unpack(barrier, site).phase != parity;
+    if (complete && acquires)
+        trace_mbarrier(SIM_MBARRIER_WAIT, barrier);
+    return complete;
 }
 
 /* The copies of this thread are complete at once, which is as late as they may be; `counted`: the
@@ -116,10 +124,12 @@ static bool call_test(const void *barrier, uint32_t parity, bool try, const ptx_
 static void call_copy_arrive(void *barrier, bool counted, const ptx_site *site) {
     sim_cp_async_commit();
     sim_cp_async_wait(0);
-    if (counted)
-        (void)call_arrive(barrier, 1, 0, false, true, site);
-    else
-        (void)unpack(barrier, site);
+    if (counted) {
+        (void)call_arrive(barrier, 1, 0, false, true, true, site);
+        return;
+    }
+    (void)unpack(barrier, site);
+    trace_mbarrier(SIM_MBARRIER_ARRIVE, barrier);
 }
 
 void ptx_mbarrier_fill(ptx_context *x) {

@@ -144,7 +144,7 @@ static void note_unknown(void *context, const function *f, const statement *s) {
 static void find_unknown(ptx_module *m) {
     for (int32_t i = 0; i < m->n_kernels; ++i) {
         arena scratch = {.out_of_memory = m->memory.out_of_memory};
-        (void)emit_kernel(&m->tree, m->functions[i], &scratch, note_unknown, m);
+        (void)emit_kernel(&m->tree, m->functions[i], false, &scratch, note_unknown, m);
         arena_free(&scratch);
     }
 }
@@ -160,6 +160,9 @@ assay_status ptx_module_load(const char *text, size_t size, const char *name, pt
     if (m == NULL)
         return assay_fail(ASSAY_ERR_MEMORY, "%s: no memory to read PTX", name);
     m->memory.out_of_memory = &out_of_memory;
+#if defined(ASSAY_RACE)
+    m->records = true;
+#endif
     if (setjmp(out_of_memory) != 0) {
         status = assay_fail(ASSAY_ERR_MEMORY, "%s: no memory to read PTX", name);
         goto done;

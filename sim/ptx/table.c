@@ -299,10 +299,8 @@ const instruction_row instruction_rows[] = {
     {"stackrestore", "", NULL, "-", ""},
 
     /* threads */
-    {"membar", SCOPES, "", "", "x->fence($@)"},
-    {"fence", "*", NULL, "", "x->fence($@)"},
-    {"fence", "*", NULL, "-", "x->fence($@)"},
-    {"fence", "*", NULL, "- -", "x->fence($@)"},
+    {"membar", SCOPES, "", "", NULL, form_fence},
+    {"fence", "*", NULL, "", NULL, form_fence},
 #define BARRIER(base, optional, aligned)                                                           \
     {base ".sync", optional, "", "u32",                                                            \
      "x->barrier(PTX_BARRIER_SYNC, $0, 0, " aligned ", 0, $@)"},                                   \
@@ -380,19 +378,19 @@ const instruction_row instruction_rows[] = {
      "x->mbarrier_expect($0, -(int64_t)$1, $@)"},
 #define ARRIVE(base, drop)                                                                         \
     {base, "release relaxed cta cluster shared shared::cta noComplete", "b64", "=b64 []",          \
-     "x->mbarrier_arrive($1, 1, 0, " drop ", !$(noComplete), $@)"},                                \
+     "x->mbarrier_arrive($1, 1, 0, " drop ", !$(noComplete), !$(relaxed), $@)"},                   \
         {base, "release relaxed cta cluster shared shared::cta noComplete", "b64", "=b64 [] u32",  \
-         "x->mbarrier_arrive($1, $2, 0, " drop ", !$(noComplete), $@)"},                           \
+         "x->mbarrier_arrive($1, $2, 0, " drop ", !$(noComplete), !$(relaxed), $@)"},              \
     {                                                                                              \
         base ".expect_tx", "release relaxed cta cluster shared shared::cta", "b64", "=b64 [] u32", \
-            "x->mbarrier_arrive($1, 1, $2, " drop ", true, $@)"                                    \
+            "x->mbarrier_arrive($1, 1, $2, " drop ", true, !$(relaxed), $@)"                       \
     }
     ARRIVE("mbarrier.arrive", "false"),
     ARRIVE("mbarrier.arrive_drop", "true"),
 #define WAIT(name, optional, third, try, parity)                                                   \
     {                                                                                              \
         name, "acquire relaxed cta cluster shared shared::cta", "b64", "=pred [] " third,          \
-            "x->mbarrier_test($1, " parity ", " try ", $@)"                                        \
+            "x->mbarrier_test($1, " parity ", " try ", !$(relaxed), $@)"                           \
     }
     WAIT("mbarrier.test_wait.parity", , "u32", "false", "$2 & 1"),
     WAIT("mbarrier.try_wait.parity", , "u32", "true", "$2 & 1"),

@@ -1,342 +1,509 @@
 /*
  * The race recorder: which accesses conflict (docs/simulated-device.md, "Races"). Two do if they
- * are of different threads, at least one writes, not both are atomic, and nothing orders them: in
- * one block, no barrier and no chain of __syncwarps; across the blocks of a launch, nothing ever.
- * What is found thus does not depend on the schedule, only on what each thread accesses.
+ * are of different threads, at least one writes, not both are strong with scopes that include both,
+ * and nothing orders them (order.h). What is found thus does not depend on the values that were
+ * seen, only on what each thread accesses and what it waited for.
  */
-#include "sim/count/count_access.h"
+#include "sim/allocation.h"
+#include "sim/block.h"
+#include "sim/race/order.h"
+#include "sim/race/place.h"
 #include "sim/race/race_access.h"
 #include "sim/race/race_report.h"
+#include "sim/race/shadow.h"
 
+#if defined(ASSAY_RACE)
+#include "sim/count/count_access.h"
+#endif
+
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_WARPS = SIM_MAX_THREADS / SIM_WARP, STAMP_BITS = 24, THREAD_BITS = 16 };
-
-/* Where the epochs of a block start. */
-typedef struct block_start {
-    uint64_t epoch, block;
-} block_start;
+bool sim_trace_on;
 
 static struct {
-    /* Epochs, as sim_record.when with stamp 0: now, the first of this block, of this launch. */
-    uint64_t epoch, block_epoch, launch_epoch;
-    block_start *starts; /* of this launch */
-    size_t n_starts, capacity;
-    uint32_t stamp[MAX_WARPS];
-    /* What a thread did before stamp seen[its own thread][lane] of `lane` of its warp is ordered
-     * before what it does next: a vector clock for each lane. */
-    uint32_t seen[SIM_MAX_THREADS][SIM_WARP];
-    /* Of the thread that runs. */
-    uint32_t thread;
-    uint64_t when;
-} clocks;
+    sim_range shared[2]; /* static and dynamic, of the block that runs */
+    bool everywhere;     /* all memory is watched, but the stacks */
+    bool plain; /* nothing but barriers of the whole block and __syncwarp has ordered anything */
+} race;
 
-static uint32_t stamp_of(const sim_record *r) {
-    return (uint32_t)r->when & ((1u << STAMP_BITS) - 1);
+/* ---- counters ---- */
+
+static bool counts(void) {
+#if defined(ASSAY_RACE)
+    return sim_count_on();
+#else
+    return false;
+#endif
 }
 
-static uint32_t thread_of(const sim_record *r) {
-    return (uint32_t)r->who & ((1u << THREAD_BITS) - 1);
-}
+/* ---- an access ---- */
 
-static bool in_this_epoch(const sim_record *r) {
-    return r->when >= clocks.epoch;
-}
-
-static bool in_other_block(const sim_record *r) {
-    return r->when >= clocks.launch_epoch && r->when < clocks.block_epoch;
-}
-
-static bool same_warp(uint32_t a, uint32_t b) {
-    return (a ^ b) < SIM_WARP;
-}
-
-/* Whether a record of this epoch comes before whatever the current thread does next. */
-static bool ordered(const sim_record *r) {
-    uint32_t thread = thread_of(r);
-    return thread == clocks.thread || (same_warp(thread, clocks.thread) &&
-                                       stamp_of(r) < clocks.seen[clocks.thread][thread % SIM_WARP]);
-}
-
-static uint64_t block_of(const sim_record *r) {
-    size_t low = 0, high = clocks.n_starts;
-    while (high - low > 1) {
-        size_t middle = low + (high - low) / 2;
-        if (clocks.starts[middle].epoch <= r->when)
-            low = middle;
-        else
-            high = middle;
-    }
-    return clocks.starts[low].block;
-}
-
-/* An access on its way through the shadow. */
 typedef struct access {
-    const sim_region *region;
-    const volatile char *address;
-    uint64_t since; /* whatever was before conflicts with nothing now */
-    sim_access kind;
-    sim_record record;
+    const volatile char *address; /* of the word's first byte that is accessed */
+    uint32_t serial, time, lane, what, how, place;
+    uint32_t first; /* serial of the launch */
+    bool shared;
+    const char *value; /* what will be written there; NULL: not known */
 } access;
 
-static sim_race_side side_of(sim_access kind, const sim_record *r) {
-    return (sim_race_side){kind, r->who >> THREAD_BITS, block_of(r), (int32_t)thread_of(r)};
+static uint32_t how_of(uint32_t what) {
+    return what & ((1u << SIM_HOW_BITS) - 1);
+}
+static uint32_t bytes_of(uint32_t what) {
+    return what >> SIM_BYTES_SHIFT & 15;
+}
+static uint32_t warp_of(uint32_t what) {
+    return what >> SIM_WARP_SHIFT & 31;
 }
 
-static void report(const access *a, sim_access kind, const sim_record *before) {
-    if (sim_race_again(a->record.who >> THREAD_BITS, before->who >> THREAD_BITS))
+static bool both_strong(const access *a, const sim_entry *e) {
+    const uint32_t how = how_of(e->what);
+    return (a->how & how & SIM_STRONG) != 0 &&
+           (e->serial == a->serial || ((a->how | how) & SIM_BLOCK_SCOPE) == 0);
+}
+
+static bool conflicts(const access *a, const sim_entry *e) {
+    return (a->what & e->what & 15u << SIM_BYTES_SHIFT) != 0 &&
+           ((a->how | e->what) & SIM_WRITES) != 0 && !both_strong(a, e);
+}
+
+/* Whatever conflicts with the entry, and comes behind the access, conflicts with the access. */
+static bool covers(const access *a, const sim_entry *e) {
+    const uint32_t how = how_of(e->what), bytes = bytes_of(e->what);
+    return (bytes & ~bytes_of(a->what)) == 0 &&
+           ((a->how & SIM_WRITES) != 0 || (how & SIM_WRITES) == 0) &&
+           ((a->how & SIM_STRONG) == 0 || (how & SIM_STRONG) != 0) &&
+           ((a->how & SIM_BLOCK_SCOPE) != 0 || (how & SIM_BLOCK_SCOPE) == 0 ||
+            (a->how & SIM_STRONG) == 0);
+}
+
+/* A write of what is there already, beside one that put it there. */
+static bool equal_values(const access *a, const sim_entry *e) {
+    if (!a->value || (a->how & SIM_READS) != 0 || (how_of(e->what) & SIM_READS) != 0)
+        return false;
+    const int n = __builtin_popcount(bytes_of(a->what));
+    for (int i = 0; i < n; ++i)
+        if (a->address[i] != a->value[i])
+            return false;
+    return true;
+}
+
+static sim_race_reason reason_of(const access *a, const sim_entry *e, uint32_t lanes) {
+    if ((a->how & how_of(e->what) & SIM_STRONG) != 0)
+        return SIM_SCOPE_OF_BLOCK;
+    if (sim_order_lacks_fence(e->serial, warp_of(e->what), lanes, e->time))
+        return SIM_NO_FENCE;
+    return e->serial == a->serial ? SIM_NO_BARRIER : SIM_NO_ORDER_OF_BLOCKS;
+}
+
+static sim_range memory_of(const volatile void *address, bool *dynamic) {
+    for (int i = 0; i < 2; ++i)
+        if ((const volatile char *)address >= race.shared[i].low &&
+            (const volatile char *)address < race.shared[i].high) {
+            *dynamic = i == 1;
+            return race.shared[i];
+        }
+    return (sim_range){NULL, NULL};
+}
+
+static sim_race_found found_by(const access *a, sim_race_class class) {
+    sim_race_found f = {
+        .class = class,
+        .after = {a->how, a->place, sim_running_now.clocks->block, sim_running_now.thread},
+        .address = a->address,
+        .bytes = (uint32_t)__builtin_popcount(bytes_of(a->what))};
+    f.memory = memory_of(a->address, &f.dynamic);
+    return f;
+}
+
+SIM_REPORT static sim_race_class report(const access *a, const sim_entry *e, uint32_t lanes) {
+    const sim_race_class class = equal_values(a, e) ? SIM_RACE_EQUAL : SIM_RACE;
+    const uint32_t place = e->what >> SIM_PLACE_SHIFT;
+    if (sim_race_again(class, a->place, place))
+        return class;
+    sim_race_found f = found_by(a, class);
+    f.before = (sim_race_side){how_of(e->what), place, sim_order_block_of(e->serial),
+                               (int32_t)(warp_of(e->what) * SIM_WARP) + __builtin_ctz(lanes)};
+    f.reason = reason_of(a, e, lanes);
+    sim_race_add(&f);
+    return class;
+}
+
+SIM_REPORT static void report_uninitialised(const access *a) {
+    if (sim_race_again(SIM_UNINITIALISED, a->place, 0))
         return;
-    sim_race_side after = side_of(a->kind, &a->record), earlier = side_of(kind, before);
-    sim_race_found(a->region, a->address, &after, &earlier);
+    const sim_race_found f = found_by(a, SIM_UNINITIALISED);
+    sim_race_add(&f);
 }
 
-static void report_uninitialised(const access *a) {
-    if (sim_race_again(a->record.who >> THREAD_BITS, 0))
+/* ---- the entries of a cell ---- */
+
+/* Nothing that follows can conflict with it. */
+static inline bool is_dead(const access *a, const sim_entry *e) {
+    if (e->serial < a->first)
+        return true;
+    return a->shared && (e->serial != a->serial || e->time < sim_running_now.base);
+}
+
+/* Compares an entry with the access, and takes from it the lanes that need not be kept. */
+static inline void compare(const access *a, sim_entry *e) {
+    const bool own_past = e->serial == a->serial && e->time < sim_running_now.base;
+    if (own_past) {
+        if (covers(a, e))
+            e->lanes = 0;
         return;
-    sim_race_side after = side_of(a->kind, &a->record);
-    sim_race_found(a->region, a->address, &after, NULL);
-}
-
-static sim_record *second_of(sim_cell *cell, sim_older *older, sim_access kind) {
-    return kind == SIM_READ ? &cell->second_read : &older->second[kind];
-}
-
-static void compare(const access *a, sim_cell *cell, sim_older *older, sim_access kind) {
-    const sim_record *newest = &cell->newest[kind];
-    if (in_this_epoch(newest)) {
-        const sim_record *second = second_of(cell, older, kind);
-        if (!ordered(newest))
-            report(a, kind, newest);
-        else if (in_this_epoch(second) && !ordered(second))
-            report(a, kind, second);
     }
-    if (a->region->shared)
+    if (!conflicts(a, e))
         return;
-    if (in_other_block(newest))
-        report(a, kind, newest);
-    else if (in_other_block(&older->other_block[kind]))
-        report(a, kind, &older->other_block[kind]);
+    const uint32_t before = sim_order_before(e->serial, warp_of(e->what), e->lanes, e->time);
+    const bool told = before != e->lanes && report(a, e, e->lanes & ~before) == SIM_RACE;
+    if (covers(a, e)) /* what has been told need not be told again */
+        e->lanes = told ? 0 : e->lanes & ~before;
 }
 
-/*
- * Keeps the two records that conflict with the most of what may follow. One that is ordered before
- * this access can go: whatever comes after this access comes after it too. Of two warps each
- * thread conflicts with at least one.
- */
-static inline void keep(const access *a, sim_cell *cell, sim_older *older) {
-    sim_record *newest = &cell->newest[a->kind];
-    if (!in_this_epoch(newest)) {
-        if (!a->region->shared && in_other_block(newest))
-            older->other_block[a->kind] = *newest;
-        *newest = a->record;
-        return;
-    }
-    sim_record *second = second_of(cell, older, a->kind);
-    bool second_counts = in_this_epoch(second) && !ordered(second);
-    if (ordered(newest)) {
-        *newest = a->record;
-        if (!second_counts)
-            second->when = 0;
-        return;
-    }
-    bool one_warp = same_warp(thread_of(newest), thread_of(second));
-    if (!second_counts ||
-        (one_warp && (!same_warp(thread_of(newest), clocks.thread) || second->when < clocks.when)))
-        *second = a->record;
+/* Two entries of one kind that the access comes behind in no case: any later thread conflicts with
+ * one of them as it would with this access. */
+static bool is_represented(const access *a, const sim_entry *e, const sim_entry *other) {
+    return e->serial != other->serial ||
+           (e->serial == a->serial && warp_of(e->what) != warp_of(other->what));
 }
 
-/* A kind's newest record says of its others, too, whether any is late enough to conflict. */
-static inline void visit(const access *a, const sim_cells *cells, size_t i) {
-    sim_cell *cell = &cells->cell[i];
-    sim_older *older = &cells->older[i];
-    for (sim_access kind = SIM_READ; kind <= SIM_ATOMIC; ++kind)
-        if (cell->newest[kind].when >= a->since && (kind != a->kind || kind == SIM_WRITE))
-            compare(a, cell, older, kind);
-    keep(a, cell, older);
+static inline bool is_alike(const access *a, const sim_entry *e) {
+    return how_of(e->what) == a->how && (bytes_of(a->what) & ~bytes_of(e->what)) == 0 &&
+           (e->serial != a->serial || e->time >= sim_running_now.base);
 }
 
-/* `count` bytes of a word, from its byte `first` on. */
-static void visit_word(access *a, sim_region *region, size_t word, size_t first, size_t count) {
-    unsigned char *state = &region->state[word];
-    if (region->shared) {
-        unsigned char bytes = (unsigned char)(((1u << count) - 1) << first);
-        if (a->kind != SIM_WRITE && (*state & bytes) != bytes)
-            report_uninitialised(a);
-        *state |= bytes; /* after a bad read too: one report for each place */
+typedef struct visit {
+    sim_entry *same;        /* the entry that the access joins */
+    const sim_entry *alike; /* one that stands for it to all but some */
+    bool represented;
+    int32_t n; /* entries that are kept */
+} visit;
+
+/* Walks a list of entries; what is dropped makes room. False: the list did not end. */
+static inline bool walk(const access *a, sim_entry *entries, int32_t room, visit *v) {
+    int32_t i = 0, kept = 0;
+    for (; i < room && entries[i].serial != 0; ++i) {
+        sim_entry *e = &entries[i];
+        if (is_dead(a, e))
+            continue;
+        if (e->what == a->what && e->time == a->time && e->serial == a->serial) {
+            v->same = &entries[kept];
+            if ((a->how & SIM_WRITES) != 0 && (a->how & SIM_STRONG) == 0 &&
+                (e->lanes & ~a->lane) != 0)
+                compare(a, e); /* two lanes of one store */
+            e->lanes |= a->lane;
+        } else {
+            compare(a, e);
+            if (e->lanes == 0)
+                continue;
+            if (race.plain && is_alike(a, e)) {
+                v->represented |= v->alike && is_represented(a, e, v->alike);
+                v->alike = v->alike ? v->alike : &entries[kept];
+            }
+        }
+        if (kept != i)
+            entries[kept] = *e;
+        ++kept;
     }
-    if (count == SIM_WORD && (*state & SIM_SPLIT) == 0) {
-        visit(a, &region->word, word);
+    for (int32_t k = kept; k < i; ++k)
+        entries[k].serial = 0;
+    v->n = kept;
+    return i == room;
+}
+
+/* Of a full cell: an entry of the same kind gives way, of its own block if there is one. */
+static sim_entry *victim(const access *a, sim_entry *entries) {
+    sim_entry *found = &entries[SIM_CELL_ENTRIES - 1];
+    for (int32_t i = SIM_CELL_ENTRIES - 1; i >= 0; --i)
+        if (how_of(entries[i].what) == a->how) {
+            found = &entries[i];
+            if (found->serial == a->serial)
+                break;
+        }
+    return found;
+}
+
+static void visit_word(const access *a, sim_page *page, size_t word) {
+    sim_entry *entries = page->cell[word].entry;
+    const sim_entry own = {a->serial, a->time, a->lane, a->what};
+    visit v = {0};
+    const bool full = walk(a, entries, SIM_CELL_ENTRIES, &v);
+    sim_entry *to = v.n < SIM_CELL_ENTRIES ? &entries[v.n] : NULL;
+    if (full && a->shared) {
+        sim_more *more = sim_shadow_more(page);
+        (void)walk(a, more[word].entry, SIM_MORE_ENTRIES, &v);
+        if (!to && v.n < SIM_MORE_ENTRIES)
+            to = &more[word].entry[v.n];
+    }
+    if (v.same || v.represented)
         return;
+    *(to ? to : victim(a, entries)) = own;
+}
+
+static inline void check_written(const access *a, sim_page *page, size_t word, uint32_t bytes) {
+    unsigned char *written = &page->written[word];
+    if ((a->how & SIM_READS) != 0 && (*written & bytes) != bytes)
+        report_uninitialised(a);
+    *written |= (unsigned char)bytes; /* after a bad read too: one report for each place */
+}
+
+/* What the thread that runs has accessed of late. */
+static struct {
+    const volatile void *last;
+    uint64_t changes, accesses; /* changes: from one place to another, and writes */
+} trail;
+
+sim_turn_kind sim_trace_turn(void) {
+    const sim_turn_kind kind = trail.accesses == 0  ? SIM_TURN_IDLE
+                               : trail.changes <= 1 ? SIM_TURN_READING
+                                                    : SIM_TURN_BUSY;
+    trail.changes = trail.accesses = 0;
+    return kind;
+}
+
+static void record(const volatile void *address, size_t bytes, uint32_t how, const void *value,
+                   uint32_t place) {
+    const sim_running *r = &sim_running_now;
+    trail.changes += address != trail.last || (how & (SIM_WRITES | SIM_STRONG)) != 0;
+    trail.last = address;
+    ++trail.accesses;
+    const uint32_t thread = (uint32_t)r->thread;
+    access a = {.address = address,
+                .serial = r->clocks->serial,
+                .time = r->time,
+                .lane = 1u << thread % SIM_WARP,
+                .how = how & ((1u << SIM_HOW_BITS) - 1),
+                .place = place < SIM_MOST_PLACES ? place : 0,
+                .first = sim_order_first(),
+                .value = value};
+    a.shared = sim_in_range(&race.shared[1], a.address) || sim_in_range(&race.shared[0], a.address);
+    const uint32_t what = a.how | thread / SIM_WARP << SIM_WARP_SHIFT | a.place << SIM_PLACE_SHIFT;
+    while (bytes > 0) {
+        const uintptr_t at = (uintptr_t)a.address;
+        const size_t first = at % SIM_WORD;
+        const size_t count = SIM_WORD - first < bytes ? SIM_WORD - first : bytes;
+        const uint32_t mask = ((1u << count) - 1) << first;
+        const size_t word = at % SIM_PAGE / SIM_WORD;
+        sim_page *page = sim_shadow_page(a.address);
+        a.what = what | mask << SIM_BYTES_SHIFT;
+        if (page) {
+            if (a.shared && page->written)
+                check_written(&a, page, word, mask);
+            visit_word(&a, page, word);
+        }
+        a.address += count;
+        a.value = a.value ? a.value + count : NULL;
+        bytes -= count;
     }
-    if ((*state & SIM_SPLIT) == 0)
-        sim_shadow_split(region, word);
-    for (size_t i = first; i < first + count; ++i)
-        visit(a, &region->byte, word * SIM_WORD + i);
+    if ((how & SIM_STRONG) != 0) {
+        race.plain &= (how & (SIM_ACQUIRE | SIM_RELEASE)) == 0;
+        sim_order_strong(address, how);
+    }
+}
+
+void sim_trace_site(const void *address, size_t bytes, uint32_t how, const void *value,
+                    uint32_t site) {
+    if (sim_running_now.thread >= 0 && !sim_in_range(&sim_stacks, address))
+        record(address, bytes, how, value, site + 1);
+}
+
+/* ---- accesses of C++, by the compiler's hooks ---- */
+
+static bool describe(const volatile void *address, char *text, size_t size) {
+    const sim_range *range = sim_allocation_of(address);
+    if (!range)
+        return false;
+    snprintf(text, size, "byte %td of an allocation of %td",
+             (const volatile char *)address - range->low, range->high - range->low);
+    return true;
+}
+
+static uint32_t how_of_kind(sim_access kind) {
+    return kind == SIM_READ    ? SIM_READS
+           : kind == SIM_WRITE ? SIM_WRITES
+                               : SIM_READS | SIM_WRITES | SIM_STRONG;
+}
+
+static bool is_watched(const volatile void *address) {
+    return sim_in_range(&race.shared[0], address) || sim_in_range(&race.shared[1], address) ||
+           (!sim_in_range(&sim_stacks, address) && sim_allocation_of(address) != NULL);
 }
 
 void sim_race_access(const volatile void *address, size_t bytes, sim_access kind, uint64_t place) {
-    if (sim_now.thread < 0)
+    if (sim_running_now.thread < 0)
         return;
-    if (sim_count_on()) {
+#if defined(ASSAY_RACE)
+    if (counts()) {
         sim_count_access(address, bytes, kind, place, true);
         return;
     }
-    sim_region *region = sim_shadow_find(address);
-    if (!region)
-        return;
-    access a = {.region = region, .address = address, .kind = kind};
-    a.since = region->shared ? clocks.epoch : clocks.launch_epoch;
-    a.record = (sim_record){place << THREAD_BITS | clocks.thread, clocks.when};
-    size_t room = (size_t)(region->range.high - a.address);
-    if (bytes > room)
-        bytes = room;
-    size_t low = (uintptr_t)region->range.low / SIM_WORD;
-    while (bytes > 0) {
-        size_t first = (uintptr_t)a.address % SIM_WORD;
-        size_t count = SIM_WORD - first < bytes ? SIM_WORD - first : bytes;
-        visit_word(&a, region, (uintptr_t)a.address / SIM_WORD - low, first, count);
-        a.address += count;
-        bytes -= count;
-    }
+#endif
+    if (is_watched(address))
+        record(address, bytes, how_of_kind(kind), NULL, sim_place_of_address((uintptr_t)place));
 }
 
 void sim_race_copied(const volatile void *address, size_t bytes, sim_access kind, uint64_t place) {
-    if (!sim_count_on())
+    if (!counts())
         sim_race_access(address, bytes, kind, place);
+#if defined(ASSAY_RACE)
     else if (sim_now.thread >= 0)
         sim_count_access(address, bytes, kind, place, false);
+#endif
 }
 
-void trace_alloc(void *memory, size_t bytes) {
-    sim_shadow_alloc((sim_range){memory, (char *)memory + bytes});
-}
+/* ---- what the runtime tells ---- */
 
-void trace_release(void *memory) {
-    sim_shadow_release(memory);
-}
-
-/* Beyond this an order would be taken for another: no verdict rather than a wrong one. */
-static void check_room(bool room, const char *what) {
-    if (room)
+void trace_launch_begin(const sim_launch *launch) {
+#if defined(ASSAY_RACE) /* kernels of C++ are compiled for it */
+    sim_trace_on = true;
+#else
+    sim_trace_on = launch->records;
+#endif
+    if (!sim_trace_on)
         return;
-    fprintf(stderr, "the race recorder can count no more %s; choose a smaller case\n", what);
-    abort();
-}
-
-static uint64_t next_epoch(void) {
-    check_room(clocks.epoch < UINT64_MAX - (2u << STAMP_BITS), "barriers, blocks and launches");
-    clocks.epoch += 1u << STAMP_BITS;
-    return clocks.epoch;
-}
-
-void trace_launch_begin(const char *kernel) {
-    if (sim_count_on())
-        sim_count_launch(kernel);
-    clocks.launch_epoch = next_epoch();
-    clocks.n_starts = 0;
+#if defined(ASSAY_RACE)
+    if (counts())
+        sim_count_launch(launch->kernel);
+#endif
+    if (!sim_race_describe)
+        sim_race_describe = describe;
+    race.plain = true;
+    race.everywhere = launch->sites != NULL;
+    sim_order_launch(sim_now.n_threads);
+    sim_places_begin(launch->sites, launch->n_sites);
     sim_race_begin();
 }
 
 void trace_launch_end(void) {
-    if (sim_count_on())
-        sim_count_launch_end();
-    sim_race_end();
-}
-
-static void note_start(uint64_t block) {
-    if (clocks.n_starts == clocks.capacity) {
-        clocks.capacity = clocks.capacity == 0 ? 1024 : 2 * clocks.capacity;
-        clocks.starts = realloc(clocks.starts, clocks.capacity * sizeof clocks.starts[0]);
-        if (!clocks.starts)
-            abort();
-    }
-    clocks.starts[clocks.n_starts++] = (block_start){clocks.epoch, block};
-}
-
-/* The stamps of a warp start again with each block. */
-static void forget_stamps(void) {
-    for (int32_t warp = 0; warp < MAX_WARPS; ++warp) {
-        if (clocks.stamp[warp] == 0)
-            continue;
-        clocks.stamp[warp] = 0;
-        memset(clocks.seen[warp * SIM_WARP], 0, SIM_WARP * sizeof clocks.seen[0]);
-    }
-}
-
-void trace_block_begin(uint64_t block, int32_t n_threads, const sim_range shared[2]) {
-    (void)n_threads;
-    if (sim_count_on())
-        sim_count_block(shared);
-    clocks.block_epoch = next_epoch();
-    note_start(block);
-    forget_stamps();
-    sim_shadow_shared(0, shared[0]);
-    sim_shadow_shared(1, shared[1]);
-}
-
-void trace_block_end(void) {
-    if (sim_count_on())
-        sim_count_block_end();
-}
-
-void trace_thread(int32_t thread) {
-    if (thread < 0)
+    if (!sim_trace_on)
         return;
-    clocks.thread = (uint32_t)thread;
-    clocks.when = clocks.epoch | clocks.stamp[clocks.thread / SIM_WARP];
+#if defined(ASSAY_RACE)
+    if (counts())
+        sim_count_launch_end();
+#endif
+    sim_order_launch_end();
+    sim_race_end();
+    race.shared[0] = race.shared[1] = (sim_range){NULL, NULL};
+    sim_trace_on = false;
 }
 
-void trace_barrier(void) {
-    if (sim_count_on())
+sim_clocks *sim_trace_block_begin(const sim_range shared[2]) {
+#if defined(ASSAY_RACE)
+    if (counts())
+        sim_count_block(shared);
+#endif
+    for (int i = 0; i < 2; ++i)
+        sim_shadow_unwritten(shared[i]);
+    return sim_order_block(sim_now.block, sim_now.n_threads);
+}
+
+void sim_trace_block_end(sim_clocks *clocks) {
+#if defined(ASSAY_RACE)
+    if (counts())
+        sim_count_block_end();
+#endif
+    sim_order_block_end(clocks);
+}
+
+void sim_trace_thread(sim_clocks *clocks, const sim_range shared[2], int32_t thread) {
+    race.shared[0] = shared[0];
+    race.shared[1] = shared[1];
+    sim_order_run(clocks, thread);
+}
+
+void sim_trace_barrier(int32_t id, const uint32_t lanes[], int32_t live) {
+    sim_clocks *c = sim_running_now.clocks;
+    int32_t n = 0;
+#if defined(ASSAY_RACE)
+    if (counts())
         sim_count_barrier();
-    next_epoch();
-    trace_thread(sim_now.thread);
+#endif
+    for (int32_t w = 0; w * SIM_WARP < c->n_threads; ++w)
+        n += __builtin_popcount(lanes[w]);
+    race.plain &= n == live;
+    sim_order_barrier(c, id, lanes, live);
 }
 
-void trace_syncwarp(int32_t warp, uint32_t mask) {
-    check_room(clocks.stamp[warp] + 1 < 1u << STAMP_BITS, "calls of __syncwarp() in one block");
-    uint32_t stamp = ++clocks.stamp[warp], joined[SIM_WARP] = {0};
-    uint32_t(*seen)[SIM_WARP] = &clocks.seen[warp * SIM_WARP];
-    for (uint32_t rest = mask; rest != 0; rest &= rest - 1) {
-        int32_t lane = __builtin_ctz(rest);
-        for (int32_t i = 0; i < SIM_WARP; ++i)
-            joined[i] = joined[i] > seen[lane][i] ? joined[i] : seen[lane][i];
-    }
-    for (uint32_t rest = mask; rest != 0; rest &= rest - 1)
-        joined[__builtin_ctz(rest)] = stamp;
-    for (uint32_t rest = mask; rest != 0; rest &= rest - 1)
-        memcpy(seen[__builtin_ctz(rest)], joined, sizeof joined);
-    trace_thread(sim_now.thread);
+void sim_trace_barrier_arrive(int32_t id) {
+    race.plain = false;
+    sim_order_arrive(id);
 }
 
-void trace_atomic(const volatile void *address, size_t bytes, const char *file, int line) {
-    sim_race_access(address, bytes, SIM_ATOMIC, sim_race_place(file, line));
-}
-
-void trace_read(const volatile void *address, size_t bytes, const char *file, int line) {
-    if (!sim_count_on())
-        sim_race_access(address, bytes, SIM_READ, sim_race_place(file, line));
-}
-
-void trace_write(const volatile void *address, size_t bytes, const char *file, int line) {
-    if (!sim_count_on())
-        sim_race_access(address, bytes, SIM_WRITE, sim_race_place(file, line));
-}
-
-void trace_met(sim_collective kind, int32_t warp, uint32_t lanes) {
-    if (sim_count_on())
+void sim_trace_met(sim_collective kind, int32_t warp, uint32_t lanes) {
+    if (kind == SIM_SYNCWARP)
+        sim_order_syncwarp(sim_running_now.clocks, warp, lanes);
+#if defined(ASSAY_RACE)
+    if (counts())
         sim_count_met(kind, warp, lanes);
+#endif
 }
 
-void trace_copy(const void *shared, const void *global, int32_t bytes, int32_t valid,
-                const char *file, int line) {
-    if (sim_count_on())
-        sim_count_copy(shared, global, bytes, valid, sim_race_place(file, line));
+void sim_trace_fence(uint32_t how) {
+    race.plain = false;
+    sim_order_fence(how);
 }
 
-void trace_row(const void *row, size_t bytes, const char *file, int line) {
-    if (sim_count_on())
-        sim_count_access(row, bytes, SIM_READ, sim_race_place(file, line), true);
+void sim_trace_mbarrier(sim_mbarrier_step step, const volatile void *barrier) {
+    race.plain = false;
+    switch (step) {
+    case SIM_MBARRIER_INIT:
+        sim_order_mbarrier_init(barrier);
+        break;
+    case SIM_MBARRIER_ARRIVE:
+        sim_order_mbarrier_arrive(barrier);
+        break;
+    case SIM_MBARRIER_COMPLETE:
+        sim_order_mbarrier_complete(barrier);
+        break;
+    case SIM_MBARRIER_WAIT:
+        sim_order_mbarrier_wait(barrier);
+        break;
+    }
+}
+
+void sim_trace_access(const volatile void *address, size_t bytes, uint32_t how, const char *file,
+                      int line) {
+    if (sim_running_now.thread < 0)
+        return;
+#if defined(ASSAY_RACE)
+    if (counts()) {
+        if ((how & SIM_STRONG) != 0)
+            sim_count_access(address, bytes, SIM_ATOMIC, sim_place_of_line(file, line), true);
+        return;
+    }
+#endif
+    if (race.everywhere ? !sim_in_range(&sim_stacks, address) : is_watched(address))
+        record(address, bytes, how, NULL, sim_place_of_line(file, line));
+}
+
+void sim_trace_unwritten(sim_range shared) {
+    if (sim_running_now.thread >= 0 && !counts())
+        sim_shadow_unwritten(shared);
+}
+
+void sim_trace_copy(const void *shared, const void *global, int32_t bytes, int32_t valid,
+                    const char *file, int line) {
+#if defined(ASSAY_RACE)
+    if (counts())
+        sim_count_copy(shared, global, bytes, valid, sim_place_of_line(file, line));
+#else
+    (void)shared, (void)global, (void)bytes, (void)valid, (void)file, (void)line;
+#endif
+}
+
+void sim_trace_row(const void *row, size_t bytes, const char *file, int line) {
+#if defined(ASSAY_RACE)
+    if (counts())
+        sim_count_access(row, bytes, SIM_READ, sim_place_of_line(file, line), true);
+#else
+    (void)row, (void)bytes, (void)file, (void)line;
+#endif
+}
+
+uint64_t sim_race_unwatched(void) {
+    return sim_shadow_unwatched();
 }

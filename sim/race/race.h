@@ -15,21 +15,44 @@ extern "C" {
 typedef enum sim_access { SIM_READ, SIM_WRITE, SIM_ATOMIC } sim_access;
 enum { SIM_ACCESSES = 3 };
 
+typedef enum sim_race_class {
+    SIM_RACE,          /* two accesses that nothing orders */
+    SIM_RACE_EQUAL,    /* two writes of the same bits that nothing orders */
+    SIM_UNINITIALISED, /* a read of shared memory that was never written: there is no `before` */
+    SIM_RACE_CLASSES,
+} sim_race_class;
+
 /* A pair of places in the source that race, or one place that reads memory that was never written.
  */
 typedef struct sim_race {
-    bool uninitialised;       /* then there is no `before` */
+    sim_race_class class;
     sim_source after, before; /* the access that showed it, and the earlier one */
     sim_access after_kind, before_kind;
-    uint64_t count; /* how often, counted by the word */
-    char text[320]; /* the whole line but for `after` and the kernel's name */
+    const char *path; /* of the file of `after`; "": not known */
+    uint64_t count;   /* how often, counted by the word */
+    char text[320];   /* the whole line but for `after` and the kernel's name */
 } sim_race;
 
-/* What the last launch left, in order of discovery. More than SIM_RACES pairs are only counted, in
- * the launch's line. */
+/* "race", "race of equal values", "uninitialised shared memory" */
+const char *sim_race_name(sim_race_class class);
+
+/* What the last launch left, in order of discovery, but races of equal values behind the others.
+ * More than SIM_RACES pairs are only counted, in the launch's line. */
 enum { SIM_RACES = 64 };
 int32_t sim_race_count(void);
 const sim_race *sim_race_at(int32_t i);
+
+/* Whether a race fails its launch, as it does unless told otherwise. Those of equal values never
+ * do. */
+void sim_race_fails_launch(bool fails);
+
+/* Pages of memory to which accesses were not recorded, since the host's memory did not suffice;
+ * since the last call. */
+uint64_t sim_race_unwatched(void);
+
+/* What messages call global memory: writes "byte 12 of an allocation of 4000" and returns true, or
+ * does not know the address. NULL, as it is at first: allocations of the simulated device only. */
+extern bool (*sim_race_describe)(const volatile void *address, char *text, size_t size);
 
 #ifdef __cplusplus
 }

@@ -1,60 +1,36 @@
 #include "sim/race/race_report.h"
 
+#include "sim/race/place.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { SLOTS = 256, PLACES = 1024 }; /* powers of two, sparsely filled */
-
-typedef struct finding {
-    sim_race_side after, before;
-    bool uninitialised, shared, dynamic;
-    const volatile void *address;
-    sim_range range; /* what holds it */
-    uint64_t count;
-} finding;
+enum { SLOTS = 256 }; /* a power of two, sparsely filled */
 
 static struct {
-    finding finding[SIM_RACES];
+    sim_race_found finding[SIM_RACES];
     int32_t n_findings;
     int32_t slot[SLOTS]; /* hash of a pair: index + 1 */
     uint64_t unlisted;   /* conflicts of further pairs */
     sim_race race[SIM_RACES];
     int32_t n_races;
+    bool tolerated;
 } report;
 
-static struct {
-    const char *file;
-    int line;
-} places[PLACES];
+bool (*sim_race_describe)(const volatile void *address, char *text, size_t size);
 
-uint64_t sim_race_place(const char *file, int line) {
-    size_t slot = ((uintptr_t)file + (size_t)line * 31) % PLACES;
-    for (size_t i = 0; i < PLACES - 1; ++i) {
-        size_t at = (slot + i) % PLACES;
-        if (at == 0)
-            continue; /* 0 is no place */
-        if (!places[at].file) {
-            places[at].file = file;
-            places[at].line = line;
-        }
-        if (places[at].file == file && places[at].line == line)
-            return at;
-    }
-    return 0;
+const char *sim_race_name(sim_race_class class) {
+    static const char *const names[SIM_RACE_CLASSES] = {
+        [SIM_RACE] = "race",
+        [SIM_RACE_EQUAL] = "race of equal values",
+        [SIM_UNINITIALISED] = "uninitialised shared memory",
+    };
+    return names[class];
 }
 
-static sim_source source_of(uint64_t place) {
-    if (place >= PLACES)
-        return sim_symbol_source((uintptr_t)place);
-    sim_source source = {.file = "?", .line = places[place].line};
-    const char *file = places[place].file;
-    if (file) {
-        const char *slash = strrchr(file, '/');
-        snprintf(source.file, sizeof source.file, "%.*s", SIM_SYMBOL_TEXT - 1,
-                 slash ? slash + 1 : file);
-    }
-    return source;
+void sim_race_fails_launch(bool fails) {
+    report.tolerated = !fails;
 }
 
 void sim_race_begin(void) {
@@ -63,107 +39,119 @@ void sim_race_begin(void) {
     memset(report.slot, 0, sizeof report.slot);
 }
 
+static bool is_pair(const sim_race_found *f, uint32_t a, uint32_t b) {
+    return (f->after.place == a && f->before.place == b) ||
+           (f->after.place == b && f->before.place == a);
+}
+
 /* The slot of a pair, in either order, or the free one that it would take. */
-static int32_t *find(uint64_t a, uint64_t b) {
-    for (size_t slot = (size_t)((a ^ b) * 0x9e3779b97f4a7c15u >> 32);; ++slot) {
+static int32_t *find(sim_race_class class, uint32_t a, uint32_t b) {
+    const uint64_t pair = a < b ? (uint64_t)a << 32 | b : (uint64_t)b << 32 | a;
+    for (size_t slot = (size_t)((pair + class) * 0x9e3779b97f4a7c15u >> 32);; ++slot) {
         int32_t *at = &report.slot[slot % SLOTS];
         if (*at == 0)
             return at;
-        const finding *f = &report.finding[*at - 1];
-        if ((f->after.place == a && f->before.place == b) ||
-            (f->after.place == b && f->before.place == a))
+        const sim_race_found *f = &report.finding[*at - 1];
+        if (f->class == class && is_pair(f, a, b))
             return at;
     }
 }
 
-bool sim_race_again(uint64_t after, uint64_t before) {
-    int32_t index = *find(after, before);
+bool sim_race_again(sim_race_class class, uint32_t after, uint32_t before) {
+    int32_t index = *find(class, after, before);
     if (index > 0)
         ++report.finding[index - 1].count;
     return index > 0;
 }
 
-void sim_race_found(const sim_region *region, const volatile void *address,
-                    const sim_race_side *after, const sim_race_side *before) {
+void sim_race_add(const sim_race_found *found) {
     if (report.n_findings == SIM_RACES) {
-        ++report.unlisted;
+        report.unlisted += found->class != SIM_RACE_EQUAL;
         return;
     }
-    *find(after->place, before ? before->place : 0) = report.n_findings + 1;
-    report.finding[report.n_findings++] = (finding){
-        .after = *after,
-        .before = before ? *before : (sim_race_side){.kind = SIM_READ},
-        .uninitialised = !before,
-        .shared = region->shared,
-        .dynamic = region == &sim_shadow_parts[1],
-        .address = address,
-        .range = region->range,
-        .count = 1,
-    };
+    *find(found->class, found->after.place, found->before.place) = report.n_findings + 1;
+    report.finding[report.n_findings] = *found;
+    report.finding[report.n_findings++].count = 1;
 }
 
-static const char *memory_text(const finding *f, char text[2 * SIM_SYMBOL_TEXT]) {
-    char name[SIM_SYMBOL_TEXT];
-    ptrdiff_t offset = (const volatile char *)f->address - f->range.low;
-    if (f->dynamic)
-        snprintf(text, 2 * SIM_SYMBOL_TEXT, "dynamic shared memory+%td", offset);
-    else if (f->shared)
+static const char *memory_text(const sim_race_found *f, char text[2 * SIM_SYMBOL_TEXT]) {
+    const ptrdiff_t offset = (const volatile char *)f->address - f->memory.low;
+    char where[SIM_SYMBOL_TEXT];
+    if (f->memory.low && f->dynamic)
+        snprintf(text, 2 * SIM_SYMBOL_TEXT, "shared memory, bytes %td to %td", offset,
+                 offset + f->bytes - 1);
+#if defined(ASSAY_RACE)
+    else if (f->memory.low)
         snprintf(text, 2 * SIM_SYMBOL_TEXT, "__shared__ %s",
-                 sim_symbol_variable((const void *)f->address, name));
+                 sim_symbol_variable((const void *)f->address, where));
+#endif
+    else if (sim_race_describe && sim_race_describe(f->address, where, sizeof where))
+        snprintf(text, 2 * SIM_SYMBOL_TEXT, "global memory, %s", where);
     else
-        snprintf(text, 2 * SIM_SYMBOL_TEXT, "global memory, byte %td of an allocation of %td",
-                 offset, f->range.high - f->range.low);
+        snprintf(text, 2 * SIM_SYMBOL_TEXT, "memory at %p", (const void *)f->address);
     return text;
+}
+
+static sim_access kind_of(uint32_t how) {
+    return (how & SIM_WRITES) == 0 ? SIM_READ : (how & SIM_READS) == 0 ? SIM_WRITE : SIM_ATOMIC;
 }
 
 static const char *const does[] = {
     [SIM_READ] = "reads", [SIM_WRITE] = "writes", [SIM_ATOMIC] = "updates atomically"};
 static const char *const did[] = {
     [SIM_READ] = "read", [SIM_WRITE] = "wrote", [SIM_ATOMIC] = "updated atomically"};
+static const char *const reasons[] = {
+    [SIM_NO_BARRIER] = "no barrier between",
+    [SIM_NO_ORDER_OF_BLOCKS] = "nothing orders blocks",
+    [SIM_NO_FENCE] = "no fence behind the read of the flag",
+    [SIM_SCOPE_OF_BLOCK] = "the scope of one is its block",
+};
 
-static void compose(const finding *f, sim_race *race) {
+static void compose(const sim_race_found *f, sim_race *race) {
     char memory[2 * SIM_SYMBOL_TEXT], after[SIM_POSITION], before[SIM_POSITION], line[16] = "";
-    race->uninitialised = f->uninitialised;
-    race->count = f->count;
-    race->after_kind = f->after.kind;
-    race->before_kind = f->before.kind;
-    race->after = source_of(f->after.place);
+    *race = (sim_race){.class = f->class,
+                       .count = f->count,
+                       .after_kind = kind_of(f->after.how),
+                       .before_kind = kind_of(f->before.how),
+                       .path = sim_place_path(f->after.place),
+                       .after = sim_place_source(f->after.place)};
     sim_block_thread_text(f->after.block, f->after.thread, after);
     memory_text(f, memory);
-    if (f->uninitialised) {
+    if (f->class == SIM_UNINITIALISED) {
         snprintf(race->text, sizeof race->text,
                  "%.100s: %s %s what no thread of its block has written; %" PRIu64 " times", memory,
-                 after, does[f->after.kind], race->count);
+                 after, does[race->after_kind], race->count);
         return;
     }
-    race->before = source_of(f->before.place);
+    race->before = sim_place_source(f->before.place);
     if (race->before.line > 0)
         snprintf(line, sizeof line, ":%d", race->before.line);
     bool same_block = f->after.block == f->before.block;
     snprintf(race->text, sizeof race->text,
              "%.100s: %s %s, %s %s at %.60s%s; %s; %" PRIu64 " times", memory, after,
-             does[f->after.kind],
+             does[race->after_kind],
              same_block ? sim_thread_text(f->before.thread, before)
                         : sim_block_thread_text(f->before.block, f->before.thread, before),
-             did[f->before.kind], race->before.file, line,
-             same_block ? "no barrier between" : "nothing orders blocks", race->count);
+             did[race->before_kind], race->before.file, line, reasons[f->reason], race->count);
 }
 
 /* A read that comes too early, and so finds nothing written, is told as the race that it is. */
-static bool races_too(const finding *uninitialised) {
-    uint64_t place = uninitialised->after.place;
+static bool races_too(const sim_race_found *uninitialised) {
+    const uint32_t place = uninitialised->after.place;
     for (int32_t i = 0; i < report.n_findings; ++i) {
-        const finding *f = &report.finding[i];
-        if (!f->uninitialised && (f->after.place == place || f->before.place == place))
+        const sim_race_found *f = &report.finding[i];
+        if (f->class != SIM_UNINITIALISED && (f->after.place == place || f->before.place == place))
             return true;
     }
     return false;
 }
 
-static void tell(const finding *f) {
+static void tell(const sim_race_found *f) {
     sim_race *race = &report.race[report.n_races++];
     compose(f, race);
-    const char *kind = race->uninitialised ? "uninitialised shared memory" : "race";
+    const char *kind = sim_race_name(race->class);
+    if (report.tolerated || race->class == SIM_RACE_EQUAL)
+        return;
     if (race->after.line > 0)
         sim_defect(kind, race->after.file, race->after.line, "%s", race->text);
     else
@@ -171,13 +159,14 @@ static void tell(const finding *f) {
 }
 
 void sim_race_end(void) {
-    for (int32_t i = 0; i < report.n_findings; ++i)
-        if (!report.finding[i].uninitialised)
-            tell(&report.finding[i]);
-    for (int32_t i = 0; i < report.n_findings; ++i)
-        if (report.finding[i].uninitialised && !races_too(&report.finding[i]))
-            tell(&report.finding[i]);
-    for (uint64_t i = 0; i < report.unlisted; ++i)
+    static const sim_race_class order[] = {SIM_RACE, SIM_UNINITIALISED, SIM_RACE_EQUAL};
+    for (size_t k = 0; k < sizeof order / sizeof order[0]; ++k)
+        for (int32_t i = 0; i < report.n_findings; ++i) {
+            const sim_race_found *f = &report.finding[i];
+            if (f->class == order[k] && (f->class != SIM_UNINITIALISED || !races_too(f)))
+                tell(f);
+        }
+    for (uint64_t i = 0; i < report.unlisted && !report.tolerated; ++i)
         (void)sim_defect_again("race");
 }
 

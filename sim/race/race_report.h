@@ -2,28 +2,40 @@
 #ifndef ASSAY_SIM_RACE_RACE_REPORT_H
 #define ASSAY_SIM_RACE_RACE_REPORT_H
 
-#include "sim/race/race_shadow.h"
+#include "sim/race/race.h"
+#include "sim/trace.h"
 
-enum { SIM_PLACE_BITS = 48 };
-
-/* One side of a conflict. `place`: a return address, or what sim_race_place made. */
+/* One side of a conflict; `how` as trace.h has it. */
 typedef struct sim_race_side {
-    sim_access kind;
-    uint64_t place, block;
+    uint32_t how, place;
+    uint64_t block;
     int32_t thread;
 } sim_race_side;
 
-/* A place for an access that names its own source line. */
-uint64_t sim_race_place(const char *file, int line);
+/* Why nothing orders the two. */
+typedef enum sim_race_reason {
+    SIM_NO_BARRIER,
+    SIM_NO_ORDER_OF_BLOCKS,
+    SIM_NO_FENCE,       /* a flag was read, but no fence follows */
+    SIM_SCOPE_OF_BLOCK, /* atomics of different blocks, one of them of .cta scope */
+} sim_race_reason;
+
+typedef struct sim_race_found {
+    sim_race_class class;
+    sim_race_side after, before;
+    sim_race_reason reason;
+    const volatile void *address; /* of the first byte */
+    uint32_t bytes;
+    sim_range memory; /* the shared memory that holds it; empty: global memory */
+    bool dynamic;     /* shared memory of a launch, rather than a variable's */
+    uint64_t count;
+} sim_race_found;
 
 void sim_race_begin(void); /* of a launch */
 
-/* `before` is NULL when `after` read shared memory that no thread of its block had written. */
-void sim_race_found(const sim_region *region, const volatile void *address,
-                    const sim_race_side *after, const sim_race_side *before);
-
 /* True when the pair is known already; then it has been counted. */
-bool sim_race_again(uint64_t after, uint64_t before);
+bool sim_race_again(sim_race_class class, uint32_t after, uint32_t before);
+void sim_race_add(const sim_race_found *found);
 
 /* Hands all that was found to sim_defect(). */
 void sim_race_end(void);

@@ -115,6 +115,21 @@ run 0 --error-exitcode 9 -- ./add.path
 says out ok
 says err 'no problem'
 
+# ---- races ----
+build races 2>/dev/null
+for kind in static shared; do
+    run 0 --error-exitcode 9 -- ./races.$kind
+    says err 'no problem'
+    run 9 --error-exitcode 9 --json report.json -- ./races.$kind racy
+    says out ok
+    says err 'races.cu:8: race in _Z8reversedPi: shared memory, bytes'
+    says err 'at races.cu:10; no barrier between'
+    says err 'races.cu:15: race in _Z9last_winsPi: global memory, byte 0 of allocation 1'
+    says err '2 races'
+    grep -q '"kind": "race"' report.json || fail "report.json has no race"
+    run 0 --no-race --error-exitcode 9 -- ./races.$kind racy
+done
+
 # ---- order ----
 build unsynchronised 2>/dev/null
 run 0 --streams eager -- ./unsynchronised.static

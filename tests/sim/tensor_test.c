@@ -332,7 +332,12 @@ ASSAY_TEST(tensor, missing_barriers_show, "unit sim") {
 ASSAY_TEST(tensor, waits_cover_the_older_groups_only, "unit sim") {
     const uint32_t in[4] = {10, 11, 12, 13};
     uint32_t out[TENSOR_STEPS][4];
+#if defined(ASSAY_RACE) /* which tells that it reads what has not arrived */
+    REQUIRE(tensor_groups(in, out) == ASSAY_ERR_KERNEL);
+    CHECK(strstr(assay_error(), "uninitialised shared memory") != NULL);
+#else
     REQUIRE_OK(tensor_groups(in, out));
+#endif
     for (int step = 0; step < TENSOR_STEPS; ++step)
         for (int i = 0; i < 4; ++i) {
             uint32_t want = i < step && (i < 3 || step == 4) ? in[i] : UINT32_MAX;

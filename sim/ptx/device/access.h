@@ -8,20 +8,23 @@
     if (__builtin_expect(((uintptr_t)(p) & ((bytes)-1)) != 0, 0))                                  \
     x->misaligned((p), (bytes), (site))
 
-#if PTX_RECORD
-#define READ(p, bytes, site)                                                                       \
+/* An access of `bytes` at p comes next; the last arguments are the values that it writes. The code
+ * of a kernel defines PTX_RECORD, 1 or 0, behind these headers. */
+#define RECORD(p, bytes, how, value, site)                                                         \
+    do {                                                                                           \
+        if (PTX_RECORD)                                                                            \
+            x->access((p), (bytes), (how), (value), (uint32_t)((site)-sites));                     \
+    } while (0)
+#define READ(p, bytes, how, site)                                                                  \
     do {                                                                                           \
         ALIGNED(p, bytes, site);                                                                   \
-        x->read((p), (bytes), (site));                                                             \
+        RECORD(p, bytes, how, 0, site);                                                            \
     } while (0)
-#define WRITE(p, bytes, site)                                                                      \
+#define WRITE(p, bytes, how, site, ...)                                                            \
     do {                                                                                           \
         ALIGNED(p, bytes, site);                                                                   \
-        x->write((p), (bytes), (site));                                                            \
+        const __typeof__(*(p)) written[] = {__VA_ARGS__};                                          \
+        RECORD(p, bytes, how, written, site);                                                      \
     } while (0)
-#else
-#define READ  ALIGNED
-#define WRITE ALIGNED
-#endif
 
 #endif

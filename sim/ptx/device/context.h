@@ -61,6 +61,16 @@ typedef enum ptx_product {
     PTX_M16N8K8_F16_F16,
 } ptx_product;
 
+/* How memory is accessed, as sim/trace.h has it. */
+enum {
+    PTX_READS = 1,
+    PTX_WRITES = 2,
+    PTX_STRONG = 4,
+    PTX_BLOCK_SCOPE = 8,
+    PTX_ACQUIRE = 16,
+    PTX_RELEASE = 32,
+};
+
 typedef enum ptx_rounding { RN, RZ, RM, RP, RNA } ptx_rounding;
 
 typedef enum ptx_operation { PTX_ADD, PTX_SUB, PTX_MUL, PTX_FMA, PTX_DIV, PTX_SQRT } ptx_operation;
@@ -80,16 +90,17 @@ typedef struct ptx_context {
     const ptx_three *thread, *block; /* of the thread that runs: %tid, %ctaid */
     ptx_three block_shape, grid_shape;
     const int32_t *thread_number;
-    char *shared; /* the block's; its addresses count from here */
+    char *const *shared; /* that of the block that runs; its addresses count from there */
     uint32_t shared_bytes, dynamic_bytes;
     const char *parameters;
     size_t parameter_bytes;
     char *const *stacks, *const *stacks_end; /* where all threads' local memory lies */
     char *const *globals;                    /* by a variable's index in its module */
 
-    /* Recording: only kernels compiled with PTX_RECORD call these. */
-    void (*read)(const void *address, size_t bytes, const ptx_site *site);
-    void (*write)(const void *address, size_t bytes, const ptx_site *site);
+    /* Recording, of an access that comes next: only kernels compiled with PTX_RECORD call it.
+     * `value`: what will be written; NULL: nothing. */
+    void (*access)(const void *address, size_t bytes, uint32_t how, const void *value,
+                   uint32_t site);
 
     /* An address that is no multiple of `bytes`. Ends the launch, as the next three do. */
     void (*misaligned)(const void *address, uint32_t bytes, const ptx_site *site);
@@ -122,12 +133,17 @@ typedef struct ptx_context {
     void (*mbarrier_invalidate)(void *barrier, const ptx_site *site);
     void (*mbarrier_expect)(void *barrier, int64_t bytes, const ptx_site *site);
     uint64_t (*mbarrier_arrive)(void *barrier, uint32_t count, int64_t expected, bool drop,
-                                bool complete, const ptx_site *site);
-    bool (*mbarrier_test)(const void *barrier, uint32_t parity, bool try, const ptx_site *site);
+                                bool complete, bool releases, const ptx_site *site);
+    bool (*mbarrier_test)(const void *barrier, uint32_t parity, bool try, bool acquires,
+                          const ptx_site *site);
 
-    /* An atomic has been done; `changed`: memory differs now. */
-    void (*atomic_done)(const void *address, size_t bytes, bool changed, const ptx_site *site);
-    void (*fence)(const ptx_site *site); /* and strong loads: others may run */
+    /* After an atomic; `changed`: memory differs now. Others may run, as they may in the next three
+     * and after a strong load. */
+    void (*atomic_done)(bool changed, const ptx_site *site);
+    void (*poll)(const ptx_site *site);
+    void (*fence)(uint32_t how, const ptx_site *site);
+    /* A loop has gone round PTX_TURNS times more. */
+    void (*turn)(const ptx_site *site);
     void (*sleep)(const ptx_site *site);
     void (*progress)(void); /* a strong store */
     uint64_t (*clock)(void);
@@ -141,7 +157,14 @@ typedef struct ptx_context {
  * the thread has exited. */
 typedef bool ptx_code(const ptx_context *x, char *const *arguments);
 
-/* Every compiled kernel exports its code by this name. */
+enum { PTX_TURNS = 1 << 16 };
+
+/* Every compiled kernel exports its code by this name, and its sites. */
 #define PTX_ENTRY "ptx_entry"
+#define PTX_SITES "ptx_sites"
+typedef struct ptx_site_list {
+    const ptx_site *sites;
+    uint32_t n;
+} ptx_site_list;
 
 #endif

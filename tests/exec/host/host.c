@@ -46,6 +46,8 @@ static const char ptx[] = ".version 7.0\n.target sm_80\n.address_size 64\n"
                           "ld.global.u32 %r1, [step];\n"
                           "mov.u32 %r2, %tid.x;\n"
                           "mul.lo.u32 %r1, %r1, %r2;\n"
+                          "mov.u32 %r3, %ctaid.x;\n"
+                          "add.u32 %r1, %r1, %r3;\n"
                           "mul.wide.u32 %rd2, %r2, 4;\n"
                           "add.u64 %rd1, %rd1, %rd2;\n"
                           ".loc 1 7 0\n"
@@ -104,6 +106,16 @@ static void **enter(void) {
         }                                                                                          \
     } while (0)
 
+/* Of two blocks, whose threads write the same places. */
+static bool race(void) {
+    void *memory, *arguments[] = {&memory};
+    EXPECT(cudaMalloc(&memory, 32 * sizeof(uint32_t)) == 0);
+    EXPECT(cudaLaunchKernel(&stub, (dim){2, 1, 1}, (dim){32, 1, 1}, arguments, 0, NULL) == 0);
+    EXPECT(cudaLaunchKernel(&stub, (dim){2, 1, 1}, (dim){32, 1, 1}, arguments, 0, NULL) == 0);
+    EXPECT(cudaFree(memory) == 0);
+    return true;
+}
+
 static bool count(void) {
     const uint32_t step = 3;
     uint32_t got[32];
@@ -149,8 +161,10 @@ static bool wrong(void) {
 
 int main(int argc, char **argv) {
     void **handle = enter();
-    const bool right =
-        argc > 1 && strcmp(argv[1], "wrong") == 0 ? wrong() : count() && properties();
+    const char *word = argc > 1 ? argv[1] : "";
+    const bool right = strcmp(word, "wrong") == 0  ? wrong()
+                       : strcmp(word, "race") == 0 ? race()
+                                                   : count() && properties();
     __cudaUnregisterFatBinary(handle);
     if (right)
         puts("ok");

@@ -24,6 +24,10 @@ for program in "$@"; do
     expect 0 'ok' "$assay" exec --error-exitcode 9 -- "$program"
     expect 0 '1 kernel, 1 launch, 1 block' "$assay" exec -- "$program"
     expect 0 '"mangled": "count", "launches": 1' "$assay" exec --json - --quiet "$program"
+    expect 9 '2 races' "$assay" exec --error-exitcode 9 -- "$program" race
+    expect 9 'race in count: global memory, byte 0 of allocation 1 (cudaMalloc, 128 bytes): block' \
+        "$assay" exec --error-exitcode 9 -- "$program" race
+    expect 0 'no problem' "$assay" exec --no-race --error-exitcode 9 -- "$program" race
 done
 
 # Problems, for other programs: JSON, JUnit, SARIF; those that are known are left out.
@@ -50,7 +54,7 @@ expect 0 "$folder/known:3: suppressed nothing: leak    allocation ? *" "${wrong[
 echo 'kernel count' >"$folder/known"
 expect 9 '1 wrong transfer; 1 suppressed' "${wrong[@]}" --suppress "$folder/known" -- "$1" wrong
 echo 'races *' >"$folder/known"
-expect 2 'known:1: races is no kind of problem; there are * kernel copy' "${wrong[@]}" --suppress "$folder/known" -- "$1" wrong
+expect 2 'known:1: races is no kind of problem; there are * kernel race' "${wrong[@]}" --suppress "$folder/known" -- "$1" wrong
 expect 125 'no such file' "${wrong[@]}" --suppress "$folder/none" -- "$1" wrong
 expect 125 'No such file' "${wrong[@]}" --sarif "$folder/none/r.sarif" -- "$1" wrong
 

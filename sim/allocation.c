@@ -1,0 +1,59 @@
+#include "sim/allocation.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct {
+    sim_range *list; /* by address */
+    size_t n, capacity;
+    const sim_range *last; /* found */
+} allocations;
+
+/* Index of the first that ends behind `address`. */
+static size_t find(const volatile char *address) {
+    size_t low = 0, high = allocations.n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (allocations.list[middle].high > address)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+const sim_range *sim_allocation_of(const volatile void *address) {
+    if (allocations.last && sim_in_range(allocations.last, address))
+        return allocations.last;
+    const size_t i = find(address);
+    if (i == allocations.n || (const volatile char *)address < allocations.list[i].low)
+        return NULL;
+    return allocations.last = &allocations.list[i];
+}
+
+void trace_alloc(void *memory, size_t bytes) {
+    const sim_range range = {memory, (char *)memory + bytes};
+    if (bytes == 0)
+        return;
+    if (allocations.n == allocations.capacity) {
+        allocations.capacity = allocations.capacity == 0 ? 64 : 2 * allocations.capacity;
+        allocations.list = realloc(allocations.list, allocations.capacity * sizeof range);
+        if (!allocations.list)
+            abort();
+    }
+    const size_t i = find(range.low);
+    memmove(&allocations.list[i + 1], &allocations.list[i], (allocations.n - i) * sizeof range);
+    allocations.list[i] = range;
+    ++allocations.n;
+    allocations.last = NULL;
+}
+
+void trace_release(void *memory) {
+    const size_t i = find(memory);
+    if (i == allocations.n || allocations.list[i].low != memory)
+        return;
+    --allocations.n;
+    memmove(&allocations.list[i], &allocations.list[i + 1],
+            (allocations.n - i) * sizeof allocations.list[0]);
+    allocations.last = NULL;
+}

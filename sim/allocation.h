@@ -1,0 +1,10 @@
+/* What the device has allocated, by address. */
+#ifndef ASSAY_SIM_ALLOCATION_H
+#define ASSAY_SIM_ALLOCATION_H
+
+#include "sim/trace.h"
+
+/* NULL: nothing of the device's. trace_alloc() and trace_release() tell what is. */
+const sim_range *sim_allocation_of(const volatile void *address);
+
+#endif

@@ -1,0 +1,87 @@
+/*
+ * What orders the threads of a launch: barriers, __syncwarp, mbarriers, and releases and acquires
+ * through memory. Each thread has a clock, and knows up to which tick of their clocks it comes
+ * behind the others (a vector clock, as in Flanagan, Freund, "FastTrack", PLDI 2009). Threads that
+ * do the same show the same time, so that a barrier of a block is one number.
+ */
+#ifndef ASSAY_SIM_RACE_ORDER_H
+#define ASSAY_SIM_RACE_ORDER_H
+
+#include "sim/race/known.h"
+#include "sim/trace.h"
+
+enum { SIM_WARPS = SIM_MAX_THREADS / SIM_WARP, SIM_BARRIERS = 16 };
+
+/* Of a thread, which most never have. */
+typedef struct sim_ties {
+    sim_known *known;       /* beside what is in `base` and `seen` */
+    sim_known *released[2]; /* by its last fence of a block (0), of the GPU (1): what its next
+                               strong write lets others know */
+    sim_known *pending[2];  /* what strong reads saw; a fence makes it known */
+} sim_ties;
+
+/* The clocks of a block that has begun and not ended. */
+typedef struct sim_clocks {
+    uint32_t serial; /* of the block, in the whole process; 0 is none */
+    uint64_t block;  /* its number in the grid */
+    int32_t n_threads;
+    uint32_t base;                   /* all threads know what all did before this time */
+    uint32_t top;                    /* no clock shows more */
+    uint32_t clock[SIM_MAX_THREADS]; /* where it is more than `base` */
+    uint32_t warp_base[SIM_WARPS];   /* the same for the lanes of a warp */
+    bool warp_met[SIM_WARPS];
+    uint32_t seen[SIM_MAX_THREADS][SIM_WARP]; /* how much a thread knows of its warp's lanes */
+    bool tied;                                /* any thread has ties */
+    sim_ties ties[SIM_MAX_THREADS];
+    sim_known *arrived[SIM_BARRIERS]; /* what those brought who do not wait */
+    struct sim_clocks *next;
+} sim_clocks;
+
+/* What runs; `thread` < 0: nothing of a kernel. */
+typedef struct sim_running {
+    sim_clocks *clocks;
+    int32_t thread;
+    uint32_t time, base, warp_base; /* copies: what accesses ask first */
+} sim_running;
+extern sim_running sim_running_now;
+
+/* A launch begins, ends; blocks may be left over when it ends. */
+void sim_order_launch(int32_t n_threads);
+void sim_order_launch_end(void);
+sim_clocks *sim_order_block(uint64_t block, int32_t n_threads);
+void sim_order_block_end(sim_clocks *clocks);
+
+/* The number in the grid of a block of this launch, by its serial; the first serial of the launch.
+ */
+uint64_t sim_order_block_of(uint32_t serial);
+uint32_t sim_order_first(void);
+
+/* Which of `lanes` of a warp have done, before what the running thread does next, what they did at
+ * `time`. */
+uint32_t sim_order_before(uint32_t serial, uint32_t warp, uint32_t lanes, uint32_t time);
+
+/* Whether a fence would order them, since the thread has read what they released. */
+bool sim_order_lacks_fence(uint32_t serial, uint32_t warp, uint32_t lanes, uint32_t time);
+
+/* A thread runs from now on; -1: none. */
+void sim_order_run(sim_clocks *clocks, int32_t thread);
+
+/* The threads in `lanes`, of `live` that have not exited, met at a barrier; one thread arrives at
+ * one and goes on; lanes of a warp met in __syncwarp. */
+void sim_order_barrier(sim_clocks *clocks, int32_t id, const uint32_t lanes[SIM_WARPS],
+                       int32_t live);
+void sim_order_arrive(int32_t id);
+void sim_order_syncwarp(sim_clocks *clocks, int32_t warp, uint32_t mask);
+
+/* The running thread executes a fence, or accesses memory strongly; `how` as sim/trace.h has it. */
+void sim_order_fence(uint32_t how);
+void sim_order_strong(const volatile void *address, uint32_t how);
+
+/* The running thread initialises an mbarrier, arrives at it, or has found a phase complete; a phase
+ * is complete. */
+void sim_order_mbarrier_init(const volatile void *barrier);
+void sim_order_mbarrier_arrive(const volatile void *barrier);
+void sim_order_mbarrier_complete(const volatile void *barrier);
+void sim_order_mbarrier_wait(const volatile void *barrier);
+
+#endif

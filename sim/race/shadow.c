@@ -1,0 +1,122 @@
+#include "sim/race/shadow.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+struct sim_recent sim_recent[SIM_RECENT];
+
+static struct {
+    sim_page *pages; /* by a hash of the number, open addressing */
+    size_t n, room;
+    size_t bytes, most; /* of cells */
+    uint64_t unwatched; /* pages asked for in vain */
+} shadow;
+
+/* Zeroed; what is never touched costs nothing. NULL: no memory. */
+static void *map(size_t bytes) {
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return memory != MAP_FAILED ? memory : NULL;
+}
+
+static void *need(void *memory) {
+    if (!memory) {
+        fprintf(stderr, "assay: no memory to record accesses; choose a smaller case\n");
+        abort();
+    }
+    return memory;
+}
+
+static sim_page *slot_of(uintptr_t number) {
+    const size_t mask = shadow.room - 1;
+    size_t i = (size_t)(number * UINT64_C(0x9e3779b97f4a7c15) >> 24);
+    for (;; ++i)
+        if (shadow.pages[i & mask].number == number || shadow.pages[i & mask].number == 0)
+            return &shadow.pages[i & mask];
+}
+
+/* Pages move: nobody keeps one beyond an access, but for the recent ones. */
+static void grow(void) {
+    sim_page *old = shadow.pages;
+    const size_t n = shadow.room;
+    shadow.room = n == 0 ? 1024 : 2 * n;
+    shadow.pages = need(calloc(shadow.room, sizeof *old));
+    for (size_t i = 0; i < n; ++i)
+        if (old[i].number != 0)
+            *slot_of(old[i].number) = old[i];
+    free(old);
+    memset(sim_recent, 0, sizeof sim_recent);
+}
+
+/* Half of the host's memory. */
+static size_t most_bytes(void) {
+    const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+    return pages > 0 && size > 0 ? (size_t)pages / 2 * (size_t)size : SIZE_MAX;
+}
+
+/* Cells come in pieces of many pages. */
+static sim_cell *take_cells(void) {
+    enum { PIECE = 64 };
+    static sim_cell *left;
+    static int n_left;
+    if (n_left == 0) {
+        const size_t bytes = (size_t)PIECE * SIM_PAGE_WORDS * sizeof(sim_cell);
+        if (shadow.most == 0)
+            shadow.most = most_bytes();
+        left = shadow.bytes + bytes <= shadow.most ? map(bytes) : NULL;
+        if (!left)
+            return NULL;
+        shadow.bytes += bytes;
+        n_left = PIECE;
+    }
+    sim_cell *cells = left;
+    left += SIM_PAGE_WORDS;
+    --n_left;
+    return cells;
+}
+
+sim_page *sim_shadow_find(uintptr_t number) {
+    if (2 * (shadow.n + 1) > shadow.room)
+        grow();
+    sim_page *page = slot_of(number);
+    if (page->number == 0) {
+        sim_cell *cells = take_cells();
+        if (!cells) {
+            ++shadow.unwatched;
+            return NULL;
+        }
+        *page = (sim_page){.number = number, .cell = cells};
+        ++shadow.n;
+    }
+    sim_recent[number % SIM_RECENT] = (struct sim_recent){number, page};
+    return page;
+}
+
+sim_more *sim_shadow_more(sim_page *page) {
+    if (!page->more)
+        page->more = need(map(SIM_PAGE_WORDS * sizeof(sim_more)));
+    return page->more;
+}
+
+void sim_shadow_unwritten(sim_range shared) {
+    for (const char *at = shared.low; at < shared.high;) {
+        const char *end = at + (SIM_PAGE - (uintptr_t)at % SIM_PAGE);
+        sim_page *page = sim_shadow_page(at);
+        const size_t first = (uintptr_t)at % SIM_PAGE / SIM_WORD;
+        end = end < shared.high ? end : shared.high;
+        if (page && !page->written)
+            page->written = need(calloc(1, SIM_PAGE_WORDS));
+        if (page)
+            memset(page->written + first, 0, ((size_t)(end - at) + SIM_WORD - 1) / SIM_WORD);
+        at = end;
+    }
+}
+
+uint64_t sim_shadow_unwatched(void) {
+    const uint64_t n = shadow.unwatched;
+    shadow.unwatched = 0;
+    return n;
+}
