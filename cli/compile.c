@@ -115,7 +115,7 @@ static assay_status by_nvcc(command *c, bool simulated) {
         add(c, "shared");
     }
     if (!is_given("NVCCFLAGS", "-arch") && !is_given("NVCCFLAGS", "-gencode"))
-        add(c, simulated                   ? "-arch=compute_90"
+        add(c, simulated                   ? "-gencode=arch=compute_90a,code=compute_90a"
                : assay_cli_can_run("cuda") ? "-arch=native"
                                            : "-arch=sm_90");
     add(c, c->include);

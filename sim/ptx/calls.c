@@ -206,4 +206,5 @@ void ptx_context_fill(ptx_context *x) {
     x->arithmetic = call_arithmetic;
     ptx_mbarrier_fill(x);
     ptx_wgmma_fill(x);
+    ptx_bulk_fill(x);
 }

@@ -41,10 +41,11 @@ assay_status ptx_store(const char *code, const char *name, const char *folder) A
 /* The functions of the table; who runs and where memory lies is the launch's. */
 void ptx_context_fill(ptx_context *x);
 
-/* mbarriers (mbarrier.c), wgmma (wgmma.c) and device printf (print.c), as ptx_context documents
- * them. */
+/* mbarriers (mbarrier.c), wgmma (wgmma.c), bulk copies (bulk.c) and device printf (print.c), as
+ * ptx_context documents them. */
 void ptx_mbarrier_fill(ptx_context *x);
 void ptx_wgmma_fill(ptx_context *x);
+void ptx_bulk_fill(ptx_context *x);
 int32_t ptx_print(const char *format, const char *arguments);
 
 #endif

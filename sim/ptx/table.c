@@ -370,6 +370,52 @@ const instruction_row instruction_rows[] = {
      NULL, form_copy},
     {"cp.async.cg", "shared shared::cta global L2::cache_hint L2::64B L2::128B L2::256B", "", "",
      NULL, form_copy},
+#define BULK_LOAD(space)                                                                           \
+    {"cp.async.bulk." space ".global.mbarrier::complete_tx::bytes", "", "",                        \
+     "[shared] [global] u32 [shared]", "x->bulk_load(x, $0, $1, $2, $3, $@)"},                     \
+        {"cp.async.bulk." space ".global.mbarrier::complete_tx::bytes",                            \
+         "L2::cache_hint multicast::cluster", "", "[shared] [global] u32 [shared] -",              \
+         "x->bulk_load(x, $0, $1, $2, $3, $@)"},                                                   \
+    {                                                                                              \
+        "cp.async.bulk." space ".global.mbarrier::complete_tx::bytes",                             \
+            "L2::cache_hint multicast::cluster", "", "[shared] [global] u32 [shared] - -",         \
+            "x->bulk_load(x, $0, $1, $2, $3, $@)"                                                  \
+    }
+    BULK_LOAD("shared::cluster"),
+    BULK_LOAD("shared::cta"),
+    {"cp.async.bulk.global.shared::cta.bulk_group", "", "", "[global] [shared] u32",
+     "x->bulk_store(x, $0, $1, $2, $@)"},
+    {"cp.async.bulk.global.shared::cta.bulk_group.L2::cache_hint", "", "",
+     "[global] [shared] u32 -", "x->bulk_store(x, $0, $1, $2, $@)"},
+    {"cp.async.bulk.prefetch", "*", NULL, "- -", ""},
+    {"cp.async.bulk.prefetch", "*", NULL, "- - -", ""},
+    {"cp.async.bulk.prefetch.tensor", "*", NULL, "-", ""},
+    {"cp.async.bulk.commit_group", "", "", "", ""},
+    {"cp.async.bulk.wait_group", "read", "", "#", ""},
+#define BULK_REDUCE(part, operation, type, name)                                                   \
+    {                                                                                              \
+        "cp.reduce.async.bulk.global.shared::cta.bulk_group." part, "", type,                      \
+            "[global] [shared] u32", "x->bulk_reduce(x, " operation ", " name ", $0, $1, $2, $@)"  \
+    }
+#define BULK_REDUCES(type, name)                                                                   \
+    BULK_REDUCE("add", "PTX_REDUCE_ADD", type, name),                                              \
+        BULK_REDUCE("min", "PTX_REDUCE_MIN", type, name),                                          \
+        BULK_REDUCE("max", "PTX_REDUCE_MAX", type, name)
+#define BULK_LOGIC(type, name)                                                                     \
+    BULK_REDUCE("and", "PTX_REDUCE_AND", type, name),                                              \
+        BULK_REDUCE("or", "PTX_REDUCE_OR", type, name),                                            \
+        BULK_REDUCE("xor", "PTX_REDUCE_XOR", type, name)
+    /* Types as tensor_map.h numbers them. */
+    BULK_REDUCES("u32", "2"),
+    BULK_REDUCES("s32", "3"),
+    BULK_REDUCES("u64", "4"),
+    BULK_REDUCES("s64", "5"),
+    BULK_LOGIC("b32", "2"),
+    BULK_LOGIC("b64", "4"),
+    BULK_REDUCE("add", "PTX_REDUCE_ADD", "f32", "7"),
+    BULK_REDUCE("add", "PTX_REDUCE_ADD", "f64", "8"),
+    {"cp.async.bulk.tensor", "*", NULL, "", NULL, form_tensor_copy},
+    {"cp.reduce.async.bulk.tensor", "*", NULL, "", NULL, form_tensor_copy},
     {"mbarrier.init", "shared shared::cta", "b64", "[] u32", "x->mbarrier_init($0, $1, $@)"},
     {"mbarrier.inval", "shared shared::cta", "b64", "[]", "x->mbarrier_invalidate($0, $@)"},
     {"mbarrier.expect_tx", "relaxed cta cluster shared shared::cta", "b64", "[] u32",

@@ -142,7 +142,7 @@ fi
 
 # ---- launchers found by their names; all of a set, both stages ----
 check 0 --kernel mine.cu
-says '-cudart shared -arch=compute_90'
+says '-cudart shared -gencode=arch=compute_90a,code=compute_90a'
 says '0 failed, 0 mistrusted, 0 errors'
 says 'pass'
 

@@ -22,11 +22,12 @@ fail() {
 }
 # build NAME [LIBRARIES...]: NAME.static and NAME.shared
 build() {
-    local name=$1
+    local name=$1 arch=-arch=compute_90
     shift
-    "$nvcc" -O2 -lineinfo -arch=compute_90 -c "$here/programs/$name.cu" -o "$name.o" &&
-        "$nvcc" -arch=compute_90 "$name.o" -o "$name.static" "$@" &&
-        "$nvcc" -arch=compute_90 -cudart shared "$name.o" -o "$name.shared" "$@"
+    [ "$name" != hopper ] || arch=-gencode=arch=compute_90a,code=compute_90a
+    "$nvcc" -O2 -lineinfo $arch -c "$here/programs/$name.cu" -o "$name.o" &&
+        "$nvcc" $arch "$name.o" -o "$name.static" "$@" &&
+        "$nvcc" $arch -cudart shared "$name.o" -o "$name.shared" "$@"
 }
 # run CODE [WORDS...]: assay exec must return CODE
 run() {
@@ -44,7 +45,7 @@ silent() { # FILE TEXT
 }
 
 # ---- right programs: their numbers, and nothing to report ----
-programs=(add reduce streams variables cooperative graph query rows driver print)
+programs=(add reduce streams variables cooperative graph query rows driver print hopper)
 [ ! -e "$(dirname "$nvcc")/../include/cublasLt.h" ] || programs=(blas "${programs[@]}")
 declare -A libraries=([driver]=-lcuda [blas]='-lcublas -lcublasLt')
 for name in "${programs[@]}"; do

@@ -71,6 +71,15 @@ enum {
     PTX_RELEASE = 32,
 };
 
+typedef enum ptx_reduction {
+    PTX_REDUCE_ADD,
+    PTX_REDUCE_MIN,
+    PTX_REDUCE_MAX,
+    PTX_REDUCE_AND,
+    PTX_REDUCE_OR,
+    PTX_REDUCE_XOR,
+} ptx_reduction;
+
 typedef enum ptx_rounding { RN, RZ, RM, RP, RNA } ptx_rounding;
 
 typedef enum ptx_operation { PTX_ADD, PTX_SUB, PTX_MUL, PTX_FMA, PTX_DIV, PTX_SQRT } ptx_operation;
@@ -128,6 +137,19 @@ typedef struct ptx_context {
     void (*copy_commit)(void);
     void (*copy_wait)(int32_t groups, bool all);
     void (*copy_arrive)(void *barrier, bool counted, const ptx_site *site);
+
+    /* Bulk copies, and of boxes of tensors from `at` on; `type` as tensor_map.h has it.
+     * `reduction`: -1: none. */
+    void (*bulk_load)(const struct ptx_context *x, void *shared, const void *global, uint32_t bytes,
+                      void *barrier, const ptx_site *site);
+    void (*bulk_store)(const struct ptx_context *x, void *global, const void *shared,
+                       uint32_t bytes, const ptx_site *site);
+    void (*bulk_reduce)(const struct ptx_context *x, ptx_reduction operation, uint32_t type,
+                        void *global, const void *shared, uint32_t bytes, const ptx_site *site);
+    void (*tensor_load)(const struct ptx_context *x, void *shared, const void *map, uint32_t rank,
+                        const int32_t *at, void *barrier, const ptx_site *site);
+    void (*tensor_store)(const struct ptx_context *x, const void *map, uint32_t rank,
+                         const int32_t *at, void *shared, int reduction, const ptx_site *site);
 
     void (*mbarrier_init)(void *barrier, uint32_t count, const ptx_site *site);
     void (*mbarrier_invalidate)(void *barrier, const ptx_site *site);
