@@ -128,7 +128,7 @@ const cli_flag_entry cli_flags[] = {
     {"--launches", "KERNEL=N,...", "of a kernel's equal launches in a row only N run", CLI_TEXT,
      AT(launches), 0, CLI_EXEC},
     {"--no-race", NULL, "do not record accesses, so that kernels run faster and no race is told",
-     CLI_SWITCH, AT(no_race), 0, CLI_EXEC},
+     CLI_SWITCH, AT(no_race), 0, CLI_CHECK | CLI_FUZZ | CLI_BENCH | CLI_EXEC},
     {"--sched", "inorder|reverse|random|warp", "the order of threads and blocks", CLI_CHOICE,
      AT(sched), 0, CLI_EXEC},
     {"--streams", "eager|late", "work is done when asked for, or as late as CUDA allows",

@@ -6,6 +6,7 @@
 #include "engine/binding.h"
 #include "engine/kernel_file.h"
 #include "sim/exec/prepare.h"
+#include "sim/exec/race.h"
 #include "sim/ptx/launch.h"
 
 #include <dirent.h>
@@ -115,6 +116,8 @@ static assay_status prepare_ptx(const assay_cli_args *args) {
 static assay_status prepare_cuda(assay_cli_args *args) {
     char stand_ins[PATH_MAX];
     assay_status status = exec_stand_ins(stand_ins);
+    if (status == ASSAY_OK && setenv(EXEC_RACE_VARIABLE, args->no_race ? "off" : "on", 1) != 0)
+        status = assay_fail(ASSAY_ERR_MEMORY, "no memory for the environment");
     if (status == ASSAY_OK && args->kernel_folder[0] == '\0')
         status = make_folder(args->kernel_folder);
     if (status == ASSAY_OK)

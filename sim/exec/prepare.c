@@ -3,6 +3,7 @@
 #include "sim/exec/elf.h"
 #include "sim/exec/fatbin.h"
 #include "sim/exec/module.h"
+#include "sim/exec/race.h"
 #include "sim/ptx/launch.h"
 
 #include <stdlib.h>
@@ -12,6 +13,8 @@ assay_status exec_prepare_text(const char *text, size_t size, const char *name,
     ptx_module *module = NULL;
     const ptx_function *kernel;
     assay_status status = ptx_module_load(text, size, name, &module);
+    if (status == ASSAY_OK)
+        exec_race_module(module); /* recording is part of the code */
     for (int32_t i = 0; status == ASSAY_OK && (kernel = ptx_module_kernel(module, i)) != NULL; ++i)
         status = ptx_prepare(kernel, folder);
     ptx_module_free(module);

@@ -161,7 +161,13 @@ bind stride
 check 1 "${one[@]}" n=5 d=33 pad=3
 says 'fail mine y'
 bind barrier
-check 1 "${one[@]}" n=5x7 d=33
+for sched in inorder reverse; do # in the other order the sums are right
+    check 3 "${one[@]}" n=5x7 d=33 sched=$sched
+    says ' in _Z7row_sumILi3E'
+    says ' mine.cu:'
+done
+says "mine.cu:$(grep -n 'sum += part' mine.cu | cut -d: -f1): race in _Z7row_sumILi3E"
+check 1 "${one[@]}" n=5x7 d=33 --no-race
 says 'fail mine y'
 bind beyond
 check 3 "${one[@]}" n=5x7 d=33

@@ -68,8 +68,10 @@ bug() { # STATUS EXPRESSION TEXT FLAGS...
 }
 bug 1 's/setp.lt.s32 \t%p1, %r5, %r3/setp.ge.s32 \t%p1, %r5, 0/' 'fail mine y' # no mask
 bug 1 's/mul.lo.s32 \t%r7, %r1, %r2/mul.lo.s32 \t%r7, %r1, %r3/' 'fail mine y' pad=3
-bug 1 '0,/bar.sync/{/bar.sync/d}' 'fail mine y'
-bug 3 's/setp.lt.s32 \t%p1, %r8, %r4/setp.ge.s32 \t%p1, %r8, 0/' 'wrote outside dx'
+bug 1 '0,/bar.sync/{/bar.sync/d}' 'fail mine y' --no-race
+bug 3 '0,/bar.sync/{/bar.sync/d}' 'race in row_sum' sched=reverse
+bug 3 's/setp.lt.s32 \t%p1, %r8, %r4/setp.ge.s32 \t%p1, %r8, 0/' 'row_sum.py:18: race in column_sum'
+bug 3 's/setp.lt.s32 \t%p1, %r8, %r4/setp.ge.s32 \t%p1, %r8, 0/' 'wrote outside dx' --no-race
 bug 3 's/\[ %rd9 + 0 \], { %r/[ %rd1 + 1099511627776 ], { %r/' 'stray access in row_sum: block (0,0,0) thread (0,0,0)'
 bug 3 's/ret;/trap;/' 'row_sum.py:11'
 bug 3 's/bar.sync \t0;/tcgen05.wait::ld.sync.aligned;/' 'tcgen05.wait::ld.sync.aligned'
