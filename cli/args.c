@@ -1,6 +1,7 @@
 #include "cli/kernel.h"
 #include "cli/nearest.h"
 #include "cli/operator.h"
+#include "cli/reference.h"
 #include "cli/variants.h"
 #include "cli/verbs.h"
 #include "core/case_parse.h"
@@ -181,6 +182,8 @@ static assay_status find_operators(const cli_verb *verb, assay_cli_args *args) {
     assay_status status = ASSAY_OK;
     if (args->operator_file != NULL)
         status = cli_operator_load(args);
+    if (status == ASSAY_OK && args->reference != NULL)
+        status = cli_reference_load(args);
     if (status == ASSAY_OK && args->operator_file != NULL && args->n_targets == 0 &&
         verb->bit != CLI_HELP)
         args->target[args->n_targets++].variant = args->library.op->name;
@@ -253,6 +256,9 @@ static assay_status check_targets(const cli_verb *verb, const assay_cli_args *ar
         snprintf(what, sizeof what, "variant of %s:", target->op->name);
         return unknown(what, target->variant, nearest);
     }
+    if (args->kernel == NULL && args->reference != NULL)
+        return assay_fail(ASSAY_ERR_USAGE,
+                          "--reference needs --kernel, the file that it judges: FILE.py:FUNCTION");
     if (args->kernel == NULL && args->binding_file != NULL)
         return assay_fail(ASSAY_ERR_USAGE, "--binding needs --kernel, the file that it is of");
     if (args->kernel == NULL)
@@ -327,6 +333,9 @@ static assay_status check_flags(const parser *p) {
         return assay_fail(ASSAY_ERR_USAGE,
                           "--case-file names the cases itself: give no key=value words, no --set, "
                           "--random, --last-failed or --certify");
+    if (args->reference != NULL && (args->operator_file != NULL || args->certify))
+        return assay_fail(ASSAY_ERR_USAGE, "--reference is an operator by itself, of which there "
+                                           "are no certificates: give no --operator, no --certify");
     if (args->random > 0 && (args->set_given || args->n_words > 0))
         return assay_fail(ASSAY_ERR_USAGE, "--random and %s both name cases; give one of them",
                           args->set_given ? "--set" : args->word[0]);
@@ -458,6 +467,7 @@ assay_status assay_cli_args_parse(int argc, char *const *argv, assay_cli_args *a
 void assay_cli_args_clear(assay_cli_args *args) {
     cli_kernel_clear(args);
     cli_operator_clear(args);
+    cli_reference_clear(args);
     free(args->target);
     free(args->word);
     free(args->line);

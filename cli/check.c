@@ -82,7 +82,9 @@ static assay_status choose_processes(run *r) {
                           "check --jobs %" PRId64 ": cases of one GPU run one "
                           "after the other; leave --jobs out",
                           r->args->jobs);
-    const int64_t wanted = r->args->jobs > 0 ? r->args->jobs : check_processors();
+    /* Each process of a reference's has another that imports its library, which takes seconds. */
+    const int64_t usual = r->args->reference != NULL ? 1 : check_processors();
+    const int64_t wanted = r->args->jobs > 0 ? r->args->jobs : usual;
     r->processes = (int32_t)(cuda || (r->args->in_process && r->args->jobs == 0) ? 1 : wanted);
     if (r->processes > r->cases.n_jobs)
         r->processes = (int32_t)r->cases.n_jobs;

@@ -72,8 +72,9 @@ typedef struct assay_cli_args {
     const char *binding_file;     /* --binding */
     char
         *binding; /* its text, or that of the kernel's own; NULL: the kernel is written for assay */
-    const char *python;        /* the interpreter of a file of Python's; NULL: it is none */
+    const char *python;        /* the interpreter of a Python file; NULL: it is none */
     char *kernel_words;        /* what follows --kernel in commands that are printed */
+    const char *reference;     /* --reference */
     const char *operator_file; /* --operator */
     char *operator_object;     /* what that source was compiled to; NULL: it is no source */
     operator_library library;  /* it, once loaded */

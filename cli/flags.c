@@ -48,6 +48,8 @@ const cli_flag_entry cli_flags[] = {
      AT(kernel), 0, CLI_CHECK | CLI_CERTIFICATE | CLI_FUZZ | CLI_BENCH},
     {"--binding", "FILE", "how that file's functions are called: a text, or their source", CLI_FILE,
      AT(binding_file), 0, CLI_CHECK | CLI_CERTIFICATE | CLI_FUZZ | CLI_BENCH},
+    {"--reference", "FILE.py", "a Python function, or a Model, as the operator", CLI_FILE,
+     AT(reference), 0, CLI_CHECK | CLI_FUZZ},
     {"--operator", "FILE", "operator of your own, .c or .so: assay new operator NAME", CLI_FILE,
      AT(operator_file), 0,
      CLI_LIST | CLI_CHECK | CLI_CERTIFICATE | CLI_GOLDEN | CLI_RUN | CLI_JUDGE | CLI_FUZZ |

@@ -267,14 +267,16 @@ static assay_status find_binding(assay_cli_args *args) {
 assay_status cli_kernel_name(assay_cli_args *args) {
     const char *kernel = args->kernel_source != NULL ? args->kernel_source : args->kernel;
     const char *file = args->binding_file;
-    const char *op = args->operator_file;
+    const bool reference = args->reference != NULL;
+    const char *op = reference ? args->reference : args->operator_file;
     const size_t size =
         strlen(kernel) + (file != NULL ? strlen(file) : 0) + (op != NULL ? strlen(op) : 0) + 32;
     args->kernel_words = malloc(size);
     if (args->kernel_words == NULL)
         return assay_fail(ASSAY_ERR_MEMORY, "no memory for the kernel's name");
+    const char *flag = reference ? " --reference " : " --operator ";
     snprintf(args->kernel_words, size, "%s%s%s%s%s", kernel, file != NULL ? " --binding " : "",
-             file != NULL ? file : "", op != NULL ? " --operator " : "", op != NULL ? op : "");
+             file != NULL ? file : "", op != NULL ? flag : "", op != NULL ? op : "");
     return ASSAY_OK;
 }
 

@@ -5,7 +5,7 @@
 
 #include "cli/cli.h"
 
-/* Compiles args->kernel where it is a source file, in a folder of its own. A file of Python's stays
+/* Compiles args->kernel where it is a source file, in a folder of its own. A Python file stays
  * as it is (python.h). */
 assay_status cli_kernel_prepare(assay_cli_args *args) ASSAY_MUST_CHECK;
 /* Makes args->kernel_words. */

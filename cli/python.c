@@ -11,12 +11,17 @@
 
 static const char ending[] = ".py";
 
-/* Where the path ends; NULL: it is no file of Python's. */
+/* Where the path ends; NULL: it is no Python file. */
 static const char *end_of_path(const char *kernel) {
     const size_t length = strlen(kernel), n = strlen(ending);
     const char *colon = strrchr(kernel, ':');
     const char *end = colon != NULL && strchr(colon, '/') == NULL ? colon : kernel + length;
     return (size_t)(end - kernel) > n && memcmp(end - n, ending, n) == 0 ? end : NULL;
+}
+
+const char *cli_python_interpreter(void) {
+    const char *python = getenv("ASSAY_PYTHON");
+    return python != NULL && *python != '\0' ? python : "python3";
 }
 
 bool cli_python_is(const char *kernel) {
@@ -25,31 +30,46 @@ bool cli_python_is(const char *kernel) {
 
 /* ---- the words ---- */
 
-/* args->binding: the whole path, a colon, the functions' names. */
+/* The whole path of a Python file, and what follows the path in the words. */
+static assay_status find_file(const char *words, char path[PATH_MAX], const char **rest) {
+    const char *end = end_of_path(words);
+    char file[PATH_MAX];
+    snprintf(file, sizeof file, "%.*s", (int)(end - words), words);
+    *rest = end;
+    return realpath(file, path) != NULL
+               ? ASSAY_OK
+               : assay_fail(ASSAY_ERR_FILE, "%.300s: %s", file, strerror(errno));
+}
+
+/* args->binding: the whole path, a colon, the functions' names; where there is a reference, an @
+ * and that, likewise. */
 static assay_status name_functions(assay_cli_args *args, const char *names) {
-    char *path = realpath(args->kernel, NULL);
-    if (path == NULL)
-        return assay_fail(ASSAY_ERR_FILE, "%.300s: %s", args->kernel, strerror(errno));
-    const size_t size = strlen(path) + strlen(names) + 2;
+    char path[PATH_MAX], reference[PATH_MAX] = "";
+    const char *rest, *of = "";
+    assay_status status = find_file(args->kernel, path, &rest);
+    if (status == ASSAY_OK && args->reference != NULL)
+        status = find_file(args->reference, reference, &of);
+    if (status != ASSAY_OK)
+        return status;
+    const size_t size = strlen(path) + strlen(names) + strlen(reference) + strlen(of) + 4;
     args->binding = malloc(size);
-    if (args->binding != NULL)
-        snprintf(args->binding, size, "%s:%s", path, names);
-    free(path);
-    return args->binding != NULL ? ASSAY_OK
-                                 : assay_fail(ASSAY_ERR_MEMORY, "no memory for --kernel");
+    if (args->binding == NULL)
+        return assay_fail(ASSAY_ERR_MEMORY, "no memory for --kernel");
+    snprintf(args->binding, size, "%s:%s%s%s%s", path, names, reference[0] != '\0' ? "@" : "",
+             reference, of);
+    return ASSAY_OK;
 }
 
 static assay_status cut_words(assay_cli_args *args) {
     const char *words = args->kernel, *end = end_of_path(words);
-    const char *python = getenv("ASSAY_PYTHON");
-    args->python = python != NULL && *python != '\0' ? python : "python3";
+    args->python = cli_python_interpreter();
     args->kernel_source = words;
     args->kernel = strndup(words, (size_t)(end - words)); /* freed by cli_kernel_clear() */
     if (args->kernel == NULL)
         return assay_fail(ASSAY_ERR_MEMORY, "no memory for --kernel");
     const assay_status status = cli_kernel_name(args);
-    return status == ASSAY_OK ? name_functions(args, *end == ':' ? end + 1 : args->target->op->name)
-                              : status;
+    const char *name = args->reference != NULL ? "" : args->target->op->name;
+    return status == ASSAY_OK ? name_functions(args, *end == ':' ? end + 1 : name) : status;
 }
 
 /* ---- whether it has a backward ---- */
@@ -113,14 +133,14 @@ assay_status cli_python_prepare(assay_cli_args *args) {
     assay_status status = cut_words(args);
     const unsigned verb = cli_verb_find(args->verb)->bit;
     if (status == ASSAY_OK && verb != CLI_CHECK && verb != CLI_FUZZ)
-        status = assay_fail(ASSAY_ERR_UNSUPPORTED,
-                            "%s takes no function of Python's; check and fuzz do", args->verb);
+        status = assay_fail(ASSAY_ERR_UNSUPPORTED, "%s takes no Python function; check and fuzz do",
+                            args->verb);
     if (status == ASSAY_OK && args->binding_file != NULL)
         status = assay_fail(ASSAY_ERR_USAGE,
-                            "--binding: the parameters of a function of Python's are its binding");
+                            "--binding: the parameters of a Python function are its binding");
     if (status == ASSAY_OK && args->certify)
         status = assay_fail(ASSAY_ERR_USAGE,
                             "--certify: a certificate names the bytes that were checked, and a "
-                            "function of Python's is more than its file");
+                            "Python function is more than its file");
     return status == ASSAY_OK && !args->scope.forward ? find_scope(args) : status;
 }

@@ -1,4 +1,4 @@
-/* --kernel FILE.py:FUNCTION: a function of Python's, called in the interpreter's own process
+/* --kernel FILE.py:FUNCTION: a Python function, called in the interpreter's own process
  * (engine/python.h). */
 #ifndef ASSAY_CLI_PYTHON_H
 #define ASSAY_CLI_PYTHON_H
@@ -7,6 +7,9 @@
 
 /* FILE.py, FILE.py:FUNCTION, FILE.py:FUNCTION,BACKWARD */
 bool cli_python_is(const char *kernel);
+
+/* $ASSAY_PYTHON, or python3. */
+const char *cli_python_interpreter(void);
 
 /* The file and the functions' names; of a file alone, the operator's name. A function without a
  * backward narrows args->scope, which is said. ASSAY_ERR_USAGE: it has no such function. */

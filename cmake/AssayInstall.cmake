@@ -28,6 +28,8 @@ install(DIRECTORY bench/peers/ DESTINATION ${ASSAY_INSTALLED_PROGRAMS}/peers FIL
         PATTERN libtorch EXCLUDE PATTERN __pycache__ EXCLUDE)
 install(DIRECTORY python/guest/ DESTINATION ${ASSAY_INSTALLED_PROGRAMS}/python FILES_MATCHING
         PATTERN "*.py" PATTERN __pycache__ EXCLUDE)
+install(DIRECTORY python/reference DESTINATION ${ASSAY_INSTALLED_PROGRAMS}/python FILES_MATCHING
+        PATTERN "*.py" PATTERN __pycache__ EXCLUDE)
 install(DIRECTORY golden/ DESTINATION ${ASSAY_INSTALLED_DATA}/golden FILES_MATCHING PATTERN "*.h5"
         PATTERN SHA256SUMS)
 # What `assay new` makes files of.

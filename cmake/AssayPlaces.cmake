@@ -31,6 +31,7 @@ assay_guest $<TARGET_FILE:assay_guest>
 assay_kernel_guest $<TARGET_FILE:assay_kernel_guest>
 libassay_python.so ${PROJECT_BINARY_DIR}/engine/libassay_python.so
 python/guest.py ${PROJECT_SOURCE_DIR}/python/guest/guest.py
+python/reference/main.py ${PROJECT_SOURCE_DIR}/python/reference/main.py
 assay_arm $<TARGET_FILE:assay_arm>
 assay_libtorch_arm ${PROJECT_BINARY_DIR}/bench/peers/assay_libtorch_arm
 ${lines}")

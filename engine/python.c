@@ -120,7 +120,7 @@ const assay_variant *python_variant(const char *op, const char *name, const char
     the_variant = (assay_variant){.op = op,
                                   .name = name,
                                   .device = device,
-                                  .summary = "a function of Python's",
+                                  .summary = "a Python function",
                                   .supports = supports,
                                   .forward = forward,
                                   .backward = backward};

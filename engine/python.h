@@ -1,5 +1,5 @@
 /*
- * A variant that is a function of Python's. The process is then Python's interpreter, which has
+ * A variant that is a Python function. The process is then Python's interpreter, which has
  * loaded this code as a library (guest/python.c); there is one such function in it.
  */
 #ifndef ASSAY_ENGINE_PYTHON_H

@@ -1,4 +1,4 @@
-"""Judges kernels that are functions of Python's by assay's oracles and bounds.
+"""Judges kernels that are Python functions by assay's oracles and bounds.
 
     import assay
     report = assay.check("rmsnorm", my_rmsnorm, dtype="bf16", cases="ci")

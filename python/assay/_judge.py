@@ -40,7 +40,7 @@ def locate(function):
     return f"{os.path.relpath(file)}:{name}" if file.startswith(os.getcwd() + os.sep) else f"{file}:{name}"
 
 
-def kernel_words(op, function, backward, name):
+def kernel_words(op, function, backward, name, reference=None):
     words = locate(function)
     if backward is not None:
         other = locate(backward)
@@ -49,6 +49,8 @@ def kernel_words(op, function, backward, name):
             raise AssayError("the function and its backward must be in one file")
         words += f",{short}"
     short = words.rsplit(":", 1)[-1].split(",")[0].rsplit(".", 1)[-1] if ":" in words else "mine"
+    if reference is not None:
+        return ["--reference", locate(reference), "--kernel", words]
     return [f"{op}/{name or short}", "--kernel", words]
 
 
@@ -97,7 +99,7 @@ def cases(op, cases="smoke", dtype=None):
     return [text for text in json.loads(out)["cases"] if has_dtype(text, dtype)]
 
 
-def check(op, function, *, dtype=None, cases="smoke", backward=None, name=None, device=None,
+def check(op, function, *, reference=None, dtype=None, cases="smoke", backward=None, name=None, device=None,
           stage=None, layout=None, seed=None, jobs=None, time_limit=None, memory_limit=None,
           fail_fast=False, no_sandbox=False):
     """Judges a function, in a process of its own, and returns a Report.
@@ -105,10 +107,11 @@ def check(op, function, *, dtype=None, cases="smoke", backward=None, name=None, 
     `function` is a function that a .py file defines at its top, or "file.py:name". Its parameters
     are called what they are given: tensors and keys by the names that `assay list OP` has. It
     returns the outputs, in that order. Gradients come from `backward`, from a function called
-    NAME_backward beside it, or from PyTorch or JAX. `cases` is a set, key=value words, or a list of
-    texts as cases() returns."""
+    NAME_backward beside it, or from PyTorch or JAX. With a `reference`, a
+    function beside a get_inputs() (docs/reference.md), `op` is None. `cases` is a set, key=value
+    words, or a list of texts as cases() returns."""
     stop_in_guest()
-    words = ["check", *kernel_words(op, function, backward, name)]
+    words = ["check", *kernel_words(op, function, backward, name, reference)]
     words += flags(device=device, stage=stage, layout=layout, seed=seed, jobs=jobs, time_limit=time_limit,
                    memory_limit=memory_limit, fail_fast=fail_fast, no_sandbox=no_sandbox)
     with tempfile.TemporaryDirectory(prefix="assay-") as folder:

@@ -151,6 +151,7 @@ class Jax(Numpy):
 
 class Torch:
     name = "PyTorch"
+    whole_numbers = None  # the dtype that a function has them in; None: int32
 
     def __init__(self):
         import torch
@@ -175,6 +176,8 @@ class Torch:
             array = self.torch.as_tensor(memory, device="cuda")
         else:
             array = self.torch.from_numpy(self.numpy.numpy.asarray(memory))
+        if tensor.dtype == "i32" and self.whole_numbers is not None:
+            return array.to(self.whole_numbers)
         return array.view(self.torch.bfloat16) if tensor.dtype == "bf16" else array
 
     def give(self, tensor, array):

@@ -79,9 +79,11 @@ class Function:
         """What its parameters stand for, a list of names; None for those that stay at their default."""
         inputs = [t.name for t in call.of("input")]
         known = {t.name for t in call.tensors} | set(call.keys)
-        if not call.backward and not set(self.required) & known and len(self.required) == len(inputs):
-            return inputs  # by position
         missing = [name for name in self.required if name not in known]
+        in_place = all(name == i for name, i in zip(self.required, inputs) if name in known)
+        if missing and not call.backward and in_place and len(self.required) == len(inputs):
+            rest = self.parameters[len(inputs) :]
+            return inputs + [p.name if p.name in known else None for p in rest]  # by position
         if missing:
             raise Unsupported(
                 f"{self}: {missing[0]} is nothing that this case has; it has "
@@ -131,8 +133,8 @@ class Function:
 class Door:
     """Answers what the library asks. The file is executed at the first question."""
 
-    def __init__(self, source, names):
-        self.source, self.names = source, names
+    def __init__(self, source, names, reference=None):
+        self.source, self.names, self.reference = source, names, reference
         self.functions = self.arrays = None
         self.derives = {}  # whether the arrays' library gives the backward, by dtype
 
@@ -143,11 +145,15 @@ class Door:
             return
         before = set(sys.modules)
         module = self.source.load()
+        if self.reference is not None:
+            self.names[0] = self.reference.choose(module, self.names[0])
         first = self.find(module, self.names[0], True)
         second = self.find(module, self.names[-1], True) if len(self.names) > 1 else None
         if second is None:
             second = self.find(module, f"{self.names[0]}_backward", False)
         self.arrays = own("arrays").choose(first.function, set(sys.modules) - before)
+        if self.reference is not None:
+            first = self.reference.prepare(first, module, self.arrays)
         self.functions = first, second
 
     def find(self, module, name, needed):

@@ -1,6 +1,6 @@
 """guest.py LIBRARY sandbox|open DEVICE KERNEL FILE:FUNCTION[,BACKWARD]
 
-The process in which assay runs functions of Python's. LIBRARY (engine/guest/python.c) does what the
+The process in which assay runs Python functions. LIBRARY (engine/guest/python.c) does what the
 process of any kernel does: sandbox, tensors behind guards, answers. This script hands it the
 function, whose file is read here and executed only when the sandbox stands. Until then nothing but
 the standard library is imported, so that no other thread runs.
@@ -49,16 +49,19 @@ def readable(file):
 def main():
     library, words = sys.argv[1:3], sys.argv[2:]
     library = library[0]
-    file, names = words[-1].rsplit(":", 1)
-    with open(words[-2], "rb") as source:
-        text = source.read()
+    kernel, _, of = words[-1].partition("@")  # what is judged, and the reference
+    file, names = kernel.rsplit(":", 1)
+    with open(words[-2], "rb") as opened:
+        text = opened.read()
     os.environ.setdefault("ASSAY_TREE", tree(library))
     os.environ["ASSAY_IN_GUEST"] = "1"
     if words[0] == "sandbox":
         os.environ.update(HOME="/tmp", XDG_CACHE_HOME="/tmp/cache", TRITON_CACHE_DIR="/tmp/triton")
     calls = own("calls")
     own("arrays")
-    door = calls.Door(own("source").Source(file, text), names.split(","))
+    source = own("source")
+    reference = own("candidate").Reference(source, of) if of else None
+    door = calls.Door(source.Source(file, text), names.split(","), reference)
 
     @ASK
     def ask(call, line, size):

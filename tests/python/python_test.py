@@ -1,4 +1,4 @@
-"""python_test.py ASSAY: functions of Python's are judged as kernels are, from Python, by pytest and
+"""python_test.py ASSAY: Python functions are judged as kernels are, from Python, by pytest and
 from the shell. JAX and PyTorch are used where they can be imported."""
 import concurrent.futures
 import importlib.util
@@ -143,6 +143,55 @@ class Torch(unittest.TestCase):
         report = assay.check("weighted_sum", torch_functions.forward_only, cases="n=5x7 d=33", device="sim")
         self.assertTrue(report.forward_only)
         self.assertIn("torch.autograd does not see what it does", report.note)
+
+
+class Reference(unittest.TestCase):
+    def judge(self, file, names, *args):
+        text = [f"{file}.py:{name}" for name in names]
+        check = lambda t: words(ASSAY, "check", "--device", "sim", "--reference", f"{file}.py", "--kernel", t, *args,  # noqa: E731
+                                env={"ASSAY_PYTHON": sys.executable})
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            return dict(zip(names, pool.map(check, text)))
+
+    def test_numpy(self):
+        said = self.judge("softmax_reference", ["right", "dropped", "approximate", "stale"])
+        self.assertEqual({n: s[0] for n, s in said.items()}, {"right": 0, "dropped": 1, "approximate": 1, "stale": 1}, said)
+        self.assertIn("2 passed", said["right"][1])
+        self.assertIn("4 times the spread of 20 runs", said["dropped"][1])
+        self.assertIn("softmax_reference/candidate dtype=f32 seed=0 --device sim --kernel softmax_reference.py:dropped "
+                      "--reference softmax_reference.py", said["dropped"][1])
+        said = self.judge("softmax_reference", ["right"], "dtype=f16", "own=0,1")
+        self.assertEqual(said["right"][0], 0, said)
+
+    def test_indices_and_bad_ones(self):
+        said = self.judge("index_reference", ["candidate", "off_by_one"], "dtype=f32")
+        self.assertEqual([s[0] for s in said.values()], [0, 1], said)
+        for line, args in [
+            ("numpy.svd: how it rounds is not known here", ["index_reference.py:unknown"]),
+            ("index_reference.py has no nope", ["index_reference.py:nope"]),
+            ("functions.py has no get_inputs()", ["functions.py:rmsnorm"]),
+            ("gone.py", ["gone.py"]),
+            ("must be FILE.py or FILE.py:NAME", ["functions.so"]),
+        ]:
+            code, text = words(ASSAY, "check", "--device", "sim", "--kernel", "functions.py", "--reference", *args,
+                               env={"ASSAY_PYTHON": sys.executable})
+            with self.subTest(line, text=text):
+                self.assertIn(code, (2, 3))
+                self.assertEqual(len(text.splitlines()), 1)
+                self.assertIn(line, text)
+
+    def test_from_python(self):
+        import softmax_reference
+
+        report = assay.check(None, softmax_reference.right, reference=softmax_reference.reference, cases="dtype=f32", device="sim")
+        self.assertTrue(report, report)
+        self.assertFalse(assay.check(None, softmax_reference.dropped, reference="softmax_reference.py", device="sim"))
+
+    @unittest.skipUnless(have("torch"), "PyTorch is not here")
+    def test_a_model_of_torch(self):
+        said = self.judge("torch_reference", ["ModelNew", "OtherEps"], "dtype=f32")
+        self.assertEqual([s[0] for s in said.values()], [0, 1], said)
+        self.assertIn("dnorm_weight", said["OtherEps"][1])
 
 
 @unittest.skipUnless(have("pytest"), "pytest is not here")
