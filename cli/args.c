@@ -106,8 +106,8 @@ static assay_status set_flag(const cli_flag_entry *flag, const char *value, assa
 typedef struct parser {
     char *const *argv;
     int argc, at;
-    const cli_verb *verb; /* NULL until it is known */
-    uint64_t seen;        /* a bit for each entry of cli_flags */
+    const cli_verb *verb;      /* NULL until it is known */
+    bool seen[CLI_MOST_FLAGS]; /* for each entry of cli_flags */
     assay_cli_args *args;
 } parser;
 
@@ -138,7 +138,7 @@ static assay_status parse_flag(parser *p, const char *word) {
         value = p->argv[p->at++];
     if (entry->value != NULL && (value == NULL || *value == '\0'))
         return assay_fail(ASSAY_ERR_USAGE, "%s needs a value: %s", entry->name, entry->value);
-    p->seen |= UINT64_C(1) << flag;
+    p->seen[flag] = true;
     return set_flag(entry, value, p->args);
 }
 
@@ -277,7 +277,7 @@ static bool was_given(const parser *p, const char *name) {
     int i = 0;
     while (strcmp(cli_flags[i].name, name) != 0)
         ++i;
-    return (p->seen >> i & 1u) != 0;
+    return p->seen[i];
 }
 
 static void name_set(assay_cli_args *args) {
@@ -320,7 +320,7 @@ static assay_status name_scope(const cli_verb *verb, assay_cli_args *args) {
 static assay_status check_flags(const parser *p) {
     const assay_cli_args *args = p->args;
     for (int i = 0; cli_flags[i].name != NULL; ++i)
-        if ((p->seen >> i & 1u) != 0 && (cli_flags[i].verbs & p->verb->bit) == 0)
+        if (p->seen[i] && (cli_flags[i].verbs & p->verb->bit) == 0)
             return assay_fail(ASSAY_ERR_USAGE, "%s takes no %s; see assay help %s", p->verb->name,
                               cli_flags[i].name, p->verb->name);
     if (args->seeds && p->verb->bit != CLI_BENCH)

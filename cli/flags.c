@@ -146,3 +146,4 @@ const cli_flag_entry cli_flags[] = {
     {"--version", NULL, "the version", CLI_SWITCH, AT(version), 0, CLI_ALL},
     {0},
 };
+_Static_assert(sizeof cli_flags / sizeof *cli_flags <= CLI_MOST_FLAGS, "raise CLI_MOST_FLAGS");

@@ -47,6 +47,7 @@ typedef struct cli_flag_entry {
     unsigned verbs; /* mask of CLI_LIST ...: those that take it */
 } cli_flag_entry;
 
+enum { CLI_MOST_FLAGS = 128 };
 extern const cli_flag_entry cli_flags[]; /* ends with an entry without a name */
 
 typedef struct cli_verb {
