@@ -220,7 +220,7 @@ static void put_problem(const assay_cli_out *out, const assay_row *row) {
     fputs("  ", out->stream);
     assay_cli_print_verdict(out, row->verdict, 0);
     fprintf(out->stream, "  %s%s%s", row->variant, row->tensor[0] != '\0' ? " " : "", row->tensor);
-    if (row->verdict == ASSAY_FAIL && row->cmp.count > 0) {
+    if (row->verdict == ASSAY_FAIL && row->cmp.wrong > 0) {
         put_wrong_number(out->stream, row);
     } else {
         fputs("\n    ", out->stream);

@@ -234,13 +234,19 @@ static assay_status take_value(parser *p, const char *key, binding *b) {
     } else if (strcmp(key, "op") == 0) {
         if (!take_word(p, false, b->op, sizeof b->op))
             return refuse(p, "op needs an operator's name");
+    } else if (strcmp(key, "order") == 0) {
+        char order[8];
+        if (!take_word(p, false, order, sizeof order) || strcmp(order, "any") != 0)
+            return refuse(p, "order is any, or left out");
+        b->any_order = true;
     } else if (expression != NULL) {
         status = take_expression(p, most, expression);
     } else {
-        return refuse(p,
-                      "unknown key %.40s; there are op, forward, backward, workspace, require, and "
-                      "forward.grid, .block and .shared, and backward's",
-                      key);
+        return refuse(
+            p,
+            "unknown key %.40s; there are op, forward, backward, workspace, require, order, "
+            "and forward.grid, .block and .shared, and backward's",
+            key);
     }
     return status;
 }
@@ -356,6 +362,8 @@ assay_status binding_format(const binding *b, char **text) {
     put_geometry(to, "backward", &b->geometry[ASSAY_BACKWARD]);
     put_expression(to, "", "workspace", b->workspace);
     put_expression(to, "", "require", b->require);
+    if (b->any_order)
+        fputs("order = any\n", to);
     const bool whole = !ferror(to);
     if (fclose(to) == 0 && whole)
         return ASSAY_OK;

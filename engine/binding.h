@@ -8,6 +8,7 @@
  *     backward = rms_grad(x, w, dy, dx, dw, x.rows, d)
  *     workspace = x.rows * 4                              bytes; without it there is none
  *     require = d % 4 == 0                                other cases are declined
+ *     order = any                                         as in variant.h: sums have no fixed order
  *     forward.grid = cdiv(x.rows, 4), 1, 1                of kernels: this line and the next make
  *     forward.block = 32, 4                               the name before them a kernel's
  *     forward.shared = d * 4                              bytes of dynamic shared memory
@@ -91,6 +92,7 @@ typedef struct binding {
     binding_launcher stage[ASSAY_STAGES];
     binding_geometry geometry[ASSAY_STAGES];
     char workspace[BINDING_EXPRESSION], require[BINDING_EXPRESSION];
+    bool any_order; /* see assay/variant.h */
 } binding;
 
 /* Whether it launches kernels of a module. */

@@ -144,6 +144,20 @@ static void compare_group(assay_report *report, const variant_run *t, assay_stag
     }
 }
 
+/* Unless a number is wrong, which says more: the first tensor whose bits differ fails. */
+static void fail_for_bits(assay_row *rows, int32_t n, const variant_run *t) {
+    assay_row *differs = rows;
+    for (int32_t i = 0; i < n; ++i) {
+        if (rows[i].verdict == ASSAY_FAIL || rows[i].verdict == ASSAY_ERROR)
+            return;
+        if (strcmp(rows[i].tensor, t->differs) == 0)
+            differs = &rows[i];
+    }
+    differs->verdict = ASSAY_FAIL;
+    differs->failure = t->failure;
+    snprintf(differs->reason, sizeof differs->reason, "%s", t->unequal);
+}
+
 /* `series`: where the next one is kept. */
 static void add_rows(assay_report *report, variant_run *t, const tier *whole,
                      const assay_problem *p, const assay_reference *ref, double **series) {
@@ -155,11 +169,14 @@ static void add_rows(assay_report *report, variant_run *t, const tier *whole,
         return;
     }
     const variant_run *v1 = whole->v1;
+    const int32_t first = report->n_rows;
     sample_choose_worst(p, &t->got, &ref->want);
     compare_group(report, t, ASSAY_FORWARD, p->sig.out, &t->got.out, v1 ? &v1->got.out : NULL,
                   &ref->want.out, &ref->out_bound, p->sample, whole, series);
     compare_group(report, t, ASSAY_BACKWARD, p->sig.in, &t->got.grad, v1 ? &v1->got.grad : NULL,
                   &ref->want.grad, &ref->grad_bound, p->sample, whole, series);
+    if (t->unequal[0] != '\0')
+        fail_for_bits(report->rows + first, report->n_rows - first, t);
 }
 
 /* Which trivial solution of the row's tensor passes; "" for none. */
@@ -435,6 +452,8 @@ static assay_status check(const assay_case *c, const assay_device *device,
     report->sampled = how.sampled;
     if (status == ASSAY_OK)
         status = variant_runs_execute(&all, device, &p);
+    if (status == ASSAY_OK && !how.numbers)
+        status = variant_runs_repeat(&all, device, &p);
     if (status == ASSAY_OK)
         status = variant_runs_execute(&first, base, &p);
     if (status == ASSAY_OK)

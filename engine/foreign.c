@@ -274,6 +274,7 @@ assay_status foreign_load(const char *file, const char *op, const char *name, co
                         .summary = the.summary,
                         .supports = supports,
                         .workspace = workspace,
+                        .order = the.binding.any_order ? ASSAY_ORDER_ANY : ASSAY_ORDER_FIXED,
                         .forward = forward,
                         .backward = launcher(ASSAY_BACKWARD)->symbol[0] != '\0' ? backward : NULL};
     *variant = &the.variant;

@@ -309,6 +309,7 @@ assay_status frame_answer(const frame *f) {
 }
 
 void frame_results(const frame *f, assay_results *got) {
+    got->any_order = ((const volatile frame_head *)f->head)->any_order != 0;
     copy_arrays(&f->results.out, &got->out);
     copy_arrays(&f->results.grad, &got->grad);
     copy_arrays(&f->results.out_low, &got->out_low);

@@ -56,6 +56,7 @@ typedef struct frame_head {
     assay_status status;
     assay_failure failure;
     char line[FRAME_LINE];
+    int32_t any_order; /* 0: no */
     uint8_t edges[FRAME_EDGES];
 } frame_head;
 

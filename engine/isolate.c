@@ -316,7 +316,8 @@ static assay_status converse(conversation *c, const assay_problem *problem, int3
 static assay_status ask_guest(const assay_variant *variant, const assay_device *device,
                               const assay_problem *problem, assay_results *got) {
     isolated *i = find_isolated(device);
-    const int32_t count = problem->sample ? 0 : rehearsals(&i->how);
+    const bool rehearsed = !problem->sample && !(got && got->again);
+    const int32_t count = rehearsed ? rehearsals(&i->how) : 0;
     const double whole = problem->sample ? sample_bytes(problem->sample) : 0;
     conversation c = {
         .i = i, .guest = find_guest(i, variant), .seconds = i->how.seconds + whole / sampled_speed};

@@ -9,8 +9,9 @@
 
 typedef struct assay_relation_report {
     assay_verdict verdict;
-    char reason[ASSAY_REASON]; /* which tensor, where, by how much; "" for a pass */
-    assay_failure failure;     /* of what kind an error is */
+    char tensor[ASSAY_TENSOR_NAME + 1]; /* of which bits differ */
+    char reason[ASSAY_REASON];          /* which tensor, where, by how much; "" for a pass */
+    assay_failure failure;              /* of what kind an error is */
 } assay_relation_report;
 
 /* Whether the relation says anything of the case; none does of data that are not finite. */
@@ -22,7 +23,7 @@ assay_status assay_check_relation(const assay_relation *relation, const assay_ca
                                   assay_relation_report *report) ASSAY_MUST_CHECK;
 
 /* Runs `c` twice under each schedule of the simulated device (twice on others): every bit of every
- * result must be the same. */
+ * result must be the same. Of a variant whose sums have any order, nothing is asked: a skip. */
 assay_status assay_check_determinism(const assay_case *c, const assay_device *device,
                                      const assay_variant *variant,
                                      assay_relation_report *report) ASSAY_MUST_CHECK;
@@ -33,5 +34,11 @@ assay_status assay_check_same_bits(const assay_case *c, const assay_device *a_de
                                    const assay_variant *a, const assay_device *b_device,
                                    const assay_variant *b,
                                    assay_relation_report *report) ASSAY_MUST_CHECK;
+
+/* Runs the problem once more, under the next schedule, and compares every bit with what the first
+ * run left. */
+assay_status assay_check_repeat(const assay_problem *p, const assay_results *first,
+                                const assay_device *device, const assay_variant *variant,
+                                assay_relation_report *report) ASSAY_MUST_CHECK;
 
 #endif

@@ -394,6 +394,7 @@ assay_status assay_run(const assay_variant *variant, const assay_device *device,
     if (assay_is_isolated(device))
         return assay_run_isolated(variant, device, problem, got);
     run r;
+    got->any_order = variant->order == ASSAY_ORDER_ANY;
     assay_status status = run_init(&r, variant, device, problem);
     if (status != ASSAY_OK)
         return status;

@@ -1,5 +1,6 @@
 #include "engine/variant_run.h"
 #include "engine/isolate.h"
+#include "engine/relations.h"
 #include "engine/runner.h"
 #include "engine/sample.h"
 
@@ -65,6 +66,44 @@ assay_status variant_runs_execute(variant_runs *t, const assay_device *device,
             continue;
         now->failure = assay_error_failure();
         snprintf(now->line, sizeof now->line, "%s", assay_error());
+    }
+    return ASSAY_OK;
+}
+
+static bool is_repeated(const assay_problem *problem) {
+    enum { SMALL = 1 << 11, ONE_IN = 16 };
+    char text[ASSAY_CASE_TEXT];
+    int64_t elements = 0;
+    for (int32_t i = 0; i < problem->sig.n_in; ++i)
+        elements += assay_spec_count(&problem->sig.in[i]);
+    for (int32_t o = 0; o < problem->sig.n_out; ++o)
+        elements += assay_spec_count(&problem->sig.out[o]);
+    return !problem->sample &&
+           (elements <= SMALL ||
+            assay_rng_stream(assay_case_format(&problem->c, text)) % ONE_IN == 0);
+}
+
+assay_status variant_runs_repeat(variant_runs *t, const assay_device *device,
+                                 const assay_problem *problem) {
+    if (!is_repeated(problem))
+        return ASSAY_OK;
+    for (variant_run *now = t->run; now < t->run + t->count; ++now) {
+        assay_relation_report report;
+        if (now->status != ASSAY_OK)
+            continue;
+        const assay_status status =
+            assay_check_repeat(problem, &now->got, device, now->variant, &report);
+        if (status != ASSAY_OK)
+            return status;
+        snprintf(now->differs, sizeof now->differs, "%s", report.tensor);
+        now->failure = report.verdict == ASSAY_FAIL ? ASSAY_FAILURE_UNEQUAL : report.failure;
+        if (report.verdict == ASSAY_FAIL)
+            snprintf(now->unequal, sizeof now->unequal,
+                     "not the same bits in two runs: %.200s; a variant whose sums have any order "
+                     "declares it (.order in assay/variant.h)",
+                     report.reason);
+        else if (report.verdict == ASSAY_ERROR)
+            snprintf(now->unequal, sizeof now->unequal, "in a second run: %.300s", report.reason);
     }
     return ASSAY_OK;
 }

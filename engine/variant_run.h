@@ -11,11 +11,13 @@
 
 typedef struct variant_run {
     const assay_variant *variant;
-    const char *kernel;      /* the file that the variant is in; NULL: built in */
-    assay_results got;       /* what it left; valid when status is ASSAY_OK */
-    assay_status status;     /* how assay_run() ended */
-    assay_failure failure;   /* when it is not ASSAY_OK: its kind, */
-    char line[ASSAY_REASON]; /* and why */
+    const char *kernel;                  /* the file that the variant is in; NULL: built in */
+    assay_results got;                   /* what it left; valid when status is ASSAY_OK */
+    assay_status status;                 /* how assay_run() ended */
+    assay_failure failure;               /* when it is not ASSAY_OK: its kind, */
+    char line[ASSAY_REASON];             /* and why */
+    char differs[ASSAY_TENSOR_NAME + 1]; /* the tensor whose bits a second run changed, */
+    char unequal[ASSAY_REASON];          /* and how; "": none, or it was not asked for */
 } variant_run;
 
 typedef struct variant_runs {
@@ -34,6 +36,11 @@ assay_status variant_runs_init(variant_runs *t, const assay_device *device, cons
 /* Runs them. What a variant does wrong is in its run; an error is trouble of ours. */
 assay_status variant_runs_execute(variant_runs *t, const assay_device *device,
                                   const assay_problem *problem) ASSAY_MUST_CHECK;
+
+/* Asks those whose sums have an order for the same bits once more. Where the case is large, only
+ * one case in sixteen, by its text: a run is what it costs. */
+assay_status variant_runs_repeat(variant_runs *t, const assay_device *device,
+                                 const assay_problem *problem) ASSAY_MUST_CHECK;
 void variant_runs_clear(variant_runs *t);
 
 #endif

@@ -23,8 +23,9 @@ mutant_layer mutant_layer_find(const char *name) {
 
 mutant_layer mutant_layer_of(assay_status status, assay_failure failure) {
     static const mutant_layer layers[] = {
-        [ASSAY_FAILURE_OTHER] = LAYER_SIM,   [ASSAY_FAILURE_WRONG] = LAYER_SIM,
-        [ASSAY_FAILURE_STRAY] = LAYER_GUARD, [ASSAY_FAILURE_CRASH] = LAYER_CRASH,
-        [ASSAY_FAILURE_HANG] = LAYER_HANG,   [ASSAY_FAILURE_MEMORY] = LAYER_CRASH};
+        [ASSAY_FAILURE_OTHER] = LAYER_SIM,       [ASSAY_FAILURE_WRONG] = LAYER_SIM,
+        [ASSAY_FAILURE_STRAY] = LAYER_GUARD,     [ASSAY_FAILURE_CRASH] = LAYER_CRASH,
+        [ASSAY_FAILURE_HANG] = LAYER_HANG,       [ASSAY_FAILURE_MEMORY] = LAYER_CRASH,
+        [ASSAY_FAILURE_UNEQUAL] = LAYER_PROPERTY};
     return status == ASSAY_ERR_UNSUPPORTED ? LAYER_REFUSED : layers[failure];
 }

@@ -101,7 +101,9 @@ static assay_status support(const problem *p, const assay_variant *variant) {
 static assay_status execute(const problem *p, const assay_variant *variant) {
     recycle_rewind();
     assay_results got = p->frame.results;
-    return assay_run(variant, p->device, &p->frame.problem, &got);
+    const assay_status status = assay_run(variant, p->device, &p->frame.problem, &got);
+    p->frame.head->any_order = got.any_order;
+    return status;
 }
 
 static bool answer(problem *p, const inside_kernel *kernel, question ask) {

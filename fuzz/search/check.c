@@ -32,9 +32,10 @@ bool fuzz_kind_find(const char *name, fuzz_kind *kind) {
 
 static fuzz_kind kind_of(assay_failure failure) {
     static const fuzz_kind kinds[] = {
-        [ASSAY_FAILURE_OTHER] = FUZZ_FAULT, [ASSAY_FAILURE_WRONG] = FUZZ_WRONG,
-        [ASSAY_FAILURE_STRAY] = FUZZ_STRAY, [ASSAY_FAILURE_CRASH] = FUZZ_CRASH,
-        [ASSAY_FAILURE_HANG] = FUZZ_HANG,   [ASSAY_FAILURE_MEMORY] = FUZZ_MEMORY};
+        [ASSAY_FAILURE_OTHER] = FUZZ_FAULT,    [ASSAY_FAILURE_WRONG] = FUZZ_WRONG,
+        [ASSAY_FAILURE_STRAY] = FUZZ_STRAY,    [ASSAY_FAILURE_CRASH] = FUZZ_CRASH,
+        [ASSAY_FAILURE_HANG] = FUZZ_HANG,      [ASSAY_FAILURE_MEMORY] = FUZZ_MEMORY,
+        [ASSAY_FAILURE_UNEQUAL] = FUZZ_UNEQUAL};
     return kinds[failure];
 }
 

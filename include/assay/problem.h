@@ -49,6 +49,9 @@ typedef struct assay_results {
      * each element of `out` and, when all of them had cotangents, of `grad`; otherwise empty. NaN:
      * one of them was. */
     assay_arrays out_low, out_high, grad_low, grad_high;
+
+    bool again;     /* set before a run: the data have run before, and are not rehearsed */
+    bool any_order; /* set by a run: the variant's sums have no order of their own (variant.h) */
 } assay_results;
 
 assay_status assay_results_init(assay_results *r, const assay_signature *sig) ASSAY_MUST_CHECK;

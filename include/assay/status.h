@@ -22,12 +22,13 @@ typedef enum assay_status {
 
 /* What a kernel did wrong, where its status does not tell. */
 typedef enum assay_failure {
-    ASSAY_FAILURE_OTHER,  /* a defect that the device reports; nothing that a kernel did */
-    ASSAY_FAILURE_WRONG,  /* it left a number that no bound is needed to refute, or none at all */
-    ASSAY_FAILURE_STRAY,  /* it wrote outside its tensors, or changed an input */
-    ASSAY_FAILURE_CRASH,  /* its process ended, by a signal or an exit */
-    ASSAY_FAILURE_HANG,   /* no answer within the time limit */
-    ASSAY_FAILURE_MEMORY, /* more host memory than its limit */
+    ASSAY_FAILURE_OTHER,   /* a defect that the device reports; nothing that a kernel did */
+    ASSAY_FAILURE_WRONG,   /* it left a number that no bound is needed to refute, or none at all */
+    ASSAY_FAILURE_STRAY,   /* it wrote outside its tensors, or changed an input */
+    ASSAY_FAILURE_CRASH,   /* its process ended, by a signal or an exit */
+    ASSAY_FAILURE_HANG,    /* no answer within the time limit */
+    ASSAY_FAILURE_MEMORY,  /* more host memory than its limit */
+    ASSAY_FAILURE_UNEQUAL, /* two runs of it gave different bits */
 } assay_failure;
 
 #if defined(__GNUC__)

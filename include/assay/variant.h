@@ -38,6 +38,10 @@ typedef struct assay_call {
     void *stream; /* cudaStream_t on the device that has streams, otherwise NULL */
 } assay_call;
 
+/* Whether the order of a variant's sums is the same in every run. Float atomics add in whatever
+ * order threads arrive in; then no one asks for the same bits of two runs, on one device or two. */
+typedef enum assay_order { ASSAY_ORDER_FIXED, ASSAY_ORDER_ANY } assay_order;
+
 typedef struct assay_variant {
     const char *op, *name; /* "kronecker", "v3" */
     const char *device;    /* "cuda", "sim" */
@@ -60,6 +64,8 @@ typedef struct assay_variant {
     /* Whether it calls a vendor's library, which sums in an order of its own: bits may differ
      * between devices. On the simulated device plain loops stand in for the library. */
     bool library;
+
+    assay_order order;
 } assay_variant;
 
 #ifdef __cplusplus

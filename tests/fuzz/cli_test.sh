@@ -56,6 +56,21 @@ crash+=" --kernel $planted/weighted_sum.so"
 retype "$crash" "${bug[@]}" --cases 96 --seed 2 --jobs 1 --first
 retype "${crash/n=none d=4097/n=3 d=5000}" "${bug[@]}" n=3 d=5000 dtype=f32 seed=0 --jobs 1
 
+# Float atomics: undeclared, a finding of fuzz and of check; declared, of neither.
+sums="n=3 d=300 dtype=f32 seed=1"
+for order in atomic declared; do
+    got=0
+    read -ra words <<<"check weighted_sum/$order $sums --device sim --kernel $planted/atomic.so"
+    output=$("$assay" "${words[@]}" 2>&1) || got=$?
+    [ "$order" = declared ] && wanted=0 || wanted=1
+    [ "$got" = "$wanted" ] || fail "${words[*]}: exit $got, not $wanted: $output"
+    [ "$order" = declared ] || grep -q "not the same bits in two runs: y(" <<<"$output" ||
+        fail "${words[*]}: says nothing of bits: $output"
+    read -ra words <<<"weighted_sum/$order --kernel $planted/atomic.so --device sim dtype=f32"
+    [ "$order" = declared ] && found="0 findings" || found="unequal weighted_sum/atomic determinism"
+    expect "$wanted" "$found" "${words[@]}" --cases 96 --seed 1 --jobs 1
+done
+
 expect 2 "names another" weighted_sum/no_such --kernel "$planted/weighted_sum.so" --device sim
 
 # A campaign in two parts.
