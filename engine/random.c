@@ -58,7 +58,7 @@ static assay_fill draw_fill(assay_rng *rng, unsigned own) {
 /* One operand in the whole range of its dtype. What TF32 cuts of small numbers is all of them, and
  * other families have sizes of their own. */
 static assay_status draw_exponent(assay_rng *rng, assay_case *c) {
-    enum { SELDOM = 8 };
+    enum { SELDOM = 8, AT_THE_END = 4 };
     static const int64_t low[ASSAY_DTYPES] = {-1074, -149, -133, -24};
     static const int64_t high[ASSAY_DTYPES] = {1024, 128, 128, 16};
     assay_signature sig;
@@ -71,7 +71,9 @@ static assay_status draw_exponent(assay_rng *rng, assay_case *c) {
     if (status != ASSAY_OK)
         return status;
     const assay_dtype dtype = c->params.dtype;
-    c->exponent = assay_rng_between(rng, low[dtype], high[dtype]);
+    c->exponent = assay_rng_between(rng, 1, AT_THE_END) == 1
+                      ? high[dtype]
+                      : assay_rng_between(rng, low[dtype], high[dtype]);
     if (c->exponent != 0)
         c->operand = assay_rng_between(rng, 0, assay_problem_operands(&sig) - 1);
     assay_signature_clear(&sig);

@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* Sizes go up to what a simulated device checks in seconds: beyond that only a GPU can tell. */
-static const double largest_size = 1 << 24;
+static const double largest_size = 1 << 20;
 enum { BLOCK = 256, LINE = 256, NEAR = 8, WAYS = 3, VALUES = 5 };
 
 const char *planted_class_name(planted_class kind) {
@@ -320,14 +320,20 @@ static void flip(const assay_tensor *t, int64_t element) {
     wearing.done = true;
 }
 
+/* Forward or backward, where there is one; a block is wrong where there is room for it. */
+static bool is_chosen(const planted *p, assay_stage stage) {
+    return stage == ASSAY_BACKWARD || p->spot / 8 % 2 == 0 || p->kind == PLANTED_BLOCK ||
+           !p->op->backward;
+}
+
 static void spoil(const assay_call *call, assay_stage stage) {
     const planted *p = wearing.fault;
-    for (int32_t n = 0; n < call->n_out && !wearing.done; ++n) {
+    const int64_t first = p->block * BLOCK;
+    for (int32_t n = 0; n < call->n_out && !wearing.done && is_chosen(p, stage); ++n) {
         const assay_tensor *t = &call->out[(n + (int32_t)(p->spot % 8)) % call->n_out];
-        const int64_t count = assay_tensor_count(t), first = p->block * BLOCK;
-        const int64_t most =
-            p->kind == PLANTED_BLOCK && count > first + BLOCK ? BLOCK : count - first;
-        if (count > first && (stage == ASSAY_BACKWARD || p->spot / 8 % 2 == 0))
+        const int64_t count = assay_tensor_count(t), after = count - first;
+        const int64_t most = p->kind == PLANTED_BLOCK && after > BLOCK ? BLOCK : after;
+        if (after > 0)
             flip(t, first + (int64_t)(p->spot / 16 % (uint64_t)most));
     }
 }

@@ -187,7 +187,7 @@ static void change_list(const fuzz_source *s, const assay_case *c, const assay_k
     const int32_t at = p->count > 0 ? (int32_t)assay_rng_between(rng, 0, p->count - 1) : 0;
     const int64_t how = assay_rng_between(rng, 0, 8);
     if (how == 8) { /* any number of them, small ones */
-        p->count = (int32_t)assay_rng_between(rng, 1, ASSAY_MAX_LIST / 2);
+        p->count = (int32_t)assay_rng_between(rng, 1, ASSAY_MAX_LIST);
         for (int32_t i = 0; i < p->count; ++i)
             p->value[i] = within(key, assay_rng_between(rng, 1, 3));
     } else if (p->count > 0 && how > 1) {
