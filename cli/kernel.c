@@ -302,8 +302,10 @@ assay_status cli_kernel_prepare(assay_cli_args *args) {
 }
 
 void cli_kernel_clear(assay_cli_args *args) {
-    if (args->kernel_folder[0] != '\0')
+    if (args->kernel_folder[0] != '\0') {
         remove_folder(args->kernel_folder);
+        (void)unsetenv(PTX_PREPARED_VARIABLE); /* of the next kernel's guests */
+    }
     if (args->kernel_source != NULL)
         free((void *)args->kernel);
     free(args->kernel_words);

@@ -1,4 +1,4 @@
-/* wgmma.mma_async d, a, b, scale-d, +-a, +-b{, transposed a, transposed b}: sums in fp32. */
+/* wgmma.mma_async d, a, b, scale-d, +-a, +-b{, transposed a, transposed b} */
 #include "sim/ptx/emit.h"
 
 #include <string.h>
@@ -6,22 +6,24 @@
 enum { MOST_COLUMNS = 256 };
 
 typedef struct kind {
-    const char *type, *product;
-    uint32_t k;
+    const char *sum, *type, *product;
+    uint32_t k, words; /* registers that 8 columns take of the sums; two of f16 lie in one */
     bool transposes;
 } kind;
 
 static const kind kinds[] = {
-    {"bf16", "PTX_M16N8K16_BF16", 16, true},
-    {"f16", "PTX_M16N8K16_F16", 16, true},
-    {"tf32", "PTX_M16N8K8_TF32", 8, false},
+    {"f32", "bf16", "PTX_M16N8K16_BF16", 16, 4, true},
+    {"f32", "f16", "PTX_M16N8K16_F16", 16, 4, true},
+    {"f32", "tf32", "PTX_M16N8K8_TF32", 8, 4, false},
+    {"f16", "f16", "PTX_M16N8K16_F16_F16", 16, 2, true},
 };
 
 static const kind *find_kind(emitter *e) {
-    if (e->n_types != 3 || strcmp(e->types[0]->name, "f32") != 0 || e->types[1] != e->types[2])
+    if (e->n_types != 3 || e->types[1] != e->types[2])
         emit_unknown(e);
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; ++i)
-        if (strcmp(e->types[1]->name, kinds[i].type) == 0)
+        if (strcmp(e->types[0]->name, kinds[i].sum) == 0 &&
+            strcmp(e->types[1]->name, kinds[i].type) == 0)
             return &kinds[i];
     emit_unknown(e);
 }
@@ -40,13 +42,13 @@ static bool is_second(emitter *e, const operand *o, int64_t first, int64_t secon
     return (int64_t)o->value == second;
 }
 
-static void emit_sums(emitter *e, const statement *s, uint32_t n) {
+static void emit_sums(emitter *e, const statement *s, uint32_t n, const ptx_type *type) {
     const operand *d = s->operands[0];
     if (d->kind != OPERAND_VECTOR || d->n_items != n)
         emit_unknown(e);
-    emit(e, "float c[] = {");
+    emit(e, "%s c[] = {", type->c);
     for (uint32_t i = 0; i < n; ++i)
-        emit(e, "%s, ", emit_read(e, &d->items[i], type_named("f32")));
+        emit(e, "%s, ", emit_read(e, &d->items[i], type));
     emit(e, "};if (!(%s)) __builtin_memset(c, 0, sizeof c);",
          emit_read(e, s->operands[3], type_named("pred")));
 }
@@ -66,7 +68,8 @@ static void emit_a(emitter *e, const operand *a) {
 
 void form_wgmma(emitter *e, const statement *s) {
     const kind *k = find_kind(e);
-    const uint32_t n = find_columns(e, k);
+    const uint32_t n = find_columns(e, k), sums = n / 8 * k->words;
+    const ptx_type *type = type_named(k->words == 4 ? "f32" : "b32");
     const bool registers = s->n_operands > 1 && s->operands[1]->kind == OPERAND_VECTOR;
     const uint32_t transposes = k->transposes ? (registers ? 1 : 2) : 0;
     if (s->n_operands != 6 + transposes)
@@ -81,9 +84,9 @@ void form_wgmma(emitter *e, const statement *s) {
          is_second(e, s->operands[4], 1, -1), is_second(e, s->operands[5], 1, -1), a_turned,
          b_turned);
     emit_a(e, s->operands[1]);
-    emit_sums(e, s, n / 2);
+    emit_sums(e, s, sums, type);
     emit(e, "x->wgmma(x, &w, c, %s);", emit_site(e));
-    for (uint32_t i = 0; i < n / 2; ++i)
-        emit_write(e, &s->operands[0]->items[i], type_named("f32"), emit_text(e, "c[%u]", i));
+    for (uint32_t i = 0; i < sums; ++i)
+        emit_write(e, &s->operands[0]->items[i], type, emit_text(e, "c[%u]", i));
     emit(e, "}");
 }

@@ -117,16 +117,17 @@ static void find_a(const ptx_wgmma *w, uint32_t a[4], const ptx_site *site) {
         a[i] = pair(&m, row + 8 * (i & 1), per * (lane % 4 + 4 * (i >> 1)));
 }
 
-static void call_wgmma(const ptx_context *x, const ptx_wgmma *w, float *c, const ptx_site *site) {
+static void call_wgmma(const ptx_context *x, const ptx_wgmma *w, void *c, const ptx_site *site) {
     const uint32_t lane = (uint32_t)sim_now.thread % 32;
     const uint32_t per = w->product == PTX_M16N8K8_TF32 ? 1 : 2;
     const matrix m = matrix_of(w, w->b, w->transposed_b, w->negate_b, site);
+    const uint32_t words = w->product == PTX_M16N8K16_F16_F16 ? 2 : 4; /* of a lane's sums */
     uint32_t a[4], b[2];
     find_a(w, a, site);
     for (uint32_t n = 0; n < w->columns; n += COLUMNS) {
         for (uint32_t i = 0; i < 2; ++i)
             b[i] = pair(&m, n + lane / 4, per * (lane % 4 + 4 * i));
-        x->multiply(w->product, a, b, c + n / 2, site);
+        x->multiply(w->product, a, b, (char *)c + n / COLUMNS * words * sizeof(uint32_t), site);
     }
 }
 

@@ -130,7 +130,7 @@ typedef struct ptx_context {
     void (*multiply)(ptx_product product, const void *a, const void *b, void *c,
                      const ptx_site *site);
 
-    void (*wgmma)(const struct ptx_context *x, const ptx_wgmma *w, float *c, const ptx_site *site);
+    void (*wgmma)(const struct ptx_context *x, const ptx_wgmma *w, void *c, const ptx_site *site);
 
     void (*copy)(void *shared, const void *global, int32_t bytes, int32_t valid,
                  const ptx_site *site);

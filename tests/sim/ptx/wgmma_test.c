@@ -16,7 +16,12 @@ enum { BF16, F16, TF32 };
 typedef struct layout {
     int type, chunks; /* of a row of the swizzle; 1: none */
     bool a_turned, b_turned, registers;
+    bool half; /* sums in f16, two in a register */
 } layout;
+
+static int sums_of(const layout *l) {
+    return l->half ? SUMS / 2 : SUMS;
+}
 
 static int value(int side, int i, int k) {
     return (i * 5 + k * 3 + side * 7 + i * k) % 13 - 6;
@@ -89,11 +94,12 @@ static uint64_t descriptor(const layout *l, int at, bool turned, int rows) {
 /* A kernel that copies its shared memory from the first parameter, multiplies, and stores. */
 static void write_module(char *to, size_t room, const layout *l, const char *signs) {
     static const char *const types[] = {"bf16", "f16", "tf32"};
+    const int n = sums_of(l);
     FILE *f = fmemopen(to, room, "w");
     fprintf(f,
             ".version 8.0\n.target sm_90a\n.address_size 64\n"
             ".visible .entry k(.param .u64 in, .param .u64 out, .param .u64 a, .param .u64 b, "
-            ".param .u64 regs)\n{\n.reg .f32 %%f<%d>; .reg .b32 %%r<12>; .reg .b64 %%rd<12>; "
+            ".param .u64 regs)\n{\n.reg .b32 %%f<%d>; .reg .b32 %%r<12>; .reg .b64 %%rd<12>; "
             ".reg .pred %%p<3>;\n.shared .align 1024 .b8 m[%d];\n"
             "ld.param.u64 %%rd1, [in]; ld.param.u64 %%rd2, [out]; ld.param.u64 %%rd3, [a]; "
             "ld.param.u64 %%rd4, [b]; ld.param.u64 %%rd7, [regs]; mov.u32 %%r1, %%tid.x;\n"
@@ -106,14 +112,14 @@ static void write_module(char *to, size_t room, const layout *l, const char *sig
             "ld.global.v4.b32 {%%r4, %%r5, %%r6, %%r7}, [%%rd7];\n"
             "fence.proxy.async.shared::cta; bar.sync 0;\n",
             SUMS, BYTES, BYTES);
-    for (int i = 0; i < SUMS; ++i)
-        fprintf(f, "mov.f32 %%f%d, 0f3F800000;\n", i);
+    for (int i = 0; i < n; ++i)
+        fprintf(f, "mov.b32 %%f%d, 0x%x;\n", i, l->half ? 0x3c003c00 : 0x3f800000);
     fprintf(f,
             "setp.eq.u32 %%p2, 0, %s;\nwgmma.fence.sync.aligned;\n"
-            "wgmma.mma_async.sync.aligned.m64n%dk%d.f32.%s.%s {",
-            signs[0] == '+' ? "0" : "1", COLUMNS, l->type == TF32 ? 8 : 16, types[l->type],
-            types[l->type]);
-    for (int i = 0; i < SUMS; ++i)
+            "wgmma.mma_async.sync.aligned.m64n%dk%d.%s.%s.%s {",
+            signs[0] == '+' ? "0" : "1", COLUMNS, l->type == TF32 ? 8 : 16, l->half ? "f16" : "f32",
+            types[l->type], types[l->type]);
+    for (int i = 0; i < n; ++i)
         fprintf(f, "%s%%f%d", i > 0 ? ", " : "", i);
     fprintf(f, "}, %s, %%rd4, %%p2, %s1, %s1", l->registers ? "{%r4, %r5, %r6, %r7}" : "%rd3",
             signs[1] == '-' ? "-" : "", signs[2] == '-' ? "-" : "");
@@ -124,9 +130,9 @@ static void write_module(char *to, size_t room, const layout *l, const char *sig
     fprintf(f,
             ";\nwgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\n"
             "mul.wide.u32 %%rd5, %%r1, %d; add.u64 %%rd2, %%rd2, %%rd5;\n",
-            4 * SUMS);
-    for (int i = 0; i < SUMS; ++i)
-        fprintf(f, "st.global.f32 [%%rd2+%d], %%f%d;\n", 4 * i, i);
+            4 * n);
+    for (int i = 0; i < n; ++i)
+        fprintf(f, "st.global.b32 [%%rd2+%d], %%f%d;\n", 4 * i, i);
     fputs("ret;\n}\n", f);
     fclose(f);
 }
@@ -175,25 +181,34 @@ static float wanted(const layout *l, const char *signs, int i, int j) {
     return (float)sum;
 }
 
+static float sum_at(const run *r, const layout *l, int thread, int s) {
+    _Float16 half;
+    if (!l->half)
+        return r->out[thread * SUMS + s];
+    memcpy(&half, (const char *)r->out + (thread * SUMS + s) * 2, sizeof half);
+    return (float)half;
+}
+
 static int count_wrong(const run *r, const layout *l, const char *signs) {
     int wrong = 0;
     for (int t = 0; t < THREADS; ++t)
         for (int s = 0; s < SUMS; ++s) {
             const int i = t / 32 * 16 + t % 32 / 4 + 8 * (s / 2 % 2);
             const int j = s / 4 * 8 + t % 4 * 2 + s % 2;
-            wrong += r->out[t * SUMS + s] != wanted(l, signs, i, j);
+            wrong += sum_at(r, l, t, s) != wanted(l, signs, i, j);
         }
     return wrong;
 }
 
 ASSAY_TEST(ptx, wgmma_finds_its_matrices, "unit sim") {
     static const layout layouts[] = {
-        {BF16, 1, false, false, false}, {BF16, 2, false, false, false},
-        {F16, 4, false, false, false},  {BF16, 8, false, false, false},
-        {BF16, 8, true, true, false},   {F16, 4, true, false, false},
-        {BF16, 2, false, true, false},  {BF16, 1, true, true, false},
-        {TF32, 8, false, false, false}, {TF32, 1, false, false, false},
-        {F16, 8, false, true, true},    {TF32, 4, false, false, true},
+        {BF16, 1, false, false, false, false}, {BF16, 2, false, false, false, false},
+        {F16, 4, false, false, false, false},  {BF16, 8, false, false, false, false},
+        {BF16, 8, true, true, false, false},   {F16, 4, true, false, false, false},
+        {BF16, 2, false, true, false, false},  {BF16, 1, true, true, false, false},
+        {TF32, 8, false, false, false, false}, {TF32, 1, false, false, false, false},
+        {F16, 8, false, true, true, false},    {TF32, 4, false, false, true, false},
+        {F16, 8, false, false, false, true},
     };
     static const char *const signs[] = {"+++", " ++", "+-+", " +-"}; /* of the sum, a, b */
     run *r = calloc(1, sizeof *r);
@@ -220,7 +235,7 @@ ASSAY_TEST(ptx, wgmma_finds_its_matrices, "unit sim") {
 }
 
 ASSAY_TEST(ptx, wgmma_with_a_wrong_descriptor_gets_a_line, "unit sim") {
-    const layout l = {BF16, 8, false, false, false};
+    const layout l = {BF16, 8, false, false, false, false};
     const uint64_t a = descriptor(&l, 0, false, ROWS), b = descriptor(&l, B_AT, false, COLUMNS);
     run *r = calloc(1, sizeof *r);
     REQUIRE(r != NULL);
