@@ -145,10 +145,6 @@ void sim_order_launch_end(void) {
     sim_running_now = (sim_running){.thread = -1};
 }
 
-uint32_t sim_order_first(void) {
-    return order.first;
-}
-
 uint64_t sim_order_block_of(uint32_t serial) {
     return order.block_of[serial - order.first];
 }
@@ -202,6 +198,9 @@ static void refresh(void) {
     if (r->thread < 0)
         return;
     const sim_clocks *c = r->clocks;
+    r->serial = c->serial;
+    r->first = order.first;
+    r->lane = 1u << r->thread % SIM_WARP;
     r->time = time_of(c, r->thread);
     r->base = c->base;
     r->warp_base = c->warp_base[r->thread / SIM_WARP];

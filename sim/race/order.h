@@ -41,7 +41,8 @@ typedef struct sim_clocks {
 typedef struct sim_running {
     sim_clocks *clocks;
     int32_t thread;
-    uint32_t time, base, warp_base; /* copies: what accesses ask first */
+    uint32_t serial, lane, time, base, warp_base; /* copies: what accesses ask first */
+    uint32_t first;                               /* serial of the launch */
 } sim_running;
 extern sim_running sim_running_now;
 
@@ -51,10 +52,8 @@ void sim_order_launch_end(void);
 sim_clocks *sim_order_block(uint64_t block, int32_t n_threads);
 void sim_order_block_end(sim_clocks *clocks);
 
-/* The number in the grid of a block of this launch, by its serial; the first serial of the launch.
- */
+/* The number in the grid of a block of this launch, by its serial. */
 uint64_t sim_order_block_of(uint32_t serial);
-uint32_t sim_order_first(void);
 
 /* Which of `lanes` of a warp have done, before what the running thread does next, what they did at
  * `time`. */

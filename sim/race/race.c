@@ -265,20 +265,23 @@ sim_turn_kind sim_trace_turn(void) {
     return kind;
 }
 
-static void record(const volatile void *address, size_t bytes, uint32_t how, const void *value,
-                   uint32_t place) {
-    const sim_running *r = &sim_running_now;
+static inline void note_trail(const volatile void *address, uint32_t how) {
     trail.changes += address != trail.last || (how & (SIM_WRITES | SIM_STRONG)) != 0;
     trail.last = address;
     ++trail.accesses;
+}
+
+static void record(const volatile void *address, size_t bytes, uint32_t how, const void *value,
+                   uint32_t place) {
+    const sim_running *r = &sim_running_now;
     const uint32_t thread = (uint32_t)r->thread;
     access a = {.address = address,
-                .serial = r->clocks->serial,
+                .serial = r->serial,
                 .time = r->time,
-                .lane = 1u << thread % SIM_WARP,
+                .lane = r->lane,
                 .how = how & ((1u << SIM_HOW_BITS) - 1),
                 .place = place < SIM_MOST_PLACES ? place : 0,
-                .first = sim_order_first(),
+                .first = r->first,
                 .value = value};
     a.shared = sim_in_range(&race.shared[1], a.address) || sim_in_range(&race.shared[0], a.address);
     const uint32_t what = a.how | thread / SIM_WARP << SIM_WARP_SHIFT | a.place << SIM_PLACE_SHIFT;
@@ -305,10 +308,64 @@ static void record(const volatile void *address, size_t bytes, uint32_t how, con
     }
 }
 
+/*
+ * What most accesses of a whole word come to: nobody has accessed it, or it has been read only, in
+ * this time of this block, by the same warp or by two others. False: nothing is done.
+ */
+static inline bool is_quick(sim_entry *entries, uint32_t what) {
+    const sim_running *r = &sim_running_now;
+    const uint32_t kind = (1u << SIM_WARP_SHIFT) - 1, warp = 31u << SIM_WARP_SHIFT;
+    const sim_entry *alike = NULL;
+    if (entries[0].serial < r->first && entries[1].serial == 0) {
+        entries[0] = (sim_entry){r->serial, r->time, r->lane, what};
+        return true;
+    }
+    for (int i = 0; i < SIM_CELL_ENTRIES && (what & SIM_WRITES) == 0; ++i) {
+        sim_entry *e = &entries[i];
+        if (e->serial != r->serial || e->time != r->time || (e->what & SIM_WRITES) != 0)
+            return false;
+        if (e->what == what) {
+            e->lanes |= r->lane;
+            return true;
+        }
+        if (!race.plain || ((e->what ^ what) & kind) != 0)
+            continue;
+        if (alike && ((e->what ^ alike->what) & warp) != 0)
+            return true;
+        alike = alike ? alike : e;
+    }
+    return false;
+}
+
+/* Words that lie in one page which has been accessed of late; those of stacks never are. */
+static inline bool record_quick(const volatile void *address, size_t bytes, uint32_t how,
+                                uint32_t place) {
+    const uintptr_t at = (uintptr_t)address, number = at / SIM_PAGE + 1;
+    const struct sim_recent *recent = &sim_recent[number % SIM_RECENT];
+    if (((at | bytes) % SIM_WORD) != 0 || at % SIM_PAGE + bytes > SIM_PAGE ||
+        (how & SIM_STRONG) != 0 || recent->number != number || place >= SIM_MOST_PLACES)
+        return false;
+    const uint32_t what = how | 15u << SIM_BYTES_SHIFT |
+                          (uint32_t)sim_running_now.thread / SIM_WARP << SIM_WARP_SHIFT |
+                          place << SIM_PLACE_SHIFT;
+    const sim_page *page = recent->page;
+    for (size_t word = at % SIM_PAGE / SIM_WORD, n = bytes / SIM_WORD; n > 0; ++word, --n) {
+        if (page->written && (how & SIM_READS) != 0 && page->written[word] != 15)
+            return false;
+        if (!is_quick(page->cell[word].entry, what))
+            return false; /* the words before are then visited again, which is no harm */
+        if (page->written)
+            page->written[word] = 15;
+    }
+    return true;
+}
+
 void sim_trace_site(const void *address, size_t bytes, uint32_t how, const void *value,
                     uint32_t site) {
-    if (sim_running_now.thread >= 0 && !sim_in_range(&sim_stacks, address))
-        record(address, bytes, how, value, site + 1);
+    note_trail(address, how);
+    if (record_quick(address, bytes, how, site + 1) || sim_in_range(&sim_stacks, address))
+        return;
+    record(address, bytes, how, value, site + 1);
 }
 
 /* ---- accesses of C++, by the compiler's hooks ---- */
@@ -342,8 +399,9 @@ void sim_race_access(const volatile void *address, size_t bytes, sim_access kind
         return;
     }
 #endif
-    if (is_watched(address))
-        record(address, bytes, how_of_kind(kind), NULL, sim_place_of_address((uintptr_t)place));
+    const uint32_t how = how_of_kind(kind), at = sim_place_of_address((uintptr_t)place);
+    if (is_watched(address) && !record_quick(address, bytes, how, at))
+        record(address, bytes, how, NULL, at);
 }
 
 void sim_race_copied(const volatile void *address, size_t bytes, sim_access kind, uint64_t place) {
@@ -373,6 +431,7 @@ void trace_launch_begin(const sim_launch *launch) {
         sim_race_describe = describe;
     race.plain = true;
     race.everywhere = launch->sites != NULL;
+    sim_shadow_launch();
     sim_order_launch(sim_now.n_threads);
     sim_places_begin(launch->sites, launch->n_sites);
     sim_race_begin();

@@ -51,9 +51,9 @@ static void grow(void) {
     memset(sim_recent, 0, sizeof sim_recent);
 }
 
-/* Half of the host's memory. */
+/* Half of the memory that the host has free when it is first asked for. */
 static size_t most_bytes(void) {
-    const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+    const long pages = sysconf(_SC_AVPHYS_PAGES), size = sysconf(_SC_PAGESIZE);
     return pages > 0 && size > 0 ? (size_t)pages / 2 * (size_t)size : SIZE_MAX;
 }
 
@@ -93,6 +93,10 @@ sim_page *sim_shadow_find(uintptr_t number) {
     }
     sim_recent[number % SIM_RECENT] = (struct sim_recent){number, page};
     return page;
+}
+
+void sim_shadow_launch(void) {
+    memset(sim_recent, 0, sizeof sim_recent);
 }
 
 sim_more *sim_shadow_more(sim_page *page) {

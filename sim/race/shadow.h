@@ -68,6 +68,9 @@ static inline sim_page *sim_shadow_page(const volatile void *address) {
     return r->number == number ? r->page : sim_shadow_find(number);
 }
 
+/* A launch begins: what was accessed of late may be a stack's now. */
+void sim_shadow_launch(void);
+
 sim_more *sim_shadow_more(sim_page *page);
 
 /* Nothing of this shared memory has been written. */
