@@ -43,7 +43,7 @@ def readable(file):
         paths.append(folder)
     paths = [os.path.abspath(path) for path in paths if path]
     both = dict.fromkeys(path for one in paths for path in (one, os.path.realpath(one)))
-    return [path for path in both if path != "/"]
+    return [path for path in both if path != "/" and os.path.exists(path)]
 
 
 def main():

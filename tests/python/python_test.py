@@ -251,6 +251,13 @@ class Shell(unittest.TestCase):
         self.assertIn("mount network ipc", text)
         self.assertIn("seccomp privileges limits", text)
 
+    @unittest.skipUnless(sys.prefix == "/usr", "this interpreter may not be readable by nobody")
+    def test_walls_are_those_of_any_kernel(self):
+        case = ["n=5x7", "d=33", "--json", "-"]
+        texts = [self.check("weighted_sum/v1", *case)[1], self.check("weighted_sum/mine", "--kernel", "functions.py", *case)[1]]
+        own, python = [next(line for line in t.splitlines() if '"sandbox"' in line).split('"sandbox": ')[1] for t in texts]
+        self.assertEqual(own, python)
+
 
 if __name__ == "__main__":
     unittest.main()
