@@ -81,6 +81,18 @@ def layernorm(data, n, d, eps=1e-5, scale=1.0, mean=0.0):
     return words if eps == 1e-5 else f"{words} eps={eps:g}", inputs, row
 
 
+def gelu(data, n, d, form="erf", scale=1.0, mean=0.0):
+    def gate(v):
+        if form == "erf":
+            return v * (1 + mpmath.erf(v / mpmath.sqrt(2))) / 2
+        inner = mpmath.sqrt(2 / mp.pi) * (v + mpf("0.044715") * v**3)
+        return v * (1 + mpmath.tanh(inner)) / 2
+
+    words = f"gelu n={extents(n)} d={d}"
+    inputs = {"x": data.normal([*n, d], scale, mean)}
+    return words if form == "erf" else f"{words} form={form}", inputs, lambda x: [gate(v) for v in x]
+
+
 ROWS = {
     softmax: [
         ("f32", 1, dict(n=[], d=2)),
@@ -90,6 +102,15 @@ ROWS = {
         ("f16", 5, dict(n=[4], d=20, scale=5.0)),
         ("f64", 6, dict(n=[2, 3, 2], d=9, scale=30.0)),
         ("f32", 7, dict(n=[5], d=12, mean=-1000.0)),
+    ],
+    gelu: [
+        ("f32", 1, dict(n=[], d=1)),
+        ("f64", 2, dict(n=[7], d=24)),
+        ("bf16", 3, dict(n=[3, 5], d=17, form="tanh")),
+        ("f32", 4, dict(n=[3], d=65, form="tanh")),
+        ("f16", 5, dict(n=[4], d=20, scale=5.0)),
+        ("f64", 6, dict(n=[2, 3, 2], d=9, scale=4.0, form="tanh")),
+        ("f32", 7, dict(n=[5], d=12, mean=-5.0)),
     ],
     layernorm: [
         ("f32", 1, dict(n=[2], d=2, eps=0.25)),

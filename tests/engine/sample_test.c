@@ -176,6 +176,7 @@ ASSAY_TEST(sample, right_kernels_pass, "unit sim") {
         "swiglu n=100 d=24 dtype=f32 seed=0",
         "softmax n=100 d=24 dtype=bf16 seed=0",
         "layernorm n=100 d=24 dtype=f32 seed=0",
+        "gelu n=100 d=24 form=tanh dtype=f32 seed=0",
         "rope b=50 h=2 s=3 d=8 dtype=f32 seed=0",
         "embedding t=300 v=20 d=12 dtype=f32 seed=0",
         "linear m=200 n=20 k=30 dtype=f32 seed=0",

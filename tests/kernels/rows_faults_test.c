@@ -196,3 +196,53 @@ ASSAY_TEST(rows_faults, layernorm, "unit smoke layernorm") {
     };
     expect(faults, sizeof faults / sizeof *faults, layernorm, layernorm_slopes);
 }
+
+/* ---- gelu ---- */
+
+static const char other_form[] = "takes tanh for erf", by_sigmoid[] = "is x sigma(1.702 x)",
+                  short_constant[] = "rounds 0.044715 to 0.0447", only_share[] = "is Phi alone",
+                  no_cubic[] = "leaves the cubic term out of the slope";
+
+static double share(double x, bool by_tanh) {
+    if (has(by_sigmoid))
+        return 1 / (1 + exp(-1.702 * x));
+    if (by_tanh != has(other_form))
+        return 0.5 * (1 + tanh(0.79788456080286536 *
+                               (x + (has(short_constant) ? 0.0447 : 0.044715) * x * x * x)));
+    return 0.5 * (1 + erf(x * 0.70710678118654752));
+}
+
+static assay_status gelu(const assay_call *call) {
+    const bool by_tanh = assay_params_int(call->params, "form") == 1;
+    for (int64_t e = 0; e < assay_tensor_count(&call->out[0]); ++e) {
+        const double x = (double)data_of(&call->in[0])[e];
+        data_of(&call->out[0])[e] = (float)(x * share(x, by_tanh));
+    }
+    return ASSAY_OK;
+}
+
+static assay_status gelu_slopes(const assay_call *call) {
+    const bool by_tanh = assay_params_int(call->params, "form") == 1;
+    for (int64_t e = 0; e < assay_tensor_count(&call->out[0]); ++e) {
+        const double x = (double)data_of(&call->in[0])[e], s = share(x, by_tanh);
+        const double inner = 0.79788456080286536 * (1 + (has(no_cubic) ? 0 : 3) * 0.044715 * x * x);
+        const double rest =
+            by_tanh ? 2 * s * (1 - s) * inner : 0.39894228040143268 * exp(-0.5 * x * x);
+        data_of(&call->out[0])[e] =
+            (float)((double)data_of(&call->in[2])[e] * (s + (has(only_share) ? 0 : x * rest)));
+    }
+    return ASSAY_OK;
+}
+
+ASSAY_TEST(rows_faults, gelu, "unit smoke gelu") {
+    static const fault faults[] = {
+        {other_form, "gelu n=7 d=23 dtype=f32"},
+        {other_form, "gelu n=7 d=23 form=tanh dtype=f32"},
+        {by_sigmoid, "gelu n=7 d=23 dtype=f32"},
+        {short_constant, "gelu n=7 d=23 form=tanh dtype=f32"},
+        {only_share, "gelu n=7 d=23 dtype=f32"},
+        {only_share, "gelu n=7 d=23 form=tanh dtype=f32 fill=cancel"},
+        {no_cubic, "gelu n=7 d=23 form=tanh dtype=f32"},
+    };
+    expect(faults, sizeof faults / sizeof *faults, gelu, gelu_slopes);
+}
