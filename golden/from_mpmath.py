@@ -124,6 +124,35 @@ ROWS = {
 }
 
 
+def make_transpose(dtype, seed, sizes):
+    """Without arithmetic: by NumPy's views."""
+    data = Data(dtype, seed)
+    n, r, c = sizes["n"], sizes["r"], sizes["c"]
+    x, dy = data.normal([*n, r, c]), data.normal([*n, c, r])
+    words = f"transpose n={extents(n)} r={r} c={c}"
+    case = store.Case(
+        text=f"{words} dtype={dtype} fill=golden seed={seed}",
+        seed=seed,
+        source=source(),
+        foreign=True,
+        library="NumPy",
+        version=numpy.__version__,
+    )
+    case.tensors["in", "x"] = x
+    case.tensors["in", "dy"] = dy
+    case.tensors["out", "y"] = numpy.ascontiguousarray(numpy.swapaxes(x, -1, -2))
+    case.tensors["grad", "dx"] = numpy.ascontiguousarray(numpy.swapaxes(dy, -1, -2))
+    return case
+
+
+TRANSPOSES = [
+    ("f32", 1, dict(n=[], r=3, c=5)),
+    ("f64", 2, dict(n=[4], r=2, c=33)),
+    ("bf16", 3, dict(n=[2, 3], r=7, c=4)),
+    ("f16", 4, dict(n=[], r=40, c=9)),
+]
+
+
 def numbers(values):
     return [mpf(float(v)) for v in values]
 
@@ -189,17 +218,21 @@ def source():
 
 
 def main():
-    operators = {operator.__name__: operator for operator in ROWS}
+    makers = {
+        operator.__name__: [lambda c=case, o=operator: make_rows(o, *c) for case in cases]
+        for operator, cases in ROWS.items()
+    }
+    makers["transpose"] = [lambda c=case: make_transpose(*c) for case in TRANSPOSES]
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--directory", default=os.path.dirname(os.path.abspath(__file__)))
-    parser.add_argument("operator", nargs="*", help=f"of {', '.join(operators)}; default: all")
+    parser.add_argument("operator", nargs="*", help=f"of {', '.join(makers)}; default: all")
     arguments = parser.parse_args()
     for name in arguments.operator:
-        if name not in operators:
-            parser.error(f"{name}: unknown operator; there are {', '.join(operators)}")
-    for name in arguments.operator or operators:
+        if name not in makers:
+            parser.error(f"{name}: unknown operator; there are {', '.join(makers)}")
+    for name in arguments.operator or makers:
         path = os.path.join(arguments.directory, f"{name}.h5")
-        cases = [make_rows(operators[name], *case) for case in ROWS[operators[name]]]
+        cases = [make() for make in makers[name]]
         store.add(path, cases)
         print(f"{path}: {len(cases)} cases")
 

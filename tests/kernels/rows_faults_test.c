@@ -3,6 +3,7 @@
  * simulated device's memory, in f32, on tensors without padding: the right one of each operator
  * passes, and each fault is found on the data that is named.
  */
+#include "assay/dtype.h"
 #include "engine/check.h"
 #include "tests/shim/assay_test.h"
 
@@ -245,4 +246,44 @@ ASSAY_TEST(rows_faults, gelu, "unit smoke gelu") {
         {no_cubic, "gelu n=7 d=23 form=tanh dtype=f32"},
     };
     expect(faults, sizeof faults / sizeof *faults, gelu, gelu_slopes);
+}
+
+/* ---- transpose ---- */
+
+static const char no_turn[] = "copies", first_matrix[] = "reads the first matrix only",
+                  no_last[] = "leaves out what is beyond whole tiles",
+                  by_half[] = "rounds to 16 bits on the way";
+
+static void turn(const assay_tensor *from, const assay_tensor *to) {
+    const int64_t rows = from->shape[from->rank - 2], columns = from->shape[from->rank - 1];
+    const int64_t matrices = assay_tensor_count(from) / (rows * columns);
+    for (int64_t m = 0; m < matrices; ++m)
+        for (int64_t i = 0; i < rows - (has(no_last) ? rows % 4 : 0); ++i)
+            for (int64_t j = 0; j < columns; ++j) {
+                const int64_t at = m * rows * columns, source = has(first_matrix) ? 0 : at;
+                float v = data_of(from)[source + i * columns + j];
+                if (has(by_half))
+                    v = (float)assay_dtype_round(ASSAY_BF16, (double)v);
+                data_of(to)[at + (has(no_turn) ? i * columns + j : j * rows + i)] = v;
+            }
+}
+
+static assay_status transpose(const assay_call *call) {
+    turn(&call->in[0], &call->out[0]);
+    return ASSAY_OK;
+}
+
+static assay_status transpose_back(const assay_call *call) {
+    turn(&call->in[2], &call->out[0]);
+    return ASSAY_OK;
+}
+
+ASSAY_TEST(rows_faults, transpose, "unit smoke transpose") {
+    static const fault faults[] = {
+        {no_turn, "transpose n=3 r=7 c=5 dtype=f32"},
+        {first_matrix, "transpose n=3 r=7 c=5 dtype=f32"},
+        {no_last, "transpose n=3 r=7 c=5 dtype=f32"},
+        {by_half, "transpose n=3 r=7 c=5 dtype=f32"},
+    };
+    expect(faults, sizeof faults / sizeof *faults, transpose, transpose_back);
 }
