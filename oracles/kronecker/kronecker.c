@@ -282,6 +282,9 @@ static const assay_case_group cases[] = {
     /* every extent a multiple of eight: passes of one, two and three stages, several to a state, of
      * several layers; rows that leave the last tile part of a batch */
     {ASSAY_CI, "b=41 f=8x16 q=24x8 dtype=f32 pad=3 misalign=1"},
+    {ASSAY_CI, "b=41 f=8x16 q=24x8 dtype=f32 pad=1"}, /* the first row alone is aligned */
+    {ASSAY_CI, "b=41 f=8x16 q=24x8 dtype=f32 pad=4 misalign=1"},
+    {ASSAY_CI, "b=3 f=64x32x8 dtype=f32"}, /* tiles of one pack of columns */
     {ASSAY_CI, "b=5 f=8x16x8 q=16x8x24 dtype=f32 pad=4"},
     {ASSAY_CI, "b=19 f=24 q=40 dtype=f32 sched=random"},
     {ASSAY_CI, "b=11 f=16x16 layers=3 dtype=f32"},
