@@ -284,6 +284,7 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "b=41 f=8x16 q=24x8 dtype=f32 pad=3 misalign=1"},
     {ASSAY_CI, "b=41 f=8x16 q=24x8 dtype=f32 pad=1"}, /* the first row alone is aligned */
     {ASSAY_CI, "b=41 f=8x16 q=24x8 dtype=f32 pad=4 misalign=1"},
+    {ASSAY_CI, "b=2 f=64x64 dtype=f32 pad=1"},
     {ASSAY_CI, "b=3 f=64x32x8 dtype=f32"}, /* tiles of one pack of columns */
     {ASSAY_CI, "b=5 f=8x16x8 q=16x8x24 dtype=f32 pad=4"},
     {ASSAY_CI, "b=19 f=24 q=40 dtype=f32 sched=random"},
