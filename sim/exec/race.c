@@ -40,7 +40,7 @@ static uint64_t mix(uint64_t hash, const char *text) {
 /* One pair of places, in either order, is one problem, however many launches have it. */
 static uint64_t key_of(const exec_kernel *k, const sim_race *r) {
     uint64_t places = 0;
-    for (int i = 0; i < (r->class == SIM_UNINITIALISED ? 1 : 2); ++i) {
+    for (int i = 0; i < (r->before.line > 0 ? 2 : 1); ++i) {
         const sim_source *s = i == 0 ? &r->after : &r->before;
         places += mix(UINT64_C(0xcbf29ce484222325) + (uint64_t)s->line, s->file);
     }
@@ -52,6 +52,7 @@ void exec_race_tell(const exec_kernel *k) {
         [SIM_RACE] = EXEC_PROBLEM_RACE,
         [SIM_RACE_EQUAL] = EXEC_PROBLEM_EQUAL,
         [SIM_UNINITIALISED] = EXEC_PROBLEM_UNINITIALISED,
+        [SIM_BEYOND] = EXEC_PROBLEM_KERNEL,
     };
     const uint64_t unwatched = sim_race_unwatched();
     for (int32_t i = 0; i < sim_race_count(); ++i) {

@@ -132,6 +132,22 @@ SIM_REPORT static sim_race_class report(const access *a, const sim_entry *e, uin
     return class;
 }
 
+SIM_REPORT static void report_beyond(const access *a, size_t bytes) {
+    if (sim_race_again(SIM_BEYOND, a->place, 0))
+        return;
+    sim_race_found f = found_by(a, SIM_BEYOND);
+    f.memory = race.shared[1];
+    f.dynamic = true;
+    f.bytes = (uint32_t)bytes;
+    sim_race_add(&f);
+}
+
+/* Behind the shared memory that the block has, where other launches have theirs. */
+static bool is_beyond(const volatile void *address) {
+    const sim_range room = {race.shared[1].high, race.shared[1].low + ASSAY_MAX_SHARED};
+    return race.shared[1].low && sim_in_range(&room, address);
+}
+
 SIM_REPORT static void report_uninitialised(const access *a) {
     if (sim_race_again(SIM_UNINITIALISED, a->place, 0))
         return;
@@ -285,6 +301,10 @@ static void record(const volatile void *address, size_t bytes, uint32_t how, con
                 .value = value};
     a.shared = sim_in_range(&race.shared[1], a.address) || sim_in_range(&race.shared[0], a.address);
     const uint32_t what = a.how | thread / SIM_WARP << SIM_WARP_SHIFT | a.place << SIM_PLACE_SHIFT;
+    if (!a.shared && is_beyond(address)) {
+        report_beyond(&a, bytes);
+        return;
+    }
     while (bytes > 0) {
         const uintptr_t at = (uintptr_t)a.address;
         const size_t first = at % SIM_WORD;
@@ -349,6 +369,8 @@ static inline bool record_quick(const volatile void *address, size_t bytes, uint
                           (uint32_t)sim_running_now.thread / SIM_WARP << SIM_WARP_SHIFT |
                           place << SIM_PLACE_SHIFT;
     const sim_page *page = recent->page;
+    if (page->written && !sim_in_range(&race.shared[1], address))
+        return false;
     for (size_t word = at % SIM_PAGE / SIM_WORD, n = bytes / SIM_WORD; n > 0; ++word, --n) {
         if (page->written && (how & SIM_READS) != 0 && page->written[word] != 15)
             return false;

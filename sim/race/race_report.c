@@ -25,6 +25,7 @@ const char *sim_race_name(sim_race_class class) {
         [SIM_RACE] = "race",
         [SIM_RACE_EQUAL] = "race of equal values",
         [SIM_UNINITIALISED] = "uninitialised shared memory",
+        [SIM_BEYOND] = "shared memory exceeded",
     };
     return names[class];
 }
@@ -123,6 +124,12 @@ static void compose(const sim_race_found *f, sim_race *race) {
                  after, does[race->after_kind], race->count);
         return;
     }
+    if (f->class == SIM_BEYOND) {
+        snprintf(race->text, sizeof race->text,
+                 "%.100s: %s %s, but its block has %td bytes; %" PRIu64 " times", memory, after,
+                 does[race->after_kind], f->memory.high - f->memory.low, race->count);
+        return;
+    }
     race->before = sim_place_source(f->before.place);
     if (race->before.line > 0)
         snprintf(line, sizeof line, ":%d", race->before.line);
@@ -159,7 +166,7 @@ static void tell(const sim_race_found *f) {
 }
 
 void sim_race_end(void) {
-    static const sim_race_class order[] = {SIM_RACE, SIM_UNINITIALISED, SIM_RACE_EQUAL};
+    static const sim_race_class order[] = {SIM_BEYOND, SIM_RACE, SIM_UNINITIALISED, SIM_RACE_EQUAL};
     for (size_t k = 0; k < sizeof order / sizeof order[0]; ++k)
         for (int32_t i = 0; i < report.n_findings; ++i) {
             const sim_race_found *f = &report.finding[i];

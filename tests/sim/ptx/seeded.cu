@@ -375,6 +375,17 @@ KERNEL never_written(bool right, int *out) {
     out[T] = tile[63 - T]; // races
 }
 
+extern __shared__ int asked_for[]; // no bytes
+
+KERNEL exceeded(bool right, int *out) {
+    __shared__ int tile[SHARED];
+    int *to = right ? tile : asked_for;
+    to[T] = T; // races
+    __syncwarp();
+    out[T] = T;
+    asm volatile("" ::"l"(to) : "memory");
+}
+
 KERNEL same_value(bool right, int *out) {
     __shared__ int any;
     if (!right || T == 0)
