@@ -370,6 +370,8 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "n=500 beta1=0.99 beta2=0.9999 step=4 lr=0.5 dtype=f32,f64 seed=2"},
     {ASSAY_CI, "n=9000 lr=0.25 dtype=f32,f64 sched=random"},
     {ASSAY_CI, "n=70 step=3 lr=0.5 wd=0.1 dtype=f32,f64 fill=cancel,wide,denormal,huge,zeros"},
+    /* equal rows, equal elements */
+    {ASSAY_CI, "n=70 step=3 lr=0.5 wd=0.1 dtype=f32 fill=rows,repeat"},
     {ASSAY_NIGHTLY, "n=1000000 step=123 lr=0.5 dtype=f32,f64"},
     {ASSAY_NIGHTLY, "n=300001 step=2 lr=0.5 dtype=f32 fill=uniform,positive misalign=3"},
     /* each operand through the whole range of its dtype */

@@ -249,6 +249,8 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "t=2 v=12000 gradient=1 dtype=f32"},
     /* too wide for a block's memory */
     {ASSAY_CI, "t=2 v=60000 gradient=1 dtype=f32,f64,bf16 sched=warp"},
+    /* equal rows, equal elements */
+    {ASSAY_CI, "t=9 v=40 dtype=f32 fill=rows,repeat,constant seed=3"},
     {ASSAY_NIGHTLY, "t=64 v=10000 gradient=1 dtype=f32,f64,bf16 fill=normal,huge"},
     {ASSAY_NIGHTLY, "t=64 v=10000 dtype=f32,f64,bf16 fill=normal,huge"},
     {ASSAY_NIGHTLY, "t=2 v=100000 dtype=f32,bf16"},

@@ -330,6 +330,9 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "t=1023,1025 v=1,5 d=9 dtype=f32,bf16 fill=normal,exact seed=3"},
     {ASSAY_CI, "t=2500 v=3 d=8 dtype=f32,f64,bf16 sched=reverse"},
     {ASSAY_CI, "t=40 v=5 d=19 dtype=f32,f64,bf16 fill=cancel,wide,denormal,huge,zeros,mixed"},
+    /* equal rows, equal elements */
+    {ASSAY_CI, "t=30 v=19 d=11 dtype=f32 fill=rows,repeat"},
+    {ASSAY_CI, "t=30 v=19 d=11 dtype=f32 fill=constant seed=7"},
     {ASSAY_NIGHTLY, "t=4096 v=1000 d=70 dtype=f32,f64,bf16"},
     {ASSAY_NIGHTLY, "t=30000 v=2 d=17 dtype=f32,f64,bf16 fill=normal,positive"},
     /* each operand through the whole range of its dtype */

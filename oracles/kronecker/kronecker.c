@@ -306,6 +306,8 @@ static const assay_case_group cases[] = {
     {ASSAY_CI,
      "b=1 f=6x1x1 dtype=f32 fill=mixed pad=3 misalign=1 seed=2829"}, /* subnormal states */
     {ASSAY_CI, "b=5 f=6x9 dtype=f32,f64 fill=cancel,wide,denormal,huge,zeros,mixed"},
+    /* equal rows, equal elements */
+    {ASSAY_CI, "b=9 f=3x4 dtype=f32 fill=rows,repeat seed=8"},
     {ASSAY_NIGHTLY, "b=32 f=128x128 dtype=f32,f64"},
     {ASSAY_NIGHTLY, "b=16 f=32x32x32,8x8x8x8x8 dtype=f32"},
     {ASSAY_NIGHTLY, "b=2 f=64x64x64 dtype=f32,f64"},

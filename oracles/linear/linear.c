@@ -306,6 +306,9 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "m=45 n=61 k=77 dtype=f32,f64,bf16 pad=1 fill=uniform seed=2"},
     {ASSAY_CI, "m=21 n=19 k=34 dtype=f32,f64,bf16 fill=cancel,wide,denormal,huge,zeros,mixed"},
     {ASSAY_CI, "m=21 n=19 k=34 dtype=f32 math=tf32 fill=wide,huge,zeros"},
+    /* equal rows, equal elements */
+    {ASSAY_CI, "m=11 n=13 k=9 dtype=f32 fill=rows,repeat seed=5"},
+    {ASSAY_CI, "m=11 n=13 k=9 dtype=f32 fill=constant seed=7"},
     {ASSAY_NIGHTLY, "m=512 n=768 k=768 dtype=f32 math=strict,tf32"},
     {ASSAY_NIGHTLY, "m=512 n=768 k=768 dtype=f64,bf16"},
     /* each operand through the whole range of its dtype */

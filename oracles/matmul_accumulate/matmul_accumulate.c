@@ -501,6 +501,8 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "m=21 n=19 k=34 iters=2 dtype=f32,f64,bf16 fill=cancel,wide,denormal,huge,zeros"},
     {ASSAY_CI, "m=21 n=19 k=34 ta=1 dtype=f32,f64,bf16 fill=mixed"},
     {ASSAY_CI, "m=21 n=19 k=34 dtype=f32 math=tf32 fill=wide,huge,zeros"},
+    /* equal rows, equal elements */
+    {ASSAY_CI, "m=11 n=13 k=9 dtype=f32 fill=rows,repeat,constant seed=2"},
     {ASSAY_NIGHTLY, "m=1409 n=1409 k=9 dtype=bf16"},
     {ASSAY_NIGHTLY, "m=1300 n=150 k=9 dtype=f32,bf16"},
     {ASSAY_NIGHTLY, "m=256 n=256 k=256 iters=50 dtype=f32"},

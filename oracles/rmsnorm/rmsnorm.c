@@ -284,6 +284,9 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "n=40 d=70 residual=0,1 dtype=f32,f64 fill=inf,nan seed=0,1"},
     {ASSAY_CI, "n=12 d=38 residual=0,1 dtype=f32,f64,bf16 fill=cancel,wide,denormal,huge,zeros"},
     {ASSAY_CI, "n=12 d=38 residual=1 dtype=f32,f64,bf16 fill=mixed"},
+    /* equal rows, equal elements */
+    {ASSAY_CI, "n=12 d=38 dtype=f32 fill=rows,repeat"},
+    {ASSAY_CI, "n=12 d=38 dtype=f32 fill=constant seed=7"},
     {ASSAY_NIGHTLY, "n=256 d=768,1600,2560 residual=0,1 dtype=f32,bf16"},
     {ASSAY_NIGHTLY, "n=2 d=100000 residual=0,1 dtype=f32,f64 seed=3"},
     {ASSAY_NIGHTLY, "n=20000 d=3 residual=0,1 dtype=f32,f64 seed=3"},

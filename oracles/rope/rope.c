@@ -482,6 +482,8 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "b=1 h=3 s=4 d=6 dtype=f64 fill=inf,nan"},
     {ASSAY_CI, "b=1 h=2 s=11 d=10 start=3 dtype=f32,f64,bf16 "
                "fill=cancel,wide,denormal,huge,zeros,mixed"},
+    /* equal rows, equal elements */
+    {ASSAY_CI, "b=1 h=2 s=11 d=10 start=3 dtype=f32 fill=rows,repeat,constant seed=1"},
     {ASSAY_NIGHTLY, "b=4 h=12 s=256 d=64 dtype=f32,bf16"},
     {ASSAY_NIGHTLY, "b=1 h=2 s=4096 d=80 start=120000 dtype=f32,f64,bf16"},
     /* each operand through the whole range of its dtype */

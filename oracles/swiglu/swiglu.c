@@ -341,6 +341,8 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "n=5 d=3072 dtype=f32,bf16 sched=warp"},
     {ASSAY_CI, "n=40 d=70 dtype=f64,bf16 fill=inf,nan seed=0,1"},
     {ASSAY_CI, "n=12 d=21 dtype=f32,f64,bf16 fill=cancel,wide,denormal,zeros,mixed"},
+    /* equal rows, equal elements */
+    {ASSAY_CI, "n=9x2 d=21 dtype=f32 fill=rows,repeat,constant seed=1"},
     {ASSAY_NIGHTLY, "n=256 d=3072,10240 dtype=f32,bf16"},
     {ASSAY_NIGHTLY, "n=1000 d=997 dtype=f64,f32,bf16 fill=normal,huge pad=5 seed=3"},
     /* each operand through the whole range of its dtype */

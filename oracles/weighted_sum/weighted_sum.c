@@ -257,6 +257,9 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "n=3 d=14 dtype=bf16"},    /* rows of 28 bytes */
     {ASSAY_CI, "n=1 d=540673 dtype=f64"}, /* one strip more than v3 wants blocks */
     {ASSAY_CI, "n=7x3 d=40 dtype=f32,f64,bf16 fill=cancel,wide,denormal,huge,zeros,mixed"},
+    /* equal rows, equal elements */
+    {ASSAY_CI, "n=7x3 d=40 dtype=f32 fill=rows,repeat"},
+    {ASSAY_CI, "n=7x3 d=40 dtype=f32 fill=constant seed=7"},
     {ASSAY_NIGHTLY, "n=1024 d=2048 dtype=f32,f64,bf16 fill=normal,positive"},
     {ASSAY_NIGHTLY, "n=3 d=100000 dtype=f32,f64 seed=3"},
     {ASSAY_NIGHTLY, "n=100000 d=3 dtype=f32,f64 seed=3"},
