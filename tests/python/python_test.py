@@ -180,6 +180,15 @@ class Reference(unittest.TestCase):
                 self.assertEqual(len(text.splitlines()), 1)
                 self.assertIn(line, text)
 
+    def test_no_numpy(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with open(f"{folder}/numpy.py", "w", encoding="utf-8") as to:
+                to.write("raise ImportError('No module named numpy')\n")
+            code, text = words(ASSAY, "check", "--kernel", "functions.py", "--reference", "softmax_reference.py",
+                               env={"ASSAY_PYTHON": sys.executable, "PYTHONPATH": folder})
+        self.assertEqual((code, len(text.splitlines())), (3, 1), text)
+        self.assertIn("No module named numpy; a reference needs NumPy", text)
+
     def test_from_python(self):
         import softmax_reference
 
