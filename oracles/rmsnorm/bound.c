@@ -97,17 +97,32 @@ assay_status rmsnorm_forward_bound(const assay_oracle_args *args, const assay_ro
 /* mean(g h) of a row times s³, which multiplies h in dx, and how far it may be off. */
 typedef struct slope {
     double value, error;
+    double lost; /* by underflow, in units of the accumulator's least number */
 } slope;
 
 /* Roundings of a term of mean(g h), made of dy, w, h and perhaps s; of the slope's other factors;
  * of each product in dx. */
 enum { OF_TERM = 3, OF_SLOPE = 5, OF_PRODUCT = 3 };
 
+/* What a term loses: the product of two of its four factors is multiplied by the other two, that of
+ * three by the last. */
+static double underflows_of_term(double inverse, double h, double dy, double w) {
+    const double factor[] = {inverse, fabs(h), fabs(dy), fabs(w)};
+    double pair = 1, largest = 1;
+    for (int i = 0; i < 4; ++i) {
+        largest = fmax(largest, factor[i]);
+        for (int j = 0; j < i; ++j)
+            pair = fmax(pair, factor[i] * factor[j]);
+    }
+    return pair + largest + 1;
+}
+
 static slope slope_of(const rmsnorm_sizes *s, const rule *k, const row_error *e, const double *h,
                       const double *dy, const double *w) {
-    double along = 0, sum = 0, squares = 0;
+    double along = 0, sum = 0, squares = 0, lost = 0;
     for (int64_t j = 0; j < s->d; ++j) {
         const double term = dy[j] * w[j] * (h[j] * e->inverse);
+        lost += underflows_of_term(e->inverse, h[j], dy[j], w[j]);
         along += term;
         sum += fabs(term);
         squares += term * term;
@@ -121,6 +136,7 @@ static slope slope_of(const rmsnorm_sizes *s, const rule *k, const row_error *e,
         .error = square * (of_sum * walk(k->r->zero_mean, sum, squares) +
                            k->stored * walk(k->r->independent, sum, squares) +
                            fabs(along) * (thrice + OF_SLOPE * k->u)),
+        .lost = square * lost + fmax(1, e->inverse * e->inverse) + 1,
     };
 }
 
@@ -156,7 +172,8 @@ static void bound_row(const rmsnorm_sizes *s, const rule *k, const row_error *e,
         const double error = first * of_inverse + fabs(h) * c->error +
                              second * (k->stored + OF_PRODUCT * k->u) +
                              k->u * (2 * (first + second) + fabs(dh));
-        bound[at] = assay_bound_element(k->r, 1, (double)s->d, error, want[at]);
+        const double lost = underflows_of_term(e->inverse, 1, args->cot->data[RMSNORM_Y][at], w[j]);
+        bound[at] = assay_bound_element(k->r, 1, lost + fabs(h) * c->lost, error, want[at]);
     }
 }
 
