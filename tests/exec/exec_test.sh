@@ -116,6 +116,13 @@ run 0 --error-exitcode 9 -- ./add.path
 says out ok
 says err 'no problem'
 
+# ---- the program of README.md ----
+"$nvcc" -O2 -lineinfo -arch=sm_90 "$here/../../examples/reduce.cu" -o reduce
+run 5 --error-exitcode 5 -- ./reduce
+says out 'the sum of 256 ones: 9'
+says err 'assay exec: reduce.cu:11: race in _Z6reducePKfPfi: shared memory, bytes 4 to 7: block (0,0,0) thread (1,0,0) writes, thread (0,0,0) read at reduce.cu:11; no barrier between; 127 times'
+says err '2 allocations, at most 1028 bytes at a time; 1 race'
+
 # ---- races ----
 build races 2>/dev/null
 for kind in static shared; do
