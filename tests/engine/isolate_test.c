@@ -85,12 +85,12 @@ ASSAY_TEST(isolate, limits_end_a_run_and_the_next_one_goes_on, "unit sim") {
     const assay_isolation narrow = {.seconds = 60, .gib = -1}; /* less than a process takes */
     const assay_device *apart;
     REQUIRE_OK(assay_isolate(open_sim(), &hasty, &apart));
-    CHECK_FAILS(run_case(apart, "matmul_accumulate m=200 n=200 k=200 dtype=f32 seed=0"),
+    CHECK_FAILS(run_case(apart, "matmul_accumulate m=400 n=400 k=400 dtype=f32 seed=0"),
                 ASSAY_ERR_KERNEL, "no answer after 0.001 s");
     assay_isolate_end(apart);
 
     REQUIRE_OK(assay_isolate(open_sim(), &narrow, &apart));
-    CHECK_FAILS(run_case(apart, "matmul_accumulate m=200 n=200 k=200 dtype=f32 seed=0"),
+    CHECK_FAILS(run_case(apart, "matmul_accumulate m=400 n=400 k=400 dtype=f32 seed=0"),
                 ASSAY_ERR_KERNEL, "GiB of memory");
     assay_isolate_end(apart);
 

@@ -38,5 +38,5 @@ ASSAY_TEST(exec_suppress, a_wrong_rule_gets_a_line, "unit") {
     REQUIRE_OK(exec_suppress_check("known", ""));
     REQUIRE_OK(exec_suppress_check("known", "leak\n# all\n* x y z\nno-ptx"));
     CHECK_FAILS(exec_suppress_check("known", "leak\nleaks *"), ASSAY_ERR_USAGE,
-                "known:2: leaks is no kind of problem; there are * kernel copy");
+                "known:2: leaks is no kind of problem; there are * kernel race");
 }
