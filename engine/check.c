@@ -144,8 +144,9 @@ static void compare_group(assay_report *report, const variant_run *t, assay_stag
     }
 }
 
-/* Unless a number is wrong, which says more: the first tensor whose bits differ fails. */
-static void fail_for_bits(assay_row *rows, int32_t n, const variant_run *t) {
+/* Unless a number is wrong, which says more: the first tensor whose bits differ fails, or the
+ * second run was an error. */
+static void add_second_run(assay_row *rows, int32_t n, const variant_run *t) {
     assay_row *differs = rows;
     for (int32_t i = 0; i < n; ++i) {
         if (rows[i].verdict == ASSAY_FAIL || rows[i].verdict == ASSAY_ERROR)
@@ -153,7 +154,7 @@ static void fail_for_bits(assay_row *rows, int32_t n, const variant_run *t) {
         if (strcmp(rows[i].tensor, t->differs) == 0)
             differs = &rows[i];
     }
-    differs->verdict = ASSAY_FAIL;
+    differs->verdict = t->again;
     differs->failure = t->failure;
     snprintf(differs->reason, sizeof differs->reason, "%s", t->unequal);
 }
@@ -175,8 +176,8 @@ static void add_rows(assay_report *report, variant_run *t, const tier *whole,
                   &ref->want.out, &ref->out_bound, p->sample, whole, series);
     compare_group(report, t, ASSAY_BACKWARD, p->sig.in, &t->got.grad, v1 ? &v1->got.grad : NULL,
                   &ref->want.grad, &ref->grad_bound, p->sample, whole, series);
-    if (t->unequal[0] != '\0')
-        fail_for_bits(report->rows + first, report->n_rows - first, t);
+    if (t->again != ASSAY_PASS)
+        add_second_run(report->rows + first, report->n_rows - first, t);
 }
 
 /* Which trivial solution of the row's tensor passes; "" for none. */

@@ -95,15 +95,17 @@ assay_status variant_runs_repeat(variant_runs *t, const assay_device *device,
             assay_check_repeat(problem, &now->got, device, now->variant, &report);
         if (status != ASSAY_OK)
             return status;
-        snprintf(now->differs, sizeof now->differs, "%s", report.tensor);
+        if (report.verdict != ASSAY_FAIL && report.verdict != ASSAY_ERROR)
+            continue;
+        now->again = report.verdict;
         now->failure = report.verdict == ASSAY_FAIL ? ASSAY_FAILURE_UNEQUAL : report.failure;
-        if (report.verdict == ASSAY_FAIL)
-            snprintf(now->unequal, sizeof now->unequal,
-                     "not the same bits in two runs: %.200s; a variant whose sums have any order "
-                     "declares it (.order in assay/variant.h)",
-                     report.reason);
-        else if (report.verdict == ASSAY_ERROR)
-            snprintf(now->unequal, sizeof now->unequal, "in a second run: %.300s", report.reason);
+        snprintf(now->differs, sizeof now->differs, "%s", report.tensor);
+        snprintf(now->unequal, sizeof now->unequal,
+                 report.verdict == ASSAY_ERROR
+                     ? "in a second run: %.300s"
+                     : "not the same bits in two runs: %.200s; a variant whose sums have any order "
+                       "declares it (.order in assay/variant.h)",
+                 report.reason);
     }
     return ASSAY_OK;
 }

@@ -16,8 +16,9 @@ typedef struct variant_run {
     assay_status status;                 /* how assay_run() ended */
     assay_failure failure;               /* when it is not ASSAY_OK: its kind, */
     char line[ASSAY_REASON];             /* and why */
-    char differs[ASSAY_TENSOR_NAME + 1]; /* the tensor whose bits a second run changed, */
-    char unequal[ASSAY_REASON];          /* and how; "": none, or it was not asked for */
+    assay_verdict again;                 /* of a second run; ASSAY_PASS where there is none */
+    char differs[ASSAY_TENSOR_NAME + 1]; /* the tensor whose bits it changed, */
+    char unequal[ASSAY_REASON];          /* and how; or how it broke */
 } variant_run;
 
 typedef struct variant_runs {

@@ -12,7 +12,9 @@ template <class T> static inline T sim_converted(std::type_identity_t<T> argumen
     return argument;
 }
 
-/* Arguments as CUDA lays them out for a kernel: each at the next multiple of its alignment. */
+/* Arguments as CUDA lays them out for a kernel: each at the next multiple of its alignment. Of this
+ * file alone: other kernel files have other types of the same names. */
+namespace {
 template <class... P> struct sim_parameters {
     static constexpr size_t size() {
         size_t end = 0;
@@ -28,6 +30,7 @@ template <class... P> struct sim_parameters {
          ...);
     }
 };
+} // namespace
 
 template <class... P, class... A>
 static inline assay_status sim_launch_with(sim_launch launch, dim3 grid, dim3 block,

@@ -1,5 +1,6 @@
 /* The race recorder on kernels from PTX: each seeded defect (seeded.def) is found under every
  * schedule, on the lines that have it, and nothing is told of its right twin. */
+#include "sim/asan.h"
 #include "sim/ptx/launch.h"
 #include "sim/race/race.h"
 #include "sim/sim.h"
@@ -113,8 +114,16 @@ static void check_lines(const char *name, const char *in, int class) {
     }
 }
 
+#if defined(SIM_ASAN)
+enum { ENDS_BY_ASAN = SIM_BEYOND };
+#else
+enum { ENDS_BY_ASAN = -1 };
+#endif
+
 static void check_kernel(int32_t i, assay_schedule schedule) {
     const char *name = seeded[i].name, *in = assay_schedule_name(schedule);
+    if (seeded[i].class == ENDS_BY_ASAN)
+        return;
     assay_status status = launch(i, false, schedule);
     const bool fails = seeded[i].class != EQUAL;
     CHECK_MSG(status == (fails ? ASSAY_ERR_KERNEL : ASSAY_OK), "%s, %s: %s", name, in,

@@ -3,6 +3,7 @@
  * layout that a descriptor has, laid out here as the PTX ISA draws them, with the chunks of 16
  * bytes of a swizzled row in another order in each row.
  */
+#include "assay/dtype.h"
 #include "sim/ptx/launch.h"
 #include "tests/shim/assay_test.h"
 
@@ -35,9 +36,8 @@ static uint32_t bits_of(int type, int number) {
         return bits;
     if (type == BF16)
         return bits >> 16;
-    const _Float16 h = (_Float16)number;
     uint16_t half;
-    memcpy(&half, &h, sizeof half);
+    assay_dtype_narrow(ASSAY_F16, &(double){number}, &half, 1);
     return half;
 }
 
@@ -182,11 +182,11 @@ static float wanted(const layout *l, const char *signs, int i, int j) {
 }
 
 static float sum_at(const run *r, const layout *l, int thread, int s) {
-    _Float16 half;
+    double sum;
     if (!l->half)
         return r->out[thread * SUMS + s];
-    memcpy(&half, (const char *)r->out + (thread * SUMS + s) * 2, sizeof half);
-    return (float)half;
+    assay_dtype_widen(ASSAY_F16, (const char *)r->out + (thread * SUMS + s) * 2, &sum, 1);
+    return (float)sum;
 }
 
 static int count_wrong(const run *r, const layout *l, const char *signs) {
