@@ -83,10 +83,9 @@ static assay_status read_section(const object *o, sim_section *section) {
         section->low = (char *)(o->base + header->sh_addr);
         section->high = section->low + header->sh_size;
     }
-    sim_templates_read(section, image, (size_t)info.st_size, o->base,
-                       strcmp(o->path, "/proc/self/exe") == 0);
-    section->found = true;
-    status = ASSAY_OK;
+    status = sim_templates_read(section, image, (size_t)info.st_size, o->base,
+                                strcmp(o->path, "/proc/self/exe") == 0);
+    section->found = status == ASSAY_OK;
 done:
     if (image != MAP_FAILED)
         munmap(image, (size_t)info.st_size);

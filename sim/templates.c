@@ -117,14 +117,19 @@ static bool is_apart(const table *t, const ElfW(Sym) * s, const sim_section *sec
     return !inside && s->st_shndx < t->n_headers && t->header[s->st_shndx].sh_type == SHT_NOBITS;
 }
 
-static void note(const sim_section *section, char *low, size_t bytes) {
+static assay_status note(const sim_section *section, char *low, size_t bytes) {
     if (all.count == all.room) {
-        all.room = 2 * all.room + 16;
-        all.at = realloc(all.at, all.room * sizeof *all.at);
-        if (!all.at)
-            abort();
+        const size_t room = 2 * all.room + 16;
+        variable *grown = realloc(all.at, room * sizeof *all.at);
+        if (!grown)
+            return assay_fail(ASSAY_ERR_MEMORY,
+                              "simulated device: no memory for a list of %zu shared variables",
+                              room);
+        all.at = grown;
+        all.room = room;
     }
     all.at[all.count++] = (variable){section, low, bytes};
+    return ASSAY_OK;
 }
 
 /* Of an object that has gone, and lay where this one does. */
@@ -136,14 +141,15 @@ static void forget(const sim_section *section) {
     all.count = kept;
 }
 
-void sim_templates_read(const sim_section *section, const char *image, size_t bytes, uintptr_t base,
-                        bool program) {
+assay_status sim_templates_read(const sim_section *section, const char *image, size_t bytes,
+                                uintptr_t base, bool program) {
     table t;
     bool own = false;
+    assay_status status = ASSAY_OK;
     forget(section);
     if (!find_table(image, bytes, &t))
-        return;
-    for (size_t i = 0; i < t.n_symbols; ++i) {
+        return ASSAY_OK;
+    for (size_t i = 0; status == ASSAY_OK && i < t.n_symbols; ++i) {
         const ElfW(Sym) *s = &t.symbol[i];
         const int type = s->st_info & 0xf, binding = s->st_info >> 4;
         if (type == STT_FILE)
@@ -151,8 +157,9 @@ void sim_templates_read(const sim_section *section, const char *image, size_t by
         if (type == STT_OBJECT && (!program || (own && binding == STB_LOCAL)) &&
             is_of_template(name_of(&t, i)) && is_apart(&t, s, section, base) &&
             !has_guard(&t, name_of(&t, i)))
-            note(section, (char *)(base + s->st_value), s->st_size);
+            status = note(section, (char *)(base + s->st_value), s->st_size);
     }
+    return status;
 }
 
 void sim_templates_fill(const sim_section *section) {

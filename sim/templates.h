@@ -9,13 +9,14 @@
 #ifndef ASSAY_SIM_TEMPLATES_H
 #define ASSAY_SIM_TEMPLATES_H
 
+#include "assay/status.h"
 #include "sim/runtime.h"
 
 /* Notes those of the kernel file with this section. `image`: the object's file; `base`: by how much
  * addresses differ from those in it; `program`: it holds much else, and only kernels that are
- * static, as a kernel file's are, count. Where no memory is left the process ends. */
-void sim_templates_read(const sim_section *section, const char *image, size_t bytes, uintptr_t base,
-                        bool program);
+ * static, as a kernel file's are, count. */
+assay_status sim_templates_read(const sim_section *section, const char *image, size_t bytes,
+                                uintptr_t base, bool program) ASSAY_MUST_CHECK;
 
 /* Makes those of the section's file as undefined as a new block finds them. */
 void sim_templates_fill(const sim_section *section);
