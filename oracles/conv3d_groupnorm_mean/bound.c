@@ -128,7 +128,9 @@ typedef struct pass {
     assay_bounds *bounds;
     conv_sample t;
     conv_errors e;
-    slope *slopes;         /* per group */
+    slope *slopes; /* per group */
+    double lost;   /* by underflow in one dc; reach_x, reach_w: the largest |x|, |w| */
+    double reach_x, reach_w;
     assay_arrays w, x;     /* SUMS arrays: of dw over all samples, of dx of this sample; and then */
     double *rows, *volume; /* room for a product shaped as dw, for one shaped as that dx */
 } pass;
@@ -334,9 +336,10 @@ static void clear_sums(assay_arrays *sums) {
         memset(sums->data[i], 0, (size_t)sums->size[i] * sizeof(double));
 }
 
-/* Makes bounds of the errors in common, in `bound`, and of the sums of `terms` products. */
-static void finish(const pass *f, const assay_arrays *sums, double terms, int64_t count,
-                   const double *want, double *bound) {
+/* Makes bounds of the errors in common, in `bound`, and of the sums of `terms` products of dc with
+ * what is at most `reach`. */
+static void finish(const pass *f, const assay_arrays *sums, double terms, double reach,
+                   int64_t count, const double *want, double *bound) {
     const assay_rounding *r = f->r;
     for (int64_t i = 0; i < count; ++i) {
         double size = sums->data[SIZE][i], cut = sums->data[CUT][i];
@@ -348,7 +351,31 @@ static void finish(const pass *f, const assay_arrays *sums, double terms, int64_
         const double error =
             bound[i] + (f->e.independent ? f->e.walk * sqrt(spread) : f->e.worst * spread) +
             r->product * cut + assay_product_error(r, terms + GRADIENT_ROUNDINGS, 1, size, size);
-        bound[i] = assay_bound_element(r, 1, terms, error, want[i]);
+        bound[i] = assay_bound_element(r, 1, terms * (1 + f->lost * reach), error, want[i]);
+    }
+}
+
+static double largest(const double *values, int64_t count) {
+    double most = 0;
+    for (int64_t i = 0; i < count; ++i)
+        most = fmax(most, fabs(values[i]));
+    return most;
+}
+
+/*
+ * dc = dy / (co·P) · r · (γ - mean γ - x^ mean(γ x^)), r = 1/√(var + eps): what one of its products
+ * loses by underflow is multiplied by no more than all other factors.
+ */
+enum { PRODUCTS_OF_DC = 4 };
+
+static void note_underflow(pass *f) {
+    const conv_sizes *s = &f->s;
+    const double gamma = fmax(1, largest(f->args->in->data[CONV_GAMMA], s->co));
+    for (int64_t i = 0; i < s->co * s->positions; ++i) {
+        const int64_t g = i / (s->positions * s->per_group);
+        const double inverse = f->t.inverse[g], x = inverse * (f->t.c[i] - f->t.mean[g]);
+        const double lost = PRODUCTS_OF_DC * fmax(1, inverse) * gamma * (2 + x * x);
+        f->lost = isfinite(lost) ? fmax(f->lost, lost) : f->lost;
     }
 }
 
@@ -360,6 +387,7 @@ static void add_sample(pass *f, const assay_arrays *want, int64_t n) {
     double *bound_x = f->bounds->element.data[CONV_X] + n * volume;
     conv_sample_load(s, f->args, n, &f->t);
     conv_errors_of(s, f->args, &f->t, &f->e);
+    note_underflow(f);
     for (int64_t g = 0; g < s->groups; ++g)
         f->slopes[g] = slope_of(s, &f->t, &f->e, dz, g);
     clear_sums(&f->x);
@@ -375,8 +403,8 @@ static void add_sample(pass *f, const assay_arrays *want, int64_t n) {
     add_common_to_w(f, bound_w);
     add_common_to_x(f, bound_x);
     add_channels(f);
-    finish(f, &f->x, (double)(s->co * (s->terms / s->ci)), volume, want->data[CONV_X] + n * volume,
-           bound_x);
+    finish(f, &f->x, (double)(s->co * (s->terms / s->ci)), f->reach_w, volume,
+           want->data[CONV_X] + n * volume, bound_x);
 }
 
 static double bound_of_beta(const pass *f) {
@@ -419,14 +447,17 @@ assay_status conv_backward_bound(const assay_oracle_args *args, const assay_roun
         goto done;
     for (int32_t i = CONV_W; i <= CONV_BETA; ++i)
         memset(bounds->element.data[i], 0, (size_t)want->size[i] * sizeof(double));
+    f.reach_x = largest(args->in->data[CONV_X], f.s.n * f.s.ci * f.s.volume);
+    f.reach_w = largest(args->in->data[CONV_W], f.s.co * f.s.terms);
     for (int64_t n = 0; n < f.s.n; ++n)
         add_sample(&f, want, n);
     const double terms = (double)(f.s.n * f.s.positions), of_beta = bound_of_beta(&f);
-    finish(&f, &f.w, terms, want->size[CONV_W], want->data[CONV_W], bounds->element.data[CONV_W]);
+    finish(&f, &f.w, terms, f.reach_x, want->size[CONV_W], want->data[CONV_W],
+           bounds->element.data[CONV_W]);
     for (int32_t i = CONV_B; i <= CONV_GAMMA; ++i)
         for (int64_t o = 0; o < f.s.co; ++o)
-            bounds->element.data[i][o] =
-                assay_bound_element(r, 1, terms, bounds->element.data[i][o], want->data[i][o]);
+            bounds->element.data[i][o] = assay_bound_element(
+                r, 1, terms * (1 + f.lost), bounds->element.data[i][o], want->data[i][o]);
     for (int64_t o = 0; o < f.s.co; ++o)
         bounds->element.data[CONV_BETA][o] =
             assay_bound_element(r, 1, terms, of_beta, want->data[CONV_BETA][o]);
