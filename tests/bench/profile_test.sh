@@ -97,7 +97,7 @@ fi
 
 run 0 weighted_sum/v1 n=64 d=128 --device sim --json out.json --trace trace.json
 # Forward: lanes walk 32 rows, each load of x in 32 sectors; 2 warps, 128 steps; w is one for all.
-says out '      loads             512   32.0  65536     8448  16.50     2.50    6.60'
+says out '      loads             512   32.0  65536     8448  16.50    2.50   6.60'
 says out '8.07 times what the operator cannot do without'
 if command -v python3 >/dev/null; then
     python3 - <<'PYTHON' || fault "the files do not say what they should"
