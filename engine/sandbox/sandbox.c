@@ -86,7 +86,7 @@ static bool can_read_all(const sandbox_plan *plan) {
                    faccessat(AT_FDCWD, "/dev/nvidiactl", R_OK | W_OK, AT_EACCESS) == 0);
 }
 
-/* root becomes nobody, where nobody can read what is needed. */
+/* root becomes the user `nobody`, where that user can read what is needed. */
 static bool become_nobody(const sandbox_plan *plan) {
     if (seteuid(NOBODY) != 0)
         return false;

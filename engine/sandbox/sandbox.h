@@ -10,7 +10,7 @@
 #include <stdbool.h>
 
 typedef enum sandbox_wall {
-    WALL_USER,       /* a user of its own: a namespace, or, of root, nobody */
+    WALL_USER,       /* a user of its own: a namespace, or, of root, user `nobody` */
     WALL_PID,        /* it sees no process but its own, and these end with it */
     WALL_MOUNT,      /* it sees the files of visible.h, and writes to none of them */
     WALL_NETWORK,    /* it has no network */

@@ -59,7 +59,7 @@ typedef struct report_problem {
     char text[REPORT_LINE];
 } report_problem;
 
-/* The launch that runs, for whoever looks on meanwhile. */
+/* The launch that runs, for a progress line. */
 typedef struct report_now {
     char kernel[REPORT_NAME]; /* "": there is none */
     uint64_t launch;          /* from 1 on */
@@ -110,7 +110,7 @@ bool exec_problem_place(const report_problem *problem, char file[REPORT_LINE], i
 void exec_report_begin(const char *kernel, uint64_t blocks);
 void exec_report_end(void);
 
-/* For whoever looks on: calls `show` while a launch runs, which nothing else is written during. */
+/* For a progress line: calls `show` while a launch runs, which nothing else is written during. */
 void exec_report_show(exec_report *report, void (*show)(const report_now *now));
 
 /* A line that explains an error which the program gets: no problem unless the program ignores it.
