@@ -1,6 +1,7 @@
 #include "sim/block.h"
 
 #include "sim/fiber.h"
+#include "sim/operation.h"
 #include "sim/schedule.h"
 #include "sim/shared.h"
 
@@ -29,6 +30,8 @@ struct sim_block {
     struct sim_barriers *barriers;
     struct sim_warps *warps;
     struct sim_copies *copies;
+    struct sim_bulks *bulks;
+    struct sim_wgmmas *wgmmas;
     struct sim_turns *turns;
     sim_block *next; /* of those that live, or of those that are free */
 };
@@ -60,6 +63,10 @@ int32_t sim_live_threads(void) {
 
 bool sim_lane_exists(int32_t warp, int32_t lane) {
     return warp * SIM_WARP + lane < sim_now.n_threads;
+}
+
+sim_range sim_block_shared(void) {
+    return block->shared[1];
 }
 
 static void resume(int32_t thread) {
@@ -208,7 +215,8 @@ static void thread_exit(void) {
     int32_t thread = sim_now.thread, warp = thread / SIM_WARP;
     sim_async_exit();
     block->live[warp] &= ~(1u << thread % SIM_WARP);
-    --block->n_live;
+    if (--block->n_live == 0)
+        sim_operation_block_end();
     sim_schedule_sleep(thread);
     sim_progress();
     sim_warp_exit(thread);
@@ -279,6 +287,8 @@ static void use(sim_block *b) {
     sim_barriers_use(b->barriers);
     sim_warps_use(b->warps);
     sim_copies_use(b->copies);
+    sim_bulks_use(b->bulks);
+    sim_wgmmas_use(b->wgmmas);
     sim_turns_use(b->turns);
 }
 
@@ -289,12 +299,16 @@ static sim_block *make(void) {
     b->barriers = calloc(1, sim_barriers_bytes);
     b->warps = calloc(1, sim_warps_bytes);
     b->copies = calloc(1, sim_copies_bytes);
+    b->bulks = calloc(1, sim_bulks_bytes);
+    b->wgmmas = calloc(1, sim_wgmmas_bytes);
     b->turns = calloc(1, sim_turns_bytes);
-    if (b->barriers && b->warps && b->copies && b->turns)
+    if (b->barriers && b->warps && b->copies && b->bulks && b->wgmmas && b->turns)
         return b;
     free(b->barriers);
     free(b->warps);
     free(b->copies);
+    free(b->bulks);
+    free(b->wgmmas);
     free(b->turns);
     free(b);
     return NULL;
@@ -312,6 +326,8 @@ static void clear(sim_block *b) {
     sim_barrier_begin();
     sim_warps_begin();
     sim_async_begin();
+    sim_bulks_begin();
+    sim_wgmmas_begin();
 }
 
 sim_block *sim_block_begin(uint64_t number, sim_range section) {
@@ -345,6 +361,7 @@ static void end(sim_block *b) {
     while (*link != b)
         link = &(*link)->next;
     *link = b->next;
+    sim_mbarrier_block_end(b->shared);
     trace_block_end(b->clocks);
     b->next = grid.free;
     grid.free = b;

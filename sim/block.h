@@ -75,16 +75,26 @@ bool sim_warps_mismatched(void); /* reports lanes that wait for each other in va
 /* A matrix instruction for which all lanes of a warp have met, each with its value. */
 void sim_tensor_meet(sim_collective kind, int32_t warp, const uint64_t values[SIM_WARP]);
 
+/* The dynamic shared memory of the block that runs. */
+sim_range sim_block_shared(void);
+
 /* What files keep of a block: how much, and that of the block that runs. */
 struct sim_barriers;
 struct sim_warps;
 struct sim_copies;
-extern const size_t sim_barriers_bytes, sim_warps_bytes, sim_copies_bytes;
+struct sim_bulks;
+struct sim_wgmmas;
+extern const size_t sim_barriers_bytes, sim_warps_bytes, sim_copies_bytes, sim_bulks_bytes,
+    sim_wgmmas_bytes;
 void sim_barriers_use(struct sim_barriers *barriers);
 void sim_warps_use(struct sim_warps *warps);
 void sim_copies_use(struct sim_copies *copies);
+void sim_bulks_use(struct sim_bulks *bulks);
+void sim_wgmmas_use(struct sim_wgmmas *wgmmas);
 
 /* Asynchronous copies at the start of a block and when the current thread exits. */
+void sim_bulks_begin(void);
+void sim_wgmmas_begin(void);
 void sim_async_begin(void);
 void sim_async_exit(void);
 

@@ -1,6 +1,7 @@
 #include "sim/block.h"
 #include "sim/defect.h"
 #include "sim/device.h"
+#include "sim/operation.h"
 #include "sim/schedule.h"
 #include "sim/shared.h"
 
@@ -140,6 +141,8 @@ static assay_status run(const sim_launch *l) {
                             .n_threads = (int32_t)(l->block.x * l->block.y * l->block.z)};
     sim_defects_begin(l);
     sim_block_shape(l);
+    sim_operation_forget();
+    sim_mbarrier_forget();
     trace_launch_begin(l);
     const bool enough = run_blocks(l, section);
     trace_launch_end();

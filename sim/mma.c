@@ -267,3 +267,41 @@ void sim_mma_compute(sim_mma_shape shape, const sim_fragments lane[32]) {
         break;
     }
 }
+
+static void take_side(side *s, const unsigned *bits, int32_t k, format f, int32_t low) {
+    const uint32_t mask = (1u << (1 + f.exponent_bits + f.fraction_bits)) - 1;
+    s->finite = true;
+    s->used = 0;
+    for (int32_t i = 0; i < k; ++i)
+        put(s, i, decode(bits[i] >> low & mask, f));
+}
+
+void sim_wgmma_compute(sim_mma_shape shape, unsigned columns, const unsigned *a, const unsigned *b,
+                       unsigned *const c[128]) {
+    enum { ROWS = 64, COLUMNS = 256, THREADS = 128 };
+    static side rows[ROWS], column[COLUMNS];
+    const bool is_tf32 = shape == SIM_M16N8K8_TF32, to_f16 = shape == SIM_M16N8K16_F16_F16;
+    const format bf16 = {8, 7}, tf32 = {8, 10};
+    const format f = is_tf32 ? tf32 : shape == SIM_M16N8K16_BF16 ? bf16 : fp16;
+    const int32_t k = is_tf32 ? 8 : 16, low = is_tf32 ? 13 : 0;
+    for (unsigned i = 0; i < ROWS; ++i)
+        take_side(&rows[i], a + i * (unsigned)k, k, f, low);
+    for (unsigned i = 0; i < columns; ++i)
+        take_side(&column[i], b + i * (unsigned)k, k, f, low);
+    for (unsigned t = 0; t < THREADS; ++t)
+        for (unsigned i = 0; i < columns / 2; ++i) { /* the thread's sums, two a row */
+            const side *row = &rows[t / 32 * 16 + t % 32 / 4 + 8 * (i / 2 % 2)];
+            const side *other = &column[i / 4 * 8 + 2 * (t % 4) + i % 2];
+            unsigned *to = &c[t][to_f16 ? i / 2 : i];
+            const unsigned shift = 16 * (i % 2);
+            float sum;
+            if (to_f16) {
+                sum = dot(k, row, other, f, float_of_f16(*to >> shift & 0xffff), true);
+                *to = (*to & ~(0xffffu << shift)) | f16_of(sum) << shift;
+            } else {
+                memcpy(&sum, to, sizeof sum);
+                sum = dot(k, row, other, f, sum, false);
+                memcpy(to, &sum, sizeof sum);
+            }
+        }
+}

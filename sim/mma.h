@@ -31,6 +31,14 @@ typedef struct sim_fragments {
 /* c += a b for a whole warp, lane[0] to lane[31]. */
 void sim_mma_compute(sim_mma_shape shape, const sim_fragments lane[32]);
 
+/*
+ * wgmma: c += a b for a warpgroup, of a shape with 16 or 8 k. a: 64 rows, b: `columns` of them, of
+ * k elements' bits each; c[t]: the registers of thread t, as sim_fragments has those of a warp,
+ * which are 16 rows, for each 8 columns.
+ */
+void sim_wgmma_compute(sim_mma_shape shape, unsigned columns, const unsigned *a, const unsigned *b,
+                       unsigned *const c[128]);
+
 #ifdef __cplusplus
 }
 #endif

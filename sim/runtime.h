@@ -7,6 +7,7 @@
 #define ASSAY_SIM_RUNTIME_H
 
 #include "assay/status.h"
+#include "sim/ptx/device/site.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,12 +48,6 @@ typedef struct sim_section {
     bool found;
 } sim_section;
 
-/* A place in the source. */
-typedef struct sim_site {
-    const char *file;
-    int32_t line;
-} sim_site;
-
 typedef struct sim_launch {
     const char *kernel, *file; /* the kernel as written in ASSAY_LAUNCH, and where that is */
     int line;
@@ -66,6 +61,7 @@ typedef struct sim_launch {
     const void *parameters;
     /* Accesses are recorded; the places that sim_trace_site() is called from. */
     bool records;
+    bool proxies; /* it has instructions of the asynchronous proxy */
     const sim_site *sites;
     size_t n_sites;
 } sim_launch;
@@ -127,6 +123,7 @@ typedef enum sim_collective {
     SIM_LDMATRIX,
     SIM_STMATRIX,
     SIM_MOVMATRIX,
+    SIM_WGMMA,
 } sim_collective;
 
 /* The calling lane meets the lanes of `mask`. `value`: what it brings; `lane` and `width`: the

@@ -2,7 +2,6 @@
 
 #include "sim/trace.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #if defined(__BMI2__)
@@ -193,6 +192,19 @@ static int32_t by_priority(void) {
     }
     int32_t warp = turns->warp[lowest(turns->ranks)];
     return warp * SIM_WARP + lowest(turns->lanes[warp]);
+}
+
+bool sim_schedule_delays(void) {
+    switch (schedule.kind) {
+    case ASSAY_SCHEDULE_IN_ORDER:
+        return false;
+    case ASSAY_SCHEDULE_REVERSE:
+        return true;
+    case ASSAY_SCHEDULE_RANDOM:
+    case ASSAY_SCHEDULE_WARP:
+        break;
+    }
+    return draw_below(2) != 0;
 }
 
 int32_t sim_schedule_next(void) {

@@ -7,6 +7,7 @@
 
 #include "assay/case.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -33,6 +34,9 @@ void sim_schedule_sleep(int32_t thread);
 
 /* The thread stays runnable, but runs only when no other thread can. */
 void sim_schedule_rest(int32_t thread);
+
+/* Whether an asynchronous operation, issued now, is done as late as somebody waits for it. */
+bool sim_schedule_delays(void);
 
 /* The thread to run; -1 when none can. */
 int32_t sim_schedule_next(void);

@@ -74,6 +74,25 @@ typedef enum sim_mbarrier_step {
     SIM_MBARRIER_WAIT,     /* a thread has found it complete */
 } sim_mbarrier_step;
 
+/*
+ * The asynchronous proxy works for threads beside them: agents, each of which does its work in
+ * order and has a clock of its own. Numbers are those of threads, of warpgroups; an mbarrier gets
+ * one.
+ */
+typedef enum sim_agent {
+    SIM_AGENT_NONE,
+    SIM_AGENT_MBARRIER, /* copies that an mbarrier is told of; its clock counts phases */
+    SIM_AGENT_READS,    /* what a thread's bulk groups read; it counts groups */
+    SIM_AGENT_WRITES,   /* and what they write */
+    SIM_AGENT_WGMMA,    /* what a warpgroup's products read; it counts them */
+    SIM_AGENTS,
+} sim_agent;
+
+/* One access's agent; `serial` as the recorder counts (race/order.h). */
+typedef struct sim_async {
+    uint32_t serial, number, time;
+} sim_async;
+
 /* The clocks of a block (race/order.h). */
 typedef struct sim_clocks sim_clocks;
 
@@ -96,6 +115,12 @@ void sim_trace_barrier_arrive(int32_t id);
 void sim_trace_met(sim_collective kind, int32_t warp, uint32_t lanes);
 void sim_trace_fence(uint32_t how);
 void sim_trace_mbarrier(sim_mbarrier_step step, const volatile void *barrier);
+sim_async sim_trace_agent(sim_agent agent, uint32_t number, uint32_t time);
+sim_async sim_trace_mbarrier_agent(const volatile void *barrier);
+void sim_trace_async(const sim_async *who, const volatile void *address, size_t bytes, uint32_t how,
+                     const char *file, int line);
+void sim_trace_done(sim_agent agent, uint32_t number, uint32_t until);
+void sim_trace_proxy_fence(void);
 void sim_trace_access(const volatile void *address, size_t bytes, uint32_t how, const char *file,
                       int line);
 void sim_trace_copy(const void *shared, const void *global, int32_t bytes, int32_t valid,
@@ -157,6 +182,28 @@ static inline void trace_fence(uint32_t how) {
 static inline void trace_mbarrier(sim_mbarrier_step step, const volatile void *barrier) {
     if (sim_trace_on)
         sim_trace_mbarrier(step, barrier);
+}
+
+/* The agent that does what the current thread asks for next; its accesses; the current thread has
+ * waited for what an agent did before `until`; it executes fence.proxy.async. */
+static inline sim_async trace_agent(sim_agent agent, uint32_t number, uint32_t time) {
+    return sim_trace_on ? sim_trace_agent(agent, number, time) : (sim_async){0, 0, 0};
+}
+static inline sim_async trace_mbarrier_agent(const volatile void *barrier) {
+    return sim_trace_on ? sim_trace_mbarrier_agent(barrier) : (sim_async){0, 0, 0};
+}
+static inline void trace_async(const sim_async *who, const volatile void *address, size_t bytes,
+                               uint32_t how, const char *file, int line) {
+    if (sim_trace_on)
+        sim_trace_async(who, address, bytes, how, file, line);
+}
+static inline void trace_done(sim_agent agent, uint32_t number, uint32_t until) {
+    if (sim_trace_on)
+        sim_trace_done(agent, number, until);
+}
+static inline void trace_proxy_fence(void) {
+    if (sim_trace_on)
+        sim_trace_proxy_fence();
 }
 
 /* The current thread accesses memory by an instruction that the runtime carries out. */

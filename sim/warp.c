@@ -10,6 +10,7 @@
  */
 #include "sim/block.h"
 #include "sim/defect.h"
+#include "sim/operation.h"
 
 #include <string.h>
 
@@ -72,6 +73,7 @@ static const char *const names[] = {
     [SIM_LDMATRIX] = "ldmatrix",
     [SIM_STMATRIX] = "stmatrix",
     [SIM_MOVMATRIX] = "movmatrix",
+    [SIM_WGMMA] = "wgmma.mma_async",
 };
 
 void sim_warps_begin(void) {
@@ -291,6 +293,10 @@ static void compute(sim_warp *w, int32_t warp, const meeting *m) {
     case SIM_STMATRIX:
         require_whole_warp(w, warp, m);
         sim_tensor_meet(m->kind, warp, w->value);
+        break;
+    case SIM_WGMMA:
+        require_whole_warp(w, warp, m);
+        sim_wgmma_meet(warp, w->value);
         break;
     case SIM_MOVMATRIX:
         require_whole_warp(w, warp, m);

@@ -3,6 +3,7 @@
 
 #include "sim/block.h"
 #include "sim/defect.h"
+#include "sim/proxy.h"
 
 #include <fenv.h>
 #include <math.h>
@@ -12,6 +13,8 @@
 _Static_assert((int)PTX_READS == SIM_READS && (int)PTX_WRITES == SIM_WRITES &&
                    (int)PTX_STRONG == SIM_STRONG && (int)PTX_BLOCK_SCOPE == SIM_BLOCK_SCOPE &&
                    (int)PTX_ACQUIRE == SIM_ACQUIRE && (int)PTX_RELEASE == SIM_RELEASE,
+               "one meaning on both sides");
+_Static_assert((int)PTX_REDUCE_ADD == SIM_BULK_ADD && (int)PTX_REDUCE_XOR == SIM_BULK_XOR,
                "one meaning on both sides");
 
 static void call_misaligned(const void *address, uint32_t bytes, const ptx_site *site) {
@@ -110,6 +113,24 @@ static void call_multiply(ptx_product product, const void *a, const void *b, voi
     sim_mma(kinds[product], a, b, c, site->file, site->line);
 }
 
+static void call_wgmma(const ptx_wgmma *w, uint32_t *c, const ptx_site *site) {
+    static const sim_mma_shape shapes[] = {[PTX_M16N8K16_BF16] = SIM_M16N8K16_BF16,
+                                           [PTX_M16N8K16_F16] = SIM_M16N8K16_F16,
+                                           [PTX_M16N8K8_TF32] = SIM_M16N8K8_TF32,
+                                           [PTX_M16N8K16_F16_F16] = SIM_M16N8K16_F16_F16};
+    const sim_wgmma one = {.product = shapes[w->product],
+                           .columns = w->columns,
+                           .a = w->a,
+                           .b = w->b,
+                           .registers = w->registers,
+                           .negate_a = w->negate_a,
+                           .negate_b = w->negate_b,
+                           .transposed_a = w->transposed_a,
+                           .transposed_b = w->transposed_b,
+                           .zero = w->zero};
+    sim_wgmma_issue(&one, c, site);
+}
+
 static void call_copy(void *shared, const void *global, int32_t bytes, int32_t valid,
                       const ptx_site *site) {
     sim_cp_async(shared, global, bytes, valid, site->file, site->line);
@@ -131,6 +152,11 @@ static void call_poll(const ptx_site *site) {
 
 static void call_fence(uint32_t how, const ptx_site *site) {
     trace_fence(how);
+    sim_poll("a fence", site->file, site->line);
+}
+
+static void call_proxy_fence(const ptx_site *site) {
+    trace_proxy_fence();
     sim_poll("a fence", site->file, site->line);
 }
 
@@ -180,6 +206,32 @@ static double call_arithmetic(ptx_operation operation, ptx_rounding mode, double
     return result;
 }
 
+static void fill_proxy(ptx_context *x) {
+    x->mbarrier_init = sim_mbarrier_init;
+    x->mbarrier_invalidate = sim_mbarrier_invalidate;
+    x->mbarrier_expect = sim_mbarrier_expect;
+    x->mbarrier_arrive = sim_mbarrier_arrive;
+    x->mbarrier_test = sim_mbarrier_test;
+    x->copy_arrive = sim_mbarrier_copy_arrive;
+    x->bulk_load = sim_bulk_load;
+    x->bulk_store = sim_bulk_store;
+    x->tensor_load = sim_tensor_load;
+    x->tensor_store = sim_tensor_store;
+    x->bulk_commit = sim_bulk_commit;
+    x->bulk_wait = sim_bulk_wait;
+    x->wgmma = call_wgmma;
+    x->wgmma_fence = sim_wgmma_fence;
+    x->wgmma_commit = sim_wgmma_commit;
+    x->wgmma_wait = sim_wgmma_wait;
+    x->wgmma_result = sim_wgmma_result;
+    x->wgmma_taken = sim_wgmma_taken;
+    x->wgmma_touched = sim_wgmma_touched;
+    x->wgmma_overwritten = sim_wgmma_overwritten;
+    x->wgmma_issued = sim_wgmma_issued;
+    x->wgmma_factor_written = sim_wgmma_factor_written;
+    x->wgmma_unfenced = sim_wgmma_unfenced;
+}
+
 void ptx_context_fill(ptx_context *x) {
     x->access = sim_trace_site;
     x->misaligned = call_misaligned;
@@ -198,13 +250,12 @@ void ptx_context_fill(ptx_context *x) {
     x->atomic_done = call_atomic_done;
     x->poll = call_poll;
     x->fence = call_fence;
+    x->proxy_fence = call_proxy_fence;
     x->turn = call_turn;
     x->sleep = call_sleep;
     x->progress = sim_progress;
     x->clock = call_clock;
     x->print = ptx_print;
     x->arithmetic = call_arithmetic;
-    ptx_mbarrier_fill(x);
-    ptx_wgmma_fill(x);
-    ptx_bulk_fill(x);
+    fill_proxy(x);
 }

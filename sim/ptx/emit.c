@@ -164,11 +164,25 @@ static void declare_register(emitter *e, const symbol *s) {
     }
 }
 
+/* Beside registers that wgmma takes: when they were written, by the count of fences; beside those
+ * of its factors, the last wgmma that read them. */
+static void declare_flow(emitter *e, const symbol *s) {
+    for (int64_t i = 0; s->vector == 0 && i < (s->count > 0 ? s->count : 1); ++i) {
+        const char *name =
+            s->count > 0 ? emit_text(e, "r%d_%d", s->id, (int)i) : emit_text(e, "r%d", s->id);
+        if (s->used[i] && (s->flow[i] & FLOW_TAKEN) != 0)
+            emit(e, "uint32_t s%s = 0;(void)s%s;\n", name, name);
+        if (s->used[i] && (s->flow[i] & FLOW_FACTOR) != 0)
+            emit(e, "uint32_t g%s = 0;(void)g%s;\n", name, name);
+    }
+}
+
 static void declare_scope(emitter *e, const scope *s) {
     for (const symbol *v = s->first; v != NULL; v = v->next)
-        if (v->kind == SYMBOL_REGISTER)
+        if (v->kind == SYMBOL_REGISTER) {
             declare_register(e, v);
-        else if (v->kind == SYMBOL_LOCAL)
+            declare_flow(e, v);
+        } else if (v->kind == SYMBOL_LOCAL)
             emit(e, "char v%d[%llu] __attribute__((aligned(%llu)));\n", v->id,
                  (unsigned long long)(v->bytes > 0 ? v->bytes : 1),
                  (unsigned long long)(v->alignment > 8 ? v->alignment : 8));
@@ -230,7 +244,7 @@ static void load_parameters(emitter *e, const function *f) {
 static void emit_function(emitter *e, const function *f) {
     e->function = f;
     emit_signature(e, f,
-                   " {\nchar *const shared = *x->shared;\nuint32_t turns = 0;\n"
+                   " {\nchar *const shared = *x->shared;\nuint32_t turns = 0, fences = 1;\n"
                    "const char *const parameters = x->parameters;\nbool carry = false;\n");
     declare_all(e, f);
     load_parameters(e, f);
@@ -239,7 +253,7 @@ static void emit_function(emitter *e, const function *f) {
     e->now = NULL;
     emit(
         e,
-        "(void)shared, (void)turns, (void)parameters, (void)carry, (void)arguments;\nreturn false;\n}\n");
+        "(void)shared, (void)turns, (void)fences, (void)parameters, (void)carry, (void)arguments;\nreturn false;\n}\n");
 }
 
 const char *emit_kernel(const tree *t, const function *kernel, bool records, arena *memory,

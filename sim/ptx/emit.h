@@ -16,6 +16,7 @@ typedef struct kernel_parts {
     uint64_t *shared;      /* by a symbol's id: its place */
     uint64_t shared_bytes; /* without the dynamic part */
     uint64_t dynamic;      /* where that begins */
+    bool proxies;          /* it has instructions of the asynchronous proxy */
 } kernel_parts;
 
 /*
@@ -25,6 +26,15 @@ typedef struct kernel_parts {
  * than arithmetic reads it.
  */
 enum { ORIGIN_NONE, ORIGIN_ARITHMETIC, ORIGIN_OTHER };
+
+/* Registers and wgmma (flow.c): may hold a sum that is under way; reaches a wgmma by moves; is
+ * itself a sum, a factor, of a wgmma. */
+enum { FLOW_SUM = 1, FLOW_TAKEN = 2, FLOW_RESULT = 4, FLOW_FACTOR = 8 };
+
+/* Finds them; false: there is no wgmma. */
+bool flow_find(const function *f);
+bool is_plain_move(const statement *s);
+bool is_wgmma(const statement *s);
 
 /* add, fma, ... of fp32. */
 bool is_arithmetic(const statement *s, const ptx_type *last);
@@ -86,6 +96,9 @@ const char *emit_address(emitter *e, const operand *o, const char *space);
 /* The instruction's state space: "shared", "global", ...; "": generic. */
 const char *emit_space(const emitter *e);
 
+/* The C variable of a register; NULL: it is none. *flow: as flow.c found. */
+const char *emit_register(emitter *e, const operand *o, uint8_t *flow);
+
 /* "&sites[3]": where the instruction stands. */
 const char *emit_site(emitter *e);
 
@@ -99,8 +112,8 @@ const char *emit_rounding(const emitter *e);
 /* An instruction that the table has no template for. */
 typedef void emit_form(emitter *e, const statement *s);
 emit_form form_load, form_store, form_atomic, form_fence, form_copy, form_load_matrix,
-    form_store_matrix, form_multiply, form_wgmma, form_tensor_copy, form_move, form_compare,
-    form_convert, form_call, form_branch, form_branch_index, form_return, form_exit;
+    form_store_matrix, form_multiply, form_wgmma, form_wgmma_wait, form_tensor_copy, form_move,
+    form_compare, form_convert, form_call, form_branch, form_branch_index, form_return, form_exit;
 
 /* Emits the instruction by the table; does not return where no row fits. */
 void emit_by_table(emitter *e, const statement *s);

@@ -45,11 +45,11 @@ void form_tensor_copy(emitter *e, const statement *s) {
     emit(e, "{");
     const char *map = emit_box(e, s->operands[loads ? 1 : 0], rank);
     if (loads)
-        emit(e, "x->tensor_load(x, %s, %s, %u, at, %s, %s);}",
+        emit(e, "x->tensor_load(%s, %s, %u, at, %s, %s);}",
              emit_address(e, s->operands[0], "shared"), map, rank,
              emit_address(e, s->operands[2], "shared"), emit_site(e));
     else
-        emit(e, "x->tensor_store(x, %s, %u, at, %s, %s, %s);}", map, rank,
+        emit(e, "x->tensor_store(%s, %u, at, %s, %s, %s);}", map, rank,
              emit_address(e, s->operands[1], "shared"), reduces ? reduction_of(e) : "-1",
              emit_site(e));
 }

@@ -187,12 +187,15 @@ void form_atomic(emitter *e, const statement *s) {
     emit(e, "}");
 }
 
-/* A fence between proxies orders nothing here. */
+/* Of the fences between proxies only that of the asynchronous one orders anything here. */
 void form_fence(emitter *e, const statement *s) {
     const bool membar = strcmp(s->part[0], "membar") == 0;
     const bool proxy = e->now->n_parts > 1 && strcmp(s->part[1], "proxy") == 0;
     const uint32_t order = membar ? PTX_ACQUIRE | PTX_RELEASE : order_of(e);
-    emit(e, "x->fence(%u, %s);", proxy ? 0 : order | scope_of(e), emit_site(e));
+    if (proxy && emit_one_of(e, "async async::global async::shared::cta async::shared::cluster"))
+        emit(e, "x->proxy_fence(%s);", emit_site(e));
+    else
+        emit(e, "x->fence(%u, %s);", proxy ? 0 : order | scope_of(e), emit_site(e));
 }
 
 /* cp.async [shared], [global], bytes{, valid | ignored}{, policy} */

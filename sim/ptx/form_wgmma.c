@@ -42,15 +42,26 @@ static bool is_second(emitter *e, const operand *o, int64_t first, int64_t secon
     return (int64_t)o->value == second;
 }
 
-static void emit_sums(emitter *e, const statement *s, uint32_t n, const ptx_type *type) {
+/* A register that wgmma takes was there at the last fence. */
+static void check_fence(emitter *e, const operand *list, const char *unless) {
+    uint8_t flow;
+    emit(e, "if (%s(false", unless);
+    for (uint32_t i = 0; i < list->n_items; ++i) {
+        const char *name = emit_register(e, &list->items[i], &flow);
+        if (name != NULL)
+            emit(e, " | (s%s == fences)", name);
+    }
+    emit(e, ")) x->wgmma_unfenced(%s);", emit_site(e));
+}
+
+static void emit_sums(emitter *e, const statement *s, uint32_t n) {
     const operand *d = s->operands[0];
     if (d->kind != OPERAND_VECTOR || d->n_items != n)
         emit_unknown(e);
-    emit(e, "%s c[] = {", type->c);
+    emit(e, "uint32_t c[] = {");
     for (uint32_t i = 0; i < n; ++i)
-        emit(e, "%s, ", emit_read(e, &d->items[i], type));
-    emit(e, "};if (!(%s)) __builtin_memset(c, 0, sizeof c);",
-         emit_read(e, s->operands[3], type_named("pred")));
+        emit(e, "%s, ", emit_read(e, &d->items[i], type_named("b32")));
+    emit(e, "};");
 }
 
 static void emit_a(emitter *e, const operand *a) {
@@ -66,10 +77,19 @@ static void emit_a(emitter *e, const operand *a) {
     emit(e, "};w.registers = a;");
 }
 
+/* The registers of a are in use from now on. */
+static void use_a(emitter *e, const operand *a) {
+    uint8_t flow;
+    for (uint32_t i = 0; a->kind == OPERAND_VECTOR && i < a->n_items; ++i) {
+        const char *name = emit_register(e, &a->items[i], &flow);
+        if (name != NULL)
+            emit(e, "g%s = x->wgmma_issued();", name);
+    }
+}
+
 void form_wgmma(emitter *e, const statement *s) {
     const kind *k = find_kind(e);
     const uint32_t n = find_columns(e, k), sums = n / 8 * k->words;
-    const ptx_type *type = type_named(k->words == 4 ? "f32" : "b32");
     const bool registers = s->n_operands > 1 && s->operands[1]->kind == OPERAND_VECTOR;
     const uint32_t transposes = k->transposes ? (registers ? 1 : 2) : 0;
     if (s->n_operands != 6 + transposes)
@@ -77,16 +97,49 @@ void form_wgmma(emitter *e, const statement *s) {
     const bool a_turned = transposes == 2 && is_second(e, s->operands[6], 0, 1);
     const bool b_turned = transposes > 0 && is_second(e, s->operands[5 + transposes], 0, 1);
     emit(e,
-         "{ptx_wgmma w = {.product = %s, .columns = %u, .shared = shared, .shared_bytes = "
-         "x->shared_bytes, .b = %s, .negate_a = %d, .negate_b = %d, .transposed_a = %d, "
-         ".transposed_b = %d};",
+         "{ptx_wgmma w = {.product = %s, .columns = %u, .b = %s, "
+         ".negate_a = %d, .negate_b = %d, .transposed_a = %d, .transposed_b = %d, .zero = !(%s)};",
          k->product, n, emit_read(e, s->operands[2], type_named("u64")),
          is_second(e, s->operands[4], 1, -1), is_second(e, s->operands[5], 1, -1), a_turned,
-         b_turned);
+         b_turned, emit_read(e, s->operands[3], type_named("pred")));
+    check_fence(e, s->operands[0], "!w.zero && ");
+    if (registers)
+        check_fence(e, s->operands[1], "");
     emit_a(e, s->operands[1]);
-    emit_sums(e, s, sums, type);
-    emit(e, "x->wgmma(x, &w, c, %s);", emit_site(e));
+    emit_sums(e, s, sums);
+    emit(e, "x->wgmma(&w, c, %s);", emit_site(e));
     for (uint32_t i = 0; i < sums; ++i)
-        emit_write(e, &s->operands[0]->items[i], type, emit_text(e, "c[%u]", i));
+        emit_write(e, &s->operands[0]->items[i], type_named("b32"), emit_text(e, "c[%u]", i));
+    use_a(e, s->operands[1]);
     emit(e, "}");
+}
+
+static void settle_register(emitter *e, const symbol *r, int64_t i) {
+    const char *name =
+        r->count > 0 ? emit_text(e, "r%d_%d", r->id, (int)i) : emit_text(e, "r%d", r->id);
+    const bool floating = r->type->class == CLASS_FLOAT || r->lean[i] > 0;
+    if (!r->used[i] || (r->flow[i] & FLOW_SUM) == 0)
+        return;
+    if (floating)
+        emit(e, "%s = float_of(result(x, bits32(%s)));", name, name);
+    else
+        emit(e, "%s = (%s)result(x, (uint32_t)%s);", name, r->type->c, name);
+}
+
+static void settle_scope(emitter *e, const scope *s) {
+    for (const symbol *r = s->first; r != NULL; r = r->next)
+        for (int64_t i = 0;
+             r->kind == SYMBOL_REGISTER && r->vector == 0 && i < (r->count > 0 ? r->count : 1); ++i)
+            settle_register(e, r, i);
+}
+
+/* Tags in registers become what they stand for. */
+void form_wgmma_wait(emitter *e, const statement *s) {
+    if (s->n_operands != 1 || s->operands[0]->kind != OPERAND_INTEGER)
+        emit_unknown(e);
+    emit(e, "x->wgmma_wait(%u, %s);", (uint32_t)s->operands[0]->value, emit_site(e));
+    settle_scope(e, e->function->scope);
+    for (const scope *in = e->function->scopes; in != NULL; in = in->next)
+        settle_scope(e, in);
+    emit(e, "x->wgmma_taken();");
 }

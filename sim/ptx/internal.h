@@ -22,7 +22,7 @@ struct ptx_module {
     ptx_function *kernels; /* these and the next two by the kernel's number */
     const function **functions;
     ptx_compiled *compiled;
-    bool records;
+    bool records, proxies; /* proxies: as sim_launch has it */
     int32_t n_kernels;
     char **globals; /* by index: where each lies */
     ptx_unknown *unknown;
@@ -41,11 +41,7 @@ assay_status ptx_store(const char *code, const char *name, const char *folder) A
 /* The functions of the table; who runs and where memory lies is the launch's. */
 void ptx_context_fill(ptx_context *x);
 
-/* mbarriers (mbarrier.c), wgmma (wgmma.c), bulk copies (bulk.c) and device printf (print.c), as
- * ptx_context documents them. */
-void ptx_mbarrier_fill(ptx_context *x);
-void ptx_wgmma_fill(ptx_context *x);
-void ptx_bulk_fill(ptx_context *x);
+/* Device printf, as ptx_context documents it. */
 int32_t ptx_print(const char *format, const char *arguments);
 
 #endif

@@ -114,10 +114,10 @@ static void describe(ptx_context *x, const ptx_function *k, const uint32_t grid[
     x->globals = k->module->globals;
 }
 
-/* Kernels may read 16 aligned bytes at once. */
+/* A tensor map among them lies at a multiple of 64. */
 static assay_status copy_parameters(const ptx_function *k, const void *parameters, char **copy) {
-    const size_t bytes = (k->parameter_bytes + 16) & ~(size_t)15;
-    *copy = aligned_alloc(16, bytes);
+    const size_t bytes = (k->parameter_bytes + 64) & ~(size_t)63;
+    *copy = aligned_alloc(64, bytes);
     if (*copy == NULL)
         return assay_fail(ASSAY_ERR_MEMORY, "%s: no memory for its parameters", k->name);
     if (k->parameter_bytes > 0)
@@ -151,6 +151,7 @@ assay_status ptx_launch(const ptx_function *k, const uint32_t grid[3], const uin
                                .run = run_thread,
                                .closure = &code,
                                .records = k->module->records,
+                               .proxies = k->module->proxies,
                                .sites = (const sim_site *)(const void *)compiled->sites,
                                .n_sites = compiled->n_sites};
     status = sim_launch_kernel(&launch);

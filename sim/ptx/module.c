@@ -113,6 +113,7 @@ static void list_kernels(ptx_module *m) {
         k->min_blocks = f->min_blocks;
         k->max_registers = f->max_registers;
         const kernel_parts parts = parts_of(&m->tree, f, &m->memory);
+        m->proxies |= parts.proxies;
         k->shared_bytes = parts.shared_bytes;
         k->dynamic_offset = parts.dynamic;
         k->local_bytes = f->local_bytes;

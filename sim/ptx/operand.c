@@ -49,6 +49,7 @@ typedef struct holder {
     const char *name;
     const ptx_type *type;
     bool any_nan; /* ORIGIN_ARITHMETIC */
+    uint8_t flow;
 } holder;
 
 static const char *convert(emitter *e, const char *value, const ptx_type *from,
@@ -83,6 +84,7 @@ static bool find_register(emitter *e, const operand *o, holder *h) {
     h->type = floating ? type_named(s->type->bytes == 4 ? "f32" : "f64") : s->type;
     h->any_nan = is_f32(h->type) && s->vector == 0 &&
                  s->origin[number < 0 ? 0 : number] == ORIGIN_ARITHMETIC;
+    h->flow = s->vector > 0 ? 0 : s->flow[number < 0 ? 0 : number];
     if (s->vector > 0 && o->component == 0)
         emit_unknown(e);
     if (s->vector > 0)
@@ -91,6 +93,58 @@ static bool find_register(emitter *e, const operand *o, holder *h) {
         h->name =
             number < 0 ? emit_text(e, "r%d", s->id) : emit_text(e, "r%d_%d", s->id, (int)number);
     return true;
+}
+
+const char *emit_register(emitter *e, const operand *o, uint8_t *flow) {
+    holder h;
+    if (o->kind != OPERAND_NAME || strcmp(o->name, "_") == 0 || !find_register(e, o, &h))
+        return NULL;
+    *flow = h.flow;
+    return h.name;
+}
+
+/* A sum that is under way may be moved, and added to by wgmma; no more. */
+static const char *read_sum(emitter *e, const holder *h, const char *value) {
+    if ((h->flow & FLOW_SUM) == 0 || is_plain_move(e->now) || is_wgmma(e->now))
+        return value;
+    if (h->type->class == CLASS_FLOAT)
+        return emit_text(e, "float_of(settled(x, bits32(%s), %s))", value, emit_site(e));
+    return emit_text(e, "(%s)settled(x, (uint32_t)%s, %s)", h->type->c, value, emit_site(e));
+}
+
+static const char *bits_of(emitter *e, const holder *h) {
+    return emit_text(e, h->type->class == CLASS_FLOAT ? "bits32(%s)" : "(uint32_t)%s", h->name);
+}
+
+/* Before a register gets a value: what it held, or was read for, may be under way. */
+static void check_write(emitter *e, const holder *h, bool moves_sum) {
+    if ((h->flow & FLOW_RESULT) != 0 && !moves_sum)
+        emit(e, "unsettled(x, %s, %s);", bits_of(e, h), emit_site(e));
+    if ((h->flow & FLOW_FACTOR) != 0)
+        emit(e, "if (g%s) {x->wgmma_factor_written(g%s, %s);g%s = 0;}", h->name, h->name,
+             emit_site(e), h->name);
+}
+
+/* And behind it: at which wgmma.fence it has the value; a constant has it at any. */
+static void note_write(emitter *e, const holder *h) {
+    uint8_t flow;
+    if ((h->flow & FLOW_TAKEN) == 0)
+        return;
+    const operand *from = is_plain_move(e->now) ? e->now->operands[1] : NULL;
+    const char *name = from != NULL ? emit_register(e, from, &flow) : NULL;
+    if (is_wgmma(e->now) || (from != NULL && name == NULL))
+        emit(e, "s%s = 0;", h->name);
+    else if (name != NULL && (flow & FLOW_TAKEN) != 0)
+        emit(e, "s%s = s%s;", h->name, name);
+    else
+        emit(e, "s%s = fences;", h->name);
+}
+
+static bool moves_sum(emitter *e) {
+    uint8_t flow;
+    return is_wgmma(e->now) ||
+           (is_plain_move(e->now) && emit_register(e, e->now->operands[1], &flow) != NULL &&
+            (flow & FLOW_SUM) != 0);
 }
 
 static const char *read_special(emitter *e, const operand *o, const ptx_type *type) {
@@ -180,6 +234,7 @@ const char *emit_read(emitter *e, const operand *o, const ptx_type *type) {
         if (o->offset != 0)
             emit_unknown(e);
         value = h.any_nan && !e->any_nan ? emit_text(e, "nan32(%s)", h.name) : h.name;
+        value = read_sum(e, &h, value);
         value = convert(e, value, h.type, type);
     } else {
         const symbol *s = scope_find(e->now->scope, o->name, &number);
@@ -201,6 +256,8 @@ void emit_write(emitter *e, const operand *o, const ptx_type *type, const char *
     }
     if (!find_register(e, o, &h))
         emit_unknown(e);
+    if (h.flow != 0)
+        check_write(e, &h, moves_sum(e));
     if (is_f32(type) && is_arithmetic(e->now, type) && !h.any_nan)
         value = emit_text(e, "nan32(%s)", value);
     if (type->class == CLASS_PRED && h.type->class == CLASS_PRED)
@@ -212,6 +269,7 @@ void emit_write(emitter *e, const operand *o, const ptx_type *type, const char *
     else
         emit(e, "%s = %s;", h.name,
              convert(e, emit_text(e, "(%s)(%s)", type->c, value), type, h.type));
+    note_write(e, &h);
 }
 
 const char *emit_read_flushed(emitter *e, const operand *o, const ptx_type *type) {

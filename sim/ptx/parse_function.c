@@ -18,6 +18,7 @@ static void add_parameter(parser *p, function *f, bool result) {
     s->used = arena_take(p->tree->memory, sizeof *s->used);
     s->lean = arena_take(p->tree->memory, sizeof *s->lean);
     s->origin = arena_take(p->tree->memory, sizeof *s->origin);
+    s->flow = arena_take(p->tree->memory, sizeof *s->flow);
     s->bytes = parse_times(p, n_elements, d.type->bytes * (d.vector ? d.vector : 1u));
     s->alignment = d.alignment > 0 ? d.alignment : d.type->bytes;
     if (s->alignment == 0 || s->bytes > 32764)

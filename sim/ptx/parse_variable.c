@@ -101,6 +101,7 @@ void parse_registers(parser *p) {
         s->used = arena_take(p->tree->memory, (count + 1) * sizeof *s->used);
         s->lean = arena_take(p->tree->memory, (count + 1) * sizeof *s->lean);
         s->origin = arena_take(p->tree->memory, (count + 1) * sizeof *s->origin);
+        s->flow = arena_take(p->tree->memory, (count + 1) * sizeof *s->flow);
     } while (parse_accept(p, ','));
     parse_expect(p, ';');
 }

@@ -103,7 +103,13 @@ static int32_t lean_at(const statement *s, uint32_t i, const ptx_type *first,
     return lean_of(i == 0 ? first : last);
 }
 
+static bool is_bulk(const statement *s) {
+    return s->n_parts > 2 && strcmp(s->part[0], "cp") == 0 &&
+           (strcmp(s->part[2], "bulk") == 0 || strcmp(s->part[1], "reduce") == 0);
+}
+
 static void visit_statement(walk *w, const statement *s) {
+    w->parts.proxies |= is_bulk(s);
     const ptx_type *first = NULL, *last = NULL;
     for (uint32_t i = 1; i < s->n_parts; ++i) {
         const ptx_type *type = type_named(s->part[i]);
@@ -129,6 +135,7 @@ static void walk_function(walk *w, const function *f) {
     for (const statement *s = f->first; s != NULL; s = s->next)
         if (s->kind == STATEMENT_INSTRUCTION)
             visit_statement(w, s);
+    w->parts.proxies |= flow_find(f);
 }
 
 kernel_parts parts_of(const tree *t, const function *kernel, arena *memory) {

@@ -372,30 +372,30 @@ const instruction_row instruction_rows[] = {
      NULL, form_copy},
 #define BULK_LOAD(space)                                                                           \
     {"cp.async.bulk." space ".global.mbarrier::complete_tx::bytes", "", "",                        \
-     "[shared] [global] u32 [shared]", "x->bulk_load(x, $0, $1, $2, $3, $@)"},                     \
+     "[shared] [global] u32 [shared]", "x->bulk_load($0, $1, $2, $3, $@)"},                        \
         {"cp.async.bulk." space ".global.mbarrier::complete_tx::bytes",                            \
          "L2::cache_hint multicast::cluster", "", "[shared] [global] u32 [shared] -",              \
-         "x->bulk_load(x, $0, $1, $2, $3, $@)"},                                                   \
+         "x->bulk_load($0, $1, $2, $3, $@)"},                                                      \
     {                                                                                              \
         "cp.async.bulk." space ".global.mbarrier::complete_tx::bytes",                             \
             "L2::cache_hint multicast::cluster", "", "[shared] [global] u32 [shared] - -",         \
-            "x->bulk_load(x, $0, $1, $2, $3, $@)"                                                  \
+            "x->bulk_load($0, $1, $2, $3, $@)"                                                     \
     }
     BULK_LOAD("shared::cluster"),
     BULK_LOAD("shared::cta"),
     {"cp.async.bulk.global.shared::cta.bulk_group", "", "", "[global] [shared] u32",
-     "x->bulk_store(x, $0, $1, $2, $@)"},
+     "x->bulk_store($0, $1, $2, -1, 0, $@)"},
     {"cp.async.bulk.global.shared::cta.bulk_group.L2::cache_hint", "", "",
-     "[global] [shared] u32 -", "x->bulk_store(x, $0, $1, $2, $@)"},
+     "[global] [shared] u32 -", "x->bulk_store($0, $1, $2, -1, 0, $@)"},
     {"cp.async.bulk.prefetch", "*", NULL, "- -", ""},
     {"cp.async.bulk.prefetch", "*", NULL, "- - -", ""},
     {"cp.async.bulk.prefetch.tensor", "*", NULL, "-", ""},
-    {"cp.async.bulk.commit_group", "", "", "", ""},
-    {"cp.async.bulk.wait_group", "read", "", "#", ""},
+    {"cp.async.bulk.commit_group", "", "", "", "x->bulk_commit()"},
+    {"cp.async.bulk.wait_group", "read", "", "#", "x->bulk_wait($0, $(read), $@)"},
 #define BULK_REDUCE(part, operation, type, name)                                                   \
     {                                                                                              \
         "cp.reduce.async.bulk.global.shared::cta.bulk_group." part, "", type,                      \
-            "[global] [shared] u32", "x->bulk_reduce(x, " operation ", " name ", $0, $1, $2, $@)"  \
+            "[global] [shared] u32", "x->bulk_store($0, $1, $2, " operation ", " name ", $@)"      \
     }
 #define BULK_REDUCES(type, name)                                                                   \
     BULK_REDUCE("add", "PTX_REDUCE_ADD", type, name),                                              \
@@ -455,9 +455,9 @@ const instruction_row instruction_rows[] = {
     {"mma.sync", "aligned m16n8k16 m16n8k8 m16n8k4 m8n8k4 row col rn", NULL, "", NULL,
      form_multiply},
     {"wgmma.mma_async.sync.aligned", "*", NULL, "", NULL, form_wgmma},
-    {"wgmma.fence.sync.aligned", "", "", "", ""},
-    {"wgmma.commit_group.sync.aligned", "", "", "", ""},
-    {"wgmma.wait_group.sync.aligned", "", "", "#", ""},
+    {"wgmma.fence.sync.aligned", "", "", "", "++fences; x->wgmma_fence()"},
+    {"wgmma.commit_group.sync.aligned", "", "", "", "x->wgmma_commit()"},
+    {"wgmma.wait_group.sync.aligned", "", "", "", NULL, form_wgmma_wait},
 
     /* control */
     {"bra", "uni", "", "", NULL, form_branch},

@@ -125,13 +125,14 @@ static size_t generalise(sim_moment *m, size_t n) {
     size_t kept = 0;
     for (size_t i = 0, end; i < n; i = end) {
         const size_t whole = m[i].who % 2048 == 0;
+        const bool threads = sim_is_thread((uint32_t)(m[i].who >> 11));
         uint32_t least = UINT32_MAX;
         for (end = i; end < n && m[end].who >> 11 == m[i].who >> 11; ++end) {
             group[end - i] = m[end];
             if (end >= i + whole && m[end].until < least)
                 least = m[end].until;
         }
-        if (end - i - whole < (size_t)walk.n_threads) {
+        if (!threads || end - i - whole < (size_t)walk.n_threads) {
             for (size_t k = 0; k < end - i; ++k)
                 m[kept++] = group[k];
             continue;

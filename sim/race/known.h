@@ -20,6 +20,13 @@ typedef struct sim_moment {
     uint32_t until;
 } sim_moment;
 
+/* A block has SIM_SERIALS serials in a row: of its threads, and of each kind of agent
+ * (sim/trace.h), whose clocks are numbered as threads are. */
+enum { SIM_SERIALS = 8 };
+static inline bool sim_is_thread(uint32_t serial) {
+    return serial % SIM_SERIALS == 0;
+}
+
 static inline uint64_t sim_whole_block(uint32_t block) {
     return (uint64_t)block << 11;
 }

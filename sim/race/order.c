@@ -13,6 +13,9 @@ typedef struct location {
     sim_known *released[SCOPES];
     uint32_t block;     /* whose released[BLOCK_SCOPE] is */
     sim_known *pending; /* of an mbarrier's phase that is not complete */
+    uint32_t agent;     /* of an mbarrier: the number of its agent, + 1 */
+    uint32_t owner;     /* serial of the block that counts it */
+    uint32_t phases;    /* that are complete */
 } location;
 
 sim_running sim_running_now = {.thread = -1};
@@ -25,7 +28,7 @@ static struct {
     int32_t n_threads;
     location *locations; /* by a hash of the address, open addressing */
     size_t n_locations, room;
-} order = {.first = 1, .last = 1};
+} order = {.first = SIM_SERIALS, .last = SIM_SERIALS};
 
 static void *need(void *memory) {
     if (!memory) {
@@ -119,7 +122,10 @@ static void drop_ties(sim_clocks *c) {
         sim_known_drop(c->arrived[i]);
         c->arrived[i] = NULL;
     }
-    c->tied = false;
+    for (int32_t t = 0; c->fenced && t < c->n_threads; ++t)
+        c->fences[t].n = 0;
+    c->tied = c->fenced = false;
+    c->n_mbarriers = 0;
 }
 
 void sim_order_launch(int32_t n_threads) {
@@ -146,11 +152,11 @@ void sim_order_launch_end(void) {
 }
 
 uint64_t sim_order_block_of(uint32_t serial) {
-    return order.block_of[serial - order.first];
+    return order.block_of[(serial - order.first) / SIM_SERIALS];
 }
 
 static void note_block(uint64_t block) {
-    const size_t i = order.last - order.first;
+    const size_t i = (order.last - order.first) / SIM_SERIALS;
     if (i == order.capacity) {
         order.capacity = order.capacity == 0 ? 1024 : 2 * order.capacity;
         order.block_of = need(realloc(order.block_of, order.capacity * sizeof *order.block_of));
@@ -164,9 +170,10 @@ sim_clocks *sim_order_block(uint64_t block, int32_t n_threads) {
         order.free = c->next;
     else
         c = need(calloc(1, sizeof *c));
-    check_room(order.last, "blocks");
+    check_room(order.last + SIM_SERIALS, "blocks");
     note_block(block);
-    c->serial = order.last++;
+    c->serial = order.last;
+    order.last += SIM_SERIALS;
     c->block = block;
     c->n_threads = n_threads;
     c->base = c->top = 1;
@@ -278,6 +285,60 @@ uint32_t sim_order_before(uint32_t serial, uint32_t warp, uint32_t lanes, uint32
     if (c->tied && before != lanes)
         before |= known_lanes(c, c->ties[r->thread].known, serial, warp, lanes & ~before, time);
     return before;
+}
+
+static bool has_fence(const sim_fences *f, uint32_t from, uint32_t until) {
+    uint32_t low = 0, high = f->n;
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (f->time[middle] < from)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < f->n && f->time[low] < until;
+}
+
+/* How much the running thread knows of another one's clock. */
+static uint32_t known_until(uint32_t serial, int32_t thread) {
+    const sim_running *r = &sim_running_now;
+    const sim_clocks *c = r->clocks;
+    uint32_t until = 0;
+    if (serial == c->serial) {
+        until = c->base;
+        if (thread / SIM_WARP == r->thread / SIM_WARP) {
+            const uint32_t seen = c->seen[r->thread][thread % SIM_WARP];
+            until = r->warp_base > until ? r->warp_base : until;
+            until = seen > until ? seen : until;
+        }
+        if (thread == r->thread)
+            until = r->time + 1;
+    }
+    if (c->tied) {
+        const uint32_t more = sim_known_until(c->ties[r->thread].known, serial, thread);
+        until = more > until ? more : until;
+    }
+    return until;
+}
+
+static const sim_clocks *clocks_of(uint32_t serial) {
+    const sim_clocks *c = order.live;
+    while (c && c->serial != serial)
+        c = c->next;
+    return c;
+}
+
+uint32_t sim_order_fenced(uint32_t serial, uint32_t warp, uint32_t lanes, uint32_t time) {
+    const sim_clocks *c = clocks_of(serial);
+    uint32_t fenced = 0;
+    if (!c) /* its block has ended */
+        return lanes;
+    for (uint32_t rest = lanes; c->fenced && rest != 0; rest &= rest - 1) {
+        const int32_t thread = (int32_t)warp * SIM_WARP + __builtin_ctz(rest);
+        if (has_fence(&c->fences[thread], time, known_until(serial, thread)))
+            fenced |= rest & -rest;
+    }
+    return fenced;
 }
 
 bool sim_order_lacks_fence(uint32_t serial, uint32_t warp, uint32_t lanes, uint32_t time) {
@@ -516,6 +577,14 @@ void sim_order_mbarrier_complete(const volatile void *barrier) {
     location *l = find_location(barrier);
     if (!l)
         return;
+    ++l->phases;
+    if (l->agent != 0) {
+        const sim_moment m = {sim_one_thread(l->owner + SIM_AGENT_MBARRIER, (int32_t)l->agent - 1),
+                              l->phases};
+        sim_known *known = sim_known_new(&m, 1);
+        sim_known_add(&l->pending, known);
+        sim_known_drop(known);
+    }
     sim_known_add(&l->released[BLOCK_SCOPE], l->pending);
     sim_known_settle(l->released[BLOCK_SCOPE]);
     replace(&l->pending, NULL);
@@ -526,4 +595,65 @@ void sim_order_mbarrier_wait(const volatile void *barrier) {
     if (l)
         sim_known_add(&ties_of(sim_running_now.clocks, sim_running_now.thread)->known,
                       l->released[BLOCK_SCOPE]);
+}
+
+/* ---- agents ---- */
+
+static sim_async ask(uint32_t owner, sim_agent agent, uint32_t number, uint32_t time) {
+    sim_clocks *c = (sim_clocks *)clocks_of(owner);
+    number %= SIM_MAX_THREADS;
+    if (c) {
+        c->issuer[agent][number].thread = sim_running_now.thread;
+        c->issuer[agent][number].block = sim_running_now.clocks->block;
+    }
+    return (sim_async){owner + (uint32_t)agent, number, time};
+}
+
+sim_async sim_order_agent(sim_agent agent, uint32_t number, uint32_t time) {
+    sim_clocks *c = sim_running_now.clocks;
+    c->tied = true;
+    return ask(c->serial, agent, number, time);
+}
+
+sim_async sim_order_mbarrier_agent(const volatile void *barrier) {
+    sim_clocks *c = sim_running_now.clocks;
+    location *l = make_location(barrier);
+    if (l->agent == 0) {
+        l->owner = c->serial;
+        l->agent = ++c->n_mbarriers;
+    }
+    c->tied = true;
+    return ask(l->owner, SIM_AGENT_MBARRIER, l->agent - 1, l->phases);
+}
+
+void sim_order_done(sim_agent agent, uint32_t number, uint32_t until) {
+    sim_clocks *c = sim_running_now.clocks;
+    const sim_moment m = {
+        sim_one_thread(c->serial + (uint32_t)agent, (int32_t)(number % SIM_MAX_THREADS)), until};
+    sim_known *known = sim_known_new(&m, 1);
+    sim_known_add(&ties_of(c, sim_running_now.thread)->known, known);
+    sim_known_drop(known);
+}
+
+void sim_order_proxy_fence(void) {
+    sim_clocks *c = sim_running_now.clocks;
+    const int32_t thread = sim_running_now.thread;
+    sim_fences *f = &c->fences[thread];
+    if (f->n == f->room) {
+        f->room = f->room == 0 ? 16 : 2 * f->room;
+        f->time = need(realloc(f->time, f->room * sizeof *f->time));
+    }
+    c->fenced = true;
+    f->time[f->n++] = time_of(c, thread);
+    tick(c, thread);
+}
+
+void sim_order_issuer(uint32_t serial, int32_t number, uint64_t *block, int32_t *thread) {
+    const sim_clocks *c = clocks_of(serial - serial % SIM_SERIALS);
+    *block = sim_order_block_of(serial);
+    *thread = number;
+    if (sim_is_thread(serial) || !c)
+        return;
+    *block = c->issuer[serial % SIM_SERIALS][number].block;
+    *thread = c->issuer[serial % SIM_SERIALS][number].thread;
 }

@@ -20,6 +20,12 @@ typedef struct sim_ties {
     sim_known *pending[2];  /* what strong reads saw; a fence makes it known */
 } sim_ties;
 
+/* When a thread executed fence.proxy.async: its clock, ascending. */
+typedef struct sim_fences {
+    uint32_t *time;
+    uint32_t n, room;
+} sim_fences;
+
 /* The clocks of a block that has begun and not ended. */
 typedef struct sim_clocks {
     uint32_t serial; /* of the block, in the whole process; 0 is none */
@@ -33,7 +39,14 @@ typedef struct sim_clocks {
     uint32_t seen[SIM_MAX_THREADS][SIM_WARP]; /* how much a thread knows of its warp's lanes */
     bool tied;                                /* any thread has ties */
     sim_ties ties[SIM_MAX_THREADS];
-    sim_known *arrived[SIM_BARRIERS]; /* what those brought who do not wait */
+    bool fenced; /* any thread has fences */
+    sim_fences fences[SIM_MAX_THREADS];
+    uint32_t n_mbarriers; /* that have an agent */
+    struct {
+        int32_t thread;
+        uint64_t block;
+    } issuer[SIM_AGENTS][SIM_MAX_THREADS]; /* by agent: who asked it last */
+    sim_known *arrived[SIM_BARRIERS];      /* what those brought who do not wait */
     struct sim_clocks *next;
 } sim_clocks;
 
@@ -59,6 +72,10 @@ uint64_t sim_order_block_of(uint32_t serial);
  * `time`. */
 uint32_t sim_order_before(uint32_t serial, uint32_t warp, uint32_t lanes, uint32_t time);
 
+/* Which of the lanes have executed fence.proxy.async between that time and what the running thread
+ * knows of them. */
+uint32_t sim_order_fenced(uint32_t serial, uint32_t warp, uint32_t lanes, uint32_t time);
+
 /* Whether a fence would order them, since the thread has read what they released. */
 bool sim_order_lacks_fence(uint32_t serial, uint32_t warp, uint32_t lanes, uint32_t time);
 
@@ -75,6 +92,16 @@ void sim_order_syncwarp(sim_clocks *clocks, int32_t warp, uint32_t mask);
 /* The running thread executes a fence, or accesses memory strongly; `how` as sim/trace.h has it. */
 void sim_order_fence(uint32_t how);
 void sim_order_strong(const volatile void *address, uint32_t how);
+
+/* What an agent that works for the running thread is called; the thread knows all that an agent did
+ * before a time of its clock; it executes fence.proxy.async. */
+sim_async sim_order_agent(sim_agent agent, uint32_t number, uint32_t time);
+sim_async sim_order_mbarrier_agent(const volatile void *barrier);
+void sim_order_done(sim_agent agent, uint32_t number, uint32_t until);
+void sim_order_proxy_fence(void);
+
+/* The thread that an entry is told as: the one that asked the agent. */
+void sim_order_issuer(uint32_t serial, int32_t number, uint64_t *block, int32_t *thread);
 
 /* The running thread initialises an mbarrier, arrives at it, or has found a phase complete; a phase
  * is complete. */

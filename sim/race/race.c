@@ -26,6 +26,7 @@ bool sim_trace_on;
 static struct {
     sim_range shared[2]; /* static and dynamic, of the block that runs */
     bool everywhere;     /* all memory is watched, but the stacks */
+    bool proxies;        /* the asynchronous proxy takes part */
     bool plain; /* nothing but barriers of the whole block and __syncwarp has ordered anything */
 } race;
 
@@ -45,6 +46,7 @@ typedef struct access {
     const volatile char *address; /* of the word's first byte that is accessed */
     uint32_t serial, time, lane, what, how, place;
     uint32_t first; /* serial of the launch */
+    uint32_t own;   /* serial of the thread's block; `serial` may be an agent's */
     bool shared;
     const char *value; /* what will be written there; NULL: not known */
 } access;
@@ -94,6 +96,8 @@ static bool equal_values(const access *a, const sim_entry *e) {
 static sim_race_reason reason_of(const access *a, const sim_entry *e, uint32_t lanes) {
     if ((a->how & how_of(e->what) & SIM_STRONG) != 0)
         return SIM_SCOPE_OF_BLOCK;
+    if (sim_is_thread(a->serial) && !sim_is_thread(e->serial))
+        return SIM_NO_WAIT;
     if (sim_order_lacks_fence(e->serial, warp_of(e->what), lanes, e->time))
         return SIM_NO_FENCE;
     return e->serial == a->serial ? SIM_NO_BARRIER : SIM_NO_ORDER_OF_BLOCKS;
@@ -116,18 +120,22 @@ static sim_race_found found_by(const access *a, sim_race_class class) {
         .address = a->address,
         .bytes = (uint32_t)__builtin_popcount(bytes_of(a->what))};
     f.memory = memory_of(a->address, &f.dynamic);
+    f.after.async = !sim_is_thread(a->serial);
     return f;
 }
 
-SIM_REPORT static sim_race_class report(const access *a, const sim_entry *e, uint32_t lanes) {
+SIM_REPORT static sim_race_class report(const access *a, const sim_entry *e, uint32_t lanes,
+                                        bool unfenced) {
     const sim_race_class class = equal_values(a, e) ? SIM_RACE_EQUAL : SIM_RACE;
     const uint32_t place = e->what >> SIM_PLACE_SHIFT;
     if (sim_race_again(class, a->place, place))
         return class;
     sim_race_found f = found_by(a, class);
-    f.before = (sim_race_side){how_of(e->what), place, sim_order_block_of(e->serial),
-                               (int32_t)(warp_of(e->what) * SIM_WARP) + __builtin_ctz(lanes)};
-    f.reason = reason_of(a, e, lanes);
+    f.before =
+        (sim_race_side){.how = how_of(e->what), .place = place, .async = !sim_is_thread(e->serial)};
+    sim_order_issuer(e->serial, (int32_t)(warp_of(e->what) * SIM_WARP) + __builtin_ctz(lanes),
+                     &f.before.block, &f.before.thread);
+    f.reason = unfenced ? SIM_NO_PROXY_FENCE : reason_of(a, e, lanes);
     sim_race_add(&f);
     return class;
 }
@@ -157,16 +165,28 @@ SIM_REPORT static void report_uninitialised(const access *a) {
 
 /* ---- the entries of a cell ---- */
 
-/* Nothing that follows can conflict with it. */
+/* Nothing that follows can conflict with it. Writes of threads stay where the asynchronous proxy
+ * may read them, which a barrier alone does not let see them. */
 static inline bool is_dead(const access *a, const sim_entry *e) {
     if (e->serial < a->first)
         return true;
-    return a->shared && (e->serial != a->serial || e->time < sim_running_now.base);
+    if (!a->shared || !sim_is_thread(e->serial))
+        return a->shared && e->serial < a->own;
+    return e->serial != a->own ||
+           (e->time < sim_running_now.base && !(race.proxies && (e->what & SIM_WRITES) != 0));
+}
+
+/* The lanes whose writes an agent may not see: what is ordered needs a fence of theirs, too. */
+static inline uint32_t unfenced_of(const access *a, const sim_entry *e, uint32_t before) {
+    if (sim_is_thread(a->serial) || !sim_is_thread(e->serial) || (e->what & SIM_WRITES) == 0)
+        return 0;
+    return before & ~sim_order_fenced(e->serial, warp_of(e->what), before, e->time);
 }
 
 /* Compares an entry with the access, and takes from it the lanes that need not be kept. */
 static inline void compare(const access *a, sim_entry *e) {
-    const bool own_past = e->serial == a->serial && e->time < sim_running_now.base;
+    const bool own_past =
+        e->serial == a->serial && sim_is_thread(e->serial) && e->time < sim_running_now.base;
     if (own_past) {
         if (covers(a, e))
             e->lanes = 0;
@@ -175,7 +195,9 @@ static inline void compare(const access *a, sim_entry *e) {
     if (!conflicts(a, e))
         return;
     const uint32_t before = sim_order_before(e->serial, warp_of(e->what), e->lanes, e->time);
-    const bool told = before != e->lanes && report(a, e, e->lanes & ~before) == SIM_RACE;
+    const uint32_t unfenced = unfenced_of(a, e, before);
+    bool told = before != e->lanes && report(a, e, e->lanes & ~before, false) == SIM_RACE;
+    told |= unfenced != 0 && report(a, e, unfenced, true) == SIM_RACE;
     if (covers(a, e)) /* what has been told need not be told again */
         e->lanes = told ? 0 : e->lanes & ~before;
 }
@@ -206,6 +228,9 @@ static inline bool walk(const access *a, sim_entry *entries, int32_t room, visit
         sim_entry *e = &entries[i];
         if (is_dead(a, e))
             continue;
+        if (e->serial == a->serial && e->what == a->what && !sim_is_thread(a->serial) &&
+            e->lanes == a->lane && (a->how & SIM_WRITES) == 0)
+            e->time = a->time; /* an agent works in order: who knows this knows what was before */
         if (e->what == a->what && e->time == a->time && e->serial == a->serial) {
             v->same = &entries[kept];
             if ((a->how & SIM_WRITES) != 0 && (a->how & SIM_STRONG) == 0 &&
@@ -287,14 +312,16 @@ static inline void note_trail(const volatile void *address, uint32_t how) {
     ++trail.accesses;
 }
 
+/* `by`: an agent; NULL: the thread itself. */
 static void record(const volatile void *address, size_t bytes, uint32_t how, const void *value,
-                   uint32_t place) {
+                   uint32_t place, const sim_async *by) {
     const sim_running *r = &sim_running_now;
-    const uint32_t thread = (uint32_t)r->thread;
+    const uint32_t thread = by ? by->number : (uint32_t)r->thread;
     access a = {.address = address,
-                .serial = r->serial,
-                .time = r->time,
-                .lane = r->lane,
+                .serial = by ? by->serial : r->serial,
+                .time = by ? by->time : r->time,
+                .lane = 1u << thread % SIM_WARP,
+                .own = r->serial,
                 .how = how & ((1u << SIM_HOW_BITS) - 1),
                 .place = place < SIM_MOST_PLACES ? place : 0,
                 .first = r->first,
@@ -322,7 +349,7 @@ static void record(const volatile void *address, size_t bytes, uint32_t how, con
         a.value = a.value ? a.value + count : NULL;
         bytes -= count;
     }
-    if ((how & SIM_STRONG) != 0) {
+    if ((how & SIM_STRONG) != 0 && !by) {
         race.plain &= (how & (SIM_ACQUIRE | SIM_RELEASE)) == 0;
         sim_order_strong(address, how);
     }
@@ -387,7 +414,7 @@ void sim_trace_site(const void *address, size_t bytes, uint32_t how, const void 
     note_trail(address, how);
     if (record_quick(address, bytes, how, site + 1) || sim_in_range(&sim_stacks, address))
         return;
-    record(address, bytes, how, value, site + 1);
+    record(address, bytes, how, value, site + 1, NULL);
 }
 
 /* ---- accesses of C++, by the compiler's hooks ---- */
@@ -423,7 +450,7 @@ void sim_race_access(const volatile void *address, size_t bytes, sim_access kind
 #endif
     const uint32_t how = how_of_kind(kind), at = sim_place_of_address((uintptr_t)place);
     if (is_watched(address) && !record_quick(address, bytes, how, at))
-        record(address, bytes, how, NULL, at);
+        record(address, bytes, how, NULL, at, NULL);
 }
 
 void sim_race_copied(const volatile void *address, size_t bytes, sim_access kind, uint64_t place) {
@@ -452,6 +479,7 @@ void trace_launch_begin(const sim_launch *launch) {
     if (!sim_race_describe)
         sim_race_describe = describe;
     race.plain = true;
+    race.proxies = launch->proxies;
     race.everywhere = launch->sites != NULL;
     sim_shadow_launch();
     sim_order_launch(sim_now.n_threads);
@@ -558,7 +586,36 @@ void sim_trace_access(const volatile void *address, size_t bytes, uint32_t how, 
     }
 #endif
     if (race.everywhere ? !sim_in_range(&sim_stacks, address) : is_watched(address))
-        record(address, bytes, how, NULL, sim_place_of_line(file, line));
+        record(address, bytes, how, NULL, sim_place_of_line(file, line), NULL);
+}
+
+sim_async sim_trace_agent(sim_agent agent, uint32_t number, uint32_t time) {
+    race.plain = false;
+    return sim_order_agent(agent, number, time);
+}
+
+sim_async sim_trace_mbarrier_agent(const volatile void *barrier) {
+    race.plain = false;
+    return sim_order_mbarrier_agent(barrier);
+}
+
+void sim_trace_async(const sim_async *who, const volatile void *address, size_t bytes, uint32_t how,
+                     const char *file, int line) {
+    race.proxies = true;
+    if (sim_running_now.thread < 0 || counts())
+        return;
+    if (race.everywhere ? !sim_in_range(&sim_stacks, address) : is_watched(address))
+        record(address, bytes, how, NULL, sim_place_of_line(file, line), who);
+}
+
+void sim_trace_done(sim_agent agent, uint32_t number, uint32_t until) {
+    race.plain = false;
+    sim_order_done(agent, number, until);
+}
+
+void sim_trace_proxy_fence(void) {
+    race.plain = false;
+    sim_order_proxy_fence();
 }
 
 void sim_trace_unwritten(sim_range shared) {

@@ -101,10 +101,19 @@ static const char *const does[] = {
     [SIM_READ] = "reads", [SIM_WRITE] = "writes", [SIM_ATOMIC] = "updates atomically"};
 static const char *const did[] = {
     [SIM_READ] = "read", [SIM_WRITE] = "wrote", [SIM_ATOMIC] = "updated atomically"};
+/* What the asynchronous proxy does for a thread. */
+static const char *const does_async[] = {[SIM_READ] = "reads asynchronously",
+                                         [SIM_WRITE] = "writes asynchronously",
+                                         [SIM_ATOMIC] = "reduces asynchronously"};
+static const char *const did_async[] = {[SIM_READ] = "read asynchronously",
+                                        [SIM_WRITE] = "wrote asynchronously",
+                                        [SIM_ATOMIC] = "reduced asynchronously"};
 static const char *const reasons[] = {
     [SIM_NO_BARRIER] = "no barrier between",
     [SIM_NO_ORDER_OF_BLOCKS] = "nothing orders blocks",
     [SIM_NO_FENCE] = "no fence behind the read of the flag",
+    [SIM_NO_WAIT] = "no wait for its end",
+    [SIM_NO_PROXY_FENCE] = "no fence.proxy.async of the writer between",
     [SIM_SCOPE_OF_BLOCK] = "the scope of one is its block",
 };
 
@@ -136,10 +145,11 @@ static void compose(const sim_race_found *f, sim_race *race) {
     bool same_block = f->after.block == f->before.block;
     snprintf(race->text, sizeof race->text,
              "%.100s: %s %s, %s %s at %.60s%s; %s; %" PRIu64 " times", memory, after,
-             does[race->after_kind],
+             (f->after.async ? does_async : does)[race->after_kind],
              same_block ? sim_thread_text(f->before.thread, before)
                         : sim_block_thread_text(f->before.block, f->before.thread, before),
-             did[race->before_kind], race->before.file, line, reasons[f->reason], race->count);
+             (f->before.async ? did_async : did)[race->before_kind], race->before.file, line,
+             reasons[f->reason], race->count);
 }
 
 /* A read that comes too early, and so finds nothing written, is told as the race that it is. */

@@ -6,15 +6,14 @@
 #ifndef ASSAY_SIM_PTX_DEVICE_CONTEXT_H
 #define ASSAY_SIM_PTX_DEVICE_CONTEXT_H
 
+#include "sim/ptx/device/site.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 /* An instruction's place in the source, for reports. */
-typedef struct ptx_site {
-    const char *file;
-    int32_t line;
-} ptx_site;
+typedef sim_site ptx_site;
 
 typedef struct ptx_three {
     uint32_t x, y, z;
@@ -84,15 +83,14 @@ typedef enum ptx_rounding { RN, RZ, RM, RP, RNA } ptx_rounding;
 
 typedef enum ptx_operation { PTX_ADD, PTX_SUB, PTX_MUL, PTX_FMA, PTX_DIV, PTX_SQRT } ptx_operation;
 
-/* A wgmma: 64 rows, each warp of the four 16 of them. */
+/* A wgmma, as proxy.h has it. */
 typedef struct ptx_wgmma {
     ptx_product product; /* of 16 rows and 8 columns */
     uint32_t columns;
-    const char *shared;
-    uint32_t shared_bytes;
     const uint32_t *registers; /* of a; NULL: it lies in shared memory */
     uint64_t a, b;             /* descriptors */
     bool negate_a, negate_b, transposed_a, transposed_b;
+    bool zero; /* the sums begin at zero */
 } ptx_wgmma;
 
 typedef struct ptx_context {
@@ -130,7 +128,18 @@ typedef struct ptx_context {
     void (*multiply)(ptx_product product, const void *a, const void *b, void *c,
                      const ptx_site *site);
 
-    void (*wgmma)(const struct ptx_context *x, const ptx_wgmma *w, void *c, const ptx_site *site);
+    /* wgmma, as proxy.h has it: sums that are under way are tags in their registers. */
+    void (*wgmma)(const ptx_wgmma *w, uint32_t *c, const ptx_site *site);
+    void (*wgmma_fence)(void);
+    void (*wgmma_commit)(void);
+    void (*wgmma_wait)(uint32_t groups, const ptx_site *site);
+    uint32_t (*wgmma_result)(uint32_t word);
+    void (*wgmma_taken)(void);
+    void (*wgmma_touched)(uint32_t word, const ptx_site *site);
+    void (*wgmma_overwritten)(uint32_t word, const ptx_site *site);
+    uint32_t (*wgmma_issued)(void);
+    void (*wgmma_factor_written)(uint32_t issued, const ptx_site *site);
+    void (*wgmma_unfenced)(const ptx_site *site);
 
     void (*copy)(void *shared, const void *global, int32_t bytes, int32_t valid,
                  const ptx_site *site);
@@ -140,16 +149,16 @@ typedef struct ptx_context {
 
     /* Bulk copies, and of boxes of tensors from `at` on; `type` as tensor_map.h has it.
      * `reduction`: -1: none. */
-    void (*bulk_load)(const struct ptx_context *x, void *shared, const void *global, uint32_t bytes,
-                      void *barrier, const ptx_site *site);
-    void (*bulk_store)(const struct ptx_context *x, void *global, const void *shared,
-                       uint32_t bytes, const ptx_site *site);
-    void (*bulk_reduce)(const struct ptx_context *x, ptx_reduction operation, uint32_t type,
-                        void *global, const void *shared, uint32_t bytes, const ptx_site *site);
-    void (*tensor_load)(const struct ptx_context *x, void *shared, const void *map, uint32_t rank,
-                        const int32_t *at, void *barrier, const ptx_site *site);
-    void (*tensor_store)(const struct ptx_context *x, const void *map, uint32_t rank,
-                         const int32_t *at, void *shared, int reduction, const ptx_site *site);
+    void (*bulk_load)(void *shared, const void *global, uint32_t bytes, void *barrier,
+                      const ptx_site *site);
+    void (*bulk_store)(void *global, const void *shared, uint32_t bytes, int reduction,
+                       uint32_t type, const ptx_site *site);
+    void (*tensor_load)(void *shared, const void *map, uint32_t rank, const int32_t *at,
+                        void *barrier, const ptx_site *site);
+    void (*tensor_store)(const void *map, uint32_t rank, const int32_t *at, const void *shared,
+                         int reduction, const ptx_site *site);
+    void (*bulk_commit)(void);
+    void (*bulk_wait)(uint32_t groups, bool read, const ptx_site *site);
 
     void (*mbarrier_init)(void *barrier, uint32_t count, const ptx_site *site);
     void (*mbarrier_invalidate)(void *barrier, const ptx_site *site);
@@ -164,6 +173,7 @@ typedef struct ptx_context {
     void (*atomic_done)(bool changed, const ptx_site *site);
     void (*poll)(const ptx_site *site);
     void (*fence)(uint32_t how, const ptx_site *site);
+    void (*proxy_fence)(const ptx_site *site);
     /* A loop has gone round PTX_TURNS times more. */
     void (*turn)(const ptx_site *site);
     void (*sleep)(const ptx_site *site);

@@ -1,0 +1,326 @@
+/*
+ * Bulk copies between global and shared memory, plain and of tensors (TMA). The recorder sees their
+ * accesses where they are issued; the bytes move then, or as late as somebody waits (operation.h),
+ * and in between a destination in shared memory holds 0xFF. An mbarrier hears of its bytes.
+ */
+#include "sim/operation.h"
+#include "sim/proxy.h"
+#include "sim/ptx/tensor_map.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { CHUNK = 16, TENSOR_ALIGNMENT = 128, MAP_ALIGNMENT = 64 };
+
+typedef struct bulk {
+    sim_operation op; /* first */
+    bool loads;
+    char *shared, *global; /* global: of a plain copy */
+    uint32_t bytes;
+    ptx_tensor tensor; /* rank 0: a plain copy */
+    int32_t start[PTX_TENSOR_RANK];
+    char *base; /* address 0 of shared memory */
+    sim_reduction reduction;
+    uint32_t type;
+} bulk;
+
+/* Of the block that runs. */
+struct sim_bulks {
+    uint32_t commits[SIM_MAX_THREADS];
+};
+const size_t sim_bulks_bytes = sizeof(struct sim_bulks);
+static struct sim_bulks *now;
+
+void sim_bulks_use(struct sim_bulks *bulks) {
+    now = bulks;
+}
+
+void sim_bulks_begin(void) {
+    memset(now->commits, 0, (size_t)sim_now.n_threads * sizeof now->commits[0]);
+}
+
+SIM_REPORT static void report(const char *what, const sim_site *site) {
+    char where[SIM_POSITION];
+    sim_defect("wrong bulk copy", site->file, site->line, "%s: %s",
+               sim_block_thread_text(sim_now.block, sim_now.thread, where), what);
+    sim_abandon();
+}
+
+static void check_shared(const char *shared, size_t bytes, size_t alignment, const sim_site *site) {
+    const sim_range block = sim_block_shared();
+    const size_t at = (size_t)(shared - block.low);
+    if (at % alignment != 0)
+        report(alignment == CHUNK ? "an address in shared memory that is no multiple of 16"
+                                  : "an address in shared memory that is no multiple of 128",
+               site);
+    if (at > (size_t)(block.high - block.low) || bytes > (size_t)(block.high - block.low) - at)
+        report("it leaves the block's shared memory", site);
+}
+
+static void check_plain(const void *shared, const void *global, uint32_t bytes,
+                        const sim_site *site) {
+    if (bytes % CHUNK != 0)
+        report("a number of bytes that is no multiple of 16", site);
+    if ((uintptr_t)global % CHUNK != 0)
+        report("an address in global memory that is no multiple of 16", site);
+    check_shared(shared, bytes, CHUNK, site);
+}
+
+/* ---- reductions ---- */
+
+#define REDUCE(type, a, b)                                                                         \
+    {                                                                                              \
+        type old, other, next;                                                                     \
+        memcpy(&old, a, sizeof old);                                                               \
+        memcpy(&other, b, sizeof other);                                                           \
+        next = operation == SIM_BULK_ADD   ? (type)(old + other)                                   \
+               : operation == SIM_BULK_MIN ? (other < old ? other : old)                           \
+                                           : (other > old ? other : old);                          \
+        memcpy(a, &next, sizeof next);                                                             \
+    }
+
+static void reduce_bits(sim_reduction operation, uint8_t *to, const uint8_t *from, size_t bytes) {
+    for (size_t i = 0; i < bytes; ++i)
+        to[i] = operation == SIM_BULK_AND  ? to[i] & from[i]
+                : operation == SIM_BULK_OR ? to[i] | from[i]
+                                           : to[i] ^ from[i];
+}
+
+static bool can_reduce(sim_reduction operation, uint32_t type) {
+    if (operation >= SIM_BULK_AND)
+        return type >= PTX_TENSOR_U32 && type <= PTX_TENSOR_S64;
+    return (type >= PTX_TENSOR_U32 && type <= PTX_TENSOR_S64) ||
+           ((type == PTX_TENSOR_F32 || type == PTX_TENSOR_F64) && operation == SIM_BULK_ADD);
+}
+
+static size_t bytes_of(uint32_t type) {
+    return type == PTX_TENSOR_U64 || type == PTX_TENSOR_S64 || type == PTX_TENSOR_F64 ? 8 : 4;
+}
+
+/* One element. */
+static void reduce(sim_reduction operation, uint32_t type, void *to, const void *from) {
+    const bool adds = operation == SIM_BULK_ADD;
+    if (operation >= SIM_BULK_AND)
+        reduce_bits(operation, to, from, bytes_of(type));
+    else if (type == PTX_TENSOR_U32 || (type == PTX_TENSOR_S32 && adds))
+        REDUCE(uint32_t, to, from)
+    else if (type == PTX_TENSOR_S32)
+        REDUCE(int32_t, to, from)
+    else if (type == PTX_TENSOR_U64 || (type == PTX_TENSOR_S64 && adds))
+        REDUCE(uint64_t, to, from)
+    else if (type == PTX_TENSOR_S64)
+        REDUCE(int64_t, to, from)
+    else if (type == PTX_TENSOR_F32)
+        REDUCE(float, to, from)
+    else
+        REDUCE(double, to, from)
+}
+
+/* ---- what a copy consists of: pieces of at most 16 bytes ---- */
+
+/* `global` is NULL where the piece lies outside of the tensor. */
+typedef void visit_piece(const bulk *b, char *shared, char *global, uint32_t bytes);
+
+/* In shared memory a swizzle takes bits 7 and up of the address to its bits 4 and up. */
+static char *swizzled(const bulk *b, uint32_t offset) {
+    const size_t at = (size_t)(b->shared - b->base) + offset;
+    return b->base + (at ^ (at >> 7 & ((1u << b->tensor.swizzle) - 1)) << 4);
+}
+
+static bool is_inside(const ptx_tensor *t, uint32_t i, int64_t at) {
+    return at >= 0 && (uint64_t)at < t->size[i];
+}
+
+/* A chunk of a row: whole where all of it is inside, by elements otherwise. */
+static void visit_chunk(const bulk *b, visit_piece *visit, uint32_t offset, int64_t x, char *row) {
+    const ptx_tensor *t = &b->tensor;
+    const uint32_t n = CHUNK / t->bytes;
+    char *shared = swizzled(b, offset);
+    if (row != NULL && is_inside(t, 0, x) && is_inside(t, 0, x + n - 1)) {
+        visit(b, shared, row + x * (int64_t)t->bytes, CHUNK);
+        return;
+    }
+    for (uint32_t i = 0; i < n; ++i)
+        visit(b, shared + i * t->bytes,
+              row != NULL && is_inside(t, 0, x + i) ? row + (x + i) * (int64_t)t->bytes : NULL,
+              t->bytes);
+}
+
+/* Where row n of the box begins: its element 0 of the first dimension; NULL: outside. */
+static char *row_of(const bulk *b, uint32_t n) {
+    const ptx_tensor *t = &b->tensor;
+    uint64_t offset = 0;
+    for (uint32_t i = 1; i < t->rank; ++i) {
+        const int64_t at = (int64_t)b->start[i] + n % t->box[i];
+        if (!is_inside(t, i, at))
+            return NULL;
+        offset += (uint64_t)at * t->stride[i];
+        n /= t->box[i];
+    }
+    return t->base + offset;
+}
+
+static void visit_all(const bulk *b, visit_piece *visit) {
+    const uint32_t row = b->tensor.rank == 0 ? CHUNK : b->tensor.box[0] * b->tensor.bytes;
+    for (uint32_t at = 0; at < b->bytes; at += CHUNK)
+        if (b->tensor.rank == 0)
+            visit(b, b->shared + at, b->global + at, CHUNK);
+        else
+            visit_chunk(b, visit, at, (int64_t)b->start[0] + at % row / b->tensor.bytes,
+                        row_of(b, at / row));
+}
+
+/* What lies outside of the tensor is zero, and counts as a byte that has come. */
+static void load_piece(const bulk *b, char *shared, char *global, uint32_t bytes) {
+    (void)b;
+    if (global != NULL)
+        memcpy(shared, global, bytes);
+    else
+        memset(shared, 0, bytes);
+}
+
+static void blank_piece(const bulk *b, char *shared, char *global, uint32_t bytes) {
+    (void)b;
+    (void)global;
+    memset(shared, 0xff, bytes);
+}
+
+static void store_piece(const bulk *b, char *shared, char *global, uint32_t bytes) {
+    if (global == NULL)
+        return;
+    if (b->reduction == SIM_NO_REDUCTION)
+        memcpy(global, shared, bytes);
+    for (uint32_t i = 0; b->reduction != SIM_NO_REDUCTION && i < bytes;
+         i += (uint32_t)bytes_of(b->type))
+        reduce(b->reduction, b->type, global + i, shared + i);
+}
+
+/* ---- what the recorder sees ---- */
+
+static sim_async recorded_reads, recorded_writes;
+
+static void record_piece(const bulk *b, char *shared, char *global, uint32_t bytes) {
+    const sim_site *site = &b->op.site;
+    const uint32_t writes =
+        b->reduction == SIM_NO_REDUCTION ? SIM_WRITES : SIM_READS | SIM_WRITES | SIM_STRONG;
+    trace_async(&recorded_reads, b->loads ? global : shared, b->loads && global == NULL ? 0 : bytes,
+                SIM_READS, site->file, site->line);
+    trace_async(&recorded_writes, b->loads ? shared : global,
+                !b->loads && global == NULL ? 0 : bytes, writes, site->file, site->line);
+}
+
+static void record(const bulk *b) {
+    const uint32_t number = (uint32_t)sim_now.thread;
+    if (!sim_trace_on)
+        return;
+    if (b->loads) {
+        recorded_reads = recorded_writes = trace_mbarrier_agent(b->op.barrier);
+    } else {
+        recorded_reads = trace_agent(SIM_AGENT_READS, number, b->op.group);
+        recorded_writes = trace_agent(SIM_AGENT_WRITES, number, b->op.group);
+    }
+    visit_all(b, record_piece);
+}
+
+/* ---- issue ---- */
+
+static void run(sim_operation *op) {
+    const bulk *b = (const bulk *)op;
+    visit_all(b, b->loads ? load_piece : store_piece);
+    if (b->loads)
+        sim_mbarrier_bytes(op->barrier, b->bytes, &op->site);
+}
+
+static void issue(const bulk *wanted, void *barrier, const sim_site *site) {
+    bulk *b = malloc(sizeof *b);
+    if (b == NULL)
+        report("there is no memory to note it in", site);
+    *b = *wanted;
+    b->op = (sim_operation){.run = run,
+                            .barrier = barrier,
+                            .group = now->commits[sim_now.thread],
+                            .phase = barrier != NULL ? sim_mbarrier_phases(barrier, site) : 0,
+                            .shared = b->shared,
+                            .bytes = b->bytes,
+                            .site = *site};
+    record(b);
+    if (b->loads)
+        visit_all(b, blank_piece);
+    sim_operation_issue(&b->op);
+}
+
+void sim_bulk_load(void *shared, const void *global, uint32_t bytes, void *barrier,
+                   const sim_site *site) {
+    const bulk b = {.loads = true,
+                    .shared = shared,
+                    .global = (char *)(uintptr_t)global,
+                    .bytes = bytes,
+                    .reduction = SIM_NO_REDUCTION};
+    check_plain(shared, global, bytes, site);
+    issue(&b, barrier, site);
+}
+
+void sim_bulk_store(void *global, const void *shared, uint32_t bytes, int reduction, uint32_t type,
+                    const sim_site *site) {
+    const bulk b = {.shared = (char *)(uintptr_t)shared,
+                    .global = global,
+                    .bytes = bytes,
+                    .reduction = (sim_reduction)reduction,
+                    .type = type};
+    check_plain(shared, global, bytes, site);
+    if (reduction != SIM_NO_REDUCTION && !can_reduce((sim_reduction)reduction, type))
+        report("this reduction is not simulated", site);
+    issue(&b, NULL, site);
+}
+
+static bulk begin(const void *map, uint32_t rank, const int32_t *at, const void *shared,
+                  const sim_site *site) {
+    bulk b = {.shared = (char *)(uintptr_t)shared,
+              .base = sim_block_shared().low,
+              .reduction = SIM_NO_REDUCTION};
+    if ((uintptr_t)map % MAP_ALIGNMENT != 0)
+        report("the address of its tensor map is no multiple of 64", site);
+    if (!ptx_tensor_decode(map, &b.tensor))
+        report("its tensor map is none that cuTensorMapEncodeTiled made", site);
+    if (b.tensor.rank != rank)
+        report("its tensor map is of another rank", site);
+    b.bytes = b.tensor.bytes;
+    for (uint32_t i = 0; i < rank; ++i) {
+        b.bytes *= b.tensor.box[i];
+        b.start[i] = at[i];
+    }
+    check_shared(shared, b.bytes, TENSOR_ALIGNMENT, site);
+    return b;
+}
+
+void sim_tensor_load(void *shared, const void *map, uint32_t rank, const int32_t *at, void *barrier,
+                     const sim_site *site) {
+    bulk b = begin(map, rank, at, shared, site);
+    b.loads = true;
+    issue(&b, barrier, site);
+}
+
+void sim_tensor_store(const void *map, uint32_t rank, const int32_t *at, const void *shared,
+                      int reduction, const sim_site *site) {
+    bulk b = begin(map, rank, at, shared, site);
+    b.reduction = (sim_reduction)reduction;
+    b.type = b.tensor.type;
+    if (reduction != SIM_NO_REDUCTION && !can_reduce((sim_reduction)reduction, b.type))
+        report("this reduction is not simulated", site);
+    issue(&b, NULL, site);
+}
+
+void sim_bulk_commit(void) {
+    ++now->commits[sim_now.thread];
+}
+
+void sim_bulk_wait(uint32_t groups, bool read, const sim_site *site) {
+    const uint32_t commits = now->commits[sim_now.thread], number = (uint32_t)sim_now.thread;
+    (void)site;
+    if (commits <= groups)
+        return;
+    sim_operation_wait(commits - groups);
+    trace_done(SIM_AGENT_READS, number, commits - groups);
+    if (!read)
+        trace_done(SIM_AGENT_WRITES, number, commits - groups);
+}
