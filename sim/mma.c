@@ -305,3 +305,23 @@ void sim_wgmma_compute(sim_mma_shape shape, unsigned columns, const unsigned *a,
             }
         }
 }
+
+uint32_t sim_wgmma_offset(uint64_t descriptor, bool transposed, uint32_t bytes, uint32_t i,
+                          uint32_t k) {
+    enum { CHUNK = 16, FIELD = 0x3fff, WINDOW = (1 << 18) - 1 };
+    const uint32_t leading = (uint32_t)(descriptor >> 16 & FIELD) << 4;
+    const uint32_t stride = (uint32_t)(descriptor >> 32 & FIELD) << 4;
+    const uint32_t swizzle = (uint32_t)(descriptor >> 62), w = swizzle == 0 ? 1 : 16u >> swizzle;
+    const uint32_t along = transposed ? i : k; /* which counts within a chunk */
+    const uint32_t chunk = along * bytes / CHUNK, rest = along * bytes % CHUNK;
+    const uint32_t across = transposed ? k : i, row = across % 8, group = across / 8;
+    uint32_t at = ((uint32_t)(descriptor & FIELD) << 4) + rest;
+    if (!transposed)
+        at += row * w * CHUNK + group * stride + chunk * (w == 1 ? leading : CHUNK);
+    else if (w == 1)
+        at += chunk * stride + row * CHUNK + group * leading;
+    else
+        at += chunk % w * CHUNK + chunk / w * leading + row * w * CHUNK + group * stride;
+    at &= WINDOW;
+    return at ^ (at >> 7 & (w - 1)) << 4;
+}

@@ -5,6 +5,9 @@
 #ifndef ASSAY_SIM_MMA_H
 #define ASSAY_SIM_MMA_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -38,6 +41,24 @@ void sim_mma_compute(sim_mma_shape shape, const sim_fragments lane[32]);
  */
 void sim_wgmma_compute(sim_mma_shape shape, unsigned columns, const unsigned *a, const unsigned *b,
                        unsigned *const c[128]);
+
+/*
+ * Where element k of row i of a matrix of wgmma's lies in shared memory, by its descriptor: the
+ * address >> 4 in bits 0-13, the leading offset >> 4 in 16-29, the stride offset >> 4 in 32-45, the
+ * base offset in 49-51, the swizzle in 62-63: none, 128, 64, 32 bytes. With `chunk` for 16 bytes,
+ * and w for the chunks of a swizzled row, it lies
+ *
+ *     K-major    none       chunk k / 8 of the row: i % 8 * 16 + i / 8 * stride + chunk * leading
+ *                swizzled   i % 8 * 16w + i / 8 * stride + chunk * 16
+ *     MN-major   none       chunk i / 8: chunk * stride + k % 8 * 16 + k / 8 * leading
+ *                swizzled   chunk % w * 16 + chunk / w * leading + k % 8 * 16w + k / 8 * stride
+ *
+ * bytes behind the beginning; a swizzle then takes bits 7 and up of the address, as many as w has,
+ * to its bits 4 and up (CUTLASS, mma_sm90_desc.hpp, has these as layouts). `bytes`: of an element;
+ * transposed: MN-major.
+ */
+uint32_t sim_wgmma_offset(uint64_t descriptor, bool transposed, uint32_t bytes, uint32_t i,
+                          uint32_t k);
 
 #ifdef __cplusplus
 }

@@ -2,18 +2,6 @@
  * wgmma.mma_async. The lanes of a warp meet at it, as `.aligned` asks; the product of a warpgroup
  * is computed once its four warps have come, at once or when the first of them waits. A warp takes
  * 16 rows of the product, and its fragments lie in its lanes as those of mma.sync do.
- *
- * A descriptor: the address >> 4 in bits 0-13, the leading offset >> 4 in 16-29, the stride offset
- * >> 4 in 32-45, the base offset in 49-51, the swizzle in 62-63: none, 128, 64, 32 bytes. With
- * `chunk` for 16 bytes, and w for the chunks of a swizzled row, an element of row i lies
- *
- *     K-major    none       chunk k / 8 of the row: i % 8 * 16 + i / 8 * stride + chunk * leading
- *                swizzled   i % 8 * 16w + i / 8 * stride + chunk * 16
- *     MN-major   none       chunk i / 8: chunk * stride + k % 8 * 16 + k / 8 * leading
- *                swizzled   chunk % w * 16 + chunk / w * leading + k % 8 * 16w + k / 8 * stride
- *
- * bytes behind the beginning; a swizzle then takes bits 7 and up of the address, as many as w has,
- * to its bits 4 and up (CUTLASS, mma_sm90_desc.hpp, has these as layouts).
  */
 #include "sim/operation.h"
 #include "sim/proxy.h"
@@ -28,7 +16,6 @@
 
 enum {
     CHUNK = 16,
-    WINDOW = (1 << 18) - 1,
     WARPS = 4,
     ROWS = 64,
     LANES = WARPS * SIM_WARP,
@@ -122,31 +109,8 @@ static uint32_t k_of(const sim_wgmma *w) {
     return is_tf32(w) ? 8 : 16;
 }
 
-static uint32_t field(uint64_t descriptor, int from) {
-    return (uint32_t)(descriptor >> from & 0x3fff) << 4;
-}
-
-/* The chunks of a swizzled row; 1: there is no swizzle. */
-static uint32_t width_of(uint64_t descriptor) {
-    const uint32_t swizzle = (uint32_t)(descriptor >> 62);
-    return swizzle == 0 ? 1 : 16u >> swizzle;
-}
-
 static uint32_t offset_of(const matrix *m, uint32_t i, uint32_t k) {
-    const uint64_t d = m->descriptor;
-    const uint32_t leading = field(d, 16), stride = field(d, 32), w = width_of(d);
-    const uint32_t along = m->transposed ? i : k; /* which counts within a chunk */
-    const uint32_t chunk = along * m->bytes / CHUNK, rest = along * m->bytes % CHUNK;
-    const uint32_t across = m->transposed ? k : i, row = across % 8, group = across / 8;
-    uint32_t at = field(d, 0) + rest;
-    if (!m->transposed)
-        at += row * w * CHUNK + group * stride + chunk * (w == 1 ? leading : CHUNK);
-    else if (w == 1)
-        at += chunk * stride + row * CHUNK + group * leading;
-    else
-        at += chunk % w * CHUNK + chunk / w * leading + row * w * CHUNK + group * stride;
-    at &= WINDOW;
-    return at ^ (at >> 7 & (w - 1)) << 4;
+    return sim_wgmma_offset(m->descriptor, m->transposed, m->bytes, i, k);
 }
 
 SIM_REPORT static void report_descriptor(const matrix *m, const char *what) {

@@ -176,10 +176,17 @@ static inline bool is_dead(const access *a, const sim_entry *e) {
            (e->time < sim_running_now.base && !(race.proxies && (e->what & SIM_WRITES) != 0));
 }
 
-/* The lanes whose writes an agent may not see: what is ordered needs a fence of theirs, too. */
+/* The lanes whose writes an agent may not see: what is ordered needs a fence of theirs, too. A read
+ * of the thread that asks the agent to write there is in front of it in the program only, until
+ * anything has made it wait or told others. */
 static inline uint32_t unfenced_of(const access *a, const sim_entry *e, uint32_t before) {
-    if (sim_is_thread(a->serial) || !sim_is_thread(e->serial) || (e->what & SIM_WRITES) == 0)
+    if (sim_is_thread(a->serial) || !sim_is_thread(e->serial))
         return 0;
+    if ((e->what & SIM_WRITES) == 0)
+        return e->serial == a->own && e->time == sim_running_now.time &&
+                       warp_of(e->what) == (uint32_t)sim_running_now.thread / SIM_WARP
+                   ? before & sim_running_now.lane
+                   : 0;
     return before & ~sim_order_fenced(e->serial, warp_of(e->what), before, e->time);
 }
 

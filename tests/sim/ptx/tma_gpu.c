@@ -1,0 +1,92 @@
+/*
+ * A program of its own: makes the copies of tma.h on a GPU, by the driver alone, and prints the
+ * lines of tma.def, with those of each case behind them.
+ *   cc -I. -Iinclude tests/sim/ptx/tma.c tests/sim/ptx/tma_gpu.c -ldl -o tma_gpu
+ */
+#include "tests/sim/ptx/tma.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void *driver;
+
+/* Calls a function of the driver; ends the program when that fails. */
+#define CALL(name, types, ...)                                                                     \
+    do {                                                                                           \
+        int(*function) types;                                                                      \
+        void *address = dlsym(driver, #name);                                                      \
+        memcpy(&function, &address, sizeof function);                                              \
+        const int error = address == NULL ? -1 : function(__VA_ARGS__);                            \
+        if (error != 0) {                                                                          \
+            fprintf(stderr, "%s: error %d\n", #name, error);                                       \
+            exit(1);                                                                               \
+        }                                                                                          \
+    } while (0)
+
+static char shared[TMA_SHARED], memory[TMA_MEMORY];
+static uint64_t image, out, base;
+
+static uint64_t run(uint32_t rank, uint32_t swizzle, tma_mode mode, int32_t i) {
+    const tma_case c = tma_draw(rank, swizzle, mode, i);
+    const ptx_tensor *t = &c.tensor;
+    tma_parameters p = {.image = image, .out = out};
+    uint32_t ones[] = {1, 1, 1, 1, 1};
+    void *module, *kernel;
+    void *parameters[] = {&p.image,    &p.out,      p.map,       &p.start[0],
+                          &p.start[1], &p.start[2], &p.start[3], &p.start[4]};
+    memcpy(p.start, c.start, sizeof p.start);
+    tma_fill(shared, memory);
+    CALL(cuMemcpyHtoD_v2, (uint64_t, const void *, size_t), image, shared, sizeof shared);
+    CALL(cuMemcpyHtoD_v2, (uint64_t, const void *, size_t), base, memory, sizeof memory);
+    CALL(cuTensorMapEncodeTiled,
+         (void *, int, uint32_t, uint64_t, const uint64_t *, const uint64_t *, const uint32_t *,
+          const uint32_t *, int, int, int, int),
+         p.map, (int)t->type, rank, base, t->size, t->stride + 1, t->box, ones, 0, (int)swizzle, 0,
+         0);
+    CALL(cuModuleLoadData, (void **, const void *), &module, tma_kernel(&c, mode));
+    CALL(cuModuleGetFunction, (void **, void *, const char *), &kernel, module, "k");
+    CALL(cuLaunchKernel,
+         (void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *,
+          void **, void **),
+         kernel, 1, 1, 1, TMA_THREADS, 1, 1, 0, NULL, parameters, NULL);
+    CALL(cuCtxSynchronize, (void), );
+    CALL(cuMemcpyDtoH_v2, (void *, uint64_t, size_t), shared, out, sizeof shared);
+    CALL(cuMemcpyDtoH_v2, (void *, uint64_t, size_t), memory, base, sizeof memory);
+    CALL(cuModuleUnload, (void *), module);
+    return tma_hash(0, shared, memory);
+}
+
+int main(void) {
+    static const char *const modes[] = {"TMA_LOAD", "TMA_STORE", "TMA_ADD"};
+    void *context;
+    int device;
+    driver = dlopen("libcuda.so.1", RTLD_NOW);
+    if (driver == NULL) {
+        fprintf(stderr, "tma_gpu: no driver\n");
+        return 1;
+    }
+    CALL(cuInit, (unsigned), 0);
+    CALL(cuDeviceGet, (int *, int), &device, 0);
+    CALL(cuDevicePrimaryCtxRetain, (void **, int), &context, device);
+    CALL(cuCtxSetCurrent, (void *), context);
+    CALL(cuMemAlloc_v2, (uint64_t *, size_t), &image, sizeof shared);
+    CALL(cuMemAlloc_v2, (uint64_t *, size_t), &out, sizeof shared);
+    CALL(cuMemAlloc_v2, (uint64_t *, size_t), &base, sizeof memory);
+    for (int mode = 0; mode < TMA_MODES; ++mode)
+        for (uint32_t rank = 1; rank <= PTX_TENSOR_RANK; ++rank)
+            for (uint32_t swizzle = 0; swizzle < TMA_SWIZZLES; ++swizzle) {
+                uint64_t all = 0, each[TMA_CASES];
+                for (int32_t i = 0; i < TMA_CASES; ++i) {
+                    each[i] = run(rank, swizzle, (tma_mode)mode, i);
+                    all = all * 31 + each[i];
+                }
+                printf("TMA(%s, %u, %u, 0x%016llx) //", modes[mode], rank, swizzle,
+                       (unsigned long long)all);
+                for (int32_t i = 0; i < TMA_CASES; ++i)
+                    printf(" %016llx", (unsigned long long)each[i]);
+                printf("\n");
+            }
+    return 0;
+}
