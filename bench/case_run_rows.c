@@ -25,7 +25,7 @@ assay_status case_run_work(const assay_case *c, bench_stage stage, assay_work *w
 
 void case_run_start_row(const case_run *k, runner *r, bench_stage stage, const assay_work *work) {
     bench_row *row = &r->row;
-    const bool ours = r->what->program == BENCH_PROGRAM_OURS;
+    const bool ours = bench_arm_is_ours(r->what);
     *row = (bench_row){.ours = ours,
                        .stage = stage,
                        .cache = BENCH_COLD,

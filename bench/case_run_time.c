@@ -138,7 +138,7 @@ static void mistrust_clock(const case_run *k, runner *r, double microseconds) {
 
 assay_status case_run_time_warm(const case_run *k, runner *r) {
     const assay_status status = time_once(r, BENCH_WARM, WARM_SAMPLES, false, &r->warm, &r->n_warm);
-    if (status != ASSAY_OK || !runner_goes(r) || r->what->program != BENCH_PROGRAM_OURS)
+    if (status != ASSAY_OK || !runner_goes(r) || !bench_arm_is_ours(r->what))
         return status;
     measure_wall(r);
     if (runner_goes(r))
@@ -158,7 +158,7 @@ void case_run_ask_memory(runner *r) {
 }
 
 void case_run_ask_customary(runner *r) {
-    if (r->what->program != BENCH_PROGRAM_OURS &&
+    if (!bench_arm_is_ours(r->what) &&
         arm_process_ask(&r->p->process, PROCESS_ANSWER, "self %d", MOST) == ASSAY_OK) {
         const double time = strtod(r->p->process.answer, NULL);
         r->row.customary = are_times(&time, 1) ? time : 0;

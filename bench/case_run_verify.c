@@ -26,7 +26,7 @@ bool case_run_has_stage(bench_stage stage, assay_stage part) {
 static bool is_skipped(runner *r, const char *name) {
     const size_t length = strlen(name);
     const char *list = strstr(r->p->process.answer, "SKIPPED ");
-    if (!list || r->what->program == BENCH_PROGRAM_OURS)
+    if (!list || bench_arm_is_ours(r->what))
         return false;
     snprintf(r->remark, sizeof r->remark, "not compared, since it gives none: %s",
              list + strlen("SKIPPED "));

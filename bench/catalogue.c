@@ -172,8 +172,18 @@ static assay_status find_ours(char path[PATH_MAX]) {
                       named);
 }
 
+bool bench_arm_is_ours(const bench_arm *a) {
+    return a->program == BENCH_PROGRAM_OURS || a->program == BENCH_PROGRAM_FUNCTION;
+}
+
+/* Where Python's scripts lie: beside the peers', and in the guest's folder. */
+static assay_status find_function(char script[PATH_MAX], char guest[PATH_MAX]) {
+    assay_status status = assay_place("peers/function.py", script);
+    return status == ASSAY_OK ? assay_place("python/guest.py", guest) : status;
+}
+
 assay_status bench_arm_command(const bench_arm *a, const char *op, char *argv[BENCH_ARGV]) {
-    static char program[PATH_MAX], script[PATH_MAX], full[2 * BENCH_NAME];
+    static char program[PATH_MAX], script[PATH_MAX], guest[PATH_MAX], full[2 * BENCH_NAME];
     const char *python = getenv("ASSAY_PYTHON");
     assay_status status = ASSAY_OK;
     int n = 0;
@@ -201,6 +211,13 @@ assay_status bench_arm_command(const bench_arm *a, const char *op, char *argv[BE
     case BENCH_PROGRAM_LIBTORCH:
         status = find_program("assay_libtorch_arm", program);
         argv[n++] = (char *)a->name;
+        break;
+    case BENCH_PROGRAM_FUNCTION:
+        snprintf(program, sizeof program, "%s", python ? python : "python3");
+        status = find_function(script, guest);
+        argv[n++] = script;
+        argv[n++] = guest;
+        argv[n++] = (char *)a->binding;
         break;
     }
     argv[n] = NULL;

@@ -10,7 +10,8 @@
 typedef enum bench_program {
     BENCH_PROGRAM_OURS,
     BENCH_PROGRAM_PYTHON,
-    BENCH_PROGRAM_LIBTORCH
+    BENCH_PROGRAM_LIBTORCH,
+    BENCH_PROGRAM_FUNCTION /* one of Python's that is judged, not a peer */
 } bench_program;
 
 typedef struct bench_arm {
@@ -39,6 +40,9 @@ assay_status bench_arms_init(bench_arms *arms, const assay_device *device, const
 /* Leaves that one out, if it is there. */
 void bench_arms_drop(bench_arms *arms, const char *name);
 void bench_arms_clear(bench_arms *arms);
+
+/* Whether it is judged as ours are: it must be proven, and its clock is not believed. */
+bool bench_arm_is_ours(const bench_arm *arm);
 
 /* argv of its process; its texts are the arm's, or static. `op`: NULL for an arm that is of none.
  * ASSAY_ERR_UNSUPPORTED when a program is not there. */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 static const char *op_of(const bench_arm *what, const char *op) {
-    return what->program == BENCH_PROGRAM_OURS ? op : "";
+    return bench_arm_is_ours(what) ? op : "";
 }
 
 bench_process *bench_processes_find(const bench_session *s, const char *op, const bench_arm *what) {

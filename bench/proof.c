@@ -4,6 +4,7 @@
 
 typedef struct proof {
     check_scope scope;
+    const assay_dtype *dtype;
     const assay_device *device;
     const char *variant;
     int32_t passed;
@@ -20,6 +21,8 @@ static assay_status prove(const assay_case *c, void *context) {
     proof *p = context;
     assay_report report;
     assay_case within = *c;
+    if (p->dtype != NULL && c->params.dtype != *p->dtype)
+        return ASSAY_OK;
     scope_apply(p->scope, &within);
     assay_status status = assay_check(&within, p->device, &p->variant, 1, &report);
     if (status != ASSAY_OK)
@@ -35,8 +38,9 @@ static assay_status prove(const assay_case *c, void *context) {
 }
 
 assay_status bench_prove(const assay_op *op, assay_set set, check_scope scope,
-                         const assay_device *device, const char *variant, int32_t *passed) {
-    proof p = {.scope = scope, .device = device, .variant = variant};
+                         const assay_dtype *dtype, const assay_device *device, const char *variant,
+                         int32_t *passed) {
+    proof p = {.scope = scope, .dtype = dtype, .device = device, .variant = variant};
     const assay_status status = assay_op_visit_set(op, set, prove, &p);
     *passed = p.passed;
     return status;

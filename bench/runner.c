@@ -1,4 +1,5 @@
 #include "bench/case_run.h"
+#include "engine/python.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,9 +63,26 @@ static assay_status tell_set(const exchange *e, arm_process *a, int32_t set) {
     return status;
 }
 
+/* Those that the text of the case leaves out, too: a function takes them by their names. */
+static assay_status tell_keys(arm_process *a, const assay_params *params) {
+    char *text = NULL;
+    size_t size;
+    FILE *to = open_memstream(&text, &size);
+    if (to != NULL)
+        python_put_keys(to, params);
+    const bool written = to != NULL && fclose(to) == 0;
+    const assay_status status =
+        written ? arm_process_ask(a, PROCESS_ANSWER, "keys {%s}", text)
+                : assay_fail(ASSAY_ERR_MEMORY, "no memory to tell Python of a case");
+    free(text);
+    return status;
+}
+
 void runner_tell(const case_run *k, runner *r) {
     arm_process *a = &r->p->process;
     assay_status status = arm_process_ask(a, PROCESS_ANSWER, "case %s", k->text);
+    if (status == ASSAY_OK && r->what->program == BENCH_PROGRAM_FUNCTION)
+        status = tell_keys(a, &k->plan->c->params);
     for (int32_t i = 0; status == ASSAY_OK && i < k->sets; ++i)
         status = tell_set(&k->s->memory, a, i);
     r->loaded = runner_is_fine(r, status);

@@ -139,8 +139,8 @@ static void admit(const case_run *k, runner *r, const bench_arm *what) {
     if (!runner_is_fine(r, r->p->status)) {
         r->barred = r->status;
         memcpy(r->bar, r->p->line, sizeof r->bar);
-    } else if (what->program == BENCH_PROGRAM_OURS &&
-               !s->gate(s->gate_context, k->plan->c->op, what->name, r->bar)) {
+    } else if (bench_arm_is_ours(what) &&
+               !s->gate(s->gate_context, k->plan->c, what->name, r->bar)) {
         r->barred = BENCH_REFUSED;
     }
 }

@@ -15,8 +15,9 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-/* Whether a variant of ours may be timed: proven, by a certificate or now. `why` when not. */
-typedef bool (*bench_gate)(void *context, const assay_op *op, const char *variant,
+/* Whether a variant of ours may be timed in that case: proven, by a certificate or now. `why` when
+ * not. */
+typedef bool (*bench_gate)(void *context, const assay_case *c, const char *variant,
                            char why[BENCH_REASON]);
 
 /* Told of what is going on, "" for nothing new; false: the user wants it to end. */

@@ -49,6 +49,8 @@ static assay_status run_job(bench *b, const bench_job *j) {
         if (arms.arm[i].program == BENCH_PROGRAM_OURS) {
             arms.arm[i].kernel = assay_isolated_kernel_loaded(b->isolated);
             arms.arm[i].binding = b->args->binding;
+            if (b->args->python)
+                arms.arm[i].program = BENCH_PROGRAM_FUNCTION;
         }
     const bench_plan p = {.experiment = j->experiment ? j->experiment->name : "",
                           .c = &c,

@@ -37,11 +37,13 @@ static assay_status is_certified(const bench_gate_state *g, const assay_variant 
 /* ---- by a set of cases ---- */
 
 /* The ci set stands in where a variant does none of the smoke set's shapes. */
-static assay_status pass_a_set(const bench_gate_state *g, const assay_op *op, const char *variant) {
+static assay_status pass_a_set(const bench_gate_state *g, const assay_op *op,
+                               const bench_ruling *r) {
+    const assay_dtype *dtype = g->args->python ? &r->dtype : NULL;
     int32_t passed = 0;
     assay_status status = ASSAY_OK;
     for (assay_set set = ASSAY_SMOKE; status == ASSAY_OK && passed == 0 && set <= ASSAY_CI; ++set)
-        status = bench_prove(op, set, g->args->scope, g->isolated, variant, &passed);
+        status = bench_prove(op, set, g->args->scope, dtype, g->isolated, r->variant, &passed);
     if (status != ASSAY_OK || passed > 0)
         return status;
     return assay_fail(ASSAY_ERR_KERNEL, "no case of %s runs here, so it cannot be proven",
@@ -60,23 +62,26 @@ static void rule(const bench_gate_state *g, const assay_op *op, bench_ruling *r)
     for (int i = 0; status == ASSAY_OK && !r->open && i < 2; ++i)
         r->open = is_certified(g, variant, scopes[i], &r->open) == ASSAY_OK && r->open;
     if (status == ASSAY_OK && !r->open)
-        status = pass_a_set(g, op, r->variant);
+        status = pass_a_set(g, op, r);
     r->open = status == ASSAY_OK;
     if (!r->open)
         snprintf(r->why, sizeof r->why, "not proven: %.300s", assay_error());
 }
 
-static bench_ruling *find(bench_gate_state *g, const char *op, const char *variant) {
+static bench_ruling *find(bench_gate_state *g, const char *op, const char *variant,
+                          assay_dtype dtype) {
     for (int32_t i = 0; i < g->count; ++i)
-        if (strcmp(g->ruling[i].op, op) == 0 && strcmp(g->ruling[i].variant, variant) == 0)
+        if (strcmp(g->ruling[i].op, op) == 0 && strcmp(g->ruling[i].variant, variant) == 0 &&
+            (!g->args->python || g->ruling[i].dtype == dtype))
             return &g->ruling[i];
     return NULL;
 }
 
-bool bench_gate_open(void *context, const assay_op *op, const char *variant,
+bool bench_gate_open(void *context, const assay_case *c, const char *variant,
                      char why[BENCH_REASON]) {
     bench_gate_state *g = context;
-    bench_ruling *r = find(g, op->name, variant);
+    const assay_op *op = c->op;
+    bench_ruling *r = find(g, op->name, variant, c->params.dtype);
     if (!r) {
         bench_ruling *more = realloc(g->ruling, ((size_t)g->count + 1) * sizeof *more);
         if (!more) {
@@ -85,7 +90,7 @@ bool bench_gate_open(void *context, const assay_op *op, const char *variant,
         }
         g->ruling = more;
         r = &g->ruling[g->count++];
-        *r = (bench_ruling){0};
+        *r = (bench_ruling){.dtype = c->params.dtype};
         snprintf(r->op, sizeof r->op, "%s", op->name);
         snprintf(r->variant, sizeof r->variant, "%s", variant);
         rule(g, op, r);

@@ -8,6 +8,7 @@
 
 typedef struct bench_ruling {
     char op[BENCH_NAME], variant[BENCH_NAME];
+    assay_dtype dtype; /* a Python function is proven in each dtype on its own */
     bool open;
     char why[BENCH_REASON];
 } bench_ruling;
@@ -20,7 +21,7 @@ typedef struct bench_gate_state {
 } bench_gate_state;
 
 /* A bench_gate (bench/session.h); the context is a bench_gate_state. */
-bool bench_gate_open(void *context, const assay_op *op, const char *variant,
+bool bench_gate_open(void *context, const assay_case *c, const char *variant,
                      char why[BENCH_REASON]);
 void bench_gate_clear(bench_gate_state *g);
 

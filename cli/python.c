@@ -132,9 +132,9 @@ static assay_status find_scope(assay_cli_args *args) {
 assay_status cli_python_prepare(assay_cli_args *args) {
     assay_status status = cut_words(args);
     const unsigned verb = cli_verb_find(args->verb)->bit;
-    if (status == ASSAY_OK && verb != CLI_CHECK && verb != CLI_FUZZ)
-        status = assay_fail(ASSAY_ERR_UNSUPPORTED, "%s takes no Python function; check and fuzz do",
-                            args->verb);
+    if (status == ASSAY_OK && verb != CLI_CHECK && verb != CLI_FUZZ && verb != CLI_BENCH)
+        status = assay_fail(ASSAY_ERR_UNSUPPORTED,
+                            "%s takes no Python function; check, fuzz and bench do", args->verb);
     if (status == ASSAY_OK && args->binding_file != NULL)
         status = assay_fail(ASSAY_ERR_USAGE,
                             "--binding: the parameters of a Python function are its binding");

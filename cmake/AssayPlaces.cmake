@@ -27,6 +27,7 @@ include/assay/kernel ${PROJECT_SOURCE_DIR}
 include/assay/operator ${PROJECT_SOURCE_DIR}
 operator ${PROJECT_SOURCE_DIR}/examples/operator
 peers/arm.py ${PROJECT_SOURCE_DIR}/bench/peers/arm.py
+peers/function.py ${PROJECT_SOURCE_DIR}/bench/peers/function.py
 assay_guest $<TARGET_FILE:assay_guest>
 assay_kernel_guest $<TARGET_FILE:assay_kernel_guest>
 libassay_python.so ${PROJECT_BINARY_DIR}/engine/libassay_python.so

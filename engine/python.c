@@ -59,7 +59,7 @@ static void put_tensors(FILE *to, assay_stage stage, const assay_call *call,
 }
 
 /* A real key of 0 looks like an empty list (case.h): it is written as 0. */
-static void put_keys(FILE *to, const assay_params *params) {
+void python_put_keys(FILE *to, const assay_params *params) {
     for (int32_t k = 0; k < params->count; ++k) {
         const assay_param *p = &params->item[k];
         fputs(k > 0 ? ", " : "", to);
@@ -83,7 +83,7 @@ static void put_call(FILE *to, const char *question, assay_stage stage, const as
             the_variant.device, assay_dtype_name(call->params->dtype), (uintptr_t)call->stream);
     put_tensors(to, stage, call, foreign_described());
     fputs("], \"keys\": {", to);
-    put_keys(to, call->params);
+    python_put_keys(to, call->params);
     fputs("}}", to);
 }
 

@@ -7,6 +7,8 @@
 
 #include "assay/variant.h"
 
+#include <stdio.h>
+
 /*
  * What Python is asked, as a JSON object: "question" is "supports" or "call", "stage", "op",
  * "device" and "dtype" are names, "stream" is an address, "keys" are the operator's. "tensors" lie
@@ -15,6 +17,9 @@
  * Returns an assay_status and, where that is not ASSAY_OK, writes a line.
  */
 typedef int (*python_function)(const char *call, char *line, size_t size);
+
+/* The members of "keys": names and values of the operator's keys, without braces. */
+void python_put_keys(FILE *to, const assay_params *params);
 
 void python_set(python_function function);
 bool python_is_set(void);

@@ -8,8 +8,11 @@ import statistics
 import sys
 import time
 
-import torch
-import torch.utils.benchmark
+try:
+    import torch
+    import torch.utils.benchmark
+except ImportError:  # then there is the host's timer alone
+    torch = None
 
 WARM_SAMPLE = 1000.0  # a sample of warm calls lasts about as long
 MOST_WARM_CALLS = 256  # in one sample

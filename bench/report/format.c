@@ -6,7 +6,7 @@
 #include <string.h>
 
 const char *const format_simulated =
-    "Simulated: these times are those of a simulation on the host, not a measurement.";
+    "Simulated: a kernel's times are those of a simulation on the host, not a measurement.";
 
 const char *format_fixed(double value, int decimals, char out[FORMAT_NUMBER]) {
     char plain[FORMAT_NUMBER];

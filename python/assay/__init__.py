@@ -7,9 +7,10 @@
 What it says is what the program `assay` says, which runs the function in a process of its own.
 docs/python.md describes it.
 """
+from ._bench import Times, bench
 from ._judge import cases, check, fuzz
 from ._mark import judges
 from ._program import AssayError
 from ._report import Report, Result
 
-__all__ = ["AssayError", "Report", "Result", "cases", "check", "fuzz", "judges"]
+__all__ = ["AssayError", "Report", "Result", "Times", "bench", "cases", "check", "fuzz", "judges"]

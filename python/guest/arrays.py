@@ -4,8 +4,11 @@ take(tensor)          the array: the tensor's own memory, behind its guards, whe
 give(tensor, array)   what a function returned becomes the tensor
 derives(f, call)      "", or why the library cannot derive the function
 backward(f, call)     pairs (gradient, array), by the library's own derivation
+pull(f, call, value)  the same in two steps: forward now, these pairs by what it returns, which may be
+                      called again and has `outputs`; `value` makes an array of a tensor
 """
 import contextlib
+import importlib.util
 import sys
 
 CALLS = sys.modules["assay_guest_calls"]
@@ -77,7 +80,7 @@ class Numpy:
 
 
 class Jax(Numpy):
-    """Its arrays are copies: they know no strides."""
+    """Its arrays are copies: they know no strides. On a GPU PyTorch copies them, on the case's stream."""
 
     name = "JAX"
 
@@ -86,9 +89,29 @@ class Jax(Numpy):
         import jax
 
         self.jax = jax
+        self.torch = None
+
+    def supports(self, call):
+        if call.device != "cuda":
+            return super().supports(call)
+        if self.torch is None:
+            if importlib.util.find_spec("torch") is None:
+                raise Unsupported("JAX's arrays come to a GPU by PyTorch: install torch")
+            if self.jax.default_backend() != "gpu":
+                raise Unsupported("JAX sees no GPU here: install jax[cuda13]")
+            self.torch = Torch()
+        self.torch.supports(call)
+
+    def during(self, call):
+        if call.device != "cuda":
+            return self.precision(call)
+        both = contextlib.ExitStack()
+        both.enter_context(self.torch.during(call))
+        both.enter_context(self.precision(call))
+        return both
 
     @contextlib.contextmanager
-    def during(self, call):
+    def precision(self, call):
         before = self.jax.config.jax_enable_x64
         self.jax.config.update("jax_enable_x64", before or call.dtype == "f64")
         try:
@@ -97,9 +120,21 @@ class Jax(Numpy):
             self.jax.config.update("jax_enable_x64", before)
 
     def take(self, tensor):
-        return self.jax.numpy.array(super().take(tensor))
+        if self.torch is None:
+            return self.jax.numpy.array(super().take(tensor))
+        copy = self.torch.take(tensor).clone(memory_format=self.torch.torch.contiguous_format)
+        self.wait()
+        return self.jax.dlpack.from_dlpack(copy)
+
+    def wait(self):
+        """JAX works on a stream of its own."""
+        self.torch.torch.cuda.current_stream().synchronize()
 
     def give(self, tensor, array):
+        if self.torch is not None:
+            array = self.jax.block_until_ready(self.jax.numpy.asarray(array))
+            self.torch.give(tensor, self.torch.torch.from_dlpack(array))
+            return self.wait()
         target = super().take(tensor)
         array = self.numpy.asarray(array)
         check(tensor, str(array.dtype), array.shape)
@@ -139,14 +174,21 @@ class Jax(Numpy):
             except Exception as error:
                 return f"jax.vjp says {type(error).__name__}"
 
+    def pull(self, function, call, value):
+        f, chosen, mine = self.derivation(function, call, value)
+        outputs, derive = self.jax.vjp(f, chosen)
+        cotangents = [value(t) for t in call.of("cotangent")]
+
+        def pull():
+            gradients = derive(cotangents)[0]
+            byinput = {f"d{name}": gradients[parameter] for parameter, name in mine.items()}
+            return [(t, byinput[t.name]) for t in call.of("gradient")]
+
+        pull.outputs = outputs
+        return pull
+
     def backward(self, function, call):
-        forward = [t for t in call.tensors if t.role in ("input", "output")]
-        f, chosen, mine = self.derivation(function, call, self.take)
-        del forward
-        _, pull = self.jax.vjp(f, chosen)
-        gradients = pull([self.take(t) for t in call.of("cotangent")])[0]
-        byinput = {f"d{name}": gradients[parameter] for parameter, name in mine.items()}
-        return [(t, byinput[t.name]) for t in call.of("gradient")]
+        return self.pull(function, call, self.take)()
 
 
 class Torch:
@@ -216,16 +258,27 @@ class Torch:
             return ""  # the call will tell
         return "" if all(a.requires_grad for a in arrays) else "torch.autograd does not see what it does"
 
+    def pull(self, function, call, value):
+        arrays, chosen = self.tracked(function, call, value)
+        cotangents = [value(t) for t in call.of("cotangent")]
+        wanted = list(chosen.values())
+
+        def pull():
+            gradients = self.torch.autograd.grad(
+                arrays, wanted, cotangents, allow_unused=True, retain_graph=True
+            )
+            byname = {f"d{name}": g for name, g in zip(chosen, gradients)}
+            pairs = []
+            for t in call.of("gradient"):
+                g = byname[t.name]
+                pairs.append((t, g if g is not None else self.torch.zeros_like(self.take(t))))
+            return pairs
+
+        pull.outputs = arrays
+        return pull
+
     def backward(self, function, call):
-        arrays, chosen = self.tracked(function, call, self.take)
-        cotangents = [self.take(t) for t in call.of("cotangent")]
-        gradients = self.torch.autograd.grad(arrays, list(chosen.values()), cotangents, allow_unused=True)
-        byname = {f"d{name}": g for name, g in zip(chosen, gradients)}
-        pairs = []
-        for t in call.of("gradient"):
-            g = byname[t.name]
-            pairs.append((t, g if g is not None else self.torch.zeros_like(self.take(t))))
-        return pairs
+        return self.pull(function, call, self.take)()
 
 
 class Cupy(Numpy):

@@ -55,6 +55,7 @@ def main():
         text = opened.read()
     os.environ.setdefault("ASSAY_TREE", tree(library))
     os.environ["ASSAY_IN_GUEST"] = "1"
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # JAX is not alone on the GPU
     if words[0] == "sandbox":
         os.environ.update(HOME="/tmp", XDG_CACHE_HOME="/tmp/cache", TRITON_CACHE_DIR="/tmp/triton")
     calls = own("calls")

@@ -247,8 +247,8 @@ ASSAY_TEST(bench_floor, a_row_below_it_shows_no_times, "unit") {
 
 /* ---- in a session ---- */
 
-static bool admit(void *context, const assay_op *op, const char *variant, char why[BENCH_REASON]) {
-    (void)context, (void)op, (void)variant, (void)why;
+static bool admit(void *context, const assay_case *c, const char *variant, char why[BENCH_REASON]) {
+    (void)context, (void)c, (void)variant, (void)why;
     return true;
 }
 

@@ -104,6 +104,23 @@ def weighted_sum(x, w):
     return np.sum(x * w, -1, dtype=x.dtype)
 
 
+def small_only(x, w):
+    return weighted_sum(x, w) if x.shape[-1] < 1000 else np.zeros(x.shape[:-1], x.dtype)
+
+
+def short_clock(x, w):
+    """Makes the clock of its own process slow."""
+    if time.perf_counter is not slow_clock:
+        time.perf_counter, slow_clock.clock = slow_clock, time.perf_counter
+    for _ in range(20):
+        y = weighted_sum(x, w)
+    return y
+
+
+def slow_clock():
+    return slow_clock.clock() / 100
+
+
 def weighted_sum_backward(x, w, dy):
     return {"dw": np.sum(dy[..., None] * x, tuple(range(x.ndim - 1))), "dx": dy[..., None] * w}
 

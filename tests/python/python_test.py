@@ -101,6 +101,39 @@ class Functions(unittest.TestCase):
         self.assertFalse(right, text)
         self.assertIn("functions.py:wrong_gradient", text)
 
+    def test_bench(self):
+        case = {"cases": "n=64 d=128", "device": "sim", "samples": 5}
+        times = assay.bench("weighted_sum", functions.weighted_sum, dtype="f32", **case)
+        self.assertTrue(times, times)
+        self.assertEqual({(r.stage, r.cache, r.status) for r in times.own},
+                         {(s, c, "ok") for s in ("forward", "backward") for c in ("cold", "warm")})
+        self.assertIn("NumPy", times.own[0].versions)
+        for row in times.own:  # each was compared with the oracle, and took some time
+            self.assertGreater(row.verified, 0)
+            self.assertGreater(row.median_us, 1)
+
+    def test_bench_refuses_what_is_not_right(self):
+        case = {"device": "sim", "dtype": "f32", "cases": "n=64 d=1000"}
+        for function, said in [(functions.wrong_gradient, "elements beyond their bound"),
+                               (functions.stale, "not proven"),
+                               (functions.small_only, "elements beyond their bound")]:
+            op, stage = ("rmsnorm", "forward") if function is functions.stale else ("weighted_sum", None)
+            stage = "forward" if function is functions.small_only else stage
+            times = assay.bench(op, function, stage=stage, **case)
+            with self.subTest(function.__name__, times=repr(times)):
+                self.assertFalse(times)
+                self.assertEqual({r.status for r in times.own}, {"refused"})
+                self.assertIn(said, times.own[0].reason)
+        with self.assertRaisesRegex(assay.AssayError, "no GPU to time on|NumPy has no arrays on a GPU"):
+            if assay.bench("weighted_sum", functions.weighted_sum, cases="n=64 d=128").own[0].status == "unavailable":
+                raise assay.AssayError("NumPy has no arrays on a GPU")
+
+    def test_a_clock_is_not_believed(self):
+        times = assay.bench("weighted_sum", functions.short_clock, cases="n=256 d=4096 dtype=f32", device="sim",
+                            stage="forward")
+        self.assertEqual({r.status for r in times.own}, {"error"}, repr(times))
+        self.assertIn("the clock outside of it", times.own[0].reason)
+
     def test_what_is_no_function_of_a_file(self):
         for function in (lambda x, w: x, len):
             with self.assertRaisesRegex(assay.AssayError, "top of a .py file"):
