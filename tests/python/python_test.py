@@ -287,6 +287,14 @@ class Shell(unittest.TestCase):
         self.assertEqual(code, 3)
         self.assertIn("/no/python, Python's interpreter, cannot be started", text)
 
+    def test_what_kernel_files_and_modules_call_is_there(self):
+        import ctypes
+
+        library = ctypes.CDLL(os.path.join(os.path.dirname(ASSAY), "..", "engine", "libassay_python.so"))
+        for name in ("assay_params_find", "assay_params_int", "assay_dtype_name", "assay_dtype_size",
+                     "assay_stage_name", "assay_fail_as", "assay_error", "assay_place"):
+            self.assertTrue(hasattr(library, name), name)
+
     def test_walls_stand(self):
         code, text = self.check("weighted_sum/mine", "--kernel", "functions.py", "n=5x7", "d=33", "--json", "-")
         self.assertEqual(code, 0, text)
