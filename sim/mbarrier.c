@@ -135,7 +135,7 @@ static void store(mbarrier *m, state s, const sim_site *site) {
         s.phase ^= 1;
         s.pending = s.expected;
         ++m->phases;
-        trace_mbarrier(SIM_MBARRIER_COMPLETE, m->address);
+        trace_mbarrier(SIM_MBARRIER_COMPLETE, m->address, 0);
         sim_progress();
     }
     m->word = pack(&s);
@@ -173,7 +173,7 @@ void sim_mbarrier_init(void *barrier, uint32_t count, const sim_site *site) {
     m->made = *site;
     memcpy(barrier, &m->word, sizeof m->word);
     trace_write(barrier, sizeof m->word, site->file, site->line);
-    trace_mbarrier(SIM_MBARRIER_INIT, barrier);
+    trace_mbarrier(SIM_MBARRIER_INIT, barrier, 0);
 }
 
 void sim_mbarrier_invalidate(void *barrier, const sim_site *site) {
@@ -221,7 +221,7 @@ uint64_t sim_mbarrier_arrive(void *barrier, uint32_t count, int64_t expected, bo
     if (!complete && s.pending == 0 && s.bytes == 0)
         report("an arrival with .noComplete completes its phase", site);
     if (releases)
-        trace_mbarrier(SIM_MBARRIER_ARRIVE, barrier);
+        trace_mbarrier(SIM_MBARRIER_ARRIVE, barrier, 0);
     store(m, s, site);
     note_access(barrier, site);
     return before;
@@ -257,7 +257,7 @@ bool sim_mbarrier_test(const void *barrier, uint32_t parity, bool tries, bool ac
     if (complete)
         sim_operation_awaited(barrier, m->phases);
     if (complete && acquires)
-        trace_mbarrier(SIM_MBARRIER_WAIT, barrier);
+        trace_mbarrier(SIM_MBARRIER_WAIT, barrier, parity);
     return complete;
 }
 
@@ -271,5 +271,5 @@ void sim_mbarrier_copy_arrive(void *barrier, bool counted, const sim_site *site)
         return;
     }
     (void)get(barrier, site);
-    trace_mbarrier(SIM_MBARRIER_ARRIVE, barrier);
+    trace_mbarrier(SIM_MBARRIER_ARRIVE, barrier, 0);
 }

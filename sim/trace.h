@@ -71,7 +71,7 @@ typedef enum sim_mbarrier_step {
     SIM_MBARRIER_INIT,
     SIM_MBARRIER_ARRIVE,
     SIM_MBARRIER_COMPLETE, /* a phase */
-    SIM_MBARRIER_WAIT,     /* a thread has found it complete */
+    SIM_MBARRIER_WAIT,     /* a thread has found a phase of a parity complete */
 } sim_mbarrier_step;
 
 /*
@@ -114,7 +114,7 @@ void sim_trace_barrier(int32_t id, const uint32_t lanes[], int32_t live);
 void sim_trace_barrier_arrive(int32_t id);
 void sim_trace_met(sim_collective kind, int32_t warp, uint32_t lanes);
 void sim_trace_fence(uint32_t how);
-void sim_trace_mbarrier(sim_mbarrier_step step, const volatile void *barrier);
+void sim_trace_mbarrier(sim_mbarrier_step step, const volatile void *barrier, uint32_t parity);
 sim_async sim_trace_agent(sim_agent agent, uint32_t number, uint32_t time);
 sim_async sim_trace_mbarrier_agent(const volatile void *barrier);
 void sim_trace_async(const sim_async *who, const volatile void *address, size_t bytes, uint32_t how,
@@ -179,9 +179,10 @@ static inline void trace_fence(uint32_t how) {
         sim_trace_fence(how);
 }
 
-static inline void trace_mbarrier(sim_mbarrier_step step, const volatile void *barrier) {
+static inline void trace_mbarrier(sim_mbarrier_step step, const volatile void *barrier,
+                                  uint32_t parity) {
     if (sim_trace_on)
-        sim_trace_mbarrier(step, barrier);
+        sim_trace_mbarrier(step, barrier, parity);
 }
 
 /* The agent that does what the current thread asks for next; its accesses; the current thread has

@@ -4,18 +4,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK_SCOPE, GPU_SCOPE, SCOPES };
+enum { BLOCK_SCOPE, GPU_SCOPE, SCOPES, PHASES = 16 };
 
 /* What a location lets those know that read it strongly: since its last strong write, or through a
  * chain of atomics. Likewise an mbarrier, of its phases that are complete. */
 typedef struct location {
     const volatile void *address; /* NULL: free */
     sim_known *released[SCOPES];
-    uint32_t block;     /* whose released[BLOCK_SCOPE] is */
-    sim_known *pending; /* of an mbarrier's phase that is not complete */
-    uint32_t agent;     /* of an mbarrier: the number of its agent, + 1 */
-    uint32_t owner;     /* serial of the block that counts it */
-    uint32_t phases;    /* that are complete */
+    uint32_t block;               /* whose released[BLOCK_SCOPE] is */
+    sim_known *pending;           /* of an mbarrier's phase that is not complete */
+    uint32_t agent;               /* of an mbarrier: the number of its agent, + 1 */
+    uint32_t owner;               /* serial of the block that counts it */
+    uint32_t phases;              /* that are complete */
+    sim_known *completed[PHASES]; /* what the last of them let others know, by their number */
 } location;
 
 sim_running sim_running_now = {.thread = -1};
@@ -88,6 +89,8 @@ static void forget_locations(void) {
         sim_known_drop(l->released[BLOCK_SCOPE]);
         sim_known_drop(l->released[GPU_SCOPE]);
         sim_known_drop(l->pending);
+        for (int p = 0; p < PHASES; ++p)
+            sim_known_drop(l->completed[p]);
         *l = (location){0};
         --order.n_locations;
     }
@@ -328,6 +331,16 @@ static const sim_clocks *clocks_of(uint32_t serial) {
     return c;
 }
 
+bool sim_order_told(uint32_t time) {
+    const sim_running *r = &sim_running_now;
+    const sim_clocks *c = r->clocks;
+    const sim_known *known = c->tied ? c->ties[r->thread].known : NULL;
+    return time < r->base || time < r->warp_base ||
+           time < c->seen[r->thread][r->thread % SIM_WARP] ||
+           time < sim_known_until((sim_known *)known, r->serial, r->thread) ||
+           has_fence(&c->fences[r->thread], time, r->time + 1);
+}
+
 uint32_t sim_order_fenced(uint32_t serial, uint32_t warp, uint32_t lanes, uint32_t time) {
     const sim_clocks *c = clocks_of(serial);
     uint32_t fenced = 0;
@@ -556,13 +569,19 @@ void sim_order_strong(const volatile void *address, uint32_t how) {
 
 /* ---- mbarriers ---- */
 
+/* Each has an agent, whose clock counts phases: so a thread knows how many are complete, by
+ * whatever way it came to know. */
 void sim_order_mbarrier_init(const volatile void *barrier) {
-    location *l = find_location(barrier);
-    if (!l)
-        return;
+    sim_clocks *c = sim_running_now.clocks;
+    location *l = make_location(barrier);
     replace(&l->released[BLOCK_SCOPE], NULL);
     replace(&l->released[GPU_SCOPE], NULL);
     replace(&l->pending, NULL);
+    for (int p = 0; p < PHASES; ++p)
+        replace(&l->completed[p], NULL);
+    l->owner = c->serial;
+    l->agent = 1 + c->n_mbarriers++ % SIM_MAX_THREADS;
+    l->phases = 0;
 }
 
 void sim_order_mbarrier_arrive(const volatile void *barrier) {
@@ -577,24 +596,36 @@ void sim_order_mbarrier_complete(const volatile void *barrier) {
     location *l = find_location(barrier);
     if (!l)
         return;
-    ++l->phases;
-    if (l->agent != 0) {
-        const sim_moment m = {sim_one_thread(l->owner + SIM_AGENT_MBARRIER, (int32_t)l->agent - 1),
-                              l->phases};
-        sim_known *known = sim_known_new(&m, 1);
-        sim_known_add(&l->pending, known);
-        sim_known_drop(known);
-    }
+    sim_known **completed = &l->completed[l->phases++ % PHASES];
+    const sim_moment m = {sim_one_thread(l->owner + SIM_AGENT_MBARRIER, (int32_t)l->agent - 1),
+                          l->phases};
+    sim_known *known = sim_known_new(&m, 1);
+    sim_known_add(&l->released[BLOCK_SCOPE], known);
     sim_known_add(&l->released[BLOCK_SCOPE], l->pending);
     sim_known_settle(l->released[BLOCK_SCOPE]);
+    sim_known_drop(known);
+    replace(completed, l->released[BLOCK_SCOPE]);
     replace(&l->pending, NULL);
 }
 
-void sim_order_mbarrier_wait(const volatile void *barrier) {
+/*
+ * A wait is for the first phase of its parity that the thread does not know to be complete. It may
+ * find later ones complete, too, which another time it does not: what those would let it know is
+ * not what it has waited for.
+ */
+void sim_order_mbarrier_wait(const volatile void *barrier, uint32_t parity) {
+    sim_clocks *c = sim_running_now.clocks;
     location *l = find_location(barrier);
-    if (l)
-        sim_known_add(&ties_of(sim_running_now.clocks, sim_running_now.thread)->known,
-                      l->released[BLOCK_SCOPE]);
+    if (!l)
+        return;
+    sim_ties *ties = ties_of(c, sim_running_now.thread);
+    uint32_t phase =
+        sim_known_until(ties->known, l->owner + SIM_AGENT_MBARRIER, (int32_t)l->agent - 1);
+    phase += (phase & 1) != parity;
+    if (phase < l->phases && l->phases - phase > PHASES)
+        phase = l->phases - PHASES + ((l->phases - PHASES + parity) & 1);
+    if (phase < l->phases)
+        sim_known_add(&ties->known, l->completed[phase % PHASES]);
 }
 
 /* ---- agents ---- */
@@ -617,11 +648,7 @@ sim_async sim_order_agent(sim_agent agent, uint32_t number, uint32_t time) {
 
 sim_async sim_order_mbarrier_agent(const volatile void *barrier) {
     sim_clocks *c = sim_running_now.clocks;
-    location *l = make_location(barrier);
-    if (l->agent == 0) {
-        l->owner = c->serial;
-        l->agent = ++c->n_mbarriers;
-    }
+    const location *l = make_location(barrier);
     c->tied = true;
     return ask(l->owner, SIM_AGENT_MBARRIER, l->agent - 1, l->phases);
 }

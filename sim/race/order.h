@@ -76,6 +76,10 @@ uint32_t sim_order_before(uint32_t serial, uint32_t warp, uint32_t lanes, uint32
  * knows of them. */
 uint32_t sim_order_fenced(uint32_t serial, uint32_t warp, uint32_t lanes, uint32_t time);
 
+/* Whether what the running thread itself did at that time has been told others and come back, or it
+ * has executed fence.proxy.async since. */
+bool sim_order_told(uint32_t time);
+
 /* Whether a fence would order them, since the thread has read what they released. */
 bool sim_order_lacks_fence(uint32_t serial, uint32_t warp, uint32_t lanes, uint32_t time);
 
@@ -108,6 +112,6 @@ void sim_order_issuer(uint32_t serial, int32_t number, uint64_t *block, int32_t 
 void sim_order_mbarrier_init(const volatile void *barrier);
 void sim_order_mbarrier_arrive(const volatile void *barrier);
 void sim_order_mbarrier_complete(const volatile void *barrier);
-void sim_order_mbarrier_wait(const volatile void *barrier);
+void sim_order_mbarrier_wait(const volatile void *barrier, uint32_t parity);
 
 #endif

@@ -183,8 +183,9 @@ static inline uint32_t unfenced_of(const access *a, const sim_entry *e, uint32_t
     if (sim_is_thread(a->serial) || !sim_is_thread(e->serial))
         return 0;
     if ((e->what & SIM_WRITES) == 0)
-        return e->serial == a->own && e->time == sim_running_now.time &&
-                       warp_of(e->what) == (uint32_t)sim_running_now.thread / SIM_WARP
+        return e->serial == a->own && (a->how & SIM_WRITES) != 0 &&
+                       warp_of(e->what) == (uint32_t)sim_running_now.thread / SIM_WARP &&
+                       !sim_order_told(e->time)
                    ? before & sim_running_now.lane
                    : 0;
     return before & ~sim_order_fenced(e->serial, warp_of(e->what), before, e->time);
@@ -563,7 +564,7 @@ void sim_trace_fence(uint32_t how) {
     sim_order_fence(how);
 }
 
-void sim_trace_mbarrier(sim_mbarrier_step step, const volatile void *barrier) {
+void sim_trace_mbarrier(sim_mbarrier_step step, const volatile void *barrier, uint32_t parity) {
     race.plain = false;
     switch (step) {
     case SIM_MBARRIER_INIT:
@@ -576,7 +577,7 @@ void sim_trace_mbarrier(sim_mbarrier_step step, const volatile void *barrier) {
         sim_order_mbarrier_complete(barrier);
         break;
     case SIM_MBARRIER_WAIT:
-        sim_order_mbarrier_wait(barrier);
+        sim_order_mbarrier_wait(barrier, parity);
         break;
     }
 }

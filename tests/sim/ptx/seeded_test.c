@@ -10,29 +10,47 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    RACE = SIM_RACE,
-    EQUAL = SIM_RACE_EQUAL,
-    UNINITIALISED = SIM_UNINITIALISED,
-    BEYOND = SIM_BEYOND,
-    DEFECT = -1
-};
 enum { INTS = 4096, LINES = 1024, LONGEST = 200 };
 
-static const struct {
+typedef struct seed {
     const char *name;
     uint32_t blocks, threads;
-    int class;
-} seeded[] = {
-#define SEEDED(name, blocks, threads, found) {#name, blocks, threads, found},
+    const char *found; /* a class of races; DEFECT, ANY: a line; "a kind": one that names it */
+} seed;
+
+static const seed any_gpu[] = {
+#define SEEDED(name, blocks, threads, found) {#name, blocks, threads, #found},
 #include "tests/sim/ptx/seeded.def"
 };
-enum { KERNELS = sizeof seeded / sizeof seeded[0] };
+#undef SEEDED
+
+static const seed of_hopper[] = {
+#define SEEDED(name, blocks, threads, found)        {#name, blocks, threads, #found},
+#define SEEDED_IN(name, blocks, threads, found)     {#name, blocks, threads, #found},
+#define SEEDED_MMA(name, blocks, threads, found)    {#name, blocks, threads, #found},
+#define SEEDED_MMA_IN(name, blocks, threads, found) {#name, blocks, threads, #found},
+#include "tests/sim/ptx/hopper.def"
+};
 
 static struct {
+    const char *name; /* of the kernel, and of the files */
     ptx_module *module;
     bool races[LINES]; /* which lines of the source say so */
 } now;
+
+static int class_of(const seed *s) {
+    static const struct {
+        const char *name;
+        int class;
+    } classes[] = {{"RACE", SIM_RACE},
+                   {"EQUAL", SIM_RACE_EQUAL},
+                   {"UNINITIALISED", SIM_UNINITIALISED},
+                   {"BEYOND", SIM_BEYOND}};
+    for (size_t i = 0; i < sizeof classes / sizeof classes[0]; ++i)
+        if (strcmp(s->found, classes[i].name) == 0)
+            return classes[i].class;
+    return -1;
+}
 
 static char *read_file(const char *name, size_t *n) {
     char path[1024], *text = malloc(1 << 20);
@@ -46,8 +64,11 @@ static char *read_file(const char *name, size_t *n) {
 
 static void note_lines(void) {
     size_t n;
-    char *text = read_file("seeded.cu", &n);
+    char name[64];
+    snprintf(name, sizeof name, "%s.cu", now.name);
+    char *text = read_file(name, &n);
     int line = 1;
+    memset(now.races, 0, sizeof now.races);
     for (char *at = text, *end; at < text + n && line < LINES; at = end + 1, ++line) {
         end = memchr(at, '\n', (size_t)(text + n - at));
         if (end == NULL)
@@ -57,13 +78,16 @@ static void note_lines(void) {
     free(text);
 }
 
-static void load(void) {
+static void load(const char *name) {
     size_t n;
-    if (now.module != NULL)
-        return;
+    char file[64];
+    now.name = name;
     note_lines();
-    char *text = read_file("seeded.ptx", &n);
-    REQUIRE_OK(ptx_module_load(text, n, "seeded.ptx", &now.module));
+    snprintf(file, sizeof file, "%s.ptx", name);
+    char *text = read_file(file, &n);
+    REQUIRE_OK(ptx_module_load(text, n, file, &now.module));
+    const ptx_unknown *unknown = ptx_module_unknown(now.module, 0);
+    CHECK_MSG(unknown == NULL, "%s is not known", unknown->opcode);
     free(text);
     ptx_module_record(now.module, true);
 }
@@ -74,36 +98,37 @@ static void clear_variables(void) {
     for (size_t i = 0; i < sizeof names / sizeof names[0]; ++i) {
         void *address;
         size_t bytes;
-        REQUIRE_OK(ptx_module_symbol(now.module, names[i], &address, &bytes));
-        memset(address, 0, bytes);
+        if (ptx_module_symbol(now.module, names[i], &address, &bytes) == ASSAY_OK)
+            memset(address, 0, bytes);
     }
 }
 
-static assay_status launch(int32_t which, bool right, assay_schedule schedule) {
-    static _Alignas(16) int32_t memory[INTS];
-    const uint32_t grid[] = {seeded[which].blocks, 1, 1}, block[] = {seeded[which].threads, 1, 1};
+static assay_status launch(const seed *s, int32_t which, bool right, assay_schedule schedule) {
+    static _Alignas(16) int32_t memory[INTS], input[INTS];
+    const uint32_t grid[] = {s->blocks, 1, 1}, block[] = {s->threads, 1, 1};
     const uint32_t one[] = {1, 1, 1};
     const struct {
         int32_t which;
         bool right;
-        int32_t *out;
-    } parameters = {which, right, memory};
+        int32_t *out, *in;
+    } parameters = {which, right, memory, input};
     memset(memory, 0, sizeof memory);
     clear_variables();
     assay_sim_device()->schedule(schedule, 1);
     const assay_status status =
-        ptx_launch(ptx_module_find(now.module, "seeded"), grid, block, one, 0, &parameters);
+        ptx_launch(ptx_module_find(now.module, now.name), grid, block, one, 0, &parameters);
     assay_sim_device()->schedule(ASSAY_SCHEDULE_IN_ORDER, 0);
     return status;
 }
 
 static bool is_marked(const sim_source *source) {
-    return strcmp(source->file, "seeded.cu") == 0 && source->line > 0 && source->line < LINES &&
-           now.races[source->line];
+    const size_t n = strlen(now.name);
+    return strncmp(source->file, now.name, n) == 0 && strcmp(source->file + n, ".cu") == 0 &&
+           source->line > 0 && source->line < LINES && now.races[source->line];
 }
 
 static void check_lines(const char *name, const char *in, int class) {
-    CHECK_MSG(sim_race_count() > 0, "%s, %s: nothing is told", name, in);
+    CHECK_MSG(sim_race_count() > 0, "%s, %s: no race is told: %s", name, in, assay_error());
     for (int32_t i = 0; i < sim_race_count(); ++i) {
         const sim_race *race = sim_race_at(i);
         const bool alone = race->class == SIM_UNINITIALISED || race->class == SIM_BEYOND;
@@ -117,27 +142,46 @@ static void check_lines(const char *name, const char *in, int class) {
 #if defined(SIM_ASAN)
 enum { ENDS_BY_ASAN = SIM_BEYOND };
 #else
-enum { ENDS_BY_ASAN = -1 };
+enum { ENDS_BY_ASAN = -2 };
 #endif
 
-static void check_kernel(int32_t i, assay_schedule schedule) {
-    const char *name = seeded[i].name, *in = assay_schedule_name(schedule);
-    if (seeded[i].class == ENDS_BY_ASAN)
+static void check_kind(const seed *s, const char *in) {
+    char kind[64];
+    snprintf(kind, sizeof kind, ": %.*s in ", (int)strlen(s->found) - 2, s->found + 1);
+    CHECK_MSG(s->found[0] != '"' || strstr(assay_error(), kind) != NULL, "%s, %s: %s", s->name, in,
+              assay_error());
+}
+
+static void check_kernel(const seed *s, int32_t i, assay_schedule schedule) {
+    const char *name = s->name, *in = assay_schedule_name(schedule);
+    const int class = class_of(s);
+    if (class == ENDS_BY_ASAN)
         return;
-    assay_status status = launch(i, false, schedule);
-    const bool fails = seeded[i].class != EQUAL;
+    assay_status status = launch(s, i, false, schedule);
+    const bool fails = class != SIM_RACE_EQUAL;
     CHECK_MSG(status == (fails ? ASSAY_ERR_KERNEL : ASSAY_OK), "%s, %s: %s", name, in,
               fails ? "not found" : assay_error());
-    if (seeded[i].class != DEFECT)
-        check_lines(name, in, seeded[i].class);
-    status = launch(i, true, schedule);
+    if (class >= 0)
+        check_lines(name, in, class);
+    else
+        check_kind(s, in);
+    status = launch(s, i, true, schedule);
     CHECK_MSG(status == ASSAY_OK, "%s, %s, right: %s", name, in, assay_error());
     CHECK_MSG(sim_race_count() == 0, "%s, %s, right: %s", name, in, sim_race_at(0)->text);
 }
 
-ASSAY_TEST(ptx_race, seeded_defects_are_found_and_right_twins_are_not, "unit sim") {
-    load();
-    for (int32_t i = 0; i < KERNELS; ++i)
+static void check_all(const char *name, const seed *seeds, size_t n) {
+    load(name);
+    for (size_t i = 0; i < n; ++i)
         for (int schedule = 0; schedule < ASSAY_SCHEDULES; ++schedule)
-            check_kernel(i, (assay_schedule)schedule);
+            check_kernel(&seeds[i], (int32_t)i, (assay_schedule)schedule);
+    ptx_module_free(now.module);
+}
+
+ASSAY_TEST(ptx_race, seeded_defects_are_found_and_right_twins_are_not, "unit sim") {
+    check_all("seeded", any_gpu, sizeof any_gpu / sizeof any_gpu[0]);
+}
+
+ASSAY_TEST(ptx_race, defects_of_hopper_are_found_and_right_twins_are_not, "unit sim") {
+    check_all("hopper", of_hopper, sizeof of_hopper / sizeof of_hopper[0]);
 }
