@@ -1,8 +1,10 @@
 /*
  * kronecker v3, fused: a tile of the state goes through as many stages as it can while it is in
  * shared memory (the plan is v3_plan.h, what happens in a tile v3_tile.h, modes too large for any
- * tile v3_large.h). fp32 states whose extents are all multiples of eight, if they fill the GPU, go
- * through v3_eights.h instead: the same passes, with blocks of the state in registers.
+ * tile v3_large.h). fp32 states that fill the GPU go through others instead if their extents allow
+ * it: if all factors are 8 x 8 through v3_octets.h, with 64 elements of two modes in a thread's
+ * registers; if all extents are multiples of eight through v3_eights.h, with blocks of one mode in
+ * registers.
  *
  * Forward: a row that fits, twice over for the state before and behind a stage, takes all modes of
  * all layers in one pass; otherwise consecutive modes share a pass. Backward: a tile of x or of the
@@ -29,6 +31,7 @@
 #include "kernels/common/partials.h"
 #include "kernels/kronecker/v3_eights.h"
 #include "kernels/kronecker/v3_large.h"
+#include "kernels/kronecker/v3_octets.h"
 #include "kernels/kronecker/v3_tile.h"
 #include "kernels/kronecker/walk.h"
 
@@ -120,9 +123,12 @@ template <typename T> struct pass_steps {
     assay_status forward(int32_t step, state<const T> in, state<T> out) {
         const pass p = pass_of(*c, *made, step, ASSAY_FORWARD, sizeof(T));
         const stage &s = stage_of(p, 0);
-        if constexpr (sizeof(T) == sizeof(float))
-            if (made->eights)
+        if constexpr (sizeof(T) == sizeof(float)) {
+            if (made->kind == PLAN_OCTETS)
+                return forward_in_octets(p, in, out);
+            if (made->kind == PLAN_EIGHTS)
                 return forward_in_eights(p, in, out);
+        }
         if (p.large)
             return launch_contract_large<T>(call->stream, s, c->rows, weight(s), s.p, s.q, in, out);
         const tiling t = tiling_of(*c, p, ASSAY_FORWARD, sizeof(T));
@@ -133,11 +139,39 @@ template <typename T> struct pass_steps {
 
     assay_status backward(int32_t step, state<const T> in, state<const T> cotangent, state<T> out) {
         const pass p = pass_of(*c, *made, step, ASSAY_BACKWARD, sizeof(T));
-        if constexpr (sizeof(T) == sizeof(float))
-            if (made->eights)
+        if constexpr (sizeof(T) == sizeof(float)) {
+            if (made->kind == PLAN_OCTETS)
+                return backward_in_octets(p, in, cotangent, out);
+            if (made->kind == PLAN_EIGHTS)
                 return backward_in_eights(p, in, cotangent, out);
+        }
         return p.large ? backward_large(p, in, cotangent, out)
                        : backward_tiled(p, in, cotangent, out);
+    }
+
+    assay_status forward_in_octets(const pass &p, state<const T> in, state<T> out) {
+        const octet_cut cut = octet_cut_of(p, ASSAY_FORWARD);
+        return with_octet_shape(p.count, p.right, [&](auto shape) {
+            return ASSAY_LAUNCH(call->stream, dim3((unsigned)cut.blocks),
+                                dim3((unsigned)cut.threads), (size_t)cut.shared * sizeof(T),
+                                (forward_octets<decltype(shape)>), in, takes_packs(in, c->rows),
+                                weights(p), out, takes_packs(out, c->rows), p, cut.tiles);
+        });
+    }
+
+    assay_status backward_in_octets(const pass &p, state<const T> in, state<const T> cotangent,
+                                    state<T> out) {
+        const octet_cut cut = octet_cut_of(p, ASSAY_BACKWARD);
+        T *const saved = partial, *const sums = partial + cut.blocks * cut.saved;
+        const assay_status status = with_octet_shape(p.count, p.right, [&](auto shape) {
+            return ASSAY_LAUNCH(call->stream, dim3((unsigned)cut.blocks),
+                                dim3((unsigned)cut.threads), (size_t)cut.shared * sizeof(T),
+                                (backward_octets<decltype(shape)>), in, takes_packs(in, c->rows),
+                                weights(p), cotangent, takes_packs(cotangent, c->rows), out,
+                                takes_packs(out, c->rows), saved, sums, p, cut.tiles);
+        });
+        return status == ASSAY_OK ? sum_gradients(p, sums, [&](int32_t) { return cut.blocks; })
+                                  : status;
     }
 
     assay_status forward_in_eights(const pass &p, state<const T> in, state<T> out) {
@@ -165,13 +199,14 @@ template <typename T> struct pass_steps {
             p.count == 1   ? launch_backward_eights<1>(e, p, in, cotangent, out)
             : p.count == 2 ? launch_backward_eights<2>(e, p, in, cotangent, out)
                            : launch_backward_eights<3>(e, p, in, cotangent, out);
-        return status == ASSAY_OK ? sum_gradients(p, [&](int32_t) { return e.blocks; }) : status;
+        return status == ASSAY_OK ? sum_gradients(p, partial, [&](int32_t) { return e.blocks; })
+                                  : status;
     }
 
     /* dW of the pass's factors from the partial ones, of which stage i has `count(i)`. */
-    template <typename Count> assay_status sum_gradients(const pass &p, const Count &count) {
+    template <typename Count>
+    assay_status sum_gradients(const pass &p, const T *sums, const Count &count) {
         assay_status status = ASSAY_OK;
-        const T *sums = partial;
         for (int32_t i = p.count - 1; i >= 0 && status == ASSAY_OK; --i) {
             const stage &s = stage_of(p, i);
             const factor<T> dw = factor_of<T>(gradient_tensor(call, s));
@@ -204,7 +239,7 @@ template <typename T> struct pass_steps {
             (backward_pass<T>), in, weights(p), cotangent, out, partial, p, t);
         if (status != ASSAY_OK)
             return status;
-        return sum_gradients(p,
+        return sum_gradients(p, partial,
                              [&](int32_t i) { return blocks * gradient_splits(p.stages[i], t); });
     }
 };
@@ -221,7 +256,11 @@ template <typename T> static assay_status run(assay_stage direction, const assay
 
 /* Elements of partial gradients that one pass leaves. */
 static int64_t partial_elements(const chain &c, const plan &made, const pass &p, size_t element) {
-    if (made.eights) {
+    if (made.kind == PLAN_OCTETS) {
+        const octet_cut cut = octet_cut_of(p, ASSAY_BACKWARD);
+        return cut.blocks * (cut.saved + p.count * OCTETS);
+    }
+    if (made.kind == PLAN_EIGHTS) {
         int64_t size = 0;
         for (int32_t i = 0; i < p.count; ++i)
             size += c.stages[p.first + i].p * c.stages[p.first + i].q;

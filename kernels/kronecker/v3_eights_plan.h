@@ -209,13 +209,8 @@ static inline bool plan_eights(const chain &c, assay_stage direction, size_t ele
             made->width = larger(made->width, size_behind(c.stages[first - 1]));
         made->first[++made->count] = first + count;
     }
-    made->eights = true;
+    made->kind = PLAN_EIGHTS;
     return true;
-}
-
-static inline plan plan_of(const chain &c, assay_stage direction, size_t element) {
-    plan made = {};
-    return plan_eights(c, direction, element, &made) ? made : plan_tiles(c, direction, element);
 }
 
 #endif

@@ -100,12 +100,15 @@ static inline int32_t longest(const chain &c, int32_t first, assay_stage directi
     return count;
 }
 
+/* Whose passes a plan has: v3_tile.h, v3_eights.h or v3_octets.h. */
+enum plan_kind { PLAN_TILES, PLAN_EIGHTS, PLAN_OCTETS };
+
 /* Pass i takes the stages first[i] … first[i + 1] - 1. */
 struct plan {
     int32_t count;
     int32_t first[MAX_STAGES + 1];
     int64_t width; /* of the widest state between two passes */
-    bool eights;   /* its passes are those of v3_eights.h */
+    plan_kind kind;
 };
 
 static inline plan plan_tiles(const chain &c, assay_stage direction, size_t element) {
@@ -127,7 +130,8 @@ static inline pass pass_of(const chain &c, const plan &made, int32_t index, assa
     p.rows = c.rows;
     p.left = c.stages[first + count - 1].left;
     p.right = c.stages[first].right;
-    p.large = !made.eights && total(buffers_of(c, first, count, direction)) > budget_for(element);
+    p.large = made.kind == PLAN_TILES &&
+              total(buffers_of(c, first, count, direction)) > budget_for(element);
     for (int32_t i = 0; i < count && !p.large; ++i) {
         const stage &s = c.stages[first + i];
         p.stages[i] = {(int)(s.left / p.left), (int)s.p, (int)s.q, (int)(s.right / p.right)};

@@ -291,6 +291,14 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "b=11 f=16x16 layers=3 dtype=f32"},
     {ASSAY_CI, "b=2 f=64x64,128x128 dtype=f32 sched=warp"},
     {ASSAY_CI, "b=1 f=8x8x8x8x8,16x16x16x16 dtype=f32"},
+    /* every factor 8 x 8: passes of two to five modes, a last tile that lacks rows, and the two
+     * passes of a longer layer */
+    {ASSAY_CI, "b=600 f=8x8 dtype=f32 pad=3 misalign=1"},
+    {ASSAY_CI, "b=77 f=8x8x8 layers=2 dtype=f32 pad=4 sched=random"},
+    {ASSAY_CI, "b=77 f=8x8x8 dtype=f32 fill=inf,nan pad=1"},
+    {ASSAY_CI, "b=21 f=8x8x8x8 dtype=f32 pad=5"},
+    {ASSAY_CI, "b=5 f=8x8x8x8x8 dtype=f32 sched=reverse"},
+    {ASSAY_CI, "b=1 f=8x8x8x8x8x8 dtype=f32"},
     {ASSAY_CI, "b=9 f=16x32 dtype=f32 fill=inf,nan,cancel,denormal"},
     {ASSAY_CI, "b=4 f=6x50 q=50x6 dtype=f32,f64 fill=positive pad=1 misalign=5 sched=reverse"},
     /* one tensor misaligned among aligned ones */
