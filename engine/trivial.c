@@ -11,6 +11,7 @@
 static const double most_elements = 0x1p16;
 
 static const char *const uniform = "a constant, the mean of all, would pass";
+static const char *const row_means = "the mean of each row would pass";
 
 /* One tensor of the answer, and room for a solution of it. */
 typedef struct target {
@@ -87,7 +88,7 @@ static void try_constants(target *t) {
     else if (t->count > 1 && is_constant(t, mean))
         snprintf(t->reason, TRIVIAL_REASON, "%s", uniform);
     else if (is_row_mean(t))
-        snprintf(t->reason, TRIVIAL_REASON, "the mean of each row would pass");
+        snprintf(t->reason, TRIVIAL_REASON, "%s", row_means);
 }
 
 static bool all_zero(const double *values, int64_t count) {
@@ -219,19 +220,26 @@ static assay_status cotangent_unchanged(ignorant *k, bool *same) {
     return backward_unchanged(k, &k->ref->want.out, same);
 }
 
-/* Whether nothing changes with `value` in place of all elements, which come back afterwards. */
-static assay_status put(ignorant *k, double *values, int64_t count, double value, bool gradient,
-                        bool *same) {
+/* Whether nothing changes with other elements, each `length` of which are `value`, or, where that
+ * is NAN, their mean. The elements come back afterwards. */
+static assay_status put_each(ignorant *k, double *values, int64_t count, int64_t length,
+                             double value, bool gradient, bool *same) {
     double *kept = malloc((size_t)count * sizeof *kept);
     if (kept == NULL)
         return assay_fail(ASSAY_ERR_MEMORY, "out of memory for a parameter of %lld elements",
                           (long long)count);
     memcpy(kept, values, (size_t)count * sizeof *kept);
-    set_all(values, count, value);
+    for (int64_t first = 0; first < count; first += length)
+        set_all(values + first, length, isnan(value) ? mean_of(kept + first, length) : value);
     const assay_status status = gradient ? cotangent_unchanged(k, same) : input_unchanged(k, same);
     memcpy(values, kept, (size_t)count * sizeof *kept);
     free(kept);
     return status;
+}
+
+static assay_status put(ignorant *k, double *values, int64_t count, double value, bool gradient,
+                        bool *same) {
+    return put_each(k, values, count, count, value, gradient, same);
 }
 
 /* Zeros, ones, and the mean, unless the parameter counts by that alone; one element is its own. */
@@ -246,13 +254,25 @@ static assay_status ignore(ignorant *k, double *values, int64_t count, bool grad
     return status;
 }
 
-/* Whether the gradient is the same throughout because its input counts by its mean alone. */
-static assay_status counts_by_mean(ignorant *k, double *values, int64_t count, const char *reason,
-                                   bool *by_mean) {
+static bool all_equal(const double *values, int64_t count) {
+    for (int64_t e = 1; e < count; ++e)
+        if (values[e] != values[0])
+            return false;
+    return true;
+}
+
+/* Whether the gradient is the same throughout, or in each row, because its input counts by the mean
+ * of that alone. */
+static assay_status counts_by_mean(ignorant *k, int32_t i, double *values, int64_t count,
+                                   const char *reason, bool *by_mean) {
+    const assay_tensor_spec *spec = &k->p->sig.in[i];
+    const double *gradient = k->ref->want.grad.count > i ? k->ref->want.grad.data[i] : NULL;
+    const bool rows = strcmp(reason, row_means) == 0;
     *by_mean = false;
-    if (strcmp(reason, uniform) != 0)
+    if (!rows && strcmp(reason, uniform) != 0 && !(gradient && all_equal(gradient, count)))
         return ASSAY_OK;
-    return put(k, values, count, mean_of(values, count), false, by_mean);
+    return put_each(k, values, count, rows ? spec->shape[spec->rank - 1] : count, NAN, false,
+                    by_mean);
 }
 
 static bool can_be_ignored(const assay_tensor_spec *spec, const double *values, int64_t count) {
@@ -264,13 +284,14 @@ static assay_status ignore_input(ignorant *k, int32_t i, trivial_findings *found
     double *values = k->p->in.data[i];
     const int64_t count = k->p->in.size[i];
     bool same = false, by_mean = false;
+    const bool rows = strcmp(found->grad[i], row_means) == 0;
     if (!can_be_ignored(spec, values, count))
         return ASSAY_OK;
-    assay_status status = counts_by_mean(k, values, count, found->grad[i], &by_mean);
+    assay_status status = counts_by_mean(k, i, values, count, found->grad[i], &by_mean);
     if (by_mean)
         found->grad[i][0] = '\0';
     if (status == ASSAY_OK)
-        status = ignore(k, values, count, false, by_mean, &same);
+        status = ignore(k, values, count, false, by_mean && !rows, &same);
     if (same)
         snprintf(found->whole, TRIVIAL_REASON, "a kernel that ignores %s would pass", spec->name);
     return status;
@@ -313,7 +334,7 @@ static assay_status ignore_each(const assay_reference *ref, assay_problem *data,
 /* What could not be told from a definition. */
 static void forget_uniform(const assay_problem *p, trivial_findings *found) {
     for (int32_t i = 0; i < p->sig.n_in; ++i)
-        if (strcmp(found->grad[i], uniform) == 0)
+        if (strcmp(found->grad[i], uniform) == 0 || strcmp(found->grad[i], row_means) == 0)
             found->grad[i][0] = '\0';
 }
 

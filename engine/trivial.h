@@ -6,13 +6,14 @@
  * Of each tensor: a constant (1, or the mean of the right values), the mean of each row, a copy of
  * any input or cotangent that has as many elements. Zeros are assay_compare's own. What is one by
  * definition is no solution: a copy, where the tensor's bounds are all 0 outside the exact tier;
- * the same gradient throughout, where an input counts by its mean alone and may be replaced by it.
+ * the same gradient throughout, or throughout each row, where an input counts by the mean of that
+ * alone and may be replaced by it.
  *
  * Of the whole case: a kernel that ignores a parameter. The oracle runs again with zeros, with
  * ones, and with its mean in place of an input or a cotangent; if no output and no gradient changes
  * beyond its bound, nothing shows that the parameter was used. That some of them stay is no fault:
  * where y is linear in x, dx knows nothing of x. These runs, and gradients that are the same
- * throughout, are left out of large cases.
+ * throughout or in each row, are left out of large cases.
  */
 #ifndef ASSAY_ENGINE_TRIVIAL_H
 #define ASSAY_ENGINE_TRIVIAL_H

@@ -153,6 +153,78 @@ TRANSPOSES = [
 ]
 
 
+def scan(x, sizes):
+    """Along an axis, of a nested list's numbers as NumPy has them."""
+    y = numpy.cumsum(x, axis=sizes["axis"])
+    return y - x if sizes.get("exclusive") else y
+
+
+def reduce(x, sizes):
+    axes = tuple(sizes["axes"]) or tuple(range(x.ndim))
+    if sizes["kind"] == "max":
+        return numpy.max(x, axis=axes)
+    y = numpy.sum(x, axis=axes)
+    count = x.size // numpy.size(y)
+    return y / count if sizes["kind"] == "mean" else y
+
+
+def words_of(operator, sizes):
+    words = f"{operator.__name__} n={extents(sizes['n'])}"
+    if operator is scan:
+        return f"{words} axis={sizes['axis']}" + (" exclusive=1" if sizes.get("exclusive") else "")
+    axes = f" axes={extents(sizes['axes'])}" if sizes["axes"] else ""
+    return words + axes + (f" kind={sizes['kind']}" if sizes["kind"] != "sum" else "")
+
+
+def make_whole(operator, dtype, seed, sizes):
+    """Operators on a whole tensor: NumPy adds up mpmath's numbers, in one order, without a rounding
+    that would show in 120 digits."""
+    data = Data(dtype, seed)
+    x = data.normal(sizes["n"])
+    exact = numpy.array(numbers(x.reshape(-1)), dtype=object).reshape(x.shape)
+    y = numpy.asarray(operator(exact, sizes))
+    dy = data.normal(y.shape)
+    cotangent = numpy.array(numbers(dy.reshape(-1)), dtype=object).reshape(y.shape)
+    flat = exact.reshape(-1)
+    def paired():
+        return numpy.sum(operator(exact, sizes) * cotangent)
+
+    gradient = [slope(flat, e, paired) for e in range(x.size)]
+    case = store.Case(
+        text=f"{words_of(operator, sizes)} dtype={dtype} fill=golden seed={seed}",
+        seed=seed,
+        source=source(),
+        foreign=True,
+        library="mpmath",
+        version=mpmath.__version__,
+    )
+    case.tensors["in", "x"] = x
+    case.tensors["in", "dy"] = dy
+    case.tensors["out", "y"] = y.astype(numpy.float64)
+    case.tensors["grad", "dx"] = numpy.array(gradient).reshape(x.shape)
+    return case
+
+
+WHOLE = {
+    scan: [
+        ("f32", 1, dict(n=[7], axis=0)),
+        ("f64", 2, dict(n=[3, 5, 4], axis=1)),
+        ("bf16", 3, dict(n=[2, 33], axis=1, exclusive=1)),
+        ("f16", 4, dict(n=[17, 3], axis=0)),
+        ("f32", 5, dict(n=[2, 3, 2, 5], axis=2, exclusive=1)),
+    ],
+    reduce: [
+        ("f32", 1, dict(n=[7], axes=[], kind="sum")),
+        ("f64", 2, dict(n=[3, 5, 4], axes=[1], kind="mean")),
+        ("bf16", 3, dict(n=[2, 33], axes=[0], kind="max")),
+        ("f16", 4, dict(n=[17, 3], axes=[1], kind="sum")),
+        ("f32", 5, dict(n=[2, 3, 2, 5], axes=[0, 2], kind="max")),
+        ("f64", 6, dict(n=[2, 3, 2, 5], axes=[1, 3], kind="sum")),
+        ("f32", 7, dict(n=[4, 9], axes=[], kind="mean")),
+    ],
+}
+
+
 def numbers(values):
     return [mpf(float(v)) for v in values]
 
@@ -222,6 +294,10 @@ def main():
         operator.__name__: [lambda c=case, o=operator: make_rows(o, *c) for case in cases]
         for operator, cases in ROWS.items()
     }
+    for operator, cases in WHOLE.items():
+        makers[operator.__name__] = [
+            lambda c=case, o=operator: make_whole(o, *c) for case in cases
+        ]
     makers["transpose"] = [lambda c=case: make_transpose(*c) for case in TRANSPOSES]
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--directory", default=os.path.dirname(os.path.abspath(__file__)))

@@ -287,3 +287,129 @@ ASSAY_TEST(rows_faults, transpose, "unit smoke transpose") {
     };
     expect(faults, sizeof faults / sizeof *faults, transpose, transpose_back);
 }
+
+/* ---- scan: of n=R x C along the last axis ---- */
+
+static const char no_carry[] = "begins anew every 32 elements",
+                  own_too[] = "adds the element itself where it should not",
+                  by_difference[] = "takes the element off the inclusive sum",
+                  same_way[] = "goes the same way in backward",
+                  in_16_bits[] = "keeps the running sum in 16 bits";
+
+static void scan_row(const float *from, float *to, int64_t d, bool exclusive, bool backwards) {
+    float sum = 0;
+    for (int64_t k = 0; k < d; ++k) {
+        const int64_t e = backwards && !has(same_way) ? d - 1 - k : k;
+        if (has(no_carry) && k % 32 == 0)
+            sum = 0;
+        const float before = sum;
+        sum += from[e];
+        if (has(in_16_bits))
+            sum = (float)assay_dtype_round(ASSAY_BF16, (double)sum);
+        to[e] = !exclusive || has(own_too) ? sum : has(by_difference) ? sum - from[e] : before;
+    }
+}
+
+static void scan_rows(const assay_call *call, const assay_tensor *from, bool backwards) {
+    const int64_t d = from->shape[1];
+    for (int64_t i = 0; i < from->shape[0]; ++i)
+        scan_row(data_of(from) + i * d, data_of(&call->out[0]) + i * d, d,
+                 assay_params_int(call->params, "exclusive") != 0, backwards);
+}
+
+static assay_status scan(const assay_call *call) {
+    scan_rows(call, &call->in[0], false);
+    return ASSAY_OK;
+}
+
+static assay_status scan_back(const assay_call *call) {
+    scan_rows(call, &call->in[2], true);
+    return ASSAY_OK;
+}
+
+ASSAY_TEST(rows_faults, scan, "unit smoke scan") {
+    static const fault faults[] = {
+        {no_carry, "scan n=5x70 axis=1 dtype=f32"},
+        {own_too, "scan n=5x70 axis=1 exclusive=1 dtype=f32"},
+        {by_difference, "scan n=5x70 axis=1 exclusive=1 dtype=f32 fill=wide"},
+        {same_way, "scan n=5x70 axis=1 dtype=f32"},
+        {in_16_bits, "scan n=5x70 axis=1 dtype=f32"},
+    };
+    expect(faults, sizeof faults / sizeof *faults, scan, scan_back);
+}
+
+/* ---- reduce: of n=R x C over the last axis ---- */
+
+static const char from_zero[] = "begins the largest at 0", one_less[] = "divides by one less",
+                  no_nan[] = "lets NaN be smaller than any number",
+                  all_of_it[] = "gives every largest element all of dy",
+                  only_first[] = "gives the first of equals all of dy",
+                  evenly[] = "shares dy where the first should get it",
+                  last_out[] = "leaves the last element out", not_divided[] = "does not divide dy";
+
+typedef struct reduction {
+    int64_t rows, d;
+    bool mean, max, first;
+} reduction;
+
+static reduction reduction_of(const assay_call *call) {
+    const int64_t kind = assay_params_find(call->params, "kind")->value[0];
+    return (reduction){call->in[0].shape[0], call->in[0].shape[1], kind == 1, kind == 2,
+                       assay_params_int(call->params, "first") != 0};
+}
+
+static float reduced(const reduction *s, const float *x) {
+    float most = has(from_zero) ? 0 : -INFINITY, sum = 0;
+    for (int64_t j = 0; j < s->d - (has(last_out) ? 1 : 0); ++j) {
+        sum += x[j];
+        if (x[j] > most || (isnan(x[j]) && !has(no_nan)))
+            most = x[j];
+    }
+    return s->max ? most : s->mean ? sum / (float)(s->d - (has(one_less) ? 1 : 0)) : sum;
+}
+
+static assay_status reduce(const assay_call *call) {
+    const reduction s = reduction_of(call);
+    for (int64_t i = 0; i < s.rows; ++i)
+        data_of(&call->out[0])[i] = reduced(&s, data_of(&call->in[0]) + i * s.d);
+    return ASSAY_OK;
+}
+
+static void share_largest(const reduction *s, const float *x, float y, float dy, float *dx) {
+    int ties = 0;
+    const bool first = (s->first && !has(evenly)) || has(only_first);
+    for (int64_t j = 0; j < s->d; ++j)
+        ties += x[j] == y || (isnan(x[j]) && isnan(y));
+    for (int64_t j = 0, given = 0; j < s->d; ++j) {
+        const bool most = (x[j] == y || (isnan(x[j]) && isnan(y))) && !(first && given > 0);
+        dx[j] = most ? (first || has(all_of_it) ? dy : dy / (float)ties) : 0;
+        given += most;
+    }
+}
+
+static assay_status reduce_back(const assay_call *call) {
+    const reduction s = reduction_of(call);
+    for (int64_t i = 0; i < s.rows; ++i) {
+        const float dy = data_of(&call->in[2])[i];
+        float *dx = data_of(&call->out[0]) + i * s.d;
+        if (s.max)
+            share_largest(&s, data_of(&call->in[0]) + i * s.d, data_of(&call->in[1])[i], dy, dx);
+        for (int64_t j = 0; !s.max && j < s.d; ++j)
+            dx[j] = s.mean && !has(not_divided) ? dy / (float)s.d : dy;
+    }
+    return ASSAY_OK;
+}
+
+ASSAY_TEST(rows_faults, reduce, "unit smoke reduce") {
+    static const fault faults[] = {
+        {from_zero, "reduce n=40x3 axes=1 kind=max dtype=f32"},
+        {one_less, "reduce n=5x70 axes=1 kind=mean dtype=f32"},
+        {no_nan, "reduce n=5x37 axes=1 kind=max dtype=f32 fill=nan"},
+        {all_of_it, "reduce n=7x50 axes=1 kind=max dtype=f32 fill=repeat"},
+        {only_first, "reduce n=7x50 axes=1 kind=max dtype=f32 fill=repeat"},
+        {evenly, "reduce n=7x50 axes=1 kind=max first=1 dtype=f32 fill=repeat"},
+        {last_out, "reduce n=5x70 axes=1 kind=sum dtype=f32"},
+        {not_divided, "reduce n=5x70 axes=1 kind=mean dtype=f32"},
+    };
+    expect(faults, sizeof faults / sizeof *faults, reduce, reduce_back);
+}

@@ -209,13 +209,18 @@ static void run_wrong_backwards(void *context) {
     for (size_t w = 0; w < sizeof wrong / sizeof *wrong; ++w) {
         for (size_t k = 0; k < sizeof checks / sizeof *checks; ++k) {
             int caught = 0;
+            char missed[ASSAY_CASE_TEXT] = "";
             for (uint64_t i = 0; i < DRAWS; ++i) {
                 const assay_case c = draw(op, i);
                 const double worst = worst_of(&c, wrong[w].backward, checks[k].check);
-                caught += !(worst <= limit_of(op, checks[k].check));
+                const bool found = !(worst <= limit_of(op, checks[k].check));
+                caught += found;
+                if (!found)
+                    assay_case_format(&c, missed);
             }
-            CHECK_MSG(caught == DRAWS, "a backward with %s passed the %s check in %d of %d cases",
-                      wrong[w].name, checks[k].name, DRAWS - caught, DRAWS);
+            CHECK_MSG(caught == DRAWS,
+                      "a backward with %s passed the %s check in %d of %d cases, as %s",
+                      wrong[w].name, checks[k].name, DRAWS - caught, DRAWS, missed);
         }
     }
 }
