@@ -424,7 +424,7 @@ static assay_status judge(variant_runs *all, const variant_runs *first, const as
         whole = tier_of(p, &ref, first->count > 0 ? first->run : find_baseline(all, v1));
     for (int32_t i = 0; status == ASSAY_OK && i < all->count; ++i)
         add_rows(report, &all->run[i], &whole, p, &ref, &series);
-    if (status == ASSAY_OK)
+    if (status == ASSAY_OK && !how.numbers)
         add_pairs(report, all, p, &ref);
     if (status == ASSAY_OK && !how.numbers)
         status = mistrust_rows(report, p, &ref);

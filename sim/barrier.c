@@ -27,6 +27,7 @@ struct barrier {
 
 struct sim_barriers {
     struct barrier barrier[BARRIERS];
+    uint32_t open; /* bit i: threads have come to barrier i */
     /* Of the last meeting, for its threads to read as they go on. */
     struct {
         int32_t threads, votes;
@@ -50,17 +51,18 @@ static void begin(struct barrier *b) {
     memset(b->arrived, 0, sizeof b->arrived);
     memset(b->waiting, 0, sizeof b->waiting);
     b->n_arrived = b->votes = 0;
+    now->open &= ~(1u << (b - now->barrier));
 }
 
+/* A launch that was abandoned leaves barriers open. */
 void sim_barrier_begin(void) {
-    for (int32_t i = 0; i < BARRIERS; ++i)
-        begin(&now->barrier[i]);
+    for (uint32_t rest = now->open; rest != 0; rest &= rest - 1)
+        begin(&now->barrier[__builtin_ctz(rest)]);
 }
 
+/* Of an open one. */
 static bool is_complete(const struct barrier *b) {
     uint32_t threads = 0;
-    if (b->n_arrived == 0)
-        return false;
     if (b->count == 0)
         return b->n_arrived == sim_live_threads();
     for (int32_t w = 0; w < WARPS; ++w) {
@@ -89,9 +91,11 @@ static void complete(struct barrier *b) {
 }
 
 void sim_barrier_exit(void) {
-    for (int32_t i = 0; i < BARRIERS; ++i)
-        if (is_complete(&now->barrier[i]))
-            complete(&now->barrier[i]);
+    for (uint32_t rest = now->open; rest != 0; rest &= rest - 1) {
+        struct barrier *b = &now->barrier[__builtin_ctz(rest)];
+        if (is_complete(b))
+            complete(b);
+    }
 }
 
 static bool same_line(const sim_place *p, const sim_place *q) {
@@ -126,6 +130,7 @@ static inline __attribute__((always_inline)) void arrive(struct barrier *b, uint
     if (b->n_arrived == 0) {
         b->first = (arrival){sim_now.thread, *place};
         b->count = count;
+        now->open |= 1u << (b - now->barrier);
     } else if (b->count != count) {
         report_count(b, count, place);
     }

@@ -1,6 +1,7 @@
 #include "fuzz/search/hunt.h"
 #include "core/clock.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,6 +40,8 @@ typedef struct tally {
 typedef struct run {
     const fuzz_hunt *hunt;
     fuzz_state *state;
+    int32_t *turn; /* targets, in the order of their cases */
+    int32_t n_turns;
     slot *slot;   /* case i's is i % AHEAD */
     int64_t next; /* first case that is not out */
     wish *wish;
@@ -70,10 +73,40 @@ void fuzz_state_count(fuzz_state *state, const fuzz_result *result) {
 
 /* ---- cases ---- */
 
+static assay_status no_memory(void) {
+    return assay_fail(ASSAY_ERR_MEMORY, "no memory for a campaign's cases");
+}
+
 /* Members of the population that case `index` of this campaign may have for a parent. */
 static int32_t parents(const run *r, int64_t index) {
     const int64_t settling = r->state->settled / FUZZ_GENERATION;
     return r->state->before[index / FUZZ_GENERATION == settling];
+}
+
+/* Operators have their turns one after the other, those of whose cases even small ones take long in
+ * one of some rounds: time is what they share. */
+static int32_t rounds_for_one(const assay_op *op) {
+    enum { BEARABLE = 4, SELDOM = 16 };
+    return (int32_t)fmin(fmax(op->overhead / BEARABLE, 1), SELDOM);
+}
+
+static assay_status list_turns(run *r) {
+    const fuzz_workers *workers = r->hunt->workers;
+    int32_t rounds = 1, most = 1;
+    for (int32_t t = 0; t < workers->n_targets; ++t) {
+        const int32_t each = rounds_for_one(workers->target[t].op);
+        most = each > most ? each : most;
+    }
+    while (rounds < most)
+        rounds *= 2;
+    r->turn = calloc((size_t)rounds * (size_t)workers->n_targets, sizeof *r->turn);
+    if (!r->turn)
+        return no_memory();
+    for (int32_t round = 0; round < rounds; ++round)
+        for (int32_t t = 0; t < workers->n_targets; ++t)
+            if ((round + t) % rounds_for_one(workers->target[t].op) == 0)
+                r->turn[r->n_turns++] = t;
+    return ASSAY_OK;
 }
 
 static assay_status make_case(const run *r, int64_t index, int32_t *target, assay_case *c) {
@@ -81,7 +114,7 @@ static assay_status make_case(const run *r, int64_t index, int32_t *target, assa
     const int64_t whole = h->shard + index * h->shards;
     assay_rng rng = {
         .seed = h->seed, .stream = assay_rng_stream("fuzz guide"), .next = (uint64_t)whole * 16};
-    *target = (int32_t)(whole / h->stretch % h->workers->n_targets);
+    *target = r->turn[whole / h->stretch % r->n_turns];
     const fuzz_source *source = &h->source[*target];
     const fuzz_member *parent = NULL;
     if (h->guided && assay_rng_between(&rng, 0, 1) == 0)
@@ -114,10 +147,6 @@ static assay_status give_case(run *r) {
 }
 
 /* ---- shrinking ---- */
-
-static assay_status no_memory(void) {
-    return assay_fail(ASSAY_ERR_MEMORY, "no memory for what was found");
-}
 
 /* Room for one more of `size` bytes in a list; NULL: there is none. */
 static void *with_room(void *list, int32_t count, int32_t *room, size_t size) {
@@ -334,10 +363,13 @@ assay_status fuzz_hunt_run(const fuzz_hunt *hunt, fuzz_state *state) {
     if (!r.slot)
         status = no_memory();
     if (status == ASSAY_OK)
+        status = list_turns(&r);
+    if (status == ASSAY_OK)
         status = go_on(&r);
     if (status == ASSAY_OK)
         status = tell_findings(&r, true);
     state->seconds = age(&r);
+    free(r.turn);
     free(r.slot);
     free(r.wish);
     free(r.tally);

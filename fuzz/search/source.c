@@ -2,6 +2,7 @@
 #include "fuzz/search/big.h"
 
 #include "assay/problem.h"
+#include "engine/buffer.h"
 #include "engine/reach.h"
 
 #include <math.h>
@@ -96,6 +97,49 @@ static double draw_budget(const fuzz_source *s, assay_rng *rng) {
 
 static double overhead(const fuzz_source *s) {
     return fmax(s->op->overhead, 1);
+}
+
+/* ---- time ---- */
+
+/* What a case costs, in times of one element as its tensors lie in memory: its work, and of each
+ * row the blocks of threads that a kernel has for it, which is what takes a simulated device
+ * longest. */
+static assay_status cost(const fuzz_source *s, const assay_case *c, double *elements) {
+    static const double flop = 0.5, row = 40;
+    assay_signature sig;
+    assay_status status = ASSAY_OK;
+    *elements = 0;
+    for (int stage = ASSAY_FORWARD; status == ASSAY_OK && stage <= ASSAY_BACKWARD; ++stage) {
+        assay_work work;
+        status = assay_op_work(c->op, &c->params, (assay_stage)stage, &work);
+        *elements += status == ASSAY_OK ? flop * work.flops : 0;
+    }
+    if (status == ASSAY_OK)
+        status = c->op->signature(&c->params, &sig);
+    if (status != ASSAY_OK)
+        return status;
+    for (int32_t t = 0; t < sig.n_in + sig.n_out; ++t) {
+        const assay_tensor laid =
+            buffer_layout(t < sig.n_in ? &sig.in[t] : &sig.out[t - sig.n_in], buffer_spacing(c, t));
+        const double rows = (double)assay_tensor_rows(&laid);
+        *elements += rows * ((double)assay_tensor_row_stride(&laid) + row * overhead(s));
+    }
+    assay_signature_clear(&sig);
+    return ASSAY_OK;
+}
+
+/* A case that costs a hundred times as much does not find a hundred times as much: one beyond
+ * `usual` is kept as seldom as it costs more. So cases of each size take as much time together, all
+ * sizes still come, and half of the cases are checked in a millisecond or two. */
+static bool keeps(const fuzz_source *s, assay_rng *rng, double usual, const assay_case *c) {
+    double elements;
+    return cost(s, c, &elements) != ASSAY_OK || elements <= usual ||
+           assay_rng_uniform(rng->seed, rng->stream, rng->next++) * elements < usual;
+}
+
+/* Small cases of an operator with overhead cost more as well. */
+static double usual_cost(const fuzz_source *s) {
+    return s->budget / 6 * (1 + overhead(s));
 }
 
 /* What a changed case may come to, as volume() and elements() count. */
@@ -288,9 +332,10 @@ static void change_something(const fuzz_source *s, assay_rng *rng, assay_case *c
 
 /* ---- long cases ---- */
 
-/* One extent far beyond a usual case's, the others small: each octave is drawn half as often as the
- * one below it, and costs twice as much. Of an operator with overhead they begin lower. */
-enum { LONG = 192, LEAST_LONG = 1 << 13, LONG_OCTAVES = 8, SMALL_BUDGET = 4 };
+/* One extent far beyond a usual case's, the others small. Of an operator with overhead they begin
+ * lower. One of so many draws is of that kind, and kept when it costs so many times as much as a
+ * usual case, or in proportion. */
+enum { LONG = 16, LONGER = 16, LEAST_LONG = 1 << 10, LONG_OCTAVES = 11, SMALL_BUDGET = 4 };
 
 /* Up to four times the largest extent: others are 1 to 4 together, and work is more than elements.
  */
@@ -313,10 +358,7 @@ static void make_long(const fuzz_source *s, assay_rng *rng, assay_case *c) {
     int32_t k = (int32_t)assay_rng_between(rng, 0, c->params.count - 1);
     while (!holds_extents(&c->op->keys[k]) || c->params.item[k].count == 0)
         k = (k + 1) % c->params.count;
-    int octave = 0;
-    while (octave < LONG_OCTAVES - 1 && assay_rng_between(rng, 0, 1) == 0)
-        ++octave;
-    make_one_long(s, rng, c, k, octave);
+    make_one_long(s, rng, c, k, (int)assay_rng_between(rng, 0, LONG_OCTAVES - 1));
 }
 
 /* ---- legal cases ---- */
@@ -477,24 +519,33 @@ static assay_status draw_big(const fuzz_source *s, int64_t index, assay_case *c)
     return status;
 }
 
+/* Whether to stop drawing. The words that hold for all cases may leave none that is cheap. */
+static bool is_drawn(const fuzz_source *s, assay_rng *rng, double usual, assay_status status,
+                     const assay_case *c, int tries) {
+    enum { PATIENCE = MOST_TRIES / 2 };
+    return is_answered(status) &&
+           (status != ASSAY_OK || tries >= PATIENCE || s->sampled || keeps(s, rng, usual, c));
+}
+
 assay_status fuzz_source_draw(const fuzz_source *s, int64_t index, assay_case *c) {
     enum { RARE = 24 }; /* of cases with an Inf or a NaN most prove nothing else */
     if (s->big)
         return draw_big(s, index, c);
     assay_rng rng = rng_of(s, index);
     random_wish wish = random_any(s->op);
-    const bool is_long = !s->sampled && assay_rng_between(&rng, 0, LONG - 1) == 0;
-    wish.budget = is_long ? SMALL_BUDGET : draw_budget(s, &rng);
     assay_status status = ASSAY_OK;
     for (int tries = 0; tries < MOST_TRIES; ++tries) {
         assay_case drawn;
+        const bool is_long = !s->sampled && assay_rng_between(&rng, 0, LONG - 1) == 0;
+        const double usual = (is_long ? LONGER : 1) * usual_cost(s);
+        wish.budget = is_long ? SMALL_BUDGET : draw_budget(s, &rng);
         status = random_case(s->op, &wish, s->seed + (uint64_t)tries, index, &drawn);
         if (status != ASSAY_OK)
             return status;
         if (is_long) {
             const limits most = limits_of_long(s);
             status = change_until_legal(s, &rng, &drawn, &most, 1, make_long, c);
-            if (is_answered(status))
+            if (is_drawn(s, &rng, usual, status, c, tries))
                 return status;
             continue;
         }
@@ -511,7 +562,7 @@ assay_status fuzz_source_draw(const fuzz_source *s, int64_t index, assay_case *c
                 status = change_until_legal(s, &rng, &drawn, &most, MOST_EDGES_OF_A_CASE,
                                             change_key_of_kind, c);
         }
-        if (is_answered(status))
+        if (is_drawn(s, &rng, usual, status, c, tries))
             return status;
     }
     return status;
@@ -549,5 +600,9 @@ assay_status fuzz_source_alter(const fuzz_source *s, int64_t index, const assay_
         child.seed = (uint64_t)index;
     if (fits != ASSAY_OK)
         return fits;
-    return change_until_legal(s, &rng, &child, &most, MOST_CHANGES, change_something, c);
+    const assay_status status =
+        change_until_legal(s, &rng, &child, &most, MOST_CHANGES, change_something, c);
+    return status != ASSAY_OK || s->sampled || keeps(s, &rng, usual_cost(s), c)
+               ? status
+               : fuzz_source_draw(s, index, c);
 }

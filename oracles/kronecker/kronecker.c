@@ -401,6 +401,7 @@ const assay_op assay_op_kronecker = {
     .outside = outside,
     .work = count_work,
     .draw = draw,
+    .overhead = 8,
     .relations = relations,
     .n_relations = sizeof relations / sizeof *relations,
     .cases = cases,
