@@ -16,7 +16,7 @@ clean_tree() {
     cp "$source_root"/.clang-{format,tidy} "$tree"
     echo 'typedef int number;' >"$tree/include/assay/number.h"
     printf '#include "assay/number.h"\n\n#include <math.h>\n' >"$tree/oracles/oracle.h"
-    echo '#include "assay/number.h"' >"$tree/kernels/kernel.cu"
+    printf '#include "assay/number.h"\n%b' "${shared:+\n$shared\n}" >"$tree/kernels/kernel.cu"
     echo '#include "assay/number.h"' >"$tree/sim/sim.h"
     echo '#include "assay/number.h"' >"$tree/sim/fiber.h"
     echo '#include "sim/sim.h"' >"$tree/tests/sim/test.c"
@@ -73,6 +73,17 @@ expect_caught 'NaN passes' tests/bad.cpp 'bool bad = fabs(got - want) > 2 * boun
 expect_caught 'a line of a page over 100 characters' BAD.md "$(printf 'word %.0s' {1..21})"
 expect_caught 'a path of one machine' ci/bad.txt "see $machine_path"
 expect_caught 'a path of one machine' oracles/bad.c "const char *p = \"$machine_path\";"
+with_function='struct split {\n    int n;\n    int get() const {\n        return n;\n    }\n};'
+shared=$with_function # which a file of the clean tree has
+expect_caught 'a class with functions in two kernel files' kernels/bad.cu "$with_function"
+shared="namespace {\n$with_function\n} // namespace"
+clean_tree
+printf '%b\n' "$with_function" >"$tree/kernels/good.cu"
+if ! output=$(lint); then
+    printf 'classes of an anonymous namespace fail:\n%s\n' "$output"
+    failures=$((failures + 1))
+fi
+shared=
 expect_caught 'a script that is not executable' ci/bad '#!/bin/sh'
 
 [ $failures -eq 0 ]
