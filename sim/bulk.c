@@ -310,6 +310,11 @@ void sim_tensor_store(const void *map, uint32_t rank, const int32_t *at, const v
     issue(&b, NULL, site);
 }
 
+void sim_proxy_fence(const sim_site *site) {
+    trace_proxy_fence();
+    sim_poll("a fence", site->file, site->line);
+}
+
 void sim_bulk_commit(void) {
     ++now->commits[sim_now.thread];
 }

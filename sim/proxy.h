@@ -51,6 +51,8 @@ void sim_tensor_load(void *shared, const void *map, uint32_t rank, const int32_t
                      const sim_site *site);
 void sim_tensor_store(const void *map, uint32_t rank, const int32_t *at, const void *shared,
                       int reduction, const sim_site *site);
+/* fence.proxy.async */
+void sim_proxy_fence(const sim_site *site);
 void sim_bulk_commit(void);
 /* All but the last `groups` groups of the thread are done; `read`: they have read at least. */
 void sim_bulk_wait(uint32_t groups, bool read, const sim_site *site);

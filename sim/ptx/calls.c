@@ -155,11 +155,6 @@ static void call_fence(uint32_t how, const ptx_site *site) {
     sim_poll("a fence", site->file, site->line);
 }
 
-static void call_proxy_fence(const ptx_site *site) {
-    trace_proxy_fence();
-    sim_poll("a fence", site->file, site->line);
-}
-
 static void call_turn(const ptx_site *site) {
     sim_turn(site->file, site->line);
 }
@@ -250,7 +245,7 @@ void ptx_context_fill(ptx_context *x) {
     x->atomic_done = call_atomic_done;
     x->poll = call_poll;
     x->fence = call_fence;
-    x->proxy_fence = call_proxy_fence;
+    x->proxy_fence = sim_proxy_fence;
     x->turn = call_turn;
     x->sleep = call_sleep;
     x->progress = sim_progress;

@@ -1,0 +1,203 @@
+/* What kernels/common/hopper.h promises, in inline PTX. */
+#ifndef ASSAY_DEVICE_HOPPER_H
+#define ASSAY_DEVICE_HOPPER_H
+
+#include "device/ptx.h"
+
+#include <cuda.h>
+
+/* The code of other architectures is compiled too, and never runs (find_hopper). */
+#if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
+#define HOPPER_ASM(...) asm volatile(__VA_ARGS__)
+#else
+#define HOPPER_ASM(...) __trap()
+#endif
+
+#define PTX_INLINE static __device__ __forceinline__
+
+PTX_INLINE uint32_t shared_address(const void *shared) {
+    return ptx_shared(shared);
+}
+
+PTX_INLINE void mbarrier_init(uint64_t *barrier, uint32_t arrivals) {
+    HOPPER_ASM("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(ptx_shared(barrier)), "r"(arrivals)
+               : "memory");
+}
+
+PTX_INLINE void mbarriers_made() {
+    HOPPER_ASM("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+PTX_INLINE void mbarrier_arrive(uint64_t *barrier) {
+    HOPPER_ASM("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(ptx_shared(barrier)) : "memory");
+}
+
+PTX_INLINE void mbarrier_expect(uint64_t *barrier, uint32_t bytes) {
+    HOPPER_ASM("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(ptx_shared(barrier)),
+               "r"(bytes)
+               : "memory");
+}
+
+PTX_INLINE void mbarrier_wait(uint64_t *barrier, uint32_t parity) {
+    HOPPER_ASM("{\n"
+               ".reg .pred complete;\n"
+               "again_%=:\n"
+               "mbarrier.try_wait.parity.shared::cta.b64 complete, [%0], %1;\n"
+               "@!complete bra again_%=;\n"
+               "}" ::"r"(ptx_shared(barrier)),
+               "r"(parity)
+               : "memory");
+}
+
+PTX_INLINE void tensor_load(void *shared, const tensor_map *map, int32_t column, int32_t line,
+                            uint64_t *barrier) {
+    HOPPER_ASM("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes "
+               "[%0], [%1, {%2, %3}], [%4];" ::"r"(ptx_shared(shared)),
+               "l"(map), "r"(column), "r"(line), "r"(ptx_shared(barrier))
+               : "memory");
+}
+
+PTX_INLINE void tensor_store(const tensor_map *map, int32_t column, int32_t line,
+                             const void *shared) {
+    HOPPER_ASM(
+        "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];" ::"l"(map),
+        "r"(column), "r"(line), "r"(ptx_shared(shared))
+        : "memory");
+}
+
+PTX_INLINE void bulk_commit() {
+    HOPPER_ASM("cp.async.bulk.commit_group;" ::: "memory");
+}
+
+template <int N> PTX_INLINE void bulk_wait_read() {
+    HOPPER_ASM("cp.async.bulk.wait_group.read %0;" ::"n"(N) : "memory");
+}
+
+template <int N> PTX_INLINE void bulk_wait() {
+    HOPPER_ASM("cp.async.bulk.wait_group %0;" ::"n"(N) : "memory");
+}
+
+PTX_INLINE void fence_proxy_async() {
+    HOPPER_ASM("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+PTX_INLINE void wgmma_fence() {
+    HOPPER_ASM("wgmma.fence.sync.aligned;" ::: "memory");
+}
+
+PTX_INLINE void wgmma_commit() {
+    HOPPER_ASM("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+
+template <int N> PTX_INLINE void wgmma_wait() {
+    HOPPER_ASM("wgmma.wait_group.sync.aligned %0;" ::"n"(N) : "memory");
+}
+
+template <int N> PTX_INLINE void registers_lower() {
+    HOPPER_ASM("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(N));
+}
+
+template <int N> PTX_INLINE void registers_raise() {
+    HOPPER_ASM("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(N));
+}
+
+/* A list of a wgmma's registers: the text of operands 10 t to 10 t + 9, and operands themselves. */
+#define PTX_TEN(t)                                                                                 \
+    "%" #t "0, %" #t "1, %" #t "2, %" #t "3, %" #t "4, %" #t "5, %" #t "6, %" #t "7, %" #t         \
+    "8, %" #t "9, "
+#define PTX_SUMS_4(i)  "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
+#define PTX_SUMS_16(i) PTX_SUMS_4(i), PTX_SUMS_4(i + 4), PTX_SUMS_4(i + 8), PTX_SUMS_4(i + 12)
+#define PTX_SUMS_64(i) PTX_SUMS_16(i), PTX_SUMS_16(i + 16), PTX_SUMS_16(i + 32), PTX_SUMS_16(i + 48)
+
+template <bool A_ROWS_INNER, bool B_ROWS_INNER>
+PTX_INLINE void wgmma_bf16(float (&d)[128], uint64_t a, uint64_t b, bool adds) {
+    HOPPER_ASM("{\n"
+               ".reg .pred adds;\n"
+               "setp.ne.b32 adds, %130, 0;\n"
+               "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 {" PTX_TEN() PTX_TEN(1)
+                   PTX_TEN(2) PTX_TEN(3) PTX_TEN(4) PTX_TEN(5) PTX_TEN(6) PTX_TEN(7) PTX_TEN(8)
+                       PTX_TEN(9) PTX_TEN(10)
+                           PTX_TEN(11) "%120, %121, %122, %123, %124, %125, %126, %127}, "
+                                       "%128, %129, adds, 1, 1, %131, %132;\n"
+                                       "}"
+               : PTX_SUMS_64(0), PTX_SUMS_64(64)
+               : "l"(a), "l"(b), "r"((int)adds), "n"((int)A_ROWS_INNER), "n"((int)B_ROWS_INNER));
+}
+
+template <bool A_ROWS_INNER, bool B_ROWS_INNER>
+PTX_INLINE void wgmma_bf16(float (&d)[64], uint64_t a, uint64_t b, bool adds) {
+    HOPPER_ASM("{\n"
+               ".reg .pred adds;\n"
+               "setp.ne.b32 adds, %66, 0;\n"
+               "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {" PTX_TEN() PTX_TEN(1)
+                   PTX_TEN(2) PTX_TEN(3) PTX_TEN(4) PTX_TEN(5) "%60, %61, %62, %63}, "
+                                                               "%64, %65, adds, 1, 1, %67, %68;\n"
+                                                               "}"
+               : PTX_SUMS_64(0)
+               : "l"(a), "l"(b), "r"((int)adds), "n"((int)A_ROWS_INNER), "n"((int)B_ROWS_INNER));
+}
+
+/* The compiler may move no read of a sum across it. */
+template <int N> PTX_INLINE void wgmma_results(float (&d)[N]) {
+#pragma unroll
+    for (int i = 0; i < N; ++i)
+        asm volatile("" : "+f"(d[i])::"memory");
+}
+
+#undef PTX_SUMS_64
+#undef PTX_SUMS_16
+#undef PTX_SUMS_4
+#undef PTX_TEN
+#undef PTX_INLINE
+#undef HOPPER_ASM
+
+static inline assay_status find_hopper(bool *is_hopper) {
+    int device = 0, major = 0, minor = 0;
+    cudaError_t error = cudaGetDevice(&device);
+    if (error == cudaSuccess)
+        error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+    if (error == cudaSuccess)
+        error = cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device);
+    *is_hopper = major == 9 && minor == 0;
+    return assay_cuda_check(error, "compute capability");
+}
+
+/* The driver's function, which is found through the runtime: no program links the driver. */
+static inline assay_status find_tensor_map_encoder(decltype(&cuTensorMapEncodeTiled) *encode) {
+    void *found = NULL;
+    cudaDriverEntryPointQueryResult result = cudaDriverEntryPointSymbolNotFound;
+    const assay_status status =
+        assay_cuda_check(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &found, 12000,
+                                                          cudaEnableDefault, &result),
+                         "cuTensorMapEncodeTiled");
+    if (status == ASSAY_OK && result != cudaDriverEntryPointSuccess)
+        return assay_fail(ASSAY_ERR_DEVICE, "cuda: the driver has no cuTensorMapEncodeTiled; "
+                                            "install one for CUDA 12 or later");
+    *encode = reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(found);
+    return status;
+}
+
+static inline assay_status make_tensor_map(tensor_map *map, const tensor_lines *of) {
+    static decltype(&cuTensorMapEncodeTiled) encode;
+    static_assert(sizeof(tensor_map) == sizeof(CUtensorMap), "one is the other");
+    const cuuint64_t size[2] = {(cuuint64_t)of->length, (cuuint64_t)of->lines};
+    const cuuint64_t stride = (cuuint64_t)of->stride * 2;
+    const cuuint32_t box[2] = {TENSOR_BOX_LENGTH, (cuuint32_t)of->box_lines}, step[2] = {1, 1};
+    const assay_status status = encode ? ASSAY_OK : find_tensor_map_encoder(&encode);
+    if (status != ASSAY_OK)
+        return status;
+    const CUresult result =
+        encode(reinterpret_cast<CUtensorMap *>(map), CU_TENSOR_MAP_DATA_TYPE_UINT16, 2,
+               const_cast<void *>(of->data), size, &stride, box, step,
+               CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+               CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    if (result == CUDA_SUCCESS)
+        return ASSAY_OK;
+    return assay_fail(ASSAY_ERR_DEVICE,
+                      "cuda: cuTensorMapEncodeTiled: error %d for %lld lines of %lld elements, "
+                      "%lld apart",
+                      (int)result, (long long)of->lines, (long long)of->length,
+                      (long long)of->stride);
+}
+
+#endif

@@ -1,0 +1,86 @@
+/*
+ * What sm_90a alone has, by its PTX names: inline PTX under nvcc, models on the simulated device
+ * (sim/proxy.h). Shared memory is the launch's dynamic one. Every function is one instruction
+ * unless it says otherwise.
+ *
+ *     uint32_t shared_address(const void *shared)
+ *         Where it lies as the hardware counts, which descriptors, swizzles and alignments go by.
+ *
+ *     mbarrier_init(uint64_t *barrier, uint32_t arrivals)      by one thread, and then by it
+ *     mbarriers_made()                                         before the block's __syncthreads
+ *     mbarrier_arrive(barrier)
+ *     mbarrier_expect(barrier, uint32_t bytes)
+ *         Arrives; the phase waits for so many bytes of copies, too.
+ *     mbarrier_wait(barrier, uint32_t parity)
+ *         A loop until the phase of that parity, 0 of the first, is complete. The barrier must be
+ * in that phase or the one behind it.
+ *
+ *     tensor_load(void *shared, const tensor_map *map, int32_t column, int32_t line, barrier)
+ *         One thread starts to copy the map's box that begins there. What lies outside of the
+ *         matrix is zero. The barrier hears of all the box's bytes.
+ *     tensor_store(const tensor_map *map, int32_t column, int32_t line, const void *shared)
+ *         The other way; what lies outside is not written.
+ *     bulk_commit()    bulk_wait_read<N>()    bulk_wait<N>()
+ *         Groups of the thread's stores: at most the last N have not read shared memory, are not
+ *         complete.
+ *     fence_proxy_async()
+ *         This thread's accesses to shared memory come before asynchronous ones of whom it then
+ *         lets know.
+ *
+ *     wgmma_bf16<A_ROWS_INNER, B_ROWS_INNER>(float (&d)[N / 2], uint64_t a, uint64_t b, bool adds)
+ *         D (64, N) = A (64, 16) B (16, N), plus D if it adds; N is 256 or 128. All four warps of a
+ *         warpgroup call it together. a and b are descriptors of the operands in shared memory
+ *         (wgmma_descriptor); the template's arguments say that their lines there are not along k.
+ *         Warp w and lane 4g + t hold in d[4j + i] row 16w + g + 8 (i / 2), column 8j + 2t + i % 2.
+ *     wgmma_fence()    wgmma_commit()    wgmma_wait<N>()
+ *         Registers and the first product; groups; at most the last N are not complete.
+ *     wgmma_results(d)
+ *         No instruction: behind a wait, before d is read.
+ *
+ *     registers_lower<N>()    registers_raise<N>()
+ *         A warpgroup's threads have N registers each from here on.
+ *
+ *     assay_status make_tensor_map(tensor_map *map, const tensor_lines *of)
+ *         On the host: a matrix of 16-bit elements in global memory for the copies above. It begins
+ *         at a multiple of 16 bytes, as each of its lines does. In shared memory a box's lines are
+ *         128 bytes, 64 elements, apart, the box is aligned to 1024 bytes, and pieces of 16 bytes
+ *         are swizzled: piece p of line l lies at p ^ l % 8.
+ *     assay_status find_hopper(bool *is_hopper)
+ *         Whether the device has all this.
+ */
+#ifndef ASSAY_KERNELS_COMMON_HOPPER_H
+#define ASSAY_KERNELS_COMMON_HOPPER_H
+
+#include "device/kernel.h"
+
+/* CUtensorMap's bytes. */
+struct alignas(64) tensor_map {
+    uint64_t words[16];
+};
+
+struct tensor_lines {
+    const void *data;
+    int64_t length, lines, stride; /* elements */
+    int32_t box_lines;             /* of 64 elements each */
+};
+
+constexpr int TENSOR_BOX_LENGTH = 64, TENSOR_LINE_BYTES = 128, TENSOR_ALIGNMENT = 1024;
+
+#if defined(__CUDACC__)
+#include "device/hopper.h"
+#else
+#include "sim/hopper.h"
+#endif
+
+/*
+ * A descriptor of an operand that lies in shared memory as tensor_load() leaves it; its beginning
+ * is a multiple of 32 bytes along a line and of 1024 across. `group`: where lines are not along k,
+ * the bytes from one 64 rows to the next.
+ */
+static __device__ __forceinline__ uint64_t wgmma_descriptor(uint32_t address, uint32_t group) {
+    const uint64_t swizzle_128 = 1, eight_lines = 8 * TENSOR_LINE_BYTES;
+    return (uint64_t)(address >> 4 & 0x3fff) | (uint64_t)(group >> 4) << 16 |
+           eight_lines >> 4 << 32 | swizzle_128 << 62;
+}
+
+#endif

@@ -1,0 +1,349 @@
+/*
+ * A persistent kernel for products in bf16: TMA brings operands to a ring of stages in shared
+ * memory, wgmma multiplies them, TMA takes the results away.
+ *
+ * Who does what, in a block of three warpgroups:
+ *
+ *     thread 0     fills stages: for each tile its slices of k, then what is added to it
+ *     thread 32    empties those that hold results
+ *     the other    two warpgroups, 64 rows of the tile each: add up a tile's products in registers,
+ *     256          then add what lies in the ring behind the slices, and put the results there
+ *
+ * Three mbarriers a stage hand it on:
+ *
+ *     full         one arrival and the copies' bytes    thread 0 to the warpgroups
+ *     results      a lane of each of the eight warps    the warpgroups to thread 32
+ *     empty        two arrivals                         both warpgroups, or thread 32 alone, which
+ *                                                       arrives twice, to thread 0
+ *
+ * So the copies of the next tile's slices are under way while this one's results are rounded and
+ * stored. Where results or what is added cannot be mapped, the warpgroups load and store elements.
+ */
+#ifndef ASSAY_MATMUL_ACCUMULATE_HOPPER_TILE_H
+#define ASSAY_MATMUL_ACCUMULATE_HOPPER_TILE_H
+
+#include "kernels/matmul_accumulate/hopper_operand.h"
+
+enum {
+    GROUP = 128, /* threads of a warpgroup */
+    WARPS = 8,   /* that multiply */
+    THREADS = 3 * GROUP,
+    ROWS = 128, /* of a tile */
+    BOX = TENSOR_BOX_LENGTH,
+    DEPTH = BOX, /* of a slice of k */
+    STEP = 16,   /* of k, of a wgmma */
+    BOX_BYTES = BOX * TENSOR_LINE_BYTES,
+    BAND_ROWS = 8, /* tiles */
+    FEW_REGISTERS = 40,
+    MANY_REGISTERS = 232, /* 128 FEW + 256 MANY are what launch bounds leave for 384 threads */
+};
+
+template <int COLUMNS, int STAGES_> struct hopper_tile {
+    static constexpr int columns = COLUMNS, stages = STAGES_, sums = COLUMNS / 2;
+    static constexpr int left_bytes = ROWS * DEPTH * 2, right_bytes = COLUMNS * DEPTH * 2;
+    static constexpr int stage_bytes = left_bytes + right_bytes;
+    /* Results: boxes of 64 rows and columns, two warpgroups' side by side. */
+    static constexpr int boxes = COLUMNS / BOX, per_stage = stage_bytes / (2 * BOX_BYTES);
+    static constexpr int result_stages = (boxes + per_stage - 1) / per_stage;
+    static constexpr int shared_bytes =
+        TENSOR_ALIGNMENT + stages * (stage_bytes + 3 * (int)sizeof(uint64_t));
+    static_assert(shared_bytes <= ASSAY_MAX_SHARED, "the ring fits a block");
+    static_assert(result_stages < stages, "slices come while results leave");
+};
+
+struct hopper_maps {
+    tensor_map left, right, added, out;
+};
+
+/* out = times left right + added, if it adds. `staged`: by way of the maps. */
+struct hopper_problem {
+    matrix<const bf16> added;
+    matrix<bf16> out;
+    int64_t m, n;
+    int32_t slices; /* of k */
+    float times;
+    bool adds, staged;
+};
+
+/* Where a role is in the ring. */
+template <typename Tile> struct hopper_ring {
+    unsigned char *stages;
+    int stage;
+    uint32_t round; /* parity */
+
+    __device__ __forceinline__ void next() {
+        if (++stage == Tile::stages) {
+            stage = 0;
+            round ^= 1;
+        }
+    }
+    __device__ __forceinline__ uint64_t *full() const {
+        return reinterpret_cast<uint64_t *>(stages + Tile::stages * Tile::stage_bytes) + stage;
+    }
+    __device__ __forceinline__ uint64_t *results() const {
+        return full() + Tile::stages;
+    }
+    __device__ __forceinline__ uint64_t *empty() const {
+        return full() + 2 * Tile::stages;
+    }
+    __device__ __forceinline__ unsigned char *data() const {
+        return stages + stage * Tile::stage_bytes;
+    }
+    /* The results' box i of a warpgroup. */
+    __device__ __forceinline__ unsigned char *box(int i, int group) const {
+        return data() + (2 * (i % Tile::per_stage) + group) * BOX_BYTES;
+    }
+    /* Of the boxes in one stage. */
+    static __device__ __forceinline__ bool is_first(int i) {
+        return i % Tile::per_stage == 0;
+    }
+    static __device__ __forceinline__ bool is_last(int i) {
+        return i % Tile::per_stage == Tile::per_stage - 1 || i == Tile::boxes - 1;
+    }
+};
+
+template <typename Tile>
+static __device__ __forceinline__ hopper_ring<Tile> ring_in(unsigned char *shared) {
+    return {shared + (0 - shared_address(shared)) % TENSOR_ALIGNMENT, 0, 0};
+}
+
+template <typename Tile>
+static __device__ __forceinline__ void make_barriers(hopper_ring<Tile> ring) {
+    for (int s = 0; s < Tile::stages; ++s) {
+        mbarrier_init(ring.full(), 1);
+        mbarrier_init(ring.results(), WARPS);
+        mbarrier_init(ring.empty(), 2);
+        ring.next();
+    }
+    mbarriers_made();
+}
+
+struct hopper_place {
+    int32_t row, column;
+};
+
+template <typename Tile> static __host__ __device__ int64_t hopper_tiles(int64_t m, int64_t n) {
+    return ceil_div(m, ROWS) * ceil_div(n, Tile::columns);
+}
+
+/* Tiles are numbered down the columns of a band of rows, so that those under way at a time share
+ * operands in L2. */
+template <typename Tile>
+static __device__ __forceinline__ hopper_place hopper_place_of(int64_t tile,
+                                                               const hopper_problem &p) {
+    const int64_t across = ceil_div(p.n, Tile::columns), down = ceil_div(p.m, ROWS);
+    const int64_t band = tile / (BAND_ROWS * across), inside = tile % (BAND_ROWS * across);
+    const int64_t height = clamp(down - band * BAND_ROWS, 1, BAND_ROWS);
+    return {(int32_t)((band * BAND_ROWS + inside % height) * ROWS),
+            (int32_t)(inside / height * Tile::columns)};
+}
+
+/* visit(place) for this block's tiles. */
+template <typename Tile, typename Visit>
+static __device__ __forceinline__ void each_tile(const hopper_problem &p, Visit visit) {
+    for (int64_t tile = blockIdx.x; tile < hopper_tiles<Tile>(p.m, p.n); tile += gridDim.x)
+        visit(hopper_place_of<Tile>(tile, p));
+}
+
+/* ---- thread 0 ---- */
+
+/* LINES of an operand at (line, k) to `to`: boxes of all of them where they are along k, else of
+ * 64 by 64. */
+template <bool K_INNER, int LINES>
+static __device__ __forceinline__ void load_operand(const tensor_map *map, unsigned char *to,
+                                                    int32_t line, int32_t k, uint64_t *full) {
+    if constexpr (K_INNER) {
+        tensor_load(to, map, k, line, full);
+    } else {
+        for (int i = 0; i < LINES / BOX; ++i)
+            tensor_load(to + i * BOX_BYTES, map, line + i * BOX, k, full);
+    }
+}
+
+template <typename Tile, bool LEFT_K_INNER, bool RIGHT_K_INNER>
+static __device__ __forceinline__ void fill(const hopper_problem &p, const hopper_maps &maps,
+                                            hopper_ring<Tile> ring) {
+    each_tile<Tile>(p, [&](hopper_place at) {
+        for (int32_t slice = 0; slice < p.slices; ++slice) {
+            uint64_t *full = ring.full();
+            const int32_t k = slice * DEPTH;
+            mbarrier_wait(ring.empty(), ring.round ^ 1);
+            mbarrier_expect(full, Tile::stage_bytes);
+            load_operand<LEFT_K_INNER, ROWS>(&maps.left, ring.data(), at.row, k, full);
+            load_operand<RIGHT_K_INNER, Tile::columns>(&maps.right, ring.data() + Tile::left_bytes,
+                                                       at.column, k, full);
+            ring.next();
+        }
+        for (int i = 0; p.staged && i < Tile::boxes; ++i) {
+            uint64_t *full = ring.full();
+            const int boxes = (int)clamp(Tile::boxes - i, 0, Tile::per_stage);
+            if (ring.is_first(i)) {
+                mbarrier_wait(ring.empty(), ring.round ^ 1);
+                mbarrier_expect(full, p.adds ? boxes * 2 * BOX_BYTES : 0);
+            }
+            for (int group = 0; p.adds && group < 2; ++group)
+                tensor_load(ring.box(i, group), &maps.added, at.column + i * BOX,
+                            at.row + group * BOX, full);
+            if (ring.is_last(i))
+                ring.next();
+        }
+    });
+}
+
+/* ---- thread 32 ---- */
+
+template <typename Tile>
+static __device__ __forceinline__ void drain(const hopper_problem &p, const hopper_maps &maps,
+                                             hopper_ring<Tile> ring) {
+    const int slices = p.slices % Tile::stages;
+    uint32_t rounds = 0; /* a bit for each stage: the parity of its results */
+    each_tile<Tile>(p, [&](hopper_place at) {
+        ring.stage = (ring.stage + slices) % Tile::stages;
+        for (int i = 0; i < Tile::boxes; ++i) {
+            if (ring.is_first(i))
+                mbarrier_wait(ring.results(), rounds >> ring.stage & 1);
+            for (int group = 0; group < 2; ++group)
+                tensor_store(&maps.out, at.column + i * BOX, at.row + group * BOX,
+                             ring.box(i, group));
+            if (ring.is_last(i)) {
+                bulk_commit();
+                bulk_wait_read<0>();
+                mbarrier_arrive(ring.empty());
+                mbarrier_arrive(ring.empty());
+                rounds ^= 1u << ring.stage;
+                ring.next();
+            }
+        }
+    });
+    bulk_wait<0>();
+}
+
+/* ---- the warpgroups that multiply ---- */
+
+static __device__ __forceinline__ bool leads_group() {
+    return threadIdx.x % GROUP == 0;
+}
+
+/* The ring's slices of one tile. A stage is free when the products of the next one have begun, of
+ * which the wait leaves one group. */
+template <typename Tile, bool LEFT_K_INNER, bool RIGHT_K_INNER>
+static __device__ __forceinline__ void multiply_slices(const hopper_problem &p, int group,
+                                                       hopper_ring<Tile> &ring,
+                                                       float (&sums)[Tile::sums]) {
+    constexpr int left_step = (LEFT_K_INNER ? STEP * 2 : STEP * TENSOR_LINE_BYTES) >> 4;
+    constexpr int right_step = (RIGHT_K_INNER ? STEP * 2 : STEP * TENSOR_LINE_BYTES) >> 4;
+    hopper_ring<Tile> before = ring;
+    for (int32_t slice = 0; slice < p.slices; ++slice) {
+        const uint32_t stage = shared_address(ring.data());
+        const uint64_t left = wgmma_descriptor(stage + group * BOX_BYTES, BOX_BYTES);
+        const uint64_t right = wgmma_descriptor(stage + Tile::left_bytes, BOX_BYTES);
+        mbarrier_wait(ring.full(), ring.round);
+        wgmma_fence();
+#pragma unroll
+        for (int step = 0; step < DEPTH / STEP; ++step)
+            wgmma_bf16<!LEFT_K_INNER, !RIGHT_K_INNER>(
+                sums, left + step * left_step, right + step * right_step, slice > 0 || step > 0);
+        wgmma_commit();
+        wgmma_wait<1>();
+        if (slice > 0 && leads_group())
+            mbarrier_arrive(before.empty());
+        before = ring;
+        ring.next();
+    }
+    wgmma_wait<0>();
+    wgmma_results(sums);
+    if (leads_group())
+        mbarrier_arrive(before.empty());
+}
+
+static __device__ __forceinline__ float result(const hopper_problem &p, float sum, bf16 added) {
+    return p.adds ? fma_(p.times, sum, widen(added)) : p.times * sum;
+}
+
+/* Rounds this thread's results of one box into it, where what is added lies. */
+static __device__ __forceinline__ void finish_box(const hopper_problem &p, unsigned char *box,
+                                                  const float *sums) {
+    const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x % GROUP / 32;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+        const int row = 16 * warp + lane / 4 + 8 * half;
+#pragma unroll
+        for (int j = 0; j < BOX / 8; ++j) {
+            __nv_bfloat162 *pair = reinterpret_cast<__nv_bfloat162 *>(
+                box + row * TENSOR_LINE_BYTES + (j ^ row % 8) * 16 + lane % 4 * 4);
+            const __nv_bfloat162 added = load_whole(pair);
+            *pair = __floats2bfloat162_rn(
+                result(p, sums[4 * j + 2 * half], __low2bfloat16(added)),
+                result(p, sums[4 * j + 2 * half + 1], __high2bfloat16(added)));
+        }
+    }
+}
+
+template <typename Tile>
+static __device__ __forceinline__ void finish_staged(const hopper_problem &p, int group,
+                                                     hopper_ring<Tile> &ring,
+                                                     const float (&sums)[Tile::sums]) {
+#pragma unroll
+    for (int i = 0; i < Tile::boxes; ++i) {
+        if (ring.is_first(i))
+            mbarrier_wait(ring.full(), ring.round);
+        finish_box(p, ring.box(i, group), sums + i * BOX / 2);
+        if (ring.is_last(i)) {
+            fence_proxy_async();
+            __syncwarp();
+            if (threadIdx.x % 32 == 0)
+                mbarrier_arrive(ring.results());
+            ring.next();
+        }
+    }
+}
+
+template <typename Tile>
+static __device__ __forceinline__ void finish_elements(const hopper_problem &p, hopper_place at,
+                                                       int group, const float (&sums)[Tile::sums]) {
+    const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x % GROUP / 32;
+#pragma unroll
+    for (int i = 0; i < Tile::sums; ++i) {
+        const int64_t row = (int64_t)at.row + group * BOX + 16 * warp + lane / 4 + 8 * (i % 4 / 2);
+        const int64_t column = (int64_t)at.column + i / 4 * 8 + lane % 4 * 2 + i % 2;
+        if (row >= p.m || column >= p.n)
+            continue;
+        const bf16 added = p.adds ? p.added.data[row * p.added.stride + column] : narrow<bf16>(0);
+        p.out.data[row * p.out.stride + column] = narrow<bf16>(result(p, sums[i], added));
+    }
+}
+
+template <typename Tile, bool LEFT_K_INNER, bool RIGHT_K_INNER>
+static __device__ __forceinline__ void multiply_tiles_of(const hopper_problem &p, int group,
+                                                         hopper_ring<Tile> ring) {
+    each_tile<Tile>(p, [&](hopper_place at) {
+        float sums[Tile::sums];
+        multiply_slices<Tile, LEFT_K_INNER, RIGHT_K_INNER>(p, group, ring, sums);
+        if (p.staged)
+            finish_staged(p, group, ring, sums);
+        else
+            finish_elements<Tile>(p, at, group, sums);
+    });
+}
+
+template <typename Tile, bool LEFT_K_INNER, bool RIGHT_K_INNER>
+static __global__ void __launch_bounds__(THREADS, 1)
+    multiply_on_hopper(const hopper_problem p, const __grid_constant__ hopper_maps maps) {
+    ASSAY_DYNAMIC_SHARED(unsigned char, shared);
+    const hopper_ring<Tile> ring = ring_in<Tile>(shared);
+    if (threadIdx.x == 0)
+        make_barriers(ring);
+    __syncthreads();
+    if (threadIdx.x < GROUP) {
+        registers_lower<FEW_REGISTERS>();
+        if (threadIdx.x == 0)
+            fill<Tile, LEFT_K_INNER, RIGHT_K_INNER>(p, maps, ring);
+        else if (threadIdx.x == 32 && p.staged)
+            drain(p, maps, ring);
+    } else {
+        registers_raise<MANY_REGISTERS>();
+        multiply_tiles_of<Tile, LEFT_K_INNER, RIGHT_K_INNER>(p, (int)threadIdx.x / GROUP - 1, ring);
+    }
+}
+
+#endif

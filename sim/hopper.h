@@ -1,0 +1,131 @@
+/* What kernels/common/hopper.h promises, on the simulated device. */
+#ifndef ASSAY_SIM_HOPPER_H
+#define ASSAY_SIM_HOPPER_H
+
+#include "sim/cuda.h"
+#include "sim/proxy.h"
+#include "sim/ptx/tensor_map.h"
+
+SIM_INLINE uint32_t shared_address(const void *shared) {
+    return (uint32_t)((const char *)shared - (const char *)sim_dynamic_shared());
+}
+
+SIM_INLINE void mbarrier_init(uint64_t *barrier, uint32_t arrivals, SIM_HERE) {
+    const sim_site site = {file, line};
+    sim_mbarrier_init(barrier, arrivals, &site);
+}
+
+SIM_INLINE void mbarriers_made(SIM_HERE) {
+    const sim_site site = {file, line};
+    sim_proxy_fence(&site);
+}
+
+SIM_INLINE void mbarrier_arrive(uint64_t *barrier, SIM_HERE) {
+    const sim_site site = {file, line};
+    (void)sim_mbarrier_arrive(barrier, 1, 0, false, true, true, &site);
+}
+
+SIM_INLINE void mbarrier_expect(uint64_t *barrier, uint32_t bytes, SIM_HERE) {
+    const sim_site site = {file, line};
+    (void)sim_mbarrier_arrive(barrier, 1, bytes, false, true, true, &site);
+}
+
+SIM_INLINE void mbarrier_wait(uint64_t *barrier, uint32_t parity, SIM_HERE) {
+    const sim_site site = {file, line};
+    while (!sim_mbarrier_test(barrier, parity, true, true, &site))
+        continue;
+}
+
+SIM_INLINE void tensor_load(void *shared, const tensor_map *map, int32_t column, int32_t row,
+                            uint64_t *barrier, SIM_HERE) {
+    const sim_site site = {file, line};
+    const int32_t at[2] = {column, row};
+    sim_tensor_load(shared, map, 2, at, barrier, &site);
+}
+
+SIM_INLINE void tensor_store(const tensor_map *map, int32_t column, int32_t row, const void *shared,
+                             SIM_HERE) {
+    const sim_site site = {file, line};
+    const int32_t at[2] = {column, row};
+    sim_tensor_store(map, 2, at, shared, SIM_NO_REDUCTION, &site);
+}
+
+SIM_INLINE void bulk_commit() {
+    sim_bulk_commit();
+}
+
+template <int N> SIM_INLINE void bulk_wait_read(SIM_HERE) {
+    const sim_site site = {file, line};
+    sim_bulk_wait(N, true, &site);
+}
+
+template <int N> SIM_INLINE void bulk_wait(SIM_HERE) {
+    const sim_site site = {file, line};
+    sim_bulk_wait(N, false, &site);
+}
+
+SIM_INLINE void fence_proxy_async(SIM_HERE) {
+    const sim_site site = {file, line};
+    sim_proxy_fence(&site);
+}
+
+SIM_INLINE void wgmma_fence() {
+    sim_wgmma_fence();
+}
+
+SIM_INLINE void wgmma_commit() {
+    sim_wgmma_commit();
+}
+
+template <int N> SIM_INLINE void wgmma_wait(SIM_HERE) {
+    const sim_site site = {file, line};
+    sim_wgmma_wait(N, &site);
+    sim_wgmma_taken();
+}
+
+template <bool A_ROWS_INNER, bool B_ROWS_INNER, int WORDS>
+SIM_INLINE void wgmma_bf16(float (&d)[WORDS], uint64_t a, uint64_t b, bool adds, SIM_HERE) {
+    const sim_site site = {file, line};
+    sim_wgmma w = {};
+    w.product = SIM_M16N8K16_BF16;
+    w.columns = 2 * WORDS;
+    w.a = a;
+    w.b = b;
+    w.transposed_a = A_ROWS_INNER;
+    w.transposed_b = B_ROWS_INNER;
+    w.zero = !adds;
+    w.in_place = true;
+    sim_wgmma_issue(&w, reinterpret_cast<uint32_t *>(d), &site);
+}
+
+template <int WORDS> SIM_INLINE void wgmma_results(float (&)[WORDS]) {
+}
+
+template <int N> SIM_INLINE void registers_lower() {
+}
+template <int N> SIM_INLINE void registers_raise() {
+}
+
+SIM_INLINE assay_status find_hopper(bool *is_hopper) {
+    *is_hopper = true;
+    return ASSAY_OK;
+}
+
+SIM_INLINE assay_status make_tensor_map(tensor_map *map, const tensor_lines *of) {
+    static_assert(sizeof(tensor_map) == PTX_TENSOR_MAP_BYTES, "one is the other");
+    ptx_tensor t = {};
+    t.base = static_cast<char *>(const_cast<void *>(of->data));
+    t.rank = 2;
+    t.type = PTX_TENSOR_U16;
+    t.swizzle = 3;
+    t.size[0] = (uint64_t)of->length;
+    t.size[1] = (uint64_t)of->lines;
+    t.stride[1] = (uint64_t)of->stride * 2;
+    t.box[0] = TENSOR_BOX_LENGTH;
+    t.box[1] = (uint32_t)of->box_lines;
+    const char *wrong = ptx_tensor_encode(&t, map);
+    return wrong ? assay_fail(ASSAY_ERR_DEVICE, "simulated device: a tensor map: %s", wrong)
+                 : ASSAY_OK;
+}
+
+#endif
