@@ -108,8 +108,8 @@ typedef struct assay_cli_args {
     char *const *program;                         /* of exec: its words, as execv takes them */
     const char *launches, *sched, *streams, *sarif, *suppress;
     int64_t error_exitcode; /* 0: not given */
-    bool big, no_guide, no_race, first, no_run, in_process, certify, quiet, verbose, no_color, help,
-        version, man, fail_fast, last_failed, no_sandbox;
+    bool big, no_guide, race, no_race, first, no_run, in_process, certify, quiet, verbose, no_color,
+        help, version, man, fail_fast, last_failed, no_sandbox;
 } assay_cli_args;
 
 /* Parses argv. ASSAY_ERR_USAGE with a line that names the word at fault and the nearest legal one.

@@ -1,6 +1,10 @@
 #include "cli/cli.h"
+#include "core/place.h"
 #include "engine/isolate.h"
 #include "engine/process/pool.h"
+
+#include <limits.h>
+#include <unistd.h>
 
 /* Where the user names no limits: a case of the sets takes seconds at most. */
 static const double seconds = 60, gib = 8;
@@ -31,8 +35,16 @@ bool assay_cli_can_run(const char *device) {
     return can;
 }
 
+/* This tree's guest whose kernels tell of their accesses, if it was built. */
+static const char *find_recorded(const assay_cli_args *args, char path[PATH_MAX]) {
+    const bool there = !args->no_race && assay_place("assay_recorded_guest", path) == ASSAY_OK &&
+                       access(path, X_OK) == 0;
+    return there ? path : NULL;
+}
+
 assay_status assay_cli_isolate(const assay_cli_args *args, const assay_device *device,
                                const assay_device **isolated) {
+    static char recorded[PATH_MAX];
     *isolated = device;
     if (args->in_process)
         return ASSAY_OK;
@@ -45,6 +57,8 @@ assay_status assay_cli_isolate(const assay_cli_args *args, const assay_device *d
                              .python = args->python,
                              .op = target != NULL ? target->op->name : NULL,
                              .variant = target != NULL ? target->variant : NULL,
+                             .recorded = find_recorded(args, recorded),
+                             .recorded_always = args->race,
                              .seconds = args->time_limit > 0 ? args->time_limit : seconds,
                              .gib = args->memory_limit > 0 ? args->memory_limit : gib,
                              .rehearsals = args->certify ? CERTIFY_REHEARSALS : 1,

@@ -129,6 +129,8 @@ const cli_flag_entry cli_flags[] = {
      CLI_TEXT, AT(exclude), 0, CLI_CHECK},
     {"--launches", "KERNEL=N,...", "of a kernel's equal launches in a row only N run", CLI_TEXT,
      AT(launches), 0, CLI_EXEC},
+    {"--race", NULL, "record accesses in every case, whatever its size", CLI_SWITCH, AT(race), 0,
+     CLI_CHECK},
     {"--no-race", NULL, "do not record accesses, so that kernels run faster and no race is told",
      CLI_SWITCH, AT(no_race), 0, CLI_CHECK | CLI_FUZZ | CLI_BENCH | CLI_EXEC},
     {"--sched", "inorder|reverse|random|warp", "the order of threads and blocks", CLI_CHOICE,

@@ -274,17 +274,16 @@ static void leave_out(run *r, const char *what) {
 }
 
 static assay_status open_builder(run *r) {
-    char asan[PATH_SIZE], race[PATH_SIZE];
-    const bool has_asan = find_build(r, "asan", asan);
-    const bool has_race = find_build(r, "race", race) || find_build(r, "race-clang", race);
-    const assay_status status = builder_init(&r->builder, r->source, r->build,
-                                             has_asan ? asan : NULL, has_race ? race : NULL);
+    char asan[PATH_SIZE];
+    const bool has_asan = find_build(r, "asan", asan) || find_build(r, "asan-clang", asan);
+    const assay_status status =
+        builder_init(&r->builder, r->source, r->build, has_asan ? asan : NULL);
     if (!builder_has_unit(&r->builder))
         leave_out(r, "assay_unit (the headers' own tests)");
     if (!has_asan)
         leave_out(r, "build/asan");
-    if (!has_race)
-        leave_out(r, "build/race");
+    if (!builder_has(&r->builder, BUILD_RACE))
+        leave_out(r, "assay_recorded_guest (the race recorder)");
     r->rows.left_out = r->left_out;
     return status;
 }

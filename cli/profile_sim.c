@@ -2,8 +2,6 @@
 #include "bench/profile/around.h"
 #include "cli/profile_counts.h"
 
-#if defined(ASSAY_RACE)
-
 /* Counts the launches of one call. */
 static assay_status count_stage(assay_stage which, profile_stage stage, const assay_call *call,
                                 void *context) {
@@ -48,12 +46,3 @@ assay_status profile_sim(const profile *p) {
     counts_clear(&counts);
     return status;
 }
-
-#else
-
-assay_status profile_sim(const profile *p) {
-    (void)p;
-    return assay_fail(ASSAY_ERR_UNSUPPORTED, "this build's simulated device does not count");
-}
-
-#endif

@@ -121,8 +121,8 @@ const cli_verb cli_verbs[CLI_VERBS] = {
                 "many are found",
      .details =
          "Each mutant of a kernel's source is compiled for the simulated device and checked,\n"
-         "cheapest check first; survivors also with AddressSanitizer and the race recorder, where\n"
-         "build/asan and build/race are built. The exit code is 1 when a mutant survives that\n"
+         "cheapest check first; survivors also with the race recorder, and with AddressSanitizer\n"
+         "where build/asan is built. The exit code is 1 when a mutant survives that\n"
          "mutants/equivalent.txt does not list. It needs the sources that assay was built from,\n"
          "and its compiler.\n",
      .run = assay_cli_mutants},
@@ -164,8 +164,8 @@ const cli_verb cli_verbs[CLI_VERBS] = {
          "The variant is checked on that case first; if it does not pass, it is refused.\n\n"
          "On cuda: each kernel's time, occupancy and rates, as CUPTI records them in 4 calls\n"
          "after 3 that wait and 1 that warms up. On sim: sectors of each request, bank\n"
-         "conflicts and barriers, counted exactly. That needs a build of the preset race; assay\n"
-         "starts that build's program where it lies beside this one.\n",
+         "conflicts and barriers, counted exactly, by the program assay_recorded, whose kernels\n"
+         "tell of their accesses.\n",
      .run = assay_cli_profile},
     {.bit = CLI_EXEC,
      .name = "exec",

@@ -48,8 +48,7 @@ if(ASSAY_HOST_HAS_FMA)
 endif()
 
 # Instrumented code is hardly slower for less optimisation, and compiles in a third of the time.
-# Reports need lines, no variables. A Debug build has its own ways. Not -Og where accesses are
-# recorded: gcc would report more of them.
+# Reports need lines, no variables. A Debug build has its own ways.
 set(hurried $<AND:${host},$<NOT:$<CONFIG:Debug>>>)
 if(ASSAY_SANITIZE)
   target_compile_options(assay_options INTERFACE $<${hurried}:-Og> $<${hurried}:-g1>)
@@ -57,16 +56,4 @@ if(ASSAY_SANITIZE)
   target_compile_options(assay_options INTERFACE
     $<$<AND:${hurried},$<CXX_COMPILER_ID:GNU>>:-Wno-format-truncation>
     $<$<AND:${hurried},$<CXX_COMPILER_ID:GNU>>:-Wno-maybe-uninitialized>)
-elseif(ASSAY_RACE)
-  target_compile_options(assay_options INTERFACE $<${hurried}:-O1> $<${hurried}:-g1>)
 endif()
-
-# assay_unhurried(<target>...): where accesses of kernels are recorded, what no kernel and no oracle
-# is in is not optimised at all.
-function(assay_unhurried)
-  if(ASSAY_RACE)
-    foreach(target IN LISTS ARGN)
-      target_compile_options(${target} PRIVATE -O0)
-    endforeach()
-  endif()
-endfunction()

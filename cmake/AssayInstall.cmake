@@ -11,6 +11,9 @@ foreach(module assay_cuda assay_cuda_oracles assay_timer assay_profile assay_pyt
   endif()
 endforeach()
 set(programs assay_guest assay_kernel_guest assay_arm assay_arm_case)
+if(ASSAY_RECORDED)
+  list(APPEND programs assay_recorded assay_recorded_guest)
+endif()
 if(TARGET assay_libtorch_arm)
   list(APPEND programs assay_libtorch_arm)
 endif()
@@ -112,7 +115,7 @@ foreach(name assay assay-kernel)
 endforeach()
 
 # ---- manual pages and completions, by the command that was built ----
-if(NOT ASSAY_SANITIZE AND NOT ASSAY_RACE)
+if(NOT ASSAY_SANITIZE)
   set(manuals ${PROJECT_BINARY_DIR}/manuals)
   add_custom_command(OUTPUT ${manuals}/done DEPENDS assay VERBATIM
     COMMAND ${CMAKE_COMMAND} -D assay=$<TARGET_FILE:assay> -D folder=${manuals}

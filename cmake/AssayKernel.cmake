@@ -1,5 +1,6 @@
-# assay_add_kernel(<target> <file.cu>): compiles a kernel file for the simulated device, to <target>.so,
-# which `assay check OP/VARIANT --kernel <target>.so` judges.
+# assay_add_kernel(<target> <file.cu> [RECORDED]): compiles a kernel file for the simulated device, to
+# <target>.so, which `assay check OP/VARIANT --kernel <target>.so` judges. RECORDED, which needs g++:
+# it also tells of its accesses, so that races and accesses out of bounds are found.
 function(assay_add_kernel target file)
   add_library(${target} MODULE ${file})
   set_source_files_properties(${file} PROPERTIES LANGUAGE CXX)
@@ -8,6 +9,11 @@ function(assay_add_kernel target file)
   target_compile_options(${target} PRIVATE -x c++ ${assay_KERNEL_OPTIONS})
   # Its own templates and inline functions, not those of the same name in the program that loads it.
   target_link_options(${target} PRIVATE LINKER:-Bsymbolic)
+  if("RECORDED" IN_LIST ARGN)
+    target_compile_options(${target} PRIVATE -DASSAY_RECORDED -fsanitize=thread -O1 -gdwarf-4 -fno-tree-sra
+                           --param=tsan-instrument-func-entry-exit=0)
+    target_link_options(${target} PRIVATE LINKER:--wrap=memcpy,--wrap=memmove,--wrap=memset)
+  endif()
   set_target_properties(${target} PROPERTIES PREFIX "")
 endfunction()
 

@@ -29,6 +29,8 @@ operator ${PROJECT_SOURCE_DIR}/examples/operator
 peers/arm.py ${PROJECT_SOURCE_DIR}/bench/peers/arm.py
 peers/function.py ${PROJECT_SOURCE_DIR}/bench/peers/function.py
 assay_guest $<TARGET_FILE:assay_guest>
+assay_recorded ${PROJECT_BINARY_DIR}/cli/assay_recorded
+assay_recorded_guest ${PROJECT_BINARY_DIR}/engine/assay_recorded_guest
 assay_kernel_guest $<TARGET_FILE:assay_kernel_guest>
 libassay_python.so ${PROJECT_BINARY_DIR}/engine/libassay_python.so
 python/guest.py ${PROJECT_SOURCE_DIR}/python/guest/guest.py

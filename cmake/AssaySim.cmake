@@ -1,10 +1,15 @@
-# assay_sim_sources(<target> <name> <file.cu>): compiles a CUDA file for the simulated device, as a
-# C++ file that gives its __shared__ variables a section of their own, and adds it to the target.
+# assay_sim_sources(<target> <name> <file.cu> [RECORDED]): compiles a CUDA file for the simulated
+# device, as a C++ file that gives its __shared__ variables a section of their own, and adds it to the
+# target. RECORDED: its kernels tell the recorder of their accesses.
 function(assay_sim_sources target name file)
+  set(folder sim)
+  if(ARGN STREQUAL RECORDED)
+    set(folder recorded)
+  endif()
   if(NOT EXISTS ${file})
     message(FATAL_ERROR "${file} does not exist: write it, or take ${name} out of oracles/ops.def")
   endif()
-  set(wrapper ${CMAKE_CURRENT_BINARY_DIR}/sim/${name}.cpp)
+  set(wrapper ${CMAKE_CURRENT_BINARY_DIR}/${folder}/${name}.cpp)
   file(CONFIGURE OUTPUT ${wrapper} @ONLY CONTENT
 "#define ASSAY_SHARED_SECTION \".assay.shared.@name@\"
 #include \"@file@\"
@@ -18,12 +23,12 @@ function(assay_sim_sources target name file)
     # Without this gcc leaves variables in named sections unguarded.
     list(APPEND options $<$<CXX_COMPILER_ID:GNU>:-fsanitize-sections=.assay.shared.*>)
   endif()
-  if(ASSAY_RACE)
+  if(ARGN STREQUAL RECORDED)
     # The compiler reports every access to race_access.c; ThreadSanitizer's own runtime is not
     # linked. DWARF 4: addr2line 2.40 takes the wrong file for some lines of version 5.
     # clang reports accesses after it has made vectors of them, and none of more than 16 bytes; gcc
     # before, but without -fno-tree-sra after it has split those of structures.
-    list(APPEND options -fsanitize=thread -gdwarf-4 $<$<NOT:$<CONFIG:Debug>>:-O1>
+    list(APPEND options -DASSAY_RECORDED -fsanitize=thread -gdwarf-4 $<$<NOT:$<CONFIG:Debug>>:-O1>
          "$<$<CXX_COMPILER_ID:GNU>:--param=tsan-instrument-func-entry-exit=0;-fno-tree-sra>"
          "$<$<CXX_COMPILER_ID:Clang>:-fno-vectorize;-fno-slp-vectorize>"
          "$<$<CXX_COMPILER_ID:Clang>:-mllvm;-tsan-instrument-func-entry-exit=0>")
@@ -38,11 +43,14 @@ function(assay_sim_sources target name file)
                ${options})
 endfunction()
 
-# assay_sim_kernel(<target> <name> <file.cu>): compiles a CUDA file whose variants are not built in
+# assay_sim_kernel(<target> <name> <file.cu> [RECORDED]): compiles a CUDA file whose variants are not built in
 # to <name>.so, a shared object for assay_kernel_guest, which has the simulated device that it needs.
 function(assay_sim_kernel target name file)
   add_library(${target} MODULE)
-  assay_sim_sources(${target} ${name} ${file})
+  assay_sim_sources(${target} ${name} ${file} ${ARGN})
+  if(ARGN STREQUAL RECORDED)
+    target_link_options(${target} PRIVATE LINKER:--wrap=memcpy,--wrap=memmove,--wrap=memset)
+  endif()
   target_link_libraries(${target} PRIVATE assay_options)
   target_compile_definitions(${target} PRIVATE
                              $<TARGET_PROPERTY:assay_sim,INTERFACE_COMPILE_DEFINITIONS>)

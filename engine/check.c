@@ -144,8 +144,8 @@ static void compare_group(assay_report *report, const variant_run *t, assay_stag
     }
 }
 
-/* Unless a number is wrong, which says more: the first tensor whose bits differ fails, or the
- * second run was an error. */
+/* Unless a number is wrong, which says more: the first tensor whose bits differ fails, or a further
+ * run was an error. */
 static void add_second_run(assay_row *rows, int32_t n, const variant_run *t) {
     assay_row *differs = rows;
     for (int32_t i = 0; i < n; ++i) {
@@ -455,6 +455,8 @@ static assay_status check(const assay_case *c, const assay_device *device,
         status = variant_runs_execute(&all, device, &p);
     if (status == ASSAY_OK && !how.numbers)
         status = variant_runs_repeat(&all, device, &p);
+    if (status == ASSAY_OK && !how.numbers)
+        status = variant_runs_record(&all, device, &p);
     if (status == ASSAY_OK)
         status = variant_runs_execute(&first, base, &p);
     if (status == ASSAY_OK)

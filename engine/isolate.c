@@ -21,6 +21,7 @@ static const double sampled_speed = 1 << 26;
 typedef struct isolated {
     assay_device device; /* what callers hold. First, so that its address is this one's. */
     const assay_device *base;
+    const assay_device *recorder; /* NULL: none */
     assay_isolation how;
     char program[PATH_MAX], kernel_program[PATH_MAX], script[PATH_MAX];
     kernel_file kernel;
@@ -109,6 +110,19 @@ static assay_status open_kernel(isolated *i) {
     return status == ASSAY_OK ? kernel_file_names(&i->kernel, how->kernel, symbol) : status;
 }
 
+/* Every access is a call there. What a variant leaves behind for the next one is of no use to it:
+ * numbers are taken from elsewhere. */
+static assay_status open_recorder(isolated *i) {
+    static const double slowness = 20;
+    return assay_isolate(i->base,
+                         &(assay_isolation){.guest = i->how.recorded,
+                                            .seconds = slowness * i->how.seconds,
+                                            .gib = i->how.gib,
+                                            .open = i->how.open,
+                                            .together = true},
+                         &i->recorder);
+}
+
 assay_status assay_isolate(const assay_device *device, const assay_isolation *how,
                            const assay_device **made) {
     *made = NULL;
@@ -130,6 +144,8 @@ assay_status assay_isolate(const assay_device *device, const assay_isolation *ho
         status = open_kernel(i);
     if (status == ASSAY_OK)
         status = list_variants(i);
+    if (status == ASSAY_OK && how->recorded && device->simulated)
+        status = open_recorder(i);
     if (status == ASSAY_OK)
         *made = &i->device;
     else
@@ -147,6 +163,7 @@ void assay_isolate_end(const assay_device *device) {
     if (!i)
         return;
     end_guests(i);
+    assay_isolate_end(i->recorder);
     kernel_file_close(&i->kernel);
     free(i->guests);
     free(i->variants);
@@ -156,6 +173,15 @@ void assay_isolate_end(const assay_device *device) {
 const assay_device *assay_isolated_base(const assay_device *device) {
     const isolated *i = find_isolated(device);
     return i ? i->base : device;
+}
+
+const assay_device *assay_isolated_recorder(const assay_device *device) {
+    const isolated *i = find_isolated(device);
+    return i ? i->recorder : NULL;
+}
+
+bool assay_isolated_recorder_always(const assay_device *device) {
+    return find_isolated(device)->how.recorded_always;
 }
 
 const char *assay_isolated_kernel(const assay_device *device, const assay_variant *variant) {

@@ -30,6 +30,11 @@ typedef struct assay_isolation {
      * function's name. NULL: it is no such file. */
     const char *python;
 
+    /* A guest whose kernels tell of their accesses; NULL: there is none, or it is not wanted. In
+     * every case, whatever its size (variant_run.h). */
+    const char *recorded;
+    bool recorded_always;
+
     /* What people call that file, in commands that they are told: NULL: so. */
     const char *source;
 
@@ -72,6 +77,12 @@ assay_status assay_isolated_walls(const assay_device *isolated,
  * starts load it by. NULL when the device has none. */
 const char *assay_isolated_kernel_hash(const assay_device *isolated);
 const char *assay_isolated_kernel_loaded(const assay_device *isolated);
+
+/* A device that runs built-in variants where their accesses are recorded: a race, an access out of
+ * bounds and a read of what was never written are errors there, and numbers are those of other
+ * plans. NULL: there is none. */
+const assay_device *assay_isolated_recorder(const assay_device *isolated);
+bool assay_isolated_recorder_always(const assay_device *isolated);
 
 /* The path of the guest program that a variant runs in. */
 const char *assay_isolated_program(const assay_device *isolated, const assay_variant *variant);

@@ -70,16 +70,20 @@ assay_status variant_runs_execute(variant_runs *t, const assay_device *device,
     return ASSAY_OK;
 }
 
-static bool is_repeated(const assay_problem *problem) {
-    enum { SMALL = 1 << 11, ONE_IN = 16 };
-    char text[ASSAY_CASE_TEXT];
+static int64_t elements_of(const assay_problem *problem) {
     int64_t elements = 0;
     for (int32_t i = 0; i < problem->sig.n_in; ++i)
         elements += assay_spec_count(&problem->sig.in[i]);
     for (int32_t o = 0; o < problem->sig.n_out; ++o)
         elements += assay_spec_count(&problem->sig.out[o]);
+    return elements;
+}
+
+static bool is_repeated(const assay_problem *problem) {
+    enum { SMALL = 1 << 11, ONE_IN = 16 };
+    char text[ASSAY_CASE_TEXT];
     return !problem->sample &&
-           (elements <= SMALL ||
+           (elements_of(problem) <= SMALL ||
             assay_rng_stream(assay_case_format(&problem->c, text)) % ONE_IN == 0);
 }
 
@@ -108,6 +112,42 @@ assay_status variant_runs_repeat(variant_runs *t, const assay_device *device,
                  report.reason);
     }
     return ASSAY_OK;
+}
+
+/* Ends with an error where the recorder has found something; a plan that is made for less shared
+ * memory may decline. */
+static assay_status record(variant_run *now, const assay_device *recorder,
+                           const assay_problem *problem) {
+    assay_results got = {0};
+    assay_status status = sample_results(problem, &got);
+    if (status != ASSAY_OK)
+        return status;
+    status = assay_run(now->variant, recorder, problem, &got);
+    assay_results_clear(&got);
+    if (status == ASSAY_OK || status == ASSAY_ERR_UNSUPPORTED)
+        return ASSAY_OK;
+    now->again = ASSAY_ERROR;
+    now->failure = assay_error_failure();
+    now->differs[0] = '\0';
+    snprintf(now->unequal, sizeof now->unequal, "its accesses were recorded: %.370s",
+             assay_error());
+    return ASSAY_OK;
+}
+
+assay_status variant_runs_record(variant_runs *t, const assay_device *device,
+                                 const assay_problem *problem) {
+    enum { MOST = 1 << 16 };
+    const assay_device *const recorder = assay_isolated_recorder(device);
+    assay_status status = ASSAY_OK;
+    if (!recorder || problem->sample ||
+        (!assay_isolated_recorder_always(device) &&
+         (elements_of(problem) > MOST || !is_repeated(problem))))
+        return ASSAY_OK;
+    for (variant_run *now = t->run; status == ASSAY_OK && now < t->run + t->count; ++now)
+        if (now->status == ASSAY_OK && now->again == ASSAY_PASS &&
+            !assay_isolated_kernel(device, now->variant))
+            status = record(now, recorder, problem);
+    return status;
 }
 
 void variant_runs_clear(variant_runs *t) {

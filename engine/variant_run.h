@@ -16,7 +16,7 @@ typedef struct variant_run {
     assay_status status;                 /* how assay_run() ended */
     assay_failure failure;               /* when it is not ASSAY_OK: its kind, */
     char line[ASSAY_REASON];             /* and why */
-    assay_verdict again;                 /* of a second run; ASSAY_PASS where there is none */
+    assay_verdict again;                 /* of further runs; ASSAY_PASS where there is none */
     char differs[ASSAY_TENSOR_NAME + 1]; /* the tensor whose bits it changed, */
     char unequal[ASSAY_REASON];          /* and how; or how it broke */
 } variant_run;
@@ -41,6 +41,12 @@ assay_status variant_runs_execute(variant_runs *t, const assay_device *device,
 /* Asks those whose sums have an order for the same bits once more. Where the case is large, only
  * one case in sixteen, by its text: a run is what it costs. */
 assay_status variant_runs_repeat(variant_runs *t, const assay_device *device,
+                                 const assay_problem *problem) ASSAY_MUST_CHECK;
+/* Runs the built-in ones once more where their accesses are recorded, if the device can: races,
+ * accesses out of bounds and reads of unwritten shared memory, which need not show in numbers.
+ * Where the case is large, only one in sixteen; where it is larger than that, none, unless all are
+ * wanted: recording takes many times as long. */
+assay_status variant_runs_record(variant_runs *t, const assay_device *device,
                                  const assay_problem *problem) ASSAY_MUST_CHECK;
 void variant_runs_clear(variant_runs *t);
 

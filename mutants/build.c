@@ -24,8 +24,13 @@ static assay_status open_level(builder *b, build_level level, const char *folder
     return source_read(path, &b->commands[level]);
 }
 
-assay_status builder_init(builder *b, const char *root, const char *build, const char *asan,
-                          const char *race) {
+static bool has_recorder(const char *build) {
+    char path[PATH_SIZE];
+    snprintf(path, sizeof path, "%s/engine/assay_recorded_guest", build);
+    return access(path, X_OK) == 0;
+}
+
+assay_status builder_init(builder *b, const char *root, const char *build, const char *asan) {
     const char *parent = getenv("TMPDIR");
     *b = (builder){.root = root};
     (void)setenv("LC_ALL", "C", 1); /* compilers' errors in plain letters */
@@ -35,7 +40,7 @@ assay_status builder_init(builder *b, const char *root, const char *build, const
     if (status == ASSAY_OK)
         status = open_level(b, BUILD_ASAN, asan);
     if (status == ASSAY_OK)
-        status = open_level(b, BUILD_RACE, race);
+        status = open_level(b, BUILD_RACE, has_recorder(build) ? build : NULL);
     snprintf(b->work, sizeof b->work, "%.400s/assay-mutants-XXXXXX", parent ? parent : "/tmp");
     if (status == ASSAY_OK && !mkdtemp(b->work))
         status = assay_fail(ASSAY_ERR_FILE, "%s: %s", b->work, strerror(errno));
@@ -65,7 +70,8 @@ bool builder_has(const builder *b, build_level level) {
 }
 
 void builder_guest(const builder *b, build_level level, char path[BUILD_FOLDER + 32]) {
-    snprintf(path, BUILD_FOLDER + 32, "%s/engine/assay_guest", b->folder[level]);
+    snprintf(path, BUILD_FOLDER + 32, "%s/engine/%s", b->folder[level],
+             level == BUILD_RACE ? "assay_recorded_guest" : "assay_guest");
 }
 
 bool builder_has_unit(const builder *b) {
@@ -86,10 +92,11 @@ typedef struct cuda_file {
     char wrapper[256];
 } cuda_file;
 
-static cuda_file variant_file(const char *op, const char *variant) {
+static cuda_file variant_file(build_level level, const char *op, const char *variant) {
     cuda_file f;
     snprintf(f.path, sizeof f.path, "kernels/%s/%s.cu", op, variant);
-    snprintf(f.wrapper, sizeof f.wrapper, "sim/%s_%s.cpp", op, variant);
+    snprintf(f.wrapper, sizeof f.wrapper, "%s/%s_%s.cpp", level == BUILD_RACE ? "recorded" : "sim",
+             op, variant);
     return f;
 }
 
@@ -172,7 +179,7 @@ static assay_status write_prefix(const builder *b, build_level level, char path[
 assay_status builder_prepare(builder *b) {
     char prefix[PATH_SIZE], compiled[PATH_SIZE + 8], log[PATH_SIZE];
     command c = {0};
-    const cuda_file any = variant_file("weighted_sum", "v1");
+    const cuda_file any = variant_file(BUILD_QUICK, "weighted_sum", "v1");
     assay_status status = write_prefix(b, BUILD_FULL, prefix);
     if (status == ASSAY_OK)
         status = write_prefix(b, BUILD_QUICK, prefix);
@@ -261,7 +268,7 @@ static assay_status make_object(const builder *b, build_level level, const cuda_
 
 assay_status builder_compile(const builder *b, build_level level, const char *op,
                              const char *variant, const char *overlay, const char *object) {
-    const cuda_file f = variant_file(op, variant);
+    const cuda_file f = variant_file(level, op, variant);
     return make_object(b, level, &f, overlay, object);
 }
 

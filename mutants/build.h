@@ -1,7 +1,7 @@
 /*
  * Compiling mutants: with the words with which the build itself compiles a variant for the
- * simulated device, taken from its compile_commands.json, so that the builds with AddressSanitizer
- * and the race recorder instrument mutants as they instrument kernels.
+ * simulated device, taken from its compile_commands.json, so that AddressSanitizer and the race
+ * recorder instrument mutants as they instrument kernels.
  */
 #ifndef ASSAY_MUTANTS_BUILD_H
 #define ASSAY_MUTANTS_BUILD_H
@@ -26,9 +26,10 @@ typedef struct builder {
     char work[BUILD_FOLDER];                 /* everything that is written */
 } builder;
 
-/* `asan`, `race`: folders of those builds, NULL for none. */
-assay_status builder_init(builder *b, const char *root, const char *build, const char *asan,
-                          const char *race) ASSAY_MUST_CHECK;
+/* `asan`: the folder of that build, NULL for none. The race recorder is a part of `build`, if that
+ * has it. */
+assay_status builder_init(builder *b, const char *root, const char *build,
+                          const char *asan) ASSAY_MUST_CHECK;
 /* Removes what was written. */
 void builder_clear(builder *b);
 

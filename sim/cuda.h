@@ -32,11 +32,22 @@
 #define __constant__
 #define __grid_constant__
 #define __managed__
-#define __shared__      static __attribute__((section(ASSAY_SHARED_SECTION)))
 #define __forceinline__ inline __attribute__((always_inline))
 #define __noinline__    __attribute__((noinline))
 #define __launch_bounds__(...)
 #define __align__(bytes) __attribute__((aligned(bytes)))
+
+/* Where accesses are recorded, gcc leaves gaps before each declaration and behind the file's last
+ * one: what it writes into its assembly as a section's name goes on there for some lines, of which
+ * the last is a comment. The assembler puts subsection 1 behind all of 0. */
+#if defined(ASSAY_RECORDED) && !defined(__clang__)
+#define SIM_TEXT_OF(number) #number
+#define SIM_GAP(number)                                                                            \
+    ",\"aw\"\n\t.subsection 1\n\t.skip 32\n\t.subsection 0\n\t.skip 32\n\t#" SIM_TEXT_OF(number)
+#define __shared__ static __attribute__((section(ASSAY_SHARED_SECTION SIM_GAP(__COUNTER__))))
+#else
+#define __shared__ static __attribute__((section(ASSAY_SHARED_SECTION)))
+#endif
 
 /* One definition in every kernel file: an `inline` one would be shared with C++ files that are
  * compiled without the kernels' instrumentation. */

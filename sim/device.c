@@ -13,15 +13,13 @@
 enum { ALIGNMENT = 256, LARGE = 1 << 28, MULTIPROCESSORS = 2 };
 
 static assay_status sim_probe(char text[ASSAY_DEVICE_TEXT]) {
-    snprintf(text, ASSAY_DEVICE_TEXT, "simulated CUDA device: one block at a time, fibers%s",
-#if defined(ASSAY_RACE)
-             ", race recorder"
-#elif defined(SIM_ASAN)
-             ", AddressSanitizer"
+#if defined(SIM_ASAN)
+    const char *const watched = ", AddressSanitizer";
 #else
-             ""
+    const char *const watched = sim_race_compiled ? ", race recorder" : "";
 #endif
-    );
+    snprintf(text, ASSAY_DEVICE_TEXT, "simulated CUDA device: one block at a time, fibers%s",
+             watched);
     return ASSAY_OK;
 }
 
@@ -65,6 +63,11 @@ static void sim_release(void *memory) {
     free(memory);
 }
 
+static void guard(void *memory, size_t bytes, bool on) {
+    sim_poison(memory, bytes, on);
+    trace_guard(memory, bytes, on);
+}
+
 static assay_status sim_copy(void *to, const void *from, size_t bytes) {
     if (bytes > 0)
         memcpy(to, from, bytes);
@@ -90,7 +93,7 @@ const assay_device *assay_sim_device(void) {
         .release = sim_release,
         .upload = sim_copy,
         .download = sim_copy,
-        .guard = sim_poison,
+        .guard = guard,
         .schedule = sim_schedule_set,
         .multiprocessors = MULTIPROCESSORS,
         .plan_for = sim_plan_for,

@@ -47,6 +47,9 @@ static inline assay_status sim_launch_with(sim_launch launch, dim3 grid, dim3 bl
     launch.closure = &thread;
     launch.function = (const void *)kernel;
     launch.parameters = parameters.bytes;
+#if defined(ASSAY_RECORDED)
+    launch.records = true;
+#endif
     return sim_launch_kernel(&launch);
 }
 

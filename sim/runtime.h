@@ -24,9 +24,10 @@ typedef struct uint3 {
 /* Bytes of shared memory that one block may have: 227 KB, as on sm_90. */
 #define ASSAY_MAX_SHARED 232448
 
-/* What kernels plan with; given on the command line for mutants (mutants/build.c). */
+/* What kernels plan with; given on the command line for mutants (mutants/build.c). Where accesses
+ * are recorded (ASSAY_RECORDED), a way that plain kernels take at large sizes only. */
 #ifndef ASSAY_SHARED_BUDGET
-#ifdef ASSAY_RACE
+#ifdef ASSAY_RECORDED
 #define ASSAY_SHARED_BUDGET 8192
 #else
 #define ASSAY_SHARED_BUDGET ASSAY_MAX_SHARED
@@ -59,7 +60,8 @@ typedef struct sim_launch {
     /* Of a kernel in C++: its code, and its parameters as CUDA lays them out. */
     const void *function;
     const void *parameters;
-    /* Accesses are recorded; the places that sim_trace_site() is called from. */
+    /* Accesses are recorded; of a kernel from PTX, the places that sim_trace_site() is called from:
+     * in C++ the compiler's hooks tell (race/race_access.c). */
     bool records;
     bool proxies; /* it has instructions of the asynchronous proxy */
     const sim_site *sites;
@@ -153,13 +155,12 @@ void sim_cp_async(void *shared, const void *global, int32_t bytes, int32_t valid
 void sim_cp_async_commit(void);
 void sim_cp_async_wait(int32_t groups);
 
-#if defined(ASSAY_RACE)
-/* A copy of SIM_WHOLE bytes from or to the device's memory, recorded as one access of its caller.
+/* A copy of SIM_WHOLE bytes from or to the device's memory, recorded as one access of its caller:
+ * in programs with the recorder (race/race_access.c).
  */
 enum { SIM_WHOLE = 16 };
 void sim_load_whole(void *to, const void *from);
 void sim_store_whole(void *to, const void *from);
-#endif
 
 /* The calling lane's bit alone: lanes run one at a time here, and CUDA promises no more. */
 uint32_t sim_activemask(void);

@@ -191,7 +191,7 @@ template <class T>
 SIM_INLINE T sim_load(const char *call, const T *from, const char *file, int line) {
     sim_aligned(call, from, file, line);
     T value;
-#if defined(ASSAY_RACE)
+#if defined(ASSAY_RECORDED)
     if constexpr (sizeof(T) == SIM_WHOLE)
         sim_load_whole(&value, from);
     else
@@ -204,7 +204,7 @@ SIM_INLINE T sim_load(const char *call, const T *from, const char *file, int lin
 template <class T>
 SIM_INLINE void sim_store(const char *call, T *to, const T &value, const char *file, int line) {
     sim_aligned(call, to, file, line);
-#if defined(ASSAY_RACE)
+#if defined(ASSAY_RECORDED)
     if constexpr (sizeof(T) == SIM_WHOLE)
         sim_store_whole(to, &value);
     else

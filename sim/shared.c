@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { GUARD = 4096 };
+enum { GUARD = SIM_DYNAMIC_GUARD };
 
 /* A loaded object: its file, and by how much addresses differ from those in the file. */
 typedef struct object {
@@ -85,6 +85,8 @@ static assay_status read_section(const object *o, sim_section *section) {
     }
     status = sim_templates_read(section, image, (size_t)info.st_size, o->base,
                                 strcmp(o->path, "/proc/self/exe") == 0);
+    if (sim_race_guard)
+        sim_templates_gaps(section, image, (size_t)info.st_size, o->base, sim_race_guard);
     section->found = status == ASSAY_OK;
 done:
     if (image != MAP_FAILED)

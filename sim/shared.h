@@ -9,6 +9,7 @@
 assay_status sim_shared_begin(sim_section *section, sim_range *range) ASSAY_MUST_CHECK;
 
 /* The dynamic part of a block: an allocation that later blocks use, too, between two guards. */
+enum { SIM_DYNAMIC_GUARD = 4096 };
 typedef struct sim_dynamic {
     char *memory; /* NULL: not allocated yet */
     size_t bytes;

@@ -131,11 +131,13 @@ sim_source sim_symbol_source(uintptr_t return_address) {
     return cache[slot].source;
 }
 
-/* Turns _ZZL6kernelPfE4tile into "kernel(float*)::tile"; from the C++ runtime. */
-extern char *__cxa_demangle(const char *name, char *buffer, size_t *size, int *status);
+/* Turns _ZZL6kernelPfE4tile into "kernel(float*)::tile"; from the C++ runtime, where there is one.
+ */
+extern char *__cxa_demangle(const char *name, char *buffer, size_t *size, int *status)
+    __attribute__((weak));
 
 static void write_variable(const char *symbol, size_t offset, char text[SIM_SYMBOL_TEXT]) {
-    char *plain = __cxa_demangle(symbol, NULL, NULL, &(int){0});
+    char *plain = __cxa_demangle ? __cxa_demangle(symbol, NULL, NULL, &(int){0}) : NULL;
     const char *name = plain ? plain : symbol;
     for (const char *part = strstr(name, "::"); part; part = strstr(name, "::"))
         name = part + 2;

@@ -9,13 +9,13 @@
 
 typedef struct variable {
     const sim_section *section;
-    char *low;
-    size_t bytes;
+    sim_range range;
 } variable;
 
 static struct {
     variable *at;
     size_t count, room;
+    const sim_section *current; /* of the launch, if it has any */
 } all;
 
 /* ---- the table of symbols ---- */
@@ -128,7 +128,7 @@ static assay_status note(const sim_section *section, char *low, size_t bytes) {
         all.at = grown;
         all.room = room;
     }
-    all.at[all.count++] = (variable){section, low, bytes};
+    all.at[all.count++] = (variable){section, {low, low + bytes}};
     return ASSAY_OK;
 }
 
@@ -163,7 +163,39 @@ assay_status sim_templates_read(const sim_section *section, const char *image, s
 }
 
 void sim_templates_fill(const sim_section *section) {
+    all.current = NULL;
     for (size_t i = 0; i < all.count; ++i)
-        if (all.at[i].section == section)
-            sim_fill(all.at[i].low, all.at[i].bytes);
+        if (all.at[i].section == section) {
+            sim_fill(all.at[i].range.low, (size_t)(all.at[i].range.high - all.at[i].range.low));
+            all.current = section;
+        }
+}
+
+const sim_range *sim_templates_of(const volatile void *address) {
+    for (size_t i = 0; all.current && i < all.count; ++i)
+        if (all.at[i].section == all.current && sim_in_range(&all.at[i].range, address))
+            return &all.at[i].range;
+    return NULL;
+}
+
+void sim_templates_visit(void (*visit)(sim_range variable)) {
+    for (size_t i = 0; all.current && i < all.count; ++i)
+        if (all.at[i].section == all.current)
+            visit(all.at[i].range);
+}
+
+/* ---- between variables ---- */
+
+void sim_templates_gaps(const sim_section *section, const char *image, size_t bytes, uintptr_t base,
+                        void (*visit)(void *memory, size_t bytes, bool on)) {
+    table t;
+    if (section->low == section->high || !find_table(image, bytes, &t))
+        return;
+    visit(section->low, (size_t)(section->high - section->low), true);
+    for (size_t i = 0; i < t.n_symbols; ++i) {
+        const ElfW(Sym) *s = &t.symbol[i];
+        char *low = (char *)(base + s->st_value);
+        if ((s->st_info & 0xf) == STT_OBJECT && low >= section->low && low < section->high)
+            visit(low, s->st_size, false);
+    }
 }

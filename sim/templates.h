@@ -10,13 +10,22 @@
 #define ASSAY_SIM_TEMPLATES_H
 
 #include "assay/status.h"
-#include "sim/runtime.h"
+#include "sim/trace.h"
 
 /* Notes those of the kernel file with this section. `image`: the object's file; `base`: by how much
  * addresses differ from those in it; `program`: it holds much else, and only kernels that are
  * static, as a kernel file's are, count. */
 assay_status sim_templates_read(const sim_section *section, const char *image, size_t bytes,
                                 uintptr_t base, bool program) ASSAY_MUST_CHECK;
+
+/* Those of the launch's file, which sim_templates_fill() has made as undefined as a block finds
+ * them: the one that holds an address, or NULL; all. */
+const sim_range *sim_templates_of(const volatile void *address);
+void sim_templates_visit(void (*visit)(sim_range variable));
+
+/* Bytes of the section that are no variable's, between two or before the first. */
+void sim_templates_gaps(const sim_section *section, const char *image, size_t bytes, uintptr_t base,
+                        void (*visit)(void *memory, size_t bytes, bool on));
 
 /* Makes those of the section's file as undefined as a new block finds them. */
 void sim_templates_fill(const sim_section *section);

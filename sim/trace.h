@@ -97,11 +97,21 @@ typedef struct sim_async {
 typedef struct sim_clocks sim_clocks;
 
 extern bool sim_trace_on; /* the launch that runs is recorded */
+/* The program has what kernels of C++ tell of their accesses by (race/race_access.c). */
+extern bool sim_race_compiled;
 
 /* Memory of the device is allocated; is about to be released (NULL: nothing is). Only these, and
  * shared memory, are watched in kernels of C++. */
 void trace_alloc(void *memory, size_t bytes);
 void trace_release(void *memory);
+
+/* No kernel may access this memory of the device's, the harness says, or it may again. NULL: that
+ * is not noted, as in a program that records no accesses. */
+extern void (*sim_race_guard)(void *memory, size_t bytes, bool on);
+static inline void trace_guard(void *memory, size_t bytes, bool on) {
+    if (sim_race_guard)
+        sim_race_guard(memory, bytes, on);
+}
 
 /* A launch starts, ends. */
 void trace_launch_begin(const sim_launch *launch);

@@ -187,7 +187,7 @@ static sandbox_walls enter(const char *device, const char *const *readable) {
     static char own[PATH_MAX], root[PATH_MAX], list[PATH_MAX], module[PATH_MAX];
     sandbox_plan plan = {
         .simulated = strcmp(device, "sim") == 0,
-#if defined(ASSAY_RACE)
+#if defined(ASSAY_RECORDED_GUEST) /* addr2line */
         .may_start = true,
 #endif
         .alone = one_thread(),

@@ -1,6 +1,6 @@
 /*
  * Counters of the simulated device: what each launch asked of memory, warp by warp. They are a mode
- * of the build that records accesses (ASSAY_RACE): while it is on, races are not looked for.
+ * of recorded kernels: while it is on, races are not looked for.
  * docs/profile.md says what is exact.
  */
 #ifndef ASSAY_SIM_COUNT_COUNT_H

@@ -6,7 +6,10 @@
 #include "sim/runtime.h"
 #include "sim/trace.h"
 
-bool sim_count_on(void);
+extern bool sim_counting;
+static inline bool sim_count_on(void) {
+    return sim_counting;
+}
 
 /* As the trace_ hooks of the same names (trace.h). */
 void sim_count_launch(const char *kernel);

@@ -161,9 +161,6 @@ assay_status ptx_module_load(const char *text, size_t size, const char *name, pt
     if (m == NULL)
         return assay_fail(ASSAY_ERR_MEMORY, "%s: no memory to read PTX", name);
     m->memory.out_of_memory = &out_of_memory;
-#if defined(ASSAY_RACE)
-    m->records = true;
-#endif
     if (setjmp(out_of_memory) != 0) {
         status = assay_fail(ASSAY_ERR_MEMORY, "%s: no memory to read PTX", name);
         goto done;

@@ -57,10 +57,8 @@ sim_source sim_place_source(uint32_t place) {
         return (sim_source){.file = "?", .line = 0};
     if (!s)
         return source_of_line(places.sites[place - 1].file, places.sites[place - 1].line);
-#if defined(ASSAY_RACE)
     if (!s->file)
         return sim_symbol_source(s->at);
-#endif
     return source_of_line(s->file ? s->file : "?", (int)s->at);
 }
 

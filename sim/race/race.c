@@ -6,15 +6,15 @@
  */
 #include "sim/allocation.h"
 #include "sim/block.h"
+#include "sim/count/count_access.h"
+#include "sim/race/host.h"
 #include "sim/race/order.h"
 #include "sim/race/place.h"
 #include "sim/race/race_access.h"
 #include "sim/race/race_report.h"
 #include "sim/race/shadow.h"
-
-#if defined(ASSAY_RACE)
-#include "sim/count/count_access.h"
-#endif
+#include "sim/shared.h"
+#include "sim/templates.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -29,16 +29,6 @@ static struct {
     bool proxies;        /* the asynchronous proxy takes part */
     bool plain; /* nothing but barriers of the whole block and __syncwarp has ordered anything */
 } race;
-
-/* ---- counters ---- */
-
-static bool counts(void) {
-#if defined(ASSAY_RACE)
-    return sim_count_on();
-#else
-    return false;
-#endif
-}
 
 /* ---- an access ---- */
 
@@ -103,14 +93,20 @@ static sim_race_reason reason_of(const access *a, const sim_entry *e, uint32_t l
     return e->serial == a->serial ? SIM_NO_BARRIER : SIM_NO_ORDER_OF_BLOCKS;
 }
 
+static bool is_shared(const volatile void *address) {
+    return sim_in_range(&race.shared[1], address) || sim_in_range(&race.shared[0], address) ||
+           sim_templates_of(address) != NULL;
+}
+
 static sim_range memory_of(const volatile void *address, bool *dynamic) {
+    const sim_range *of_template = sim_templates_of(address);
     for (int i = 0; i < 2; ++i)
         if ((const volatile char *)address >= race.shared[i].low &&
             (const volatile char *)address < race.shared[i].high) {
             *dynamic = i == 1;
             return race.shared[i];
         }
-    return (sim_range){NULL, NULL};
+    return of_template ? *of_template : (sim_range){NULL, NULL};
 }
 
 static sim_race_found found_by(const access *a, sim_race_class class) {
@@ -150,9 +146,18 @@ SIM_REPORT static void report_beyond(const access *a, size_t bytes) {
     sim_race_add(&f);
 }
 
-/* Behind the shared memory that the block has, where other launches have theirs. */
+SIM_REPORT static void report_stray(const access *a, size_t bytes) {
+    if (sim_race_again(SIM_STRAY, a->place, 0))
+        return;
+    sim_race_found f = found_by(a, SIM_STRAY);
+    f.bytes = (uint32_t)bytes;
+    sim_race_add(&f);
+}
+
+/* Behind the shared memory that the block has, where other launches have theirs, or before it. */
 static bool is_beyond(const volatile void *address) {
-    const sim_range room = {race.shared[1].high, race.shared[1].low + ASSAY_MAX_SHARED};
+    const sim_range room = {race.shared[1].low - SIM_DYNAMIC_GUARD,
+                            race.shared[1].low + ASSAY_MAX_SHARED + SIM_DYNAMIC_GUARD};
     return race.shared[1].low && sim_in_range(&room, address);
 }
 
@@ -334,7 +339,7 @@ static void record(const volatile void *address, size_t bytes, uint32_t how, con
                 .place = place < SIM_MOST_PLACES ? place : 0,
                 .first = r->first,
                 .value = value};
-    a.shared = sim_in_range(&race.shared[1], a.address) || sim_in_range(&race.shared[0], a.address);
+    a.shared = is_shared(a.address);
     const uint32_t what = a.how | thread / SIM_WARP << SIM_WARP_SHIFT | a.place << SIM_PLACE_SHIFT;
     if (!a.shared && is_beyond(address)) {
         report_beyond(&a, bytes);
@@ -348,7 +353,9 @@ static void record(const volatile void *address, size_t bytes, uint32_t how, con
         const size_t word = at % SIM_PAGE / SIM_WORD;
         sim_page *page = sim_shadow_page(a.address);
         a.what = what | mask << SIM_BYTES_SHIFT;
-        if (page) {
+        if (page && page->guarded && (page->guarded[word] & mask) != 0) {
+            report_stray(&a, bytes);
+        } else if (page) {
             if (a.shared && page->written)
                 check_written(&a, page, word, mask);
             visit_word(&a, page, word);
@@ -409,6 +416,8 @@ static inline bool record_quick(const volatile void *address, size_t bytes, uint
     for (size_t word = at % SIM_PAGE / SIM_WORD, n = bytes / SIM_WORD; n > 0; ++word, --n) {
         if (page->written && (how & SIM_READS) != 0 && page->written[word] != 15)
             return false;
+        if (page->guarded && page->guarded[word] != 0)
+            return false;
         if (!is_quick(page->cell[word].entry, what))
             return false; /* the words before are then visited again, which is no harm */
         if (page->written)
@@ -443,52 +452,65 @@ static uint32_t how_of_kind(sim_access kind) {
 }
 
 static bool is_watched(const volatile void *address) {
-    return sim_in_range(&race.shared[0], address) || sim_in_range(&race.shared[1], address) ||
-           (!sim_in_range(&sim_stacks, address) && sim_allocation_of(address) != NULL);
+    return is_shared(address) || is_beyond(address) ||
+           (!sim_in_range(&sim_stacks, address) && sim_allocation_of(address));
+}
+
+/* Neither the device's nor what kernels of C++ may use of the host's. */
+static bool is_lost(const volatile void *address) {
+    return !sim_in_range(&sim_stacks, address) && !sim_is_host(address);
+}
+
+static void record_watched(const volatile void *address, size_t bytes, uint32_t how,
+                           uint32_t place) {
+    if (!record_quick(address, bytes, how, place))
+        record(address, bytes, how, NULL, place, NULL);
+}
+
+/* An access that only a kernel can have made. */
+static void record_own(const volatile void *address, size_t bytes, uint32_t how, uint32_t place) {
+    if (is_watched(address))
+        record_watched(address, bytes, how, place);
+    else if (is_lost(address))
+        report_stray(&(access){.address = address,
+                               .how = how,
+                               .place = place < SIM_MOST_PLACES ? place : 0,
+                               .what = 1u << SIM_BYTES_SHIFT},
+                     bytes);
 }
 
 void sim_race_access(const volatile void *address, size_t bytes, sim_access kind, uint64_t place) {
-    if (sim_running_now.thread < 0)
+    if (!sim_trace_on || sim_running_now.thread < 0)
         return;
-#if defined(ASSAY_RACE)
-    if (counts()) {
+    if (sim_count_on())
         sim_count_access(address, bytes, kind, place, true);
-        return;
-    }
-#endif
-    const uint32_t how = how_of_kind(kind), at = sim_place_of_address((uintptr_t)place);
-    if (is_watched(address) && !record_quick(address, bytes, how, at))
-        record(address, bytes, how, NULL, at, NULL);
+    else
+        record_own(address, bytes, how_of_kind(kind), sim_place_of_address((uintptr_t)place));
 }
 
 void sim_race_copied(const volatile void *address, size_t bytes, sim_access kind, uint64_t place) {
-    if (!counts())
-        sim_race_access(address, bytes, kind, place);
-#if defined(ASSAY_RACE)
-    else if (sim_now.thread >= 0)
+    if (!sim_trace_on || sim_running_now.thread < 0)
+        return;
+    if (sim_count_on())
         sim_count_access(address, bytes, kind, place, false);
-#endif
+    else if (is_watched(address))
+        record_watched(address, bytes, how_of_kind(kind), sim_place_of_address((uintptr_t)place));
 }
 
 /* ---- what the runtime tells ---- */
 
 void trace_launch_begin(const sim_launch *launch) {
-#if defined(ASSAY_RACE) /* kernels of C++ are compiled for it */
-    sim_trace_on = true;
-#else
     sim_trace_on = launch->records;
-#endif
     if (!sim_trace_on)
         return;
-#if defined(ASSAY_RACE)
-    if (counts())
+    if (sim_count_on())
         sim_count_launch(launch->kernel);
-#endif
     if (!sim_race_describe)
         sim_race_describe = describe;
     race.plain = true;
     race.proxies = launch->proxies;
     race.everywhere = launch->sites != NULL;
+    sim_host_launch(launch);
     sim_shadow_launch();
     sim_order_launch(sim_now.n_threads);
     sim_places_begin(launch->sites, launch->n_sites);
@@ -498,10 +520,8 @@ void trace_launch_begin(const sim_launch *launch) {
 void trace_launch_end(void) {
     if (!sim_trace_on)
         return;
-#if defined(ASSAY_RACE)
-    if (counts())
+    if (sim_count_on())
         sim_count_launch_end();
-#endif
     sim_order_launch_end();
     sim_race_end();
     race.shared[0] = race.shared[1] = (sim_range){NULL, NULL};
@@ -509,20 +529,17 @@ void trace_launch_end(void) {
 }
 
 sim_clocks *sim_trace_block_begin(const sim_range shared[2]) {
-#if defined(ASSAY_RACE)
-    if (counts())
+    if (sim_count_on())
         sim_count_block(shared);
-#endif
     for (int i = 0; i < 2; ++i)
         sim_shadow_unwritten(shared[i]);
+    sim_templates_visit(sim_shadow_unwritten);
     return sim_order_block(sim_now.block, sim_now.n_threads);
 }
 
 void sim_trace_block_end(sim_clocks *clocks) {
-#if defined(ASSAY_RACE)
-    if (counts())
+    if (sim_count_on())
         sim_count_block_end();
-#endif
     sim_order_block_end(clocks);
 }
 
@@ -535,10 +552,8 @@ void sim_trace_thread(sim_clocks *clocks, const sim_range shared[2], int32_t thr
 void sim_trace_barrier(int32_t id, const uint32_t lanes[], int32_t live) {
     sim_clocks *c = sim_running_now.clocks;
     int32_t n = 0;
-#if defined(ASSAY_RACE)
-    if (counts())
+    if (sim_count_on())
         sim_count_barrier();
-#endif
     for (int32_t w = 0; w * SIM_WARP < c->n_threads; ++w)
         n += __builtin_popcount(lanes[w]);
     race.plain &= n == live;
@@ -553,10 +568,8 @@ void sim_trace_barrier_arrive(int32_t id) {
 void sim_trace_met(sim_collective kind, int32_t warp, uint32_t lanes) {
     if (kind == SIM_SYNCWARP)
         sim_order_syncwarp(sim_running_now.clocks, warp, lanes);
-#if defined(ASSAY_RACE)
-    if (counts())
+    if (sim_count_on())
         sim_count_met(kind, warp, lanes);
-#endif
 }
 
 void sim_trace_fence(uint32_t how) {
@@ -586,15 +599,16 @@ void sim_trace_access(const volatile void *address, size_t bytes, uint32_t how, 
                       int line) {
     if (sim_running_now.thread < 0)
         return;
-#if defined(ASSAY_RACE)
-    if (counts()) {
+    if (sim_count_on()) {
         if ((how & SIM_STRONG) != 0)
             sim_count_access(address, bytes, SIM_ATOMIC, sim_place_of_line(file, line), true);
         return;
     }
-#endif
-    if (race.everywhere ? !sim_in_range(&sim_stacks, address) : is_watched(address))
-        record(address, bytes, how, NULL, sim_place_of_line(file, line), NULL);
+    const uint32_t at = sim_place_of_line(file, line);
+    if (!race.everywhere)
+        record_own(address, bytes, how, at);
+    else if (!sim_in_range(&sim_stacks, address))
+        record(address, bytes, how, NULL, at, NULL);
 }
 
 sim_async sim_trace_agent(sim_agent agent, uint32_t number, uint32_t time) {
@@ -610,7 +624,7 @@ sim_async sim_trace_mbarrier_agent(const volatile void *barrier) {
 void sim_trace_async(const sim_async *who, const volatile void *address, size_t bytes, uint32_t how,
                      const char *file, int line) {
     race.proxies = true;
-    if (sim_running_now.thread < 0 || counts())
+    if (sim_running_now.thread < 0 || sim_count_on())
         return;
     if (race.everywhere ? !sim_in_range(&sim_stacks, address) : is_watched(address))
         record(address, bytes, how, NULL, sim_place_of_line(file, line), who);
@@ -627,27 +641,19 @@ void sim_trace_proxy_fence(void) {
 }
 
 void sim_trace_unwritten(sim_range shared) {
-    if (sim_running_now.thread >= 0 && !counts())
+    if (sim_running_now.thread >= 0 && !sim_count_on())
         sim_shadow_unwritten(shared);
 }
 
 void sim_trace_copy(const void *shared, const void *global, int32_t bytes, int32_t valid,
                     const char *file, int line) {
-#if defined(ASSAY_RACE)
-    if (counts())
+    if (sim_count_on())
         sim_count_copy(shared, global, bytes, valid, sim_place_of_line(file, line));
-#else
-    (void)shared, (void)global, (void)bytes, (void)valid, (void)file, (void)line;
-#endif
 }
 
 void sim_trace_row(const void *row, size_t bytes, const char *file, int line) {
-#if defined(ASSAY_RACE)
-    if (counts())
+    if (sim_count_on())
         sim_count_access(row, bytes, SIM_READ, sim_place_of_line(file, line), true);
-#else
-    (void)row, (void)bytes, (void)file, (void)line;
-#endif
 }
 
 uint64_t sim_race_unwatched(void) {

@@ -20,6 +20,7 @@ typedef enum sim_race_class {
     SIM_RACE_EQUAL,    /* two writes of the same bits that nothing orders */
     SIM_UNINITIALISED, /* a read of shared memory that was never written: there is no `before` */
     SIM_BEYOND,        /* an access behind the shared memory of its block: there is no `before` */
+    SIM_STRAY,         /* one outside of every tensor, allocation and variable: likewise */
     SIM_RACE_CLASSES,
 } sim_race_class;
 
@@ -34,7 +35,8 @@ typedef struct sim_race {
     char text[320];   /* the whole line but for `after` and the kernel's name */
 } sim_race;
 
-/* "race", "race of equal values", "uninitialised shared memory", "shared memory exceeded" */
+/* "race", "race of equal values", "uninitialised shared memory", "shared memory exceeded", "out of
+ * bounds" */
 const char *sim_race_name(sim_race_class class);
 
 /* What the last launch left, in order of discovery, but races of equal values behind the others.

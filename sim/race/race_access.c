@@ -4,9 +4,15 @@
  * program is compiled so, and ThreadSanitizer's runtime is not linked.
  */
 #include "sim/race/race_access.h"
+#include "sim/race/shadow.h"
 #include "sim/runtime.h"
 
 #include <stdint.h>
+
+__attribute__((constructor)) static void be_known(void) {
+    sim_race_compiled = true;
+    sim_race_guard = sim_shadow_guard;
+}
 
 #define HERE ((uint64_t)(uintptr_t)__builtin_return_address(0))
 

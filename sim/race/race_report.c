@@ -1,6 +1,8 @@
 #include "sim/race/race_report.h"
 
+#include "sim/allocation.h"
 #include "sim/race/place.h"
+#include "sim/race/shadow.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -26,6 +28,7 @@ const char *sim_race_name(sim_race_class class) {
         [SIM_RACE_EQUAL] = "race of equal values",
         [SIM_UNINITIALISED] = "uninitialised shared memory",
         [SIM_BEYOND] = "shared memory exceeded",
+        [SIM_STRAY] = "out of bounds",
     };
     return names[class];
 }
@@ -81,11 +84,9 @@ static const char *memory_text(const sim_race_found *f, char text[2 * SIM_SYMBOL
     if (f->memory.low && f->dynamic)
         snprintf(text, 2 * SIM_SYMBOL_TEXT, "shared memory, bytes %td to %td", offset,
                  offset + f->bytes - 1);
-#if defined(ASSAY_RACE)
     else if (f->memory.low)
         snprintf(text, 2 * SIM_SYMBOL_TEXT, "__shared__ %s",
                  sim_symbol_variable((const void *)f->address, where));
-#endif
     else if (sim_race_describe && sim_race_describe(f->address, where, sizeof where))
         snprintf(text, 2 * SIM_SYMBOL_TEXT, "global memory, %s", where);
     else
@@ -117,6 +118,30 @@ static const char *const reasons[] = {
     [SIM_SCOPE_OF_BLOCK] = "the scope of one is its block",
 };
 
+/* What lies nearest before an address that is out of bounds. */
+static const char *near_text(const sim_race_found *f, char text[2 * SIM_SYMBOL_TEXT]) {
+    enum { FAR = 1 << 16 };
+    const char *at = (const char *)f->address;
+    const sim_range *range = sim_allocation_of(f->address);
+    char variable[SIM_SYMBOL_TEXT];
+    int back = 0;
+    while (back < FAR && sim_shadow_is_guarded(at - back) &&
+           (!f->memory.low || at - back > f->memory.low))
+        ++back;
+    const char *last = at - back;
+    if (f->memory.low && last > f->memory.low) {
+        sim_symbol_variable(last, variable);
+        snprintf(text, 2 * SIM_SYMBOL_TEXT, "%d behind the end of %.*s", back - 1,
+                 (int)strcspn(variable, "+"), variable); /* without the offset of its last byte */
+    } else if (!f->memory.low && !range)
+        snprintf(text, 2 * SIM_SYMBOL_TEXT, "which the device did not allocate");
+    else if (!f->memory.low && last >= range->low)
+        snprintf(text, 2 * SIM_SYMBOL_TEXT, "%d behind a row of a tensor", back - 1);
+    else
+        snprintf(text, 2 * SIM_SYMBOL_TEXT, "before all that is there");
+    return text;
+}
+
 static void compose(const sim_race_found *f, sim_race *race) {
     char memory[2 * SIM_SYMBOL_TEXT], after[SIM_POSITION], before[SIM_POSITION], line[16] = "";
     *race = (sim_race){.class = f->class,
@@ -137,6 +162,12 @@ static void compose(const sim_race_found *f, sim_race *race) {
         snprintf(race->text, sizeof race->text,
                  "%.100s: %s %s, but its block has %td bytes; %" PRIu64 " times", memory, after,
                  does[race->after_kind], f->memory.high - f->memory.low, race->count);
+        return;
+    }
+    if (f->class == SIM_STRAY) {
+        snprintf(race->text, sizeof race->text, "%s: %s %s %u bytes, %.100s; %" PRIu64 " times",
+                 f->memory.low ? "shared memory" : "global memory", after, does[race->after_kind],
+                 f->bytes, near_text(f, memory), race->count);
         return;
     }
     race->before = sim_place_source(f->before.place);
@@ -176,7 +207,8 @@ static void tell(const sim_race_found *f) {
 }
 
 void sim_race_end(void) {
-    static const sim_race_class order[] = {SIM_BEYOND, SIM_RACE, SIM_UNINITIALISED, SIM_RACE_EQUAL};
+    static const sim_race_class order[] = {SIM_STRAY, SIM_BEYOND, SIM_RACE, SIM_UNINITIALISED,
+                                           SIM_RACE_EQUAL};
     for (size_t k = 0; k < sizeof order / sizeof order[0]; ++k)
         for (int32_t i = 0; i < report.n_findings; ++i) {
             const sim_race_found *f = &report.finding[i];

@@ -119,6 +119,41 @@ void sim_shadow_unwritten(sim_range shared) {
     }
 }
 
+static void guard_word(sim_page *page, size_t word, unsigned bytes, bool on) {
+    page->guarded[word] =
+        (unsigned char)(on ? page->guarded[word] | bytes : page->guarded[word] & ~bytes);
+}
+
+void sim_shadow_guard(void *memory, size_t bytes, bool on) {
+    const char *const high = (const char *)memory + bytes;
+    for (const char *at = memory; at < high;) {
+        const size_t first = (uintptr_t)at % SIM_WORD, left = (size_t)(high - at);
+        const size_t count = SIM_WORD - first < left ? SIM_WORD - first : left;
+        const size_t words = first == 0 ? left / SIM_WORD : 0; /* whole ones */
+        const size_t word = (uintptr_t)at % SIM_PAGE / SIM_WORD;
+        sim_page *page = sim_shadow_page(at);
+        if (page && !page->guarded && on)
+            page->guarded = need(calloc(1, SIM_PAGE_WORDS));
+        if (words == 0) {
+            if (page && page->guarded)
+                guard_word(page, word, ((1u << count) - 1) << first, on);
+            at += count;
+            continue;
+        }
+        const size_t n = SIM_PAGE_WORDS - word < words ? SIM_PAGE_WORDS - word : words;
+        if (page && page->guarded)
+            memset(page->guarded + word, on ? (1 << SIM_WORD) - 1 : 0, n);
+        at += n * SIM_WORD;
+    }
+}
+
+bool sim_shadow_is_guarded(const volatile void *address) {
+    const uintptr_t at = (uintptr_t)address;
+    const sim_page *page = sim_shadow_page(address);
+    return page && page->guarded &&
+           (page->guarded[at % SIM_PAGE / SIM_WORD] >> at % SIM_WORD & 1) != 0;
+}
+
 uint64_t sim_shadow_unwatched(void) {
     const uint64_t n = shadow.unwatched;
     shadow.unwatched = 0;

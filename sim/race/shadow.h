@@ -49,6 +49,7 @@ typedef struct sim_page {
     sim_cell *cell;         /* of each word */
     sim_more *more;         /* NULL until a cell is full */
     unsigned char *written; /* bytes of each word; shared memory only */
+    unsigned char *guarded; /* bytes of each word that no kernel may access; NULL: none */
 } sim_page;
 
 /* The page that holds `address`; NULL: the host's memory does not suffice, and it is not watched.
@@ -75,6 +76,10 @@ sim_more *sim_shadow_more(sim_page *page);
 
 /* Nothing of this shared memory has been written. */
 void sim_shadow_unwritten(sim_range shared);
+
+/* Nobody may access these bytes, or may again. */
+void sim_shadow_guard(void *memory, size_t bytes, bool on);
+bool sim_shadow_is_guarded(const volatile void *address);
 
 /* How many bytes were accessed that are not watched, since the last call. */
 uint64_t sim_shadow_unwatched(void);

@@ -9,7 +9,7 @@ here=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder" || exit 1
-export NO_COLOR=1 ASSAY_RACE_PROGRAM=$folder/absent
+export NO_COLOR=1 ASSAY_RECORDED_PROGRAM=$folder/absent
 
 failures=0
 fault() {
@@ -77,15 +77,15 @@ refuses 2 'two reports would go to x' weighted_sum/v1 n=3 d=5 --json x --trace x
 # Which build this is shows in whether it needs another program.
 "$assay" profile weighted_sum/v1 n=3 d=5 --device sim >/dev/null 2>&1 </dev/null
 if [ $? -eq 77 ]; then
-    refuses 77 'needs the build that records accesses' weighted_sum/v1 n=3 d=5 --device sim
+    refuses 77 'needs the program assay_recorded' weighted_sum/v1 n=3 d=5 --device sim
     # shellcheck disable=SC2016 # for the script
     printf '#!/bin/sh\nprintf "%%s|" "$@"\nexit 5\n' >race
     chmod +x race
-    ASSAY_RACE_PROGRAM=$folder/race run 5 weighted_sum/v1 n=64 'd=128' --device sim \
+    ASSAY_RECORDED_PROGRAM=$folder/race run 5 weighted_sum/v1 n=64 'd=128' --device sim \
         --seed 7 --time-limit 2.5 --trace 'a b'
     says out 'profile|weighted_sum/v1|n=64|d=128|--device|sim|--trace|a b|--seed|7|--time-limit|2.5|'
     printf 'no program\n' >race
-    ASSAY_RACE_PROGRAM=$folder/race refuses 3 'cannot be started' weighted_sum/v1 n=3 d=5 --device sim
+    ASSAY_RECORDED_PROGRAM=$folder/race refuses 3 'cannot be started' weighted_sum/v1 n=3 d=5 --device sim
     exit $((failures > 0))
 fi
 

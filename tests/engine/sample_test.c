@@ -235,7 +235,7 @@ ASSAY_TEST(sample, a_gpu_beyond_2_to_the_31, "gpu embedding") {
 }
 #endif
 
-#if !defined(ASSAY_RACE)
+#if !defined(ASSAY_RECORDED)
 static const struct {
     const char *name;
     assay_verdict verdict;

@@ -234,7 +234,7 @@ std::vector<Batch> batches(size_t size) {
 
 struct Options {
     std::vector<std::string> run;
-    std::string ctest_file, extra_labels, timeout = "120", batch = "1", cost = "0";
+    std::string ctest_file, prefix, extra_labels, timeout = "120", batch = "1", cost = "0";
 };
 
 /* Lines for ctest: each batch in a process of its own, under its labels. */
@@ -250,7 +250,7 @@ void write_ctest(const std::string &path, const std::string &program, const Opti
         for (char &c : labels) {
             c = c == ' ' ? ';' : c;
         }
-        const std::string name = bracket(one.name);
+        const std::string name = bracket(options.prefix + one.name);
         std::fprintf(file, "add_test(%s %s", name.c_str(), bracket(program).c_str());
         for (const Entry *entry : one.entries) {
             std::fprintf(file, " --run %s", bracket(entry->id()).c_str());
@@ -274,7 +274,7 @@ void write_ctest(const std::string &path, const std::string &program, const Opti
         to,
         "usage: assay_tests [--run SUITE.NAME]... [--gtest_...]\n"
         "       assay_tests --write-ctest FILE [--labels WORDS] [--timeout SECONDS] [--batch N]\n"
-        "                   [--cost N]\n"
+        "                   [--prefix TEXT] [--cost N]\n"
         "exit: 0 all passed or skipped, 1 a test failed, 77 all were skipped,\n"
         "      other: no test ran, or the tests themselves are broken\n");
     main_returns = true;
@@ -298,6 +298,8 @@ Options parse(int argc, char **argv) {
             options.ctest_file = value;
         } else if (flag == "--labels") {
             options.extra_labels = value;
+        } else if (flag == "--prefix") { /* of all names */
+            options.prefix = value;
         } else if (flag == "--timeout") {
             options.timeout = value;
         } else if (flag == "--batch") {

@@ -254,7 +254,7 @@ ASSAY_TEST(tensor, every_matrix_load, "unit sim") {
     }
 }
 
-/* What a pipeline did: wrong values, a line of the race build, or of any build where a copy goes to
+/* What a pipeline did: wrong values, a line of the recorder, or of any build where a copy goes to
  * what an earlier one has not left. */
 typedef enum outcome {
     OUTCOME_RIGHT,
@@ -321,7 +321,7 @@ ASSAY_TEST(tensor, missing_barriers_show, "unit sim") {
     int count[OUTCOMES];
     for (int kind = PIPELINE_NO_BARRIER_BEFORE_READ; kind < PIPELINES; ++kind) {
         count_outcomes((tensor_pipeline)kind, ASSAY_SCHEDULE_WARP, count);
-#if defined(ASSAY_RACE)
+#if defined(ASSAY_RECORDED)
         CHECK_MSG(count[OUTCOME_RACE] == SEEDS, "%d: %d races", kind, count[OUTCOME_RACE]);
 #else
         CHECK_MSG(count[OUTCOME_WRONG_VALUES] > 0, "%d: values were always right", kind);
@@ -332,7 +332,7 @@ ASSAY_TEST(tensor, missing_barriers_show, "unit sim") {
 ASSAY_TEST(tensor, waits_cover_the_older_groups_only, "unit sim") {
     const uint32_t in[4] = {10, 11, 12, 13};
     uint32_t out[TENSOR_STEPS][4];
-#if defined(ASSAY_RACE) /* which tells that it reads what has not arrived */
+#if defined(ASSAY_RECORDED) /* which tells that it reads what has not arrived */
     REQUIRE(tensor_groups(in, out) == ASSAY_ERR_KERNEL);
     CHECK(strstr(assay_error(), "uninitialised shared memory") != NULL);
 #else
@@ -401,7 +401,7 @@ ASSAY_TEST(tensor, a_matrix_load_orders_no_memory, "unit sim") {
     REQUIRE_OK(tensor_store_and_load(1, out));
     for (uint32_t t = 0; t < 32; ++t)
         CHECK(out[t] == t / 4 + t % 4 * 8);
-#if defined(ASSAY_RACE)
+#if defined(ASSAY_RECORDED)
     CHECK_FAILS(tensor_store_and_load(0, out), ASSAY_ERR_KERNEL, "race in store_and_load");
     (void)!assay_sim_device()->finish();
 #endif

@@ -1,17 +1,9 @@
-/* Which program counts on the simulated device: this one, or that of the preset `race` beside it.
- */
+/* Which program counts on the simulated device: this one, if its kernels tell of their accesses, or
+ * assay_recorded beside it. */
 #include "cli/profile.h"
 
-#if defined(ASSAY_RACE)
-
-assay_status profile_counting(const assay_cli_args *args) {
-    (void)args;
-    return ASSAY_OK;
-}
-
-#else
-
 #include "core/place.h"
+#include "sim/trace.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -26,21 +18,13 @@ static bool runs(const char *program, char path[PATH_SIZE]) {
     return length < PATH_SIZE && access(path, X_OK) == 0;
 }
 
-/* $ASSAY_RACE_PROGRAM, or where the preset builds it. */
+/* $ASSAY_RECORDED_PROGRAM, or this tree's. */
 static bool find_program(char path[PATH_SIZE]) {
-    static const char *const builds[] = {"race", "race-clang"};
-    const char *named = getenv("ASSAY_RACE_PROGRAM");
+    const char *const named = getenv("ASSAY_RECORDED_PROGRAM");
+    char own[PATH_MAX];
     if (named != NULL)
         return runs(named, path);
-    char build[PATH_MAX], program[PATH_MAX + 32];
-    bool found = false;
-    if (assay_place("build", build) != ASSAY_OK)
-        return false;
-    for (size_t i = 0; !found && i < sizeof builds / sizeof *builds; ++i) {
-        snprintf(program, sizeof program, "%s/../%s/cli/assay", build, builds[i]);
-        found = runs(program, path);
-    }
-    return found;
+    return assay_place("assay_recorded", own) == ASSAY_OK && runs(own, path);
 }
 
 /* The words of a command. */
@@ -101,19 +85,20 @@ static assay_status hand_over(const char *program, const assay_cli_args *args) {
     for (int32_t i = 0; i < w.n; ++i)
         free(w.word[i]);
     free(w.word);
-    return w.failed ? assay_fail(ASSAY_ERR_MEMORY, "no memory for the command line")
-                    : assay_fail(ASSAY_ERR_FILE,
-                                 "%s cannot be started; build the preset race again", program);
+    return w.failed
+               ? assay_fail(ASSAY_ERR_MEMORY, "no memory for the command line")
+               : assay_fail(ASSAY_ERR_FILE,
+                            "%s cannot be started; build the target assay_recorded again", program);
 }
 
 assay_status profile_counting(const assay_cli_args *args) {
     char path[PATH_SIZE];
+    if (sim_race_compiled)
+        return ASSAY_OK;
     if (!find_program(path))
-        return assay_fail(
-            ASSAY_ERR_UNSUPPORTED,
-            "profile on sim needs the build that records accesses: cmake --preset race "
-            "&& cmake --build --preset race, or set ASSAY_RACE_PROGRAM to its assay");
+        return assay_fail(ASSAY_ERR_UNSUPPORTED,
+                          "profile on sim needs the program assay_recorded, whose kernels tell of "
+                          "their accesses: build the target assay_recorded, or set "
+                          "ASSAY_RECORDED_PROGRAM to it");
     return hand_over(path, args);
 }
-
-#endif
