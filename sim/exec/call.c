@@ -1,5 +1,6 @@
 #include "sim/exec/call.h"
 
+#include "sim/exec/guard.h"
 #include "sim/exec/report.h"
 
 #include <pthread.h>
@@ -9,6 +10,7 @@
 /* Recursive: a function of the program that the stand-ins call may call them. */
 static pthread_mutex_t door = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 static const char *name_now = "";
+static int depth; /* of calls within calls */
 static exec_error lost;
 
 static _Thread_local exec_error last;
@@ -28,6 +30,8 @@ static void went_on(const char *name) {
 
 exec_error exec_call_begin(const char *name) {
     pthread_mutex_lock(&door);
+    if (depth++ == 0)
+        exec_guard_open();
     name_now = name;
     ++exec_report_get()->calls;
     return lost;
@@ -53,17 +57,23 @@ static void keep(exec_error error) {
     snprintf(r->unseen_call, sizeof r->unseen_call, "%s", name_now);
 }
 
+static void leave(void) {
+    if (--depth == 0)
+        exec_guard_close();
+    pthread_mutex_unlock(&door);
+}
+
 exec_error exec_call_end(exec_error error) {
     if (error != EXEC_NOT_READY && !is_end(name_now))
         went_on(name_now);
     if (error != EXEC_SUCCESS && error != EXEC_NOT_READY)
         keep(error);
-    pthread_mutex_unlock(&door);
+    leave();
     return error;
 }
 
 exec_error exec_call_leave(exec_error error) {
-    pthread_mutex_unlock(&door);
+    leave();
     return error;
 }
 

@@ -5,6 +5,7 @@
 #include "sim/exec/graph.h"
 #include "sim/exec/memory.h"
 #include "sim/exec/module.h"
+#include "sim/exec/overlap.h"
 #include "sim/exec/report.h"
 
 #include <stdlib.h>
@@ -17,6 +18,13 @@ exec_block exec_bytes(void *to, const void *from, size_t bytes) {
 /* From the first byte to behind the last. */
 static size_t extent(size_t width, size_t rows, size_t planes, size_t pitch, size_t slice) {
     return (planes - 1) * slice + (rows - 1) * pitch + width;
+}
+
+/* The work that runs accesses the rows of a block. */
+static void touch(const void *at, const exec_block *b, size_t pitch, size_t slice, bool writes) {
+    for (size_t z = 0; z < b->planes; ++z)
+        for (size_t y = 0; y < b->rows; ++y)
+            exec_overlap_touch((const char *)at + z * slice + y * pitch, b->width, writes);
 }
 
 /* ---- what is wrong with an address ---- */
@@ -77,6 +85,16 @@ static exec_error check(const exec_block *b, int direction) {
     return error == EXEC_SUCCESS ? check_sides(b, direction) : error;
 }
 
+/* Whether the memory is still there when the work is done: with late streams the program may have
+ * freed it meanwhile. */
+static bool is_there(const char *what, const void *address, size_t bytes, bool writes) {
+    char why[EXEC_MEMORY_LINE];
+    if (exec_memory_check(address, bytes, writes, why))
+        return true;
+    exec_problem(EXEC_PROBLEM_COPY, "%s, when it is done, %s", what, why);
+    return false;
+}
+
 /* ---- copies ---- */
 
 typedef struct copy_work {
@@ -98,7 +116,16 @@ static void run_copy(exec_work *work) {
     const copy_work *c = (const copy_work *)work;
     const exec_block *b = &c->block;
     const size_t width = b->width, slice = width * b->rows;
+    const size_t to = extent(width, b->rows, b->planes, b->to_pitch, b->to_slice);
+    const size_t from = extent(width, b->rows, b->planes, b->from_pitch, b->from_slice);
+    if (!is_there("a copy", b->to, to, true) ||
+        (!c->staged && !is_there("a copy", b->from, from, false)))
+        return;
     exec_memory_written(b->to);
+    exec_overlap_by("a copy", "");
+    touch(b->to, b, b->to_pitch, b->to_slice, true);
+    if (!c->staged) /* otherwise it was read within the call */
+        touch(b->from, b, b->from_pitch, b->from_slice, false);
     if (c->staged)
         move(b, b->to, b->to_pitch, b->to_slice, c->data, width, slice);
     else
@@ -167,7 +194,13 @@ static void fill_row(char *row, const exec_fill *f) {
 
 static void run_fill(exec_work *work) {
     const exec_fill *f = &((const fill_work *)work)->fill;
+    const size_t bytes = f->width * f->element;
+    if (!is_there("a fill", f->to, extent(bytes, f->rows, f->planes, f->pitch, f->slice), true))
+        return;
     exec_memory_written(f->to);
+    exec_overlap_by("a fill", "");
+    touch(f->to, &(exec_block){.width = bytes, .rows = f->rows, .planes = f->planes}, f->pitch,
+          f->slice, true);
     for (size_t z = 0; z < f->planes; ++z)
         for (size_t y = 0; y < f->rows; ++y)
             fill_row((char *)f->to + z * f->slice + y * f->pitch, f);

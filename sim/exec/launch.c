@@ -5,12 +5,15 @@
 #include "sim/exec/fault.h"
 #include "sim/exec/limit.h"
 #include "sim/exec/memory.h"
+#include "sim/exec/overlap.h"
 #include "sim/exec/properties.h"
 #include "sim/exec/race.h"
 #include "sim/exec/report.h"
 #include "sim/ptx/launch.h"
+#include "sim/race/race.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -107,7 +110,7 @@ static exec_error check_shared(const exec_kernel *k, const exec_launch *l) {
         k->name, "", EXEC_PROBLEM_KERNEL,
         "%s: its launch asks for %zu bytes of dynamic shared memory beside %zu of its own, "
         "but may have %zu: cudaFuncSetAttribute allows up to %d",
-        k->name, l->dynamic_shared, own, most, EXEC_MOST_SHARED);
+        k->function->own_name, l->dynamic_shared, own, most, EXEC_MOST_SHARED);
     return EXEC_INVALID_VALUE;
 }
 
@@ -127,7 +130,7 @@ static exec_error check_together(const exec_kernel *k, const exec_launch *l) {
         return EXEC_SUCCESS;
     exec_remark("%s: %" PRIu64 " blocks are launched to run together, but the device holds %d on "
                 "each of its %d multiprocessors",
-                k->name, volume(l->grid), n, EXEC_MULTIPROCESSORS);
+                k->function->own_name, volume(l->grid), n, EXEC_MULTIPROCESSORS);
     return EXEC_COOPERATIVE_TOO_LARGE;
 }
 
@@ -188,6 +191,21 @@ static uint64_t count_equal(const launch_work *w) {
     return k->equal;
 }
 
+static void touch(uintptr_t low, uintptr_t high, bool writes) {
+    exec_overlap_touch((const void *)low, high - low, writes);
+}
+
+/* Of the last launch, for what other streams and the host do beside it. */
+static void tell_accesses(const exec_kernel *k) {
+    char what[64];
+    snprintf(what, sizeof what, "kernel %s", k->function->own_name);
+    exec_overlap_by(what, k->name);
+    if (k->function->system_scope)
+        exec_overlap_talks();
+    if (exec_race_records() && (exec_streams_several() || exec_memory_any_host()))
+        sim_race_accessed(touch);
+}
+
 static void run_launch(exec_work *work) {
     const launch_work *w = (const launch_work *)work;
     exec_kernel *k = w->kernel;
@@ -216,11 +234,13 @@ static void run_launch(exec_work *work) {
     exec_fault_end();
     exec_report_end();
     exec_race_tell(k);
+    tell_accesses(k);
     if (status != ASSAY_OK)
         fail(k, status);
     char what[EXEC_MEMORY_LINE];
     while (exec_memory_overrun(what))
-        exec_problem_in(k->name, "", EXEC_PROBLEM_KERNEL, "%s: wrote %s", k->name, what);
+        exec_problem_in(k->name, "", EXEC_PROBLEM_KERNEL, "%s: wrote %s", k->function->own_name,
+                        what);
 }
 
 static void pack(const ptx_function *f, void **arguments, char *parameters) {

@@ -1,36 +1,13 @@
 #include "sim/exec/limit.h"
 
-#include <ctype.h>
+#include "sim/ptx/name.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-/* Itanium's names: _Z 3add I..., _ZN 3foo 3add I... E; each identifier follows its length. */
-int exec_limit_name(const char *mangled, const char **name) {
-    const char *at = mangled;
-    *name = mangled;
-    if (strncmp(at, "_Z", 2) != 0)
-        return (int)strlen(mangled);
-    at += 2;
-    while (*at == 'N' || *at == 'L' || *at == 'K')
-        ++at;
-    int length = 0;
-    while (isdigit((unsigned char)*at)) {
-        char *behind;
-        const long n = strtol(at, &behind, 10);
-        if (n <= 0 || (size_t)n > strlen(behind))
-            break;
-        *name = behind;
-        length = (int)n;
-        at = behind + n;
-        while (*at == 'L')
-            ++at;
-    }
-    return length > 0 ? length : (int)strlen(mangled);
-}
-
 static bool names(const char *rule, size_t n, const char *mangled) {
     const char *own;
-    const size_t length = (size_t)exec_limit_name(mangled, &own);
+    const size_t length = (size_t)ptx_own_name(mangled, &own);
     if (n == 1 && *rule == '*')
         return true;
     return (n == strlen(mangled) && strncmp(rule, mangled, n) == 0) ||

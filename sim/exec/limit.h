@@ -20,8 +20,4 @@ bool exec_limit_by(const char *rules, const char *mangled, uint64_t i);
 /* ASSAY_ERR_USAGE: these are no rules. */
 assay_status exec_limit_check(const char *rules) ASSAY_MUST_CHECK;
 
-/* A function's own name within its mangled one: "add" in "_ZN3foo3addIfEEvPT_". Returns its length;
- * *name is `mangled` where that is no mangled name. */
-int exec_limit_name(const char *mangled, const char **name);
-
 #endif

@@ -22,6 +22,7 @@ static struct {
     char *freed[KEPT]; /* the beginnings of those, oldest first, from `oldest` on around */
     size_t oldest, n_freed, freed_bytes;
     size_t live_bytes;
+    bool any_host;
 } m;
 
 /* How many allocations begin at or below `address`. */
@@ -114,6 +115,7 @@ assay_status exec_memory_allocate(size_t bytes, exec_memory_kind kind, const cha
     m.a[i] = made;
     ++m.n;
     m.live_bytes += bytes;
+    m.any_host |= kind != EXEC_DEVICE;
     *memory = low;
     return ASSAY_OK;
 }
@@ -197,6 +199,10 @@ bool exec_memory_check(const void *address, size_t bytes, bool writes, char why[
              "%s %zu bytes, %zu of them behind allocation %" PRIu64 " (%s, %zu bytes)", verb, bytes,
              bytes - room, a->number, a->call, a->bytes);
     return false;
+}
+
+bool exec_memory_any_host(void) {
+    return m.any_host;
 }
 
 const exec_allocation *exec_memory_live(size_t i) {

@@ -69,6 +69,9 @@ bool exec_memory_describe(const void *address, char where[EXEC_MEMORY_LINE]);
  * `what` gets a line on the first that is found, which is then as if it had not been. */
 bool exec_memory_overrun(char what[EXEC_MEMORY_LINE]);
 
+/* Whether pinned or managed memory was ever allocated. */
+bool exec_memory_any_host(void);
+
 /* The i-th allocation that is not freed, in the order of addresses; NULL behind the last. */
 const exec_allocation *exec_memory_live(size_t i);
 

@@ -154,7 +154,7 @@ static void tell_unknown(const exec_kernel *k) {
         if (earlier == u)
             exec_problem_in(k->name, "", EXEC_PROBLEM_OPCODE,
                             "%s:%d: %s is not simulated; %s traps where it is reached", u->file,
-                            u->line, u->opcode, k->name);
+                            u->line, u->opcode, k->function->own_name);
     }
 }
 

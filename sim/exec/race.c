@@ -22,9 +22,13 @@ static bool describe(const volatile void *address, char *text, size_t size) {
     return a != NULL || v != NULL;
 }
 
-void exec_race_module(ptx_module *module) {
+bool exec_race_records(void) {
     const char *wanted = getenv(EXEC_RACE_VARIABLE);
-    if (wanted == NULL || strcmp(wanted, "on") != 0)
+    return wanted != NULL && strcmp(wanted, "on") == 0;
+}
+
+void exec_race_module(ptx_module *module) {
+    if (!exec_race_records())
         return;
     sim_race_describe = describe;
     sim_race_fails_launch(false);
@@ -59,10 +63,11 @@ void exec_race_tell(const exec_kernel *k) {
     for (int32_t i = 0; i < sim_race_count(); ++i) {
         const sim_race *r = sim_race_at(i);
         exec_problem_keyed(k->name, r->path, kinds[r->class], key_of(k, r), "%s:%d: %s in %s: %s",
-                           r->after.file, r->after.line, sim_race_name(r->class), k->name, r->text);
+                           r->after.file, r->after.line, sim_race_name(r->class),
+                           k->function->own_name, r->text);
     }
     if (unwatched > 0)
         exec_remark("%s: the host's memory does not suffice to record all accesses; races in the "
                     "rest of the memory are not seen",
-                    k->name);
+                    k->function->own_name);
 }

@@ -4,8 +4,12 @@
 
 #include "sim/exec/module.h"
 
+#include <stdbool.h>
+
 /* "on": accesses are recorded. */
 #define EXEC_RACE_VARIABLE "ASSAY_EXEC_RACE"
+
+bool exec_race_records(void);
 
 /* Accesses of a module's kernels are recorded if they are to be. */
 void exec_race_module(ptx_module *module);

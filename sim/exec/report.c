@@ -15,6 +15,7 @@
 static const char *const names[EXEC_PROBLEM_KINDS][2] = {
     [EXEC_PROBLEM_KERNEL] = {"kernel", "kernel failure"},
     [EXEC_PROBLEM_RACE] = {"race", "race"},
+    [EXEC_PROBLEM_STREAMS] = {"stream-race", "race of streams"},
     [EXEC_PROBLEM_EQUAL] = {"equal-writes", "equal-value race"},
     [EXEC_PROBLEM_UNINITIALISED] = {"uninitialised", "uninitialised read"},
     [EXEC_PROBLEM_COPY] = {"copy", "wrong transfer"},

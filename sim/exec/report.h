@@ -27,6 +27,7 @@ enum { REPORT_KERNELS = 1024, REPORT_PROBLEMS = 512, REPORT_NAME = 512, REPORT_L
 typedef enum exec_problem_kind {
     EXEC_PROBLEM_KERNEL,        /* a kernel broke a rule, or trapped */
     EXEC_PROBLEM_RACE,          /* accesses that nothing orders */
+    EXEC_PROBLEM_STREAMS,       /* work of streams, or the host beside it, that nothing orders */
     EXEC_PROBLEM_EQUAL,         /* writes of equal values that nothing orders; no error */
     EXEC_PROBLEM_UNINITIALISED, /* shared memory is read that was never written */
     EXEC_PROBLEM_COPY,          /* a copy outside of an allocation, or of freed memory */

@@ -1,6 +1,10 @@
 #include "sim/exec/stream.h"
 
+#include "sim/exec/guard.h"
+#include "sim/exec/overlap.h"
+
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 /* Numbers count all work in the order in which it was submitted: what a piece waits for has smaller
@@ -10,6 +14,7 @@ typedef struct work {
     uint64_t number;
     void (*run)(void *data);
     void *data;
+    exec_clock clock; /* what is done before it, and itself */
     int32_t n_needs;
     uint64_t needs[];
 } work;
@@ -20,6 +25,8 @@ struct exec_stream {
     bool blocking;
     bool destroyed; /* it goes with its last piece of work */
     int priority;
+    int number;       /* 0: the default stream */
+    exec_clock clock; /* what is done before the work that it gets next */
 };
 
 struct exec_event {
@@ -27,11 +34,22 @@ struct exec_event {
     double ms;       /* when it was done */
     int32_t pending; /* records that are submitted and not done */
     bool destroyed, untimed;
+    exec_clock clock; /* what is done before the last record */
 };
 
 static exec_stream first = {.blocking = true}; /* the default stream; the others follow it */
 static exec_promptness promptness;
 static uint64_t last_number;
+static int last_stream;
+
+/* What the program's own code knows to be done, and what streams that are gone had been given: all
+ * of them, and those that blocked. */
+static exec_clock host, gone, gone_blocking;
+static const exec_clock *running; /* of the work that runs; NULL: none does */
+
+static int slot_of(const exec_stream *stream) {
+    return stream->number < EXEC_CLOCK_SLOTS ? stream->number : EXEC_CLOCK_SLOTS - 1;
+}
 
 void exec_streams_set(exec_promptness p) {
     promptness = p;
@@ -39,6 +57,10 @@ void exec_streams_set(exec_promptness p) {
 
 exec_stream *exec_stream_default(void) {
     return &first;
+}
+
+bool exec_streams_several(void) {
+    return last_stream > 0;
 }
 
 bool exec_stream_is_blocking(const exec_stream *stream) {
@@ -60,7 +82,21 @@ static void retire(exec_stream *stream) {
     while (*link != stream)
         link = &(*link)->next;
     *link = stream->next;
+    exec_clock_join(&gone, &stream->clock);
+    if (stream->blocking)
+        exec_clock_join(&gone_blocking, &stream->clock);
     free(stream);
+}
+
+/* The host knows it done; what is before all work that is still to come need not be kept. */
+static void host_knows(const exec_clock *clock) {
+    exec_clock_join(&host, clock);
+    exec_clock floor = host;
+    for (const exec_stream *s = &first; s != NULL; s = s->next)
+        for (const work *w = s->head; w != NULL; w = w->next)
+            exec_clock_meet(&floor, &w->clock);
+    exec_overlap_host(&host);
+    exec_overlap_forget(&floor);
 }
 
 static exec_stream *holder(uint64_t number) {
@@ -74,6 +110,11 @@ static exec_stream *holder(uint64_t number) {
 
 static void finish(uint64_t number);
 
+void exec_streams_host_learns(void) {
+    if (running != NULL)
+        host_knows(running);
+}
+
 /* Does the stream's next piece, and before that what it waits for. */
 static void do_next(exec_stream *stream) {
     work *w = stream->head;
@@ -82,7 +123,14 @@ static void do_next(exec_stream *stream) {
     stream->head = w->next;
     if (stream->head == NULL)
         stream->tail = NULL;
+    const exec_turn turn = {&w->clock, slot_of(stream), w->number, stream->number};
+    const exec_clock *outer = running;
+    running = &w->clock;
+    exec_guard_open();
+    exec_overlap_begin(&turn);
     w->run(w->data);
+    exec_overlap_end();
+    running = outer;
     free(w);
 }
 
@@ -95,18 +143,33 @@ static void finish(uint64_t number) {
     retire(stream);
 }
 
+/* Whether CUDA orders the work of one before that of the other. */
+static bool is_ordered(const exec_stream *s, const exec_stream *stream) {
+    return s->blocking && stream->blocking && (s == &first) != (stream == &first);
+}
+
 /* What CUDA orders before work that `stream` gets now, beyond its own. */
 static int32_t implied(const exec_stream *stream, uint64_t *needs) {
     int32_t n = 0;
     for (const exec_stream *s = &first; s != NULL; s = s->next) {
-        const bool ordered = s->blocking && stream->blocking && (s == &first) != (stream == &first);
-        if (!ordered || s->tail == NULL)
+        if (!is_ordered(s, stream) || s->tail == NULL)
             continue;
         if (needs != NULL)
             needs[n] = s->tail->number;
         ++n;
     }
     return n;
+}
+
+/* The stream's clock when it is given the piece of this number. */
+static void advance(exec_stream *stream, uint64_t number) {
+    exec_clock_join(&stream->clock, &host);
+    if (stream == &first)
+        exec_clock_join(&stream->clock, &gone_blocking);
+    for (const exec_stream *s = &first; s != NULL; s = s->next)
+        if (is_ordered(s, stream))
+            exec_clock_join(&stream->clock, &s->clock);
+    stream->clock.done[slot_of(stream)] = number;
 }
 
 /* `event`: the number of a record to wait for; 0: none. */
@@ -120,6 +183,8 @@ static assay_status submit(exec_stream *stream, void (*run)(void *), void *data,
     w->n_needs = implied(stream, w->needs);
     if (event != 0)
         w->needs[w->n_needs++] = event;
+    advance(stream, w->number);
+    w->clock = stream->clock;
     if (stream->tail != NULL)
         stream->tail->next = w;
     else
@@ -147,7 +212,7 @@ assay_status exec_stream_create(bool blocking, exec_stream **stream) {
     *stream = s;
     if (s == NULL)
         return assay_fail(ASSAY_ERR_MEMORY, "no memory for a stream");
-    *s = (exec_stream){.next = first.next, .blocking = blocking};
+    *s = (exec_stream){.next = first.next, .blocking = blocking, .number = ++last_stream};
     first.next = s;
     return ASSAY_OK;
 }
@@ -160,6 +225,7 @@ void exec_stream_destroy(exec_stream *stream) {
 void exec_stream_synchronize(exec_stream *stream) {
     while (stream->head != NULL)
         do_next(stream);
+    host_knows(&stream->clock);
 }
 
 static bool any_work(uint64_t *number) {
@@ -175,11 +241,17 @@ void exec_streams_synchronize(void) {
     uint64_t number;
     while (any_work(&number))
         finish(number);
+    exec_clock all = gone;
+    for (const exec_stream *s = &first; s != NULL; s = s->next)
+        exec_clock_join(&all, &s->clock);
+    host_knows(&all);
 }
 
 bool exec_stream_query(exec_stream *stream) {
-    if (stream->head == NULL)
+    if (stream->head == NULL) {
+        host_knows(&stream->clock);
         return true;
+    }
     do_next(stream);
     return false;
 }
@@ -219,6 +291,7 @@ assay_status exec_event_record(exec_event *event, exec_stream *stream) {
         return status;
     ++event->pending;
     event->record = number;
+    event->clock = stream->clock;
     do_if_eager(number);
     return ASSAY_OK;
 }
@@ -229,6 +302,7 @@ static void nothing(void *data) {
 
 assay_status exec_stream_wait(exec_stream *stream, const exec_event *event) {
     uint64_t number;
+    exec_clock_join(&stream->clock, &event->clock);
     if (event->record == 0 || holder(event->record) == NULL)
         return ASSAY_OK;
     return submit(stream, nothing, NULL, event->record, &number);
@@ -236,12 +310,15 @@ assay_status exec_stream_wait(exec_stream *stream, const exec_event *event) {
 
 void exec_event_synchronize(exec_event *event) {
     finish(event->record);
+    host_knows(&event->clock);
 }
 
 bool exec_event_query(exec_event *event) {
     exec_stream *stream = holder(event->record);
-    if (stream == NULL)
+    if (stream == NULL) {
+        host_knows(&event->clock);
         return true;
+    }
     do_next(stream);
     retire(stream);
     return false;

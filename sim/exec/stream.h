@@ -35,6 +35,13 @@ exec_stream *exec_stream_default(void);
 /* `blocking`: ordered against the default stream, as without cudaStreamNonBlocking. */
 assay_status exec_stream_create(bool blocking, exec_stream **stream) ASSAY_MUST_CHECK;
 
+/* Whether the program has made any. */
+bool exec_streams_several(void);
+
+/* The program's own code, called as work of a stream, may tell the rest of the program that what is
+ * before it is done. */
+void exec_streams_host_learns(void);
+
 bool exec_stream_is_blocking(const exec_stream *stream);
 
 /* What the program gave it; it changes nothing. */

@@ -1,6 +1,6 @@
 #include "sim/exec/suppress.h"
 
-#include "sim/exec/limit.h"
+#include "sim/ptx/name.h"
 
 #include <fnmatch.h>
 #include <stdio.h>
@@ -58,7 +58,7 @@ assay_status exec_suppress_check(const char *name, const char *text) {
 static bool is_own_name(const char *pattern, const char *mangled) {
     char own[REPORT_NAME];
     const char *name;
-    const int length = exec_limit_name(mangled, &name);
+    const int length = ptx_own_name(mangled, &name);
     snprintf(own, sizeof own, "%.*s", length, name);
     return fnmatch(pattern, own, 0) == 0;
 }

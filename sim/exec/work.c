@@ -4,6 +4,8 @@
 #include "sim/exec/call.h"
 #include "sim/exec/graph.h"
 #include "sim/exec/handles.h"
+#include "sim/exec/memory.h"
+#include "sim/exec/overlap.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -67,8 +69,10 @@ typedef struct call_work {
     void *data, *handle;
 } call_work;
 
+/* The program may learn by the call that what comes before it is done. */
 static void run_call(exec_work *work) {
     const call_work *c = (const call_work *)work;
+    exec_streams_host_learns();
     if (c->callback != NULL)
         c->callback(c->handle, EXEC_SUCCESS, c->data);
     else
@@ -113,6 +117,10 @@ typedef struct free_work {
 } free_work;
 
 static void run_free(exec_work *work) {
+    const exec_allocation *a = exec_memory_find(((free_work *)work)->memory);
+    exec_overlap_by("cudaFreeAsync", "");
+    if (a != NULL)
+        exec_overlap_touch(a->low, a->bytes, true);
     exec_deallocate(((free_work *)work)->memory);
 }
 

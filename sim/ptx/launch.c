@@ -142,7 +142,7 @@ assay_status ptx_launch(const ptx_function *k, const uint32_t grid[3], const uin
     describe(&x, k, grid, block, shared, dynamic, copy);
     const ptx_compiled *compiled = &k->module->compiled[number_of(k)];
     const thread_code code = {compiled->entry, &x};
-    const sim_launch launch = {.kernel = k->name,
+    const sim_launch launch = {.kernel = k->own_name,
                                .file = k->module->tree.name,
                                .line = k->module->functions[number_of(k)]->line,
                                .grid = {grid[0], grid[1], grid[2]},

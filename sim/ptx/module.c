@@ -1,5 +1,6 @@
 #include "sim/ptx/emit.h"
 #include "sim/ptx/internal.h"
+#include "sim/ptx/name.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -95,6 +96,30 @@ static uint32_t threads(const uint32_t shape[3]) {
     return n > UINT32_MAX || n * shape[2] > UINT32_MAX ? UINT32_MAX : (uint32_t)(n * shape[2]);
 }
 
+static bool has_part(const statement *s, const char *part) {
+    for (uint32_t i = 0; i < s->n_parts; ++i)
+        if (strcmp(s->part[i], part) == 0)
+            return true;
+    return false;
+}
+
+/* Scope .sys, which volatile accesses have too, but for those of shared memory. */
+static bool is_system_scope(const function *f) {
+    for (const statement *s = f->first; s != NULL; s = s->next)
+        if (has_part(s, "sys") || (has_part(s, "volatile") && !has_part(s, "shared")))
+            return true;
+    return false;
+}
+
+static const char *own_name(ptx_module *m, const char *mangled) {
+    const char *own;
+    const size_t length = (size_t)ptx_own_name(mangled, &own);
+    char *copy = arena_take(&m->memory, length + 1);
+    memcpy(copy, own, length);
+    copy[length] = '\0';
+    return copy;
+}
+
 static void list_kernels(ptx_module *m) {
     const size_t n = (size_t)m->tree.n_functions + 1;
     m->kernels = arena_take(&m->memory, n * sizeof *m->kernels);
@@ -107,6 +132,7 @@ static void list_kernels(ptx_module *m) {
         ptx_function *k = &m->kernels[m->n_kernels++];
         const bool fixed = threads(f->required) > 0;
         k->name = f->name;
+        k->own_name = own_name(m, f->name);
         k->module = m;
         k->max_threads = threads(fixed ? f->required : f->max_threads);
         memcpy(k->required, f->required, sizeof k->required);
@@ -117,6 +143,8 @@ static void list_kernels(ptx_module *m) {
         k->shared_bytes = parts.shared_bytes;
         k->dynamic_offset = parts.dynamic;
         k->local_bytes = f->local_bytes;
+        for (int32_t i = 0; i < parts.n_functions; ++i)
+            k->system_scope |= is_system_scope(parts.functions[i]);
         add_parameters(m, k, f);
     }
 }

@@ -9,6 +9,7 @@
 
 #include "assay/status.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,7 +25,8 @@ typedef struct ptx_parameter {
 
 /* A kernel: an `.entry`. It belongs to its module. */
 typedef struct ptx_function {
-    const char *name; /* as in the text, mangled */
+    const char *name;     /* as in the text, mangled */
+    const char *own_name; /* as in the source, without namespaces and arguments */
     ptx_module *module;
     int32_t n_parameters;
     const ptx_parameter *parameters;
@@ -36,6 +38,7 @@ typedef struct ptx_function {
     uint32_t required[3];   /* .reqntid: the block that it must have; zeros: not given */
     uint32_t min_blocks;    /* .minnctapersm; 0: not given */
     uint32_t max_registers; /* .maxnreg; 0: not given */
+    bool system_scope;      /* it has accesses or fences that order it with the host */
 } ptx_function;
 
 /*

@@ -511,8 +511,8 @@ void trace_launch_begin(const sim_launch *launch) {
     race.proxies = launch->proxies;
     race.everywhere = launch->sites != NULL;
     sim_host_launch(launch);
-    sim_shadow_launch();
     sim_order_launch(sim_now.n_threads);
+    sim_shadow_launch(sim_running_now.first);
     sim_places_begin(launch->sites, launch->n_sites);
     sim_race_begin();
 }
@@ -654,6 +654,10 @@ void sim_trace_copy(const void *shared, const void *global, int32_t bytes, int32
 void sim_trace_row(const void *row, size_t bytes, const char *file, int line) {
     if (sim_count_on())
         sim_count_access(row, bytes, SIM_READ, sim_place_of_line(file, line), true);
+}
+
+void sim_race_accessed(void (*see)(uintptr_t low, uintptr_t high, bool writes)) {
+    sim_shadow_each(see);
 }
 
 uint64_t sim_race_unwatched(void) {

@@ -53,6 +53,10 @@ void sim_race_fails_launch(bool fails);
  * since the last call. */
 uint64_t sim_race_unwatched(void);
 
+/* The ranges of memory, shared memory apart, that the last launch accessed, where accesses are
+ * recorded: */
+void sim_race_accessed(void (*see)(uintptr_t low, uintptr_t high, bool writes));
+
 /* What messages call global memory: writes "byte 12 of an allocation of 4000" and returns true, or
  * does not know the address. NULL, as it is at first: allocations of the simulated device only. */
 extern bool (*sim_race_describe)(const volatile void *address, char *text, size_t size);

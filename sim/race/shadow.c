@@ -13,6 +13,10 @@ static struct {
     size_t n, room;
     size_t bytes, most; /* of cells */
     uint64_t unwatched; /* pages asked for in vain */
+    uint64_t launch;    /* the number of the last one */
+    uint32_t first;     /* serial of its blocks */
+    uintptr_t *touched; /* numbers of the pages that it accessed */
+    size_t n_touched, room_touched;
 } shadow;
 
 /* Zeroed; what is never touched costs nothing. NULL: no memory. */
@@ -78,6 +82,16 @@ static sim_cell *take_cells(void) {
     return cells;
 }
 
+static void note_touched(sim_page *page) {
+    page->launch = shadow.launch;
+    if (shadow.n_touched == shadow.room_touched) {
+        shadow.room_touched = 2 * shadow.room_touched + 1024;
+        shadow.touched =
+            need(realloc(shadow.touched, shadow.room_touched * sizeof *shadow.touched));
+    }
+    shadow.touched[shadow.n_touched++] = page->number;
+}
+
 sim_page *sim_shadow_find(uintptr_t number) {
     if (2 * (shadow.n + 1) > shadow.room)
         grow();
@@ -91,12 +105,68 @@ sim_page *sim_shadow_find(uintptr_t number) {
         *page = (sim_page){.number = number, .cell = cells};
         ++shadow.n;
     }
+    if (page->launch != shadow.launch)
+        note_touched(page);
     sim_recent[number % SIM_RECENT] = (struct sim_recent){number, page};
     return page;
 }
 
-void sim_shadow_launch(void) {
+void sim_shadow_launch(uint32_t first) {
     memset(sim_recent, 0, sizeof sim_recent);
+    ++shadow.launch;
+    shadow.first = first;
+    shadow.n_touched = 0;
+}
+
+/* Bytes of a word that entries of the last launch read (0) and wrote (1). */
+static void bytes_of_word(const sim_cell *cell, uint32_t bytes[2]) {
+    bytes[0] = bytes[1] = 0;
+    for (int i = 0; i < SIM_CELL_ENTRIES && cell->entry[i].serial != 0; ++i) {
+        const uint32_t what = cell->entry[i].what;
+        if (cell->entry[i].serial >= shadow.first)
+            bytes[(what & SIM_WRITES) != 0] |= what >> SIM_BYTES_SHIFT & 15;
+    }
+}
+
+typedef struct run { /* of bytes of one kind, that is not told yet */
+    uintptr_t low, high;
+} run;
+
+static void extend(run *r, uintptr_t at, size_t bytes, bool writes, sim_shadow_see *see) {
+    if (r->high != at) {
+        if (r->high > r->low)
+            see(r->low, r->high, writes);
+        r->low = at;
+    }
+    r->high = at + bytes;
+}
+
+static void see_page(const sim_page *page, sim_shadow_see *see) {
+    uintptr_t at = (page->number - 1) * SIM_PAGE;
+    run runs[2] = {{at, at}, {at, at}};
+    for (size_t word = 0; word < SIM_PAGE_WORDS; ++word, at += SIM_WORD) {
+        uint32_t bytes[2];
+        bytes_of_word(&page->cell[word], bytes);
+        for (int i = 0; i < 2; ++i) {
+            if (bytes[i] == 15)
+                extend(&runs[i], at, SIM_WORD, i == 1, see);
+            else
+                for (size_t b = 0; b < SIM_WORD; ++b)
+                    if ((bytes[i] >> b & 1) != 0)
+                        extend(&runs[i], at + b, 1, i == 1, see);
+        }
+    }
+    for (int i = 0; i < 2; ++i)
+        if (runs[i].high > runs[i].low)
+            see(runs[i].low, runs[i].high, i == 1);
+}
+
+void sim_shadow_each(sim_shadow_see *see) {
+    for (size_t i = 0; i < shadow.n_touched; ++i) {
+        const sim_page *page = slot_of(shadow.touched[i]);
+        if (page->written == NULL) /* not shared memory */
+            see_page(page, see);
+    }
 }
 
 sim_more *sim_shadow_more(sim_page *page) {

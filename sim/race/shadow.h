@@ -50,6 +50,7 @@ typedef struct sim_page {
     sim_more *more;         /* NULL until a cell is full */
     unsigned char *written; /* bytes of each word; shared memory only */
     unsigned char *guarded; /* bytes of each word that no kernel may access; NULL: none */
+    uint64_t launch;        /* the last one that accessed it */
 } sim_page;
 
 /* The page that holds `address`; NULL: the host's memory does not suffice, and it is not watched.
@@ -69,10 +70,15 @@ static inline sim_page *sim_shadow_page(const volatile void *address) {
     return r->number == number ? r->page : sim_shadow_find(number);
 }
 
-/* A launch begins: what was accessed of late may be a stack's now. */
-void sim_shadow_launch(void);
+/* A launch begins, with blocks of this serial and higher ones: what was accessed of late may be a
+ * stack's now. */
+void sim_shadow_launch(uint32_t first);
 
 sim_more *sim_shadow_more(sim_page *page);
+
+/* Calls `see` with the ranges of memory, shared memory apart, that the last launch accessed. */
+typedef void sim_shadow_see(uintptr_t low, uintptr_t high, bool writes);
+void sim_shadow_each(sim_shadow_see *see);
 
 /* Nothing of this shared memory has been written. */
 void sim_shadow_unwritten(sim_range shared);

@@ -163,15 +163,15 @@ says 'fail mine y'
 bind barrier
 for sched in inorder reverse; do # in the other order the sums are right
     check 3 "${one[@]}" n=5x7 d=33 sched=$sched
-    says ' in _Z7row_sumILi3E'
+    says ' in row_sum'
     says ' mine.cu:'
 done
-says "mine.cu:$(grep -n 'sum += part' mine.cu | cut -d: -f1): race in _Z7row_sumILi3E"
+says "mine.cu:$(grep -n 'sum += part' mine.cu | cut -d: -f1): race in row_sum"
 check 1 "${one[@]}" n=5x7 d=33 --no-race
 says 'fail mine y'
 bind beyond
 check 3 "${one[@]}" n=5x7 d=33
-says 'stray access in _Z7row_sumILi4E'
+says 'stray access in row_sum'
 says 'block (0,0,0) thread (0,0,0)'
 
 # ---- memory of its own, calls of CUDA that go wrong, a kernel without an end ----
@@ -186,7 +186,7 @@ calls too_many_threads 'cudaLaunchKernel returned cudaErrorInvalidConfiguration'
 calls 'cudaError_t too_many_told' 'too_many_told returned 9 (cudaErrorInvalidConfiguration)'
 calls long_copy 'cudaMemcpyAsync reads 1048576 bytes'
 calls no_such 'cudaIpcGetMemHandle is not simulated'
-calls endless "mine.cu:$(grep -n 'y\[0\] != 1' mine.cu | cut -d: -f1): livelock in _Z4spinPVKf"
+calls endless "mine.cu:$(grep -n 'y\[0\] != 1' mine.cu | cut -d: -f1): livelock in spin"
 
 # ---- what cannot be ----
 bind weighted_sum_forward

@@ -96,7 +96,7 @@ done
 
 build stray 2>/dev/null
 run 0 -- ./stray.static behind
-says err '_Z5writePii: wrote 0 bytes behind the end of allocation 2 (cudaMalloc, 120 bytes)'
+says err 'write: wrote 0 bytes behind the end of allocation 2 (cudaMalloc, 120 bytes)'
 for kind in static shared; do
     run 0 -- ./stray.$kind far
     says out ok
@@ -120,7 +120,7 @@ says err 'no problem'
 "$nvcc" -O2 -lineinfo -arch=sm_90 "$here/../../examples/reduce.cu" -o reduce
 run 5 --error-exitcode 5 -- ./reduce
 says out 'the sum of 256 ones: 9'
-says err 'assay exec: reduce.cu:11: race in _Z6reducePKfPfi: shared memory, bytes 4 to 7: block (0,0,0) thread (1,0,0) writes, thread (0,0,0) read at reduce.cu:11; no barrier between; 127 times'
+says err 'assay exec: reduce.cu:11: race in reduce: shared memory, bytes 4 to 7: block (0,0,0) thread (1,0,0) writes, thread (0,0,0) read at reduce.cu:11; no barrier between; 127 times'
 says err '2 allocations, at most 1028 bytes at a time; 1 race'
 
 # ---- races ----
@@ -130,13 +130,42 @@ for kind in static shared; do
     says err 'no problem'
     run 9 --error-exitcode 9 --json report.json -- ./races.$kind racy
     says out ok
-    says err 'races.cu:8: race in _Z8reversedPi: shared memory, bytes'
+    says err 'races.cu:8: race in reversed: shared memory, bytes'
     says err 'at races.cu:10; no barrier between'
-    says err 'races.cu:15: race in _Z9last_winsPi: global memory, byte 0 of allocation 1'
+    says err 'races.cu:15: race in last_wins: global memory, byte 0 of allocation 1'
     says err '2 races'
     grep -q '"kind": "race"' report.json || fail "report.json has no race"
     run 0 --no-race --error-exitcode 9 -- ./races.$kind racy
 done
+
+# ---- work of streams, and the host beside it ----
+build unordered 2>/dev/null
+racy() { # WHAT, TEXT: told, whatever was done first
+    run 9 --streams eager --error-exitcode 9 -- ./unordered.shared "$1"
+    says out ok
+    says err "$2"
+    says err '1 race of streams'
+}
+ordered='no event or synchronisation orders the two'
+racy 'other stream' "kernel scale in stream 2 writes bytes 0 to 16383 of allocation 1 (cudaMalloc, 16384 bytes), which a copy in stream 1 writes: $ordered"
+racy 'default stream' "kernel scale in the default stream writes bytes 0 to 16383 of allocation 1"
+racy 'event too late' "kernel scale in stream 2 writes"
+racy 'destroyed' 'kernel scale in stream 1 writes bytes 0 to 16383 of allocation 1 (cudaMalloc, 16384 bytes), which kernel scale in stream 3 writes'
+racy 'release' 'cudaFreeAsync in stream 2 writes 4096 bytes in allocation 6 (cudaMallocAsync, 4096 bytes), which has been freed, which a fill in stream 1 writes'
+racy 'host writes' 'the host writes byte 28 of allocation 3 (cudaHostAlloc, 16384 bytes), which a copy in stream 1 reads: the program has not waited for it'
+racy 'host reads' 'the host reads byte 4 of allocation 3 (cudaHostAlloc, 16384 bytes), which a copy in stream 1 writes'
+racy 'managed' 'the host reads byte 20 of allocation 5 (cudaMallocManaged, 16384 bytes), which kernel scale in the default stream writes'
+for what in 'other stream' 'default stream' 'event too late' 'destroyed'; do
+    run 9 --streams late --error-exitcode 9 -- ./unordered.static "$what"
+    says err '1 race of streams'
+done
+for what in event blocking halves readers 'host reads what is read' 'host writes later' \
+    'managed, waited for' flag; do
+    run 0 --error-exitcode 9 -- ./unordered.static "$what"
+    says err 'no problem'
+    [ "$what" = flag ] || run 0 --streams late --error-exitcode 9 -- ./unordered.shared "$what"
+done
+run 9 --no-race --error-exitcode 9 -- ./unordered.static 'host reads' # copies need no recording
 
 # ---- order ----
 build unsynchronised 2>/dev/null

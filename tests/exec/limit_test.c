@@ -1,5 +1,6 @@
 /* Which launches --launches leaves out. */
 #include "sim/exec/limit.h"
+#include "sim/ptx/name.h"
 
 #include "tests/shim/assay_test.h"
 
@@ -7,7 +8,7 @@
 
 static void names(const char *mangled, const char *own) {
     const char *name;
-    const int n = exec_limit_name(mangled, &name);
+    const int n = ptx_own_name(mangled, &name);
     CHECK_MSG(n == (int)strlen(own) && strncmp(name, own, strlen(own)) == 0, "%s: %.*s", mangled, n,
               name);
 }

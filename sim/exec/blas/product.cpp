@@ -7,6 +7,7 @@
 
 extern "C" {
 #include "sim/exec/memory.h"
+#include "sim/exec/overlap.h"
 #include "sim/exec/report.h"
 }
 
@@ -125,9 +126,31 @@ cublasStatus_t multiply(const product &p, int64_t batch, double alpha, double be
         p.d.ld, compute_of(p), CUBLAS_GEMM_DEFAULT);
 }
 
+void touch(const matrix &x, int64_t rows, int64_t columns, int64_t batch, bool writes) {
+    const auto bytes = (size_t)(rows * blas_bytes(x.type));
+    for (int64_t j = 0; j < columns; ++j)
+        exec_overlap_touch(at(x, batch) + j * x.ld * blas_bytes(x.type), bytes, writes);
+}
+
+/* For what other streams and the host do beside it. */
+void tell_accesses(const product &p) {
+    const bool ta = p.op_a != 0, tb = p.op_b != 0;
+    exec_overlap_by("a product of cuBLAS", "");
+    for (int64_t batch = 0; batch < p.batch; ++batch) {
+        if (p.k > 0) {
+            touch(p.a, ta ? p.k : p.m, ta ? p.m : p.k, batch, false);
+            touch(p.b, tb ? p.n : p.k, tb ? p.k : p.n, batch, false);
+        }
+        if (p.c.data != p.d.data)
+            touch(p.c, p.m, p.n, batch, false);
+        touch(p.d, p.m, p.n, batch, true);
+    }
+}
+
 void run(exec_work *work) {
     const product_work &w = *reinterpret_cast<const product_work *>(work);
     const product &p = w.p;
+    tell_accesses(p);
     const double alpha = p.scalars_on_device ? blas_load(p.alpha, p.scale, 0) : w.alpha;
     const double beta = p.scalars_on_device ? blas_load(p.beta, p.scale, 0) : w.beta;
     for (int64_t batch = 0; batch < p.batch; ++batch) {
