@@ -275,7 +275,7 @@ static void leave_out(run *r, const char *what) {
 
 static assay_status open_builder(run *r) {
     char asan[PATH_SIZE];
-    const bool has_asan = find_build(r, "asan", asan) || find_build(r, "asan-clang", asan);
+    const bool has_asan = find_build(r, "asan", asan);
     const assay_status status =
         builder_init(&r->builder, r->source, r->build, has_asan ? asan : NULL);
     if (!builder_has_unit(&r->builder))

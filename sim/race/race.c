@@ -110,13 +110,15 @@ static sim_range memory_of(const volatile void *address, bool *dynamic) {
 }
 
 static sim_race_found found_by(const access *a, sim_race_class class) {
-    sim_race_found f = {
-        .class = class,
-        .after = {a->how, a->place, sim_running_now.clocks->block, sim_running_now.thread},
-        .address = a->address,
-        .bytes = (uint32_t)__builtin_popcount(bytes_of(a->what))};
+    sim_race_found f = {.class = class,
+                        .after = {.how = a->how,
+                                  .place = a->place,
+                                  .block = sim_running_now.clocks->block,
+                                  .thread = sim_running_now.thread,
+                                  .async = !sim_is_thread(a->serial)},
+                        .address = a->address,
+                        .bytes = (uint32_t)__builtin_popcount(bytes_of(a->what))};
     f.memory = memory_of(a->address, &f.dynamic);
-    f.after.async = !sim_is_thread(a->serial);
     return f;
 }
 
@@ -473,6 +475,7 @@ static void record_own(const volatile void *address, size_t bytes, uint32_t how,
         record_watched(address, bytes, how, place);
     else if (is_lost(address))
         report_stray(&(access){.address = address,
+                               .serial = sim_running_now.serial,
                                .how = how,
                                .place = place < SIM_MOST_PLACES ? place : 0,
                                .what = 1u << SIM_BYTES_SHIFT},

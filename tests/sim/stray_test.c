@@ -71,6 +71,10 @@ static void check_found(stray_kernel kernel, assay_schedule schedule) {
 
 static void check_kernel(void *context) {
     const stray_kernel kernel = *(const stray_kernel *)context;
+#if defined(__clang__) /* which leaves no gaps (sim/cuda.h) */
+    if (kernel == STRAY_SHARED_VARIABLE || kernel == STRAY_FIRST_SHARED_VARIABLE)
+        SKIP("%s", "clang leaves no gaps between variables");
+#endif
     for (int i = 0; i < ASSAY_SCHEDULES; ++i) {
         check_found(kernel, (assay_schedule)i);
         CHECK_MSG(launch(kernel, true, (assay_schedule)i) == ASSAY_OK, "%s, right: %s",
