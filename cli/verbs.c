@@ -2,7 +2,8 @@
 
 #include <string.h>
 
-static const char *const golden_subverbs[] = {"generate", "verify", "list", NULL};
+static const char *const golden_subverbs[] = {"generate", "verify", "list",
+                                              "export",   "import", NULL};
 static const char *const certificate_subverbs[] = {"list", "verify", "show", NULL};
 static const char *const completion_subverbs[] = {"bash", "zsh", "fish", NULL};
 

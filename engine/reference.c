@@ -185,6 +185,10 @@ static void explain(assay_bounds *bounds, int32_t i, char letter) {
     if (letter == 'L')
         snprintf(bounds->outside[i], ASSAY_WHY,
                  "an intermediate of the reference is beyond fp32's largest number");
+    else if (letter == 'T')
+        snprintf(bounds->outside[i], ASSAY_WHY,
+                 "undecided: a whole number moves with the last bits of the inputs, as an index of "
+                 "the largest does at ties");
     else if (letter == 'U')
         snprintf(bounds->outside[i], ASSAY_WHY,
                  "undecided: most tolerances exceed half of what they are of");

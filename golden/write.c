@@ -15,31 +15,27 @@
 
 /* ---- the new case ---- */
 
+static void view_arrays(assay_arrays *to, const assay_arrays *from) {
+    for (int32_t i = 0; i < from->count; ++i) {
+        to->data[i] = from->data[i];
+        to->size[i] = from->size[i];
+    }
+}
+
 /* A view of the caller's arrays: only the list of entries is the record's own. */
-static assay_status view(golden_record *r, const assay_problem *problem,
-                         const assay_reference *reference) {
+static assay_status view(golden_record *r, const assay_problem *problem, const assay_results *want,
+                         const char *source, bool foreign) {
     const assay_case stored = golden_stored_case(&problem->c);
     const assay_status status = golden_record_init(r, &stored);
     if (status != ASSAY_OK)
         return status;
-    const struct {
-        assay_arrays *to;
-        const assay_arrays *from;
-    } views[] = {
-        {&r->golden.problem.in, &problem->in},
-        {&r->golden.problem.cot, &problem->cot},
-        {&r->golden.want.out, &reference->want.out},
-        {&r->golden.want.grad, &reference->want.grad},
-        {&r->out_bound, &reference->out_bound.element},
-        {&r->grad_bound, &reference->grad_bound.element},
-    };
-    for (size_t v = 0; v < sizeof views / sizeof *views; ++v)
-        for (int32_t i = 0; i < views[v].from->count; ++i) {
-            views[v].to->data[i] = views[v].from->data[i];
-            views[v].to->size[i] = views[v].from->size[i];
-        }
-    snprintf(r->golden.source, sizeof r->golden.source, "assay " ASSAY_VERSION ", its own oracle");
-    snprintf(r->library, sizeof r->library, "assay");
+    view_arrays(&r->golden.problem.in, &problem->in);
+    view_arrays(&r->golden.problem.cot, &problem->cot);
+    view_arrays(&r->golden.want.out, &want->out);
+    view_arrays(&r->golden.want.grad, &want->grad);
+    snprintf(r->golden.source, sizeof r->golden.source, "%s", source);
+    r->golden.foreign = foreign;
+    snprintf(r->library, sizeof r->library, foreign ? "imported" : "assay");
     snprintf(r->version, sizeof r->version, ASSAY_VERSION);
     return ASSAY_OK;
 }
@@ -151,16 +147,30 @@ static assay_status write_plan(plan *p) {
     return status == ASSAY_OK ? golden_manifest_update(p->path) : status;
 }
 
+static assay_status write_record(const char *path, golden_record *fresh) {
+    plan p = {.path = path, .fresh = fresh, .old = {.id = H5I_INVALID_HID}};
+    const assay_status status = write_plan(&p);
+    golden_file_close(&p.old);
+    golden_contents_clear(&p.contents);
+    view_clear(fresh);
+    return status;
+}
+
 assay_status assay_golden_write(const char *path, const assay_problem *problem,
                                 const assay_reference *reference) {
     golden_record fresh;
-    assay_status status = view(&fresh, problem, reference);
+    const assay_status status =
+        view(&fresh, problem, &reference->want, "assay " ASSAY_VERSION ", its own oracle", false);
     if (status != ASSAY_OK)
         return status;
-    plan p = {.path = path, .fresh = &fresh, .old = {.id = H5I_INVALID_HID}};
-    status = write_plan(&p);
-    golden_file_close(&p.old);
-    golden_contents_clear(&p.contents);
-    view_clear(&fresh);
-    return status;
+    view_arrays(&fresh.out_bound, &reference->out_bound.element);
+    view_arrays(&fresh.grad_bound, &reference->grad_bound.element);
+    return write_record(path, &fresh);
+}
+
+assay_status assay_golden_import(const char *path, const assay_problem *problem,
+                                 const assay_results *want, const char *source) {
+    golden_record fresh;
+    const assay_status status = view(&fresh, problem, want, source, true);
+    return status == ASSAY_OK ? write_record(path, &fresh) : status;
 }

@@ -41,6 +41,11 @@ assay_status assay_golden_check_listed(const char *path, bool *listed) ASSAY_MUS
 assay_status assay_golden_write(const char *path, const assay_problem *problem,
                                 const assay_reference *reference) ASSAY_MUST_CHECK;
 
+/* The same for answers that another program gave, whose name `source` is: a foreign case, without
+ * bounds. One that is there already is not replaced. */
+assay_status assay_golden_import(const char *path, const assay_problem *problem,
+                                 const assay_results *want, const char *source) ASSAY_MUST_CHECK;
+
 /* "<directory>/<op>.h5": the directory is $ASSAY_GOLDEN_DIR, or the golden files of
  * this build tree or of the installed tree. */
 assay_status assay_golden_path(const assay_op *op, char *path, size_t size) ASSAY_MUST_CHECK;

@@ -43,6 +43,27 @@ for end in h5 npz safetensors; do
     expect 0 "$assay" run ${bf16/ //v1 } --device sim --out small.$end
     expect 0 "$assay" judge $bf16 --device sim --got small.$end --json - --quiet
 done
+# Golden cases go out and come in.
+for end in npz safetensors h5; do
+    expect 0 "$assay" golden export softmax n=7 d=24 dtype=f64 fill=golden seed=2 --out golden.$end
+    expect 0 "$assay" golden import softmax n=7 d=24 dtype=f64 seed=2 --got golden.$end --file $end.h5
+    expect 0 "$assay" golden verify softmax --file $end.h5 --device sim
+    expect 2 "$assay" golden import softmax n=7 d=24 dtype=f64 seed=2 --got golden.$end --file $end.h5
+    says 'comes from another program'
+    expect 0 "$assay" golden export softmax n=7 d=24 dtype=f64 fill=golden seed=2 --file $end.h5 --out back.$end
+    cmp back.$end golden.$end
+done
+expect 0 "$assay" run softmax/v1 n=7 d=24 dtype=f64 seed=5 --device sim --out wrong.npz
+expect 0 "$assay" golden import softmax n=7 d=24 dtype=f64 seed=9 --got wrong.npz --file wrong.h5
+expect 0 "$assay" run softmax/v1 n=7 d=24 dtype=f32 --device sim --out narrow.npz
+expect 2 "$assay" golden import softmax n=7 d=24 --got narrow.npz --file wrong.h5
+says 'import a case of dtype=f64'
+expect 2 "$assay" golden export softmax n=7 d=24
+says 'out FILE names the file'
+expect 2 "$assay" golden import softmax n=7 d=24 dtype=f64
+says 'got FILE names the tensors'
+expect 3 "$assay" golden import softmax n=7 d=25 dtype=f64 --got golden.npz --file wrong.h5
+says 'and the case has (7, 25)'
 # Each format holds the same numbers.
 expect 0 "$assay" run ${words/ //v1 } --device sim --in in.npz --out again.safetensors
 cmp got.safetensors again.safetensors

@@ -24,3 +24,20 @@ def unknown(table, index):
 
 def two(table, index):
     return table, index
+
+
+def ties(table, index):
+    """Of whole numbers the largest is there more than once."""
+    return np.argmax(np.rint(table), -1), table[index]
+
+
+def largest(table, index):
+    return np.argmax(table, -1), table[index]
+
+
+def last_largest(table, index):
+    return table.shape[-1] - 1 - np.argmax(table[:, ::-1], -1), table[index]
+
+
+def second(table, index):
+    return np.argsort(table, -1)[:, -2], table[index]

@@ -199,6 +199,13 @@ class Reference(unittest.TestCase):
     def test_indices_and_bad_ones(self):
         said = self.judge("index_reference", ["candidate", "off_by_one"], "dtype=f32")
         self.assertEqual([s[0] for s in said.values()], [0, 1], said)
+        # An index is compared, unless it moves with the last bits of the inputs.
+        for name, of, verdict in [("last_largest", "largest", " passed, 0 failed, 0 mistrusted, 0 errors"), ("second", "largest", "0 passed, "),
+                                  ("last_largest", "ties", "last bits of the inputs")]:
+            code, text = words(ASSAY, "check", "--device", "sim", "--reference", f"index_reference.py:{of}", "--kernel",
+                               f"index_reference.py:{name}", "dtype=f32", env={"ASSAY_PYTHON": sys.executable})
+            with self.subTest(name, of=of, text=text):
+                self.assertIn(verdict, text)
         for line, args in [
             ("numpy.svd: how it rounds is not known here", ["index_reference.py:unknown"]),
             ("index_reference.py has no nope", ["index_reference.py:nope"]),

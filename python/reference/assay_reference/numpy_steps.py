@@ -23,6 +23,7 @@ COMPOSED = {
     "split", "copy", "isfinite", "any", "all", "shape", "ndim", "size", "nan_to_num", "atleast_1d", "atleast_2d", "round",
     "average", "ptp", "diagonal", "result_type", "copyto", "put_along_axis",
 }
+INDICES = {"argmax", "argmin", "argsort"}
 LINEAR = {"dot", "inner", "outer", "vdot", "tensordot", "einsum", "convolve"}
 
 
@@ -96,6 +97,8 @@ class Followed(np.ndarray):
         if name not in COMPOSED:
             raise Unknown(f"numpy.{name}: how it rounds is not known here")
         keywords = {k: wide(v) if k == "dtype" else v for k, v in keywords.items()}
+        if name in INDICES:
+            return function(self.steps.untied(plain(args[0])), *args[1:], **keywords)
         return self.wrapped(super().__array_function__(function, types, args, keywords))
 
     def wrapped(self, y):
@@ -105,6 +108,15 @@ class Followed(np.ndarray):
 
     def __getitem__(self, key):
         return self.of(super().__getitem__(plain(key)))
+
+    def argmax(self, *args, **keywords):
+        return np.argmax(self, *args, **keywords)
+
+    def argmin(self, *args, **keywords):
+        return np.argmin(self, *args, **keywords)
+
+    def argsort(self, *args, **keywords):
+        return np.argsort(self, *args, **keywords)
 
     def dot(self, other):
         return np.dot(self, other)

@@ -92,9 +92,9 @@ class Reference:
             with np.errstate(all="ignore"):
                 self.put(rest, run(arrays, spread.Steps.plain()))
             return ""
-        return self.bound(run, arrays, rest)
+        return self.bound(run, arrays, rest, backward)
 
-    def bound(self, run, arrays, rest):
+    def bound(self, run, arrays, rest, backward):
         truth, tolerance, large = spread.tolerances(run, arrays)
         steps = spread.Steps.plain()
         with np.errstate(all="ignore"):
@@ -103,13 +103,16 @@ class Reference:
         for p, t in zip(plain, truth):
             if not steps.narrowed and not np.allclose(p, t, rtol=1e-9, atol=1e-12 * (1 + np.abs(p[np.isfinite(p)]).max(initial=0)), equal_nan=True):
                 raise load.Bad("step by step it computes something else: it cannot be followed")
+        whole = [not backward and y.dtype != np.float64 for y in self.outputs] + [False] * len(truth)
         self.put(rest, truth + tolerance)
-        return "".join(self.letter(t, b, large) for t, b in zip(truth, tolerance))
+        return "".join(self.letter(t, b, large, w) for t, b, w in zip(truth, tolerance, whole))
 
     @staticmethod
-    def letter(truth, tolerance, large):
+    def letter(truth, tolerance, large, whole):
         if large:
             return "L"
+        if whole:  # where it moves with its inputs' last bits, another index is as right
+            return "T" if np.any(tolerance != 0) else "-"
         finite = np.isfinite(truth)
         if not finite.any():
             return "-"

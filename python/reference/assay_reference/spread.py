@@ -43,6 +43,12 @@ class Steps:
             return y + scale * (1.0 if self.rng.random() < 0.5 else -1.0)
         return y + scale * (self.rng.integers(0, 2, y.shape, dtype=np.int8) * 2.0 - 1.0)
 
+    def untied(self, x):
+        """What an index is found in: of equal elements another may come first in a kernel."""
+        if x.dtype != np.float64 or self.mode in ("plain", "truth"):
+            return x
+        return jittered([x], self.rng)[0]
+
     @staticmethod
     def scale(rule, inputs, y, again):
         s = np.broadcast_to(rule(inputs, y, again), y.shape)

@@ -56,6 +56,7 @@ EXACT = POOLS | {
     "_assert_async", "_assert_scalar", "_assert_tensor_metadata", "reflection_pad1d", "reflection_pad2d", "replication_pad2d",
     "replication_pad1d", "fmod", "linspace", "set_", "resize_", "kthvalue", "mode", "median", "flatten", "isfinite",
 }
+INDICES = {"argmax", "argmin", "sort", "argsort", "topk", "kthvalue", "mode", "median", "cummax", "cummin"}
 SUMS = {"sum", "mean", "nansum"}
 FLOATS = {torch.float32, torch.bfloat16, torch.float16}
 
@@ -102,6 +103,8 @@ class Following(TorchDispatchMode):
         args, kwargs = tree_map(self.wide, args), tree_map(self.wide, kwargs)
         name = func._schema.name.removeprefix("aten::").removeprefix("prims::")
         base = name.removesuffix("_") if not name.startswith("_") or name.endswith("_") else name
+        if base in INDICES or (base in ("max", "min") and len(func._schema.returns) > 1):
+            return func(*(self.untied(a) for a in args), **kwargs)
         if base in EXACT or name in EXACT or func.is_view:
             return func(*args, **kwargs)
         if base in SUMS or base in RULES or base in AFFINE:
@@ -123,6 +126,9 @@ class Following(TorchDispatchMode):
             return x
         self.steps.narrowed = True
         return torch.float64
+
+    def untied(self, x):
+        return torch.from_numpy(np.array(self.steps.untied(values(x)))) if is_real(x) else x
 
     def move(self, rule, tensors, y, again=None):
         """`again` takes and gives tensors."""
