@@ -8,4 +8,4 @@ def sums(x, w):
     return np.sum(x * w, -1, dtype=x.dtype)
 
 
-print(assay.check("weighted_sum", sums, cases="n=5x7 d=33"))
+print(assay.check("weighted_sum", sums, cases="n=5x7 d=33", device="sim"))
