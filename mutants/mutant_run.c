@@ -43,7 +43,7 @@ static assay_status ask(mutant_run *run, const question *q) {
         return ASSAY_OK;
     assay_status status = ask_patiently(run, q, &a);
     if (status == ASSAY_OK && a.layer != LAYER_NONE)
-        status = original_clear(run->checker, run->level, run->user, q, &fair);
+        status = original_clear(run->checker, run->level, run->user, q, a.layer, &fair);
     if (status != ASSAY_OK || a.layer == LAYER_NONE || !fair)
         return status;
     run->result->outcome = MUTANT_KILLED;

@@ -56,14 +56,20 @@ static assay_status note_cleared(checker *k, uint64_t key) {
     return ASSAY_OK;
 }
 
+/* Of a question that the original declined. */
+#define DECLINED UINT64_C(0x9e3779b97f4a7c15)
+
 assay_status original_clear(checker *k, build_level level, const source_user *user,
-                            const question *q, bool *fair) {
+                            const question *q, mutant_layer found, bool *fair) {
     char text[ASSAY_CASE_TEXT], path[ORIGINAL_PATH];
     question_text(q, text);
     uint64_t key = hash(hash(hash(UINT64_C(14695981039346656037), text), user->op), user->variant);
     key += (uint64_t)level + 16 * (uint64_t)q->kind;
     *fair = true;
     if (was_cleared(k, key))
+        return ASSAY_OK;
+    *fair = found != LAYER_REFUSED;
+    if (was_cleared(k, key ^ DECLINED))
         return ASSAY_OK;
     subject s = {0};
     answer a;
@@ -72,6 +78,10 @@ assay_status original_clear(checker *k, build_level level, const source_user *us
         status = subject_open(&s, k->builder, level, user, path, subject_seconds(level));
     if (status == ASSAY_OK)
         status = subject_ask(&s, q, &a);
+    if (status == ASSAY_OK && a.layer == LAYER_REFUSED) {
+        subject_close(&s);
+        return note_cleared(k, key ^ DECLINED);
+    }
     *fair = status != ASSAY_OK || a.layer != LAYER_HANG;
     if (status == ASSAY_OK && a.layer != LAYER_NONE && *fair)
         status = assay_fail(ASSAY_ERR_KERNEL, "the unchanged %s/%s is found wrong too, %s: %s",
