@@ -1,5 +1,6 @@
 #include "sim/block.h"
 
+#include "sim/cluster.h"
 #include "sim/fiber.h"
 #include "sim/operation.h"
 #include "sim/schedule.h"
@@ -33,6 +34,8 @@ struct sim_block {
     struct sim_bulks *bulks;
     struct sim_wgmmas *wgmmas;
     struct sim_turns *turns;
+    sim_cluster *cluster;
+    uint32_t rank;   /* in it */
     sim_block *next; /* of those that live, or of those that are free */
 };
 
@@ -214,6 +217,7 @@ void sim_rest_long(sim_place place, int64_t weight) {
 static void thread_exit(void) {
     int32_t thread = sim_now.thread, warp = thread / SIM_WARP;
     sim_async_exit();
+    sim_cluster_exit();
     block->live[warp] &= ~(1u << thread % SIM_WARP);
     if (--block->n_live == 0)
         sim_operation_block_end();
@@ -290,6 +294,7 @@ static void use(sim_block *b) {
     sim_bulks_use(b->bulks);
     sim_wgmmas_use(b->wgmmas);
     sim_turns_use(b->turns);
+    sim_cluster_use(b->cluster, b->rank);
 }
 
 static sim_block *make(void) {
@@ -330,7 +335,7 @@ static void clear(sim_block *b) {
     sim_wgmmas_begin();
 }
 
-sim_block *sim_block_begin(uint64_t number, sim_range section) {
+sim_block *sim_block_begin(uint64_t number, sim_range section, sim_cluster *cluster) {
     const size_t bytes = grid.launch->shared_bytes;
     sim_block *b = grid.free ? grid.free : make();
     if (!b) {
@@ -345,6 +350,8 @@ sim_block *sim_block_begin(uint64_t number, sim_range section) {
     b->number = number;
     b->shared[0] = section;
     b->shared[1] = (sim_range){b->dynamic.memory, b->dynamic.memory + bytes};
+    b->cluster = cluster;
+    b->rank = sim_cluster_join(cluster, &b->shared[1]);
     use(b);
     clear(b);
     sim_shared_fill(b->shared);
@@ -363,6 +370,7 @@ static void end(sim_block *b) {
     *link = b->next;
     sim_mbarrier_block_end(b->shared);
     trace_block_end(b->clocks);
+    sim_cluster_leave(b->cluster, b->rank);
     b->next = grid.free;
     grid.free = b;
     --grid.n_blocks;

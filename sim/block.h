@@ -21,6 +21,8 @@ assay_status sim_block_setup(int32_t most_threads) ASSAY_MUST_CHECK;
 /* Threads per axis and in all, for a launch. */
 void sim_block_shape(const sim_launch *launch);
 
+struct sim_cluster;
+
 /* A block that has begun and not ended. Several may live side by side; one runs. */
 typedef struct sim_block sim_block;
 typedef enum sim_block_outcome {
@@ -31,7 +33,7 @@ typedef enum sim_block_outcome {
 
 /* `section`: the static part of shared memory, which blocks side by side cannot have. NULL: no
  * memory, which is a defect of the launch. */
-sim_block *sim_block_begin(uint64_t number, sim_range section);
+sim_block *sim_block_begin(uint64_t number, sim_range section, struct sim_cluster *cluster);
 
 /* The block goes on. When it has ended it is gone. */
 sim_block_outcome sim_block_run(sim_block *block);

@@ -3,6 +3,7 @@
  * accesses where they are issued; the bytes move then, or as late as somebody waits (operation.h),
  * and in between a destination in shared memory holds 0xFF. An mbarrier hears of its bytes.
  */
+#include "sim/cluster.h"
 #include "sim/operation.h"
 #include "sim/proxy.h"
 #include "sim/ptx/tensor_map.h"
@@ -46,8 +47,15 @@ SIM_REPORT static void report(const char *what, const sim_site *site) {
     sim_abandon();
 }
 
+/* Shared memory of the block, or of the one of its cluster that the address lies in. */
+static sim_range memory_of(const void *shared) {
+    sim_range range;
+    uint32_t rank;
+    return sim_cluster_find(shared, &rank, &range) ? range : sim_block_shared();
+}
+
 static void check_shared(const char *shared, size_t bytes, size_t alignment, const sim_site *site) {
-    const sim_range block = sim_block_shared();
+    const sim_range block = memory_of(shared);
     const size_t at = (size_t)(shared - block.low);
     if (at % alignment != 0)
         report(alignment == CHUNK ? "an address in shared memory that is no multiple of 16"
@@ -260,6 +268,34 @@ void sim_bulk_load(void *shared, const void *global, uint32_t bytes, void *barri
     issue(&b, barrier, site);
 }
 
+/* A load goes to the same place in each block of the mask, and tells the barrier there. */
+typedef struct multicast {
+    char *shared, *barrier;
+} multicast;
+
+static bool next_of(uint32_t *mask, const void *shared, const void *barrier, multicast *to,
+                    const sim_site *site) {
+    if (*mask == 0)
+        return false;
+    const uint32_t rank = (uint32_t)__builtin_ctz(*mask);
+    *mask &= *mask - 1;
+    to->shared = sim_cluster_map_generic(shared, rank, site);
+    to->barrier = sim_cluster_map_generic(barrier, rank, site);
+    return true;
+}
+
+void sim_bulk_load_to_all(void *shared, const void *global, uint32_t bytes, void *barrier,
+                          uint32_t mask, const sim_site *site) {
+    for (multicast to; next_of(&mask, shared, barrier, &to, site);)
+        sim_bulk_load(to.shared, global, bytes, to.barrier, site);
+}
+
+void sim_tensor_load_to_all(void *shared, const void *map, uint32_t rank, const int32_t *at,
+                            void *barrier, uint32_t mask, const sim_site *site) {
+    for (multicast to; next_of(&mask, shared, barrier, &to, site);)
+        sim_tensor_load(to.shared, map, rank, at, to.barrier, site);
+}
+
 void sim_bulk_store(void *global, const void *shared, uint32_t bytes, int reduction, uint32_t type,
                     const sim_site *site) {
     const bulk b = {.shared = (char *)(uintptr_t)shared,
@@ -276,7 +312,7 @@ void sim_bulk_store(void *global, const void *shared, uint32_t bytes, int reduct
 static bulk begin(const void *map, uint32_t rank, const int32_t *at, const void *shared,
                   const sim_site *site) {
     bulk b = {.shared = (char *)(uintptr_t)shared,
-              .base = sim_block_shared().low,
+              .base = memory_of(shared).low,
               .reduction = SIM_NO_REDUCTION};
     if ((uintptr_t)map % MAP_ALIGNMENT != 0)
         report("the address of its tensor map is no multiple of 64", site);

@@ -1,4 +1,5 @@
 #include "sim/block.h"
+#include "sim/cluster.h"
 #include "sim/defect.h"
 #include "sim/device.h"
 #include "sim/operation.h"
@@ -60,29 +61,44 @@ static int32_t most_threads(const sim_launch *l) {
 }
 
 typedef struct blocks {
+    const sim_launch *launch;
     sim_block **live; /* those that stalled, in the order in which they began */
     int32_t n, most;
-    uint64_t begun, all;
+    uint64_t begun, all; /* clusters; most have one block */
 } blocks;
 
-/* False: a defect ended the launch. */
-static bool run_block(blocks *b, sim_block *block, bool *stalled) {
-    const bool room = b->n < b->most && b->begun < b->all;
-    sim_block_others(b->n > 0 || room, b->all - b->begun);
+static bool has_room(const blocks *b) {
+    return b->begun < b->all && b->n + (int32_t)sim_cluster_size() <= b->most;
+}
+
+/* False: a defect ended the launch. `others`: of the blocks that live, beside this one. */
+static bool run_block(const blocks *b, sim_block *block, int32_t others, bool *stalled) {
+    sim_block_others(others > 0 || has_room(b), (b->all - b->begun) * sim_cluster_size());
     const sim_block_outcome outcome = sim_block_run(block);
     *stalled = outcome == SIM_BLOCK_STALLED;
     return outcome != SIM_BLOCK_ABANDONED;
 }
 
-/* The next block of the launch runs as far as it gets. */
+/* The blocks of the launch's next cluster begin together, and run as far as they get. */
 static bool run_next(blocks *b, sim_range section) {
-    bool stalled = false;
-    sim_block *block = sim_block_begin(sim_schedule_block(b->begun++), section);
-    if (block == NULL || !run_block(b, block, &stalled))
-        return false;
-    if (stalled)
-        b->live[b->n++] = block;
-    return true;
+    sim_block *begun[SIM_MOST_CLUSTER];
+    const uint32_t n = sim_cluster_size();
+    const uint64_t cluster = sim_schedule_block(b->begun++);
+    sim_cluster *c = sim_cluster_begin();
+    bool going = c != NULL;
+    if (c == NULL)
+        sim_defect("out of memory", NULL, 0, "no memory for a cluster");
+    for (uint32_t rank = 0; going && rank < n; ++rank) {
+        begun[rank] = sim_block_begin(sim_cluster_block(b->launch, cluster, rank), section, c);
+        going = begun[rank] != NULL;
+    }
+    for (uint32_t rank = 0; going && rank < n; ++rank) {
+        bool stalled = false;
+        going = run_block(b, begun[rank], b->n + (int32_t)(n - rank - 1), &stalled);
+        if (stalled)
+            b->live[b->n++] = begun[rank];
+    }
+    return going;
 }
 
 /* All that stalled get another turn. */
@@ -94,7 +110,7 @@ static bool run_stalled(blocks *b) {
         bool stalled = false;
         sim_block *block = b->live[i];
         b->n = n - 1; /* others than this one */
-        going = run_block(b, block, &stalled);
+        going = run_block(b, block, n - 1, &stalled);
         if (stalled)
             b->live[kept++] = block;
     }
@@ -108,16 +124,16 @@ static bool run_stalled(blocks *b) {
  * none, or all have begun. So a block may wait for a later one.
  */
 static bool run_blocks(const sim_launch *l, sim_range section) {
-    const uint64_t n_blocks = (uint64_t)l->grid.x * l->grid.y * l->grid.z;
-    blocks b = {.all = n_blocks, .most = most_threads(l) / sim_now.n_threads};
+    blocks b = {
+        .launch = l, .all = sim_cluster_count(l), .most = most_threads(l) / sim_now.n_threads};
     bool going = true;
     b.most = l->section != NULL ? 1 : b.most;
     b.live = calloc((size_t)b.most + 1, sizeof(sim_block *));
     if (b.live == NULL)
         return false;
-    sim_schedule_launch(n_blocks);
+    sim_schedule_launch(b.all);
     while (going && (b.n > 0 || b.begun < b.all)) {
-        while (going && b.begun < b.all && b.n < b.most)
+        while (going && has_room(&b))
             going = run_next(&b, section);
         if (going)
             going = run_stalled(&b);

@@ -220,8 +220,7 @@ uint64_t sim_mbarrier_arrive(void *barrier, uint32_t count, int64_t expected, bo
     s.expected -= drop ? count : 0;
     if (!complete && s.pending == 0 && s.bytes == 0)
         report("an arrival with .noComplete completes its phase", site);
-    if (releases)
-        trace_mbarrier(SIM_MBARRIER_ARRIVE, barrier, 0);
+    trace_mbarrier(SIM_MBARRIER_ARRIVE, barrier, !releases);
     store(m, s, site);
     note_access(barrier, site);
     return before;

@@ -44,6 +44,11 @@ typedef enum sim_reduction {
 
 void sim_bulk_load(void *shared, const void *global, uint32_t bytes, void *barrier,
                    const sim_site *site);
+/* To the blocks of the cluster that `mask` has, by their ranks. */
+void sim_bulk_load_to_all(void *shared, const void *global, uint32_t bytes, void *barrier,
+                          uint32_t mask, const sim_site *site);
+void sim_tensor_load_to_all(void *shared, const void *map, uint32_t rank, const int32_t *at,
+                            void *barrier, uint32_t mask, const sim_site *site);
 /* `reduction`: of sim_reduction; `type`: of an element, as tensor_map.h numbers them. */
 void sim_bulk_store(void *global, const void *shared, uint32_t bytes, int reduction, uint32_t type,
                     const sim_site *site);

@@ -189,6 +189,8 @@ static inline void trace_fence(uint32_t how) {
         sim_trace_fence(how);
 }
 
+/* `parity`: of what is awaited; 1 of an arrival: a relaxed one, which lets others know what came
+ * before the thread's last fence. */
 static inline void trace_mbarrier(sim_mbarrier_step step, const volatile void *barrier,
                                   uint32_t parity) {
     if (sim_trace_on)

@@ -2,6 +2,7 @@
 #include "sim/ptx/internal.h"
 
 #include "sim/block.h"
+#include "sim/cluster.h"
 #include "sim/defect.h"
 #include "sim/proxy.h"
 
@@ -201,7 +202,30 @@ static double call_arithmetic(ptx_operation operation, ptx_rounding mode, double
     return result;
 }
 
+static uint32_t call_cluster_rank_of(const void *address) {
+    sim_range range;
+    uint32_t rank;
+    return sim_cluster_find(address, &rank, &range) ? rank : sim_cluster_rank();
+}
+
+/* setmaxnreg: for all lanes of a warp; the number is checked, registers are not counted. */
+static void call_registers(uint32_t n, const ptx_site *site) {
+    if (n % 8 != 0 || n < 24 || n > 256)
+        sim_trap("wrong setmaxnreg", "it takes 24 to 256 registers, a multiple of 8", site->file,
+                 site->line);
+    (void)sim_meet(SIM_BALLOT, UINT32_MAX, 0, 0, SIM_WARP, site->file, site->line);
+}
+
 static void fill_proxy(ptx_context *x) {
+    x->bulk_load_to_all = sim_bulk_load_to_all;
+    x->tensor_load_to_all = sim_tensor_load_to_all;
+    x->cluster_arrive = sim_cluster_arrive;
+    x->cluster_wait = sim_cluster_wait;
+    x->cluster_address = sim_cluster_address;
+    x->cluster_map = sim_cluster_map;
+    x->cluster_map_generic = sim_cluster_map_generic;
+    x->cluster_rank_of = call_cluster_rank_of;
+    x->registers = call_registers;
     x->mbarrier_init = sim_mbarrier_init;
     x->mbarrier_invalidate = sim_mbarrier_invalidate;
     x->mbarrier_expect = sim_mbarrier_expect;

@@ -44,12 +44,17 @@ void form_tensor_copy(emitter *e, const statement *s) {
     const uint32_t rank = (uint32_t)(dimensions[0] - '0');
     emit(e, "{");
     const char *map = emit_box(e, s->operands[loads ? 1 : 0], rank);
-    if (loads)
-        emit(e, "x->tensor_load(%s, %s, %u, at, %s, %s);}",
-             emit_address(e, s->operands[0], "shared"), map, rank,
-             emit_address(e, s->operands[2], "shared"), emit_site(e));
-    else
+    if (loads) {
+        const char *to = emit_address(e, s->operands[0], "shared::cluster");
+        const char *barrier = emit_address(e, s->operands[2], "shared::cluster");
+        emit(e, mask ? "x->tensor_load_to_all(" : "x->tensor_load(");
+        emit(e, "%s, %s, %u, at, %s, ", to, map, rank, barrier);
+        if (mask)
+            emit(e, "%s, ", emit_read(e, s->operands[3], type_named("u16")));
+        emit(e, "%s);}", emit_site(e));
+    } else {
         emit(e, "x->tensor_store(%s, %u, at, %s, %s, %s);}", map, rank,
              emit_address(e, s->operands[1], "shared"), reduces ? reduction_of(e) : "-1",
              emit_site(e));
+    }
 }

@@ -43,7 +43,7 @@ static bool is_strong(const emitter *e) {
 }
 
 static uint32_t scope_of(const emitter *e) {
-    return emit_one_of(e, "cta cluster") != NULL ? PTX_BLOCK_SCOPE : 0;
+    return emit_has(e, "cta") ? PTX_BLOCK_SCOPE : 0;
 }
 
 static uint32_t order_of(const emitter *e) {

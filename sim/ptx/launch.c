@@ -1,6 +1,7 @@
 #include "sim/ptx/launch.h"
 
 #include "sim/block.h"
+#include "sim/cluster.h"
 #include "sim/defect.h"
 #include "sim/ptx/emit.h"
 #include "sim/ptx/internal.h"
@@ -73,11 +74,25 @@ static assay_status check(const ptx_function *k, const uint32_t grid[3], const u
     for (int i = 0; i < 3; ++i) {
         if (k->required[i] > 0 && k->required[i] != block[i])
             return refuse(k, ASSAY_ERR_DEVICE, "a block of other than the shape it requires");
-        if (cluster[i] > 1)
-            return refuse(k, ASSAY_ERR_UNSUPPORTED, "clusters of more than one block do not run");
+        if (grid[i] % cluster[i] != 0)
+            return refuse(k, ASSAY_ERR_DEVICE, "a grid that is no multiple of its cluster");
     }
+    if ((uint64_t)cluster[0] * cluster[1] * cluster[2] > SIM_MOST_CLUSTER)
+        return refuse(k, ASSAY_ERR_DEVICE, "a cluster of more than 16 blocks");
     if (shared > ASSAY_MAX_SHARED)
         return refuse(k, ASSAY_ERR_DEVICE, "more shared memory than a block may have, 227 KB");
+    return ASSAY_OK;
+}
+
+/* The launch's, or the one that the kernel requires. */
+static assay_status find_cluster(const ptx_function *k, const uint32_t asked[3], uint32_t to[3]) {
+    const uint32_t *required = k->module->functions[number_of(k)]->cluster;
+    const bool asks = asked[0] > 0 && (asked[0] > 1 || asked[1] > 1 || asked[2] > 1);
+    for (int i = 0; i < 3; ++i) {
+        to[i] = !asks && required[0] > 0 ? required[i] : asked[i] > 0 ? asked[i] : 1;
+        if (asks && required[0] > 0 && required[i] != asked[i])
+            return refuse(k, ASSAY_ERR_DEVICE, "a cluster of other than the shape it requires");
+    }
     return ASSAY_OK;
 }
 
@@ -96,8 +111,8 @@ static void run_thread(const void *closure) {
 
 /* Where the kernel finds its surroundings, but for what changes from thread to thread. */
 static void describe(ptx_context *x, const ptx_function *k, const uint32_t grid[3],
-                     const uint32_t block[3], size_t shared, size_t dynamic,
-                     const char *parameters) {
+                     const uint32_t block[3], const uint32_t cluster[3], size_t shared,
+                     size_t dynamic, const char *parameters) {
     ptx_context_fill(x);
     x->shared = sim_dynamic_place();
     x->stacks = &sim_stacks.low;
@@ -107,6 +122,7 @@ static void describe(ptx_context *x, const ptx_function *k, const uint32_t grid[
     x->thread_number = &sim_now.thread;
     x->block_shape = (ptx_three){block[0], block[1], block[2]};
     x->grid_shape = (ptx_three){grid[0], grid[1], grid[2]};
+    x->cluster_shape = (ptx_three){cluster[0], cluster[1], cluster[2]};
     x->shared_bytes = (uint32_t)shared;
     x->dynamic_bytes = (uint32_t)dynamic;
     x->parameters = parameters;
@@ -126,12 +142,16 @@ static assay_status copy_parameters(const ptx_function *k, const void *parameter
 }
 
 assay_status ptx_launch(const ptx_function *k, const uint32_t grid[3], const uint32_t block[3],
-                        const uint32_t cluster[3], size_t dynamic, const void *parameters) {
+                        const uint32_t asked[3], size_t dynamic, const void *parameters) {
+    static const uint32_t one[] = {1, 1, 1};
     const size_t shared = k->dynamic_offset + dynamic;
+    uint32_t cluster[3];
     char *copy = NULL;
-    assay_status status = dynamic > ASSAY_MAX_SHARED
-                              ? refuse(k, ASSAY_ERR_DEVICE, "more than 227 KB of shared memory")
-                              : check(k, grid, block, cluster, shared);
+    assay_status status = find_cluster(k, asked, cluster);
+    if (status == ASSAY_OK)
+        status = dynamic > ASSAY_MAX_SHARED
+                     ? refuse(k, ASSAY_ERR_DEVICE, "more than 227 KB of shared memory")
+                     : check(k, grid, block, cluster, shared);
     if (status == ASSAY_OK)
         status = ptx_compile(k);
     if (status == ASSAY_OK)
@@ -139,7 +159,7 @@ assay_status ptx_launch(const ptx_function *k, const uint32_t grid[3], const uin
     if (status != ASSAY_OK)
         return status;
     ptx_context x;
-    describe(&x, k, grid, block, shared, dynamic, copy);
+    describe(&x, k, grid, block, cluster, shared, dynamic, copy);
     const ptx_compiled *compiled = &k->module->compiled[number_of(k)];
     const thread_code code = {compiled->entry, &x};
     const sim_launch launch = {.kernel = k->own_name,
@@ -154,7 +174,9 @@ assay_status ptx_launch(const ptx_function *k, const uint32_t grid[3], const uin
                                .proxies = k->module->proxies,
                                .sites = (const sim_site *)(const void *)compiled->sites,
                                .n_sites = compiled->n_sites};
+    sim_cluster_shape(cluster);
     status = sim_launch_kernel(&launch);
+    sim_cluster_shape(one);
     free(copy);
     return status;
 }

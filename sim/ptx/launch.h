@@ -22,7 +22,7 @@ extern "C" {
  *   ASSAY_ERR_KERNEL       a defect was found in the kernel: an instruction that traps, or that is
  *                          not known, was reached, for example; the line names file and line
  *   ASSAY_ERR_DEVICE       CUDA would refuse this configuration
- *   ASSAY_ERR_UNSUPPORTED  no compiler is there, or it failed; clusters of more than one block
+ *   ASSAY_ERR_UNSUPPORTED  no compiler is there, or it failed
  *   ASSAY_ERR_FILE         the compiled kernel could not be stored or loaded
  *   ASSAY_ERR_MEMORY
  */

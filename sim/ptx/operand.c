@@ -12,13 +12,13 @@ static const struct {
     {"%ntid", "x->block_shape.%c", "u32"},
     {"%ctaid", "x->block->%c", "u32"},
     {"%nctaid", "x->grid_shape.%c", "u32"},
-    {"%clusterid", "x->block->%c", "u32"},
-    {"%nclusterid", "x->grid_shape.%c", "u32"},
-    {"%cluster_ctaid", "0u", "u32"},
-    {"%cluster_nctaid", "1u", "u32"},
-    {"%cluster_ctarank", "0u", "u32"},
-    {"%cluster_nctarank", "1u", "u32"},
-    {"%is_explicit_cluster", "false", "pred"},
+    {"%clusterid", "(x->block->%c / x->cluster_shape.%c)", "u32"},
+    {"%nclusterid", "(x->grid_shape.%c / x->cluster_shape.%c)", "u32"},
+    {"%cluster_ctaid", "IN_CLUSTER(%c)", "u32"},
+    {"%cluster_nctaid", "x->cluster_shape.%c", "u32"},
+    {"%cluster_ctarank", "CLUSTER_RANK", "u32"},
+    {"%cluster_nctarank", "CLUSTER_SIZE", "u32"},
+    {"%is_explicit_cluster", "(CLUSTER_SIZE > 1)", "pred"},
     {"%laneid", "LANE", "u32"},
     {"%warpid", "((uint32_t)*x->thread_number >> 5)", "u32"},
     {"%nwarpid", "((x->block_shape.x * x->block_shape.y * x->block_shape.z + 31) / 32)", "u32"},
@@ -154,7 +154,7 @@ static const char *read_special(emitter *e, const operand *o, const ptx_type *ty
             const char *code = special[i].code;
             if (at != NULL && (o->component == 0 || o->component == 'w'))
                 emit_unknown(e);
-            if (at != NULL)
+            for (; at != NULL; at = strstr(code, "%c"))
                 code = emit_text(e, "%.*s%c%s", (int)(at - code), code, o->component, at + 2);
             return convert(e, code, type_named(special[i].type), type);
         }
@@ -290,13 +290,15 @@ const char *emit_space(const emitter *e) {
                                        " param::entry param::func");
     if (space == NULL)
         return "";
-    return strncmp(space, "shared", 6) == 0  ? "shared"
-           : strncmp(space, "param", 5) == 0 ? "param"
-                                             : space;
+    return strcmp(space, "shared::cluster") == 0 ? space
+           : strncmp(space, "shared", 6) == 0    ? "shared"
+           : strncmp(space, "param", 5) == 0     ? "param"
+                                                 : space;
 }
 
 const char *emit_address(emitter *e, const operand *o, const char *space) {
     const bool shared = strcmp(space, "shared") == 0;
+    const bool cluster = strcmp(space, "shared::cluster") == 0;
     if (o->kind != OPERAND_ADDRESS || o->n_items != 1)
         emit_unknown(e);
     const operand *base = &o->items[0];
@@ -313,6 +315,10 @@ const char *emit_address(emitter *e, const operand *o, const char *space) {
         return variable(e, s, base->offset, true);
     operand plain = *base;
     plain.offset = 0;
+    if (cluster)
+        return emit_text(e,
+                         "x->cluster_address((uint32_t)(%s + (uint32_t)INT64_C(%" PRId64 ")), %s)",
+                         emit_read(e, &plain, type_named("u32")), base->offset, emit_site(e));
     if (shared)
         return emit_text(e, "(shared + (uint32_t)(%s + (uint32_t)INT64_C(%" PRId64 ")))",
                          emit_read(e, &plain, type_named("u32")), base->offset);

@@ -61,6 +61,8 @@ static void read_performance(parser *p, function *f) {
             read_three(p, f->max_threads);
         else if (parse_accept_dot(p, "reqntid"))
             read_three(p, f->required);
+        else if (parse_accept_dot(p, "reqnctapercluster"))
+            read_three(p, f->cluster);
         else if (parse_accept_dot(p, "minnctapersm"))
             f->min_blocks = (uint32_t)parse_integer(p);
         else if (parse_accept_dot(p, "maxnreg"))

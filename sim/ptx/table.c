@@ -355,7 +355,18 @@ const instruction_row instruction_rows[] = {
     {"activemask", "", "b32", "=b32", "1u << LANE"},
     {"elect.sync", "", "", "=b32|pred u32", "elected(x->meet(PTX_BALLOT, $1, 1, 0, 0, $@), LANE)"},
     {"nanosleep", "", "u32", "-", "x->sleep($@)"},
-    {"setmaxnreg", "*", NULL, "-", ""},
+    {"setmaxnreg.inc.sync.aligned", "", "u32", "#", "x->registers($0, $@)"},
+    {"setmaxnreg.dec.sync.aligned", "", "u32", "#", "x->registers($0, $@)"},
+    {"barrier.cluster.arrive", "release relaxed aligned", "", "",
+     "x->cluster_arrive(!$(relaxed), $@)"},
+    {"barrier.cluster.wait", "acquire aligned", "", "", "x->cluster_wait(true, $@)"},
+    {"mapa.shared::cluster", "", "u32", "=t u32 u32", "x->cluster_map($1, $2, $@)"},
+    {"mapa.shared::cluster", "", "u64", "=t u64 u32", "x->cluster_map((uint32_t)$1, $2, $@)"},
+    {"mapa", "", "u64", "=t u64 u32",
+     "(uint64_t)(uintptr_t)x->cluster_map_generic((void *)(uintptr_t)$1, $2, $@)"},
+    {"getctarank.shared::cluster", "", "u32 u64", "=u32 u32",
+     "x->cluster_rank_of(x->cluster_address($1, $@))"},
+    {"getctarank", "", "u64", "=u32 u64", "x->cluster_rank_of((void *)(uintptr_t)$1)"},
     {"griddepcontrol", "*", NULL, "", ""},
     {"pmevent", "*", NULL, "-", ""},
     {"brkpt", "", NULL, "", ""},
@@ -372,14 +383,18 @@ const instruction_row instruction_rows[] = {
      NULL, form_copy},
 #define BULK_LOAD(space)                                                                           \
     {"cp.async.bulk." space ".global.mbarrier::complete_tx::bytes", "", "",                        \
-     "[shared] [global] u32 [shared]", "x->bulk_load($0, $1, $2, $3, $@)"},                        \
-        {"cp.async.bulk." space ".global.mbarrier::complete_tx::bytes",                            \
-         "L2::cache_hint multicast::cluster", "", "[shared] [global] u32 [shared] -",              \
+     "[shared::cluster] [global] u32 [shared::cluster]", "x->bulk_load($0, $1, $2, $3, $@)"},      \
+        {"cp.async.bulk." space ".global.mbarrier::complete_tx::bytes.L2::cache_hint", "", "",     \
+         "[shared::cluster] [global] u32 [shared::cluster] -",                                     \
          "x->bulk_load($0, $1, $2, $3, $@)"},                                                      \
+        {"cp.async.bulk." space ".global.mbarrier::complete_tx::bytes.multicast::cluster", "", "", \
+         "[shared::cluster] [global] u32 [shared::cluster] u16",                                   \
+         "x->bulk_load_to_all($0, $1, $2, $3, $4, $@)"},                                           \
     {                                                                                              \
-        "cp.async.bulk." space ".global.mbarrier::complete_tx::bytes",                             \
-            "L2::cache_hint multicast::cluster", "", "[shared] [global] u32 [shared] - -",         \
-            "x->bulk_load($0, $1, $2, $3, $@)"                                                     \
+        "cp.async.bulk." space                                                                     \
+        ".global.mbarrier::complete_tx::bytes.multicast::cluster.L2::cache_hint",                  \
+            "", "", "[shared::cluster] [global] u32 [shared::cluster] u16 -",                      \
+            "x->bulk_load_to_all($0, $1, $2, $3, $4, $@)"                                          \
     }
     BULK_LOAD("shared::cluster"),
     BULK_LOAD("shared::cta"),
@@ -418,18 +433,19 @@ const instruction_row instruction_rows[] = {
     {"cp.reduce.async.bulk.tensor", "*", NULL, "", NULL, form_tensor_copy},
     {"mbarrier.init", "shared shared::cta", "b64", "[] u32", "x->mbarrier_init($0, $1, $@)"},
     {"mbarrier.inval", "shared shared::cta", "b64", "[]", "x->mbarrier_invalidate($0, $@)"},
-    {"mbarrier.expect_tx", "relaxed cta cluster shared shared::cta", "b64", "[] u32",
-     "x->mbarrier_expect($0, $1, $@)"},
-    {"mbarrier.complete_tx", "relaxed cta cluster shared shared::cta", "b64", "[] u32",
-     "x->mbarrier_expect($0, -(int64_t)$1, $@)"},
+    {"mbarrier.expect_tx", "relaxed cta cluster shared shared::cta shared::cluster", "b64",
+     "[] u32", "x->mbarrier_expect($0, $1, $@)"},
+    {"mbarrier.complete_tx", "relaxed cta cluster shared shared::cta shared::cluster", "b64",
+     "[] u32", "x->mbarrier_expect($0, -(int64_t)$1, $@)"},
 #define ARRIVE(base, drop)                                                                         \
-    {base, "release relaxed cta cluster shared shared::cta noComplete", "b64", "=b64 []",          \
-     "x->mbarrier_arrive($1, 1, 0, " drop ", !$(noComplete), !$(relaxed), $@)"},                   \
-        {base, "release relaxed cta cluster shared shared::cta noComplete", "b64", "=b64 [] u32",  \
+    {base, "release relaxed cta cluster shared shared::cta shared::cluster noComplete", "b64",     \
+     "=b64 []", "x->mbarrier_arrive($1, 1, 0, " drop ", !$(noComplete), !$(relaxed), $@)"},        \
+        {base, "release relaxed cta cluster shared shared::cta shared::cluster noComplete", "b64", \
+         "=b64 [] u32",                                                                            \
          "x->mbarrier_arrive($1, $2, 0, " drop ", !$(noComplete), !$(relaxed), $@)"},              \
     {                                                                                              \
-        base ".expect_tx", "release relaxed cta cluster shared shared::cta", "b64", "=b64 [] u32", \
-            "x->mbarrier_arrive($1, 1, $2, " drop ", true, !$(relaxed), $@)"                       \
+        base ".expect_tx", "release relaxed cta cluster shared shared::cta shared::cluster",       \
+            "b64", "=b64 [] u32", "x->mbarrier_arrive($1, 1, $2, " drop ", true, !$(relaxed), $@)" \
     }
     ARRIVE("mbarrier.arrive", "false"),
     ARRIVE("mbarrier.arrive_drop", "true"),

@@ -120,7 +120,7 @@ struct function {
     uint64_t shared_bytes, local_bytes; /* of its own variables, each at its offset */
     scope *scope, *scopes;              /* of the parameters; all that its body opens */
     statement *first, *last;
-    uint32_t max_threads[3], required[3], min_blocks, max_registers;
+    uint32_t max_threads[3], required[3], cluster[3], min_blocks, max_registers;
     int32_t line;
 };
 

@@ -167,7 +167,7 @@ static void note_block(uint64_t block) {
     order.block_of[i] = block;
 }
 
-sim_clocks *sim_order_block(uint64_t block, int32_t n_threads) {
+sim_clocks *sim_order_block(uint64_t block, uint32_t rank, int32_t n_threads) {
     sim_clocks *c = order.free;
     if (c)
         order.free = c->next;
@@ -177,6 +177,7 @@ sim_clocks *sim_order_block(uint64_t block, int32_t n_threads) {
     note_block(block);
     c->serial = order.last;
     order.last += SIM_SERIALS;
+    c->first = c->serial - rank * SIM_SERIALS;
     c->block = block;
     c->n_threads = n_threads;
     c->base = c->top = 1;
@@ -352,6 +353,15 @@ uint32_t sim_order_fenced(uint32_t serial, uint32_t warp, uint32_t lanes, uint32
             fenced |= rest & -rest;
     }
     return fenced;
+}
+
+uint32_t sim_order_before_end(const sim_clocks *c, uint32_t serial, uint32_t warp, uint32_t lanes,
+                              uint32_t time) {
+    uint32_t before = 0;
+    for (int32_t t = 0; c->tied && t < c->n_threads && before != lanes; ++t)
+        if (t == 0 || c->ties[t].known != c->ties[t - 1].known)
+            before |= known_lanes(c, c->ties[t].known, serial, warp, lanes & ~before, time);
+    return before;
 }
 
 bool sim_order_lacks_fence(uint32_t serial, uint32_t warp, uint32_t lanes, uint32_t time) {
@@ -584,8 +594,14 @@ void sim_order_mbarrier_init(const volatile void *barrier) {
     l->phases = 0;
 }
 
-void sim_order_mbarrier_arrive(const volatile void *barrier) {
+void sim_order_mbarrier_arrive(const volatile void *barrier, bool relaxed) {
     sim_clocks *c = sim_running_now.clocks;
+    if (relaxed) {
+        if (c->tied)
+            sim_known_add(&make_location(barrier)->pending,
+                          c->ties[sim_running_now.thread].released[GPU_SCOPE]);
+        return;
+    }
     sim_known *known = knowledge(c, sim_running_now.thread);
     sim_known_add(&make_location(barrier)->pending, known);
     sim_known_drop(known);

@@ -29,6 +29,7 @@ typedef struct sim_fences {
 /* The clocks of a block that has begun and not ended. */
 typedef struct sim_clocks {
     uint32_t serial; /* of the block, in the whole process; 0 is none */
+    uint32_t first;  /* of its cluster's blocks */
     uint64_t block;  /* its number in the grid */
     int32_t n_threads;
     uint32_t base;                   /* all threads know what all did before this time */
@@ -62,7 +63,7 @@ extern sim_running sim_running_now;
 /* A launch begins, ends; blocks may be left over when it ends. */
 void sim_order_launch(int32_t n_threads);
 void sim_order_launch_end(void);
-sim_clocks *sim_order_block(uint64_t block, int32_t n_threads);
+sim_clocks *sim_order_block(uint64_t block, uint32_t rank, int32_t n_threads);
 void sim_order_block_end(sim_clocks *clocks);
 
 /* The number in the grid of a block of this launch, by its serial. */
@@ -79,6 +80,10 @@ uint32_t sim_order_fenced(uint32_t serial, uint32_t warp, uint32_t lanes, uint32
 /* Whether what the running thread itself did at that time has been told others and come back, or it
  * has executed fence.proxy.async since. */
 bool sim_order_told(uint32_t time);
+
+/* Which of the lanes have done that before any thread of a block that ends has ended. */
+uint32_t sim_order_before_end(const sim_clocks *clocks, uint32_t serial, uint32_t warp,
+                              uint32_t lanes, uint32_t time);
 
 /* Whether a fence would order them, since the thread has read what they released. */
 bool sim_order_lacks_fence(uint32_t serial, uint32_t warp, uint32_t lanes, uint32_t time);
@@ -110,7 +115,8 @@ void sim_order_issuer(uint32_t serial, int32_t number, uint64_t *block, int32_t 
 /* The running thread initialises an mbarrier, arrives at it, or has found a phase complete; a phase
  * is complete. */
 void sim_order_mbarrier_init(const volatile void *barrier);
-void sim_order_mbarrier_arrive(const volatile void *barrier);
+/* `relaxed`: only what came before its last fence. */
+void sim_order_mbarrier_arrive(const volatile void *barrier, bool relaxed);
 void sim_order_mbarrier_complete(const volatile void *barrier);
 void sim_order_mbarrier_wait(const volatile void *barrier, uint32_t parity);
 

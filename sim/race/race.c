@@ -6,6 +6,7 @@
  */
 #include "sim/allocation.h"
 #include "sim/block.h"
+#include "sim/cluster.h"
 #include "sim/count/count_access.h"
 #include "sim/race/host.h"
 #include "sim/race/order.h"
@@ -37,6 +38,7 @@ typedef struct access {
     uint32_t serial, time, lane, what, how, place;
     uint32_t first; /* serial of the launch */
     uint32_t own;   /* serial of the thread's block; `serial` may be an agent's */
+    uint32_t since; /* serial of the first block of its cluster */
     bool shared;
     const char *value; /* what will be written there; NULL: not known */
 } access;
@@ -94,8 +96,10 @@ static sim_race_reason reason_of(const access *a, const sim_entry *e, uint32_t l
 }
 
 static bool is_shared(const volatile void *address) {
+    sim_range of_other;
+    uint32_t rank;
     return sim_in_range(&race.shared[1], address) || sim_in_range(&race.shared[0], address) ||
-           sim_templates_of(address) != NULL;
+           sim_templates_of(address) != NULL || sim_cluster_find(address, &rank, &of_other);
 }
 
 static sim_range memory_of(const volatile void *address, bool *dynamic) {
@@ -106,7 +110,10 @@ static sim_range memory_of(const volatile void *address, bool *dynamic) {
             *dynamic = i == 1;
             return race.shared[i];
         }
-    return of_template ? *of_template : (sim_range){NULL, NULL};
+    sim_range range = of_template ? *of_template : (sim_range){NULL, NULL};
+    uint32_t rank;
+    *dynamic = sim_cluster_find(address, &rank, &range);
+    return range;
 }
 
 static sim_race_found found_by(const access *a, sim_race_class class) {
@@ -177,8 +184,10 @@ SIM_REPORT static void report_uninitialised(const access *a) {
 static inline bool is_dead(const access *a, const sim_entry *e) {
     if (e->serial < a->first)
         return true;
-    if (!a->shared || !sim_is_thread(e->serial))
-        return a->shared && e->serial < a->own;
+    if (!a->shared || e->serial < a->since)
+        return a->shared;
+    if (!sim_is_thread(e->serial) || sim_cluster_size() > 1)
+        return false;
     return e->serial != a->own ||
            (e->time < sim_running_now.base && !(race.proxies && (e->what & SIM_WRITES) != 0));
 }
@@ -337,6 +346,7 @@ static void record(const volatile void *address, size_t bytes, uint32_t how, con
                 .time = by ? by->time : r->time,
                 .lane = 1u << thread % SIM_WARP,
                 .own = r->serial,
+                .since = r->clocks->first,
                 .how = how & ((1u << SIM_HOW_BITS) - 1),
                 .place = place < SIM_MOST_PLACES ? place : 0,
                 .first = r->first,
@@ -537,12 +547,49 @@ sim_clocks *sim_trace_block_begin(const sim_range shared[2]) {
     for (int i = 0; i < 2; ++i)
         sim_shadow_unwritten(shared[i]);
     sim_templates_visit(sim_shadow_unwritten);
-    return sim_order_block(sim_now.block, sim_now.n_threads);
+    return sim_order_block(sim_now.block, sim_cluster_rank(), sim_now.n_threads);
+}
+
+SIM_REPORT static void report_exit(const sim_clocks *c, const sim_entry *e, uint32_t lanes) {
+    char who[SIM_POSITION], whose[SIM_POSITION];
+    uint64_t block;
+    int32_t thread;
+    const sim_source source = sim_place_source(e->what >> SIM_PLACE_SHIFT);
+    sim_order_issuer(e->serial, (int32_t)(warp_of(e->what) * SIM_WARP) + __builtin_ctz(lanes),
+                     &block, &thread);
+    sim_defect(
+        "exited block", source.file, source.line,
+        "%s accesses shared memory of the block of %s, which may have exited by then: nothing "
+        "orders the access before its end",
+        sim_block_thread_text(block, thread, who), sim_block_thread_text(c->block, 0, whose));
+}
+
+/* What other blocks of the cluster have accessed of the block's shared memory comes before its
+ * end. */
+static void check_end(const sim_clocks *c, const sim_range *shared) {
+    for (const char *at = shared->low; at < shared->high; at += SIM_WORD) {
+        const sim_page *page = sim_shadow_page(at);
+        const sim_entry *e = page ? page->cell[(uintptr_t)at % SIM_PAGE / SIM_WORD].entry : NULL;
+        for (int i = 0; e && i < SIM_CELL_ENTRIES && e[i].serial != 0; ++i) {
+            if (e[i].serial < c->first || e[i].serial - e[i].serial % SIM_SERIALS == c->serial ||
+                !sim_is_thread(e[i].serial))
+                continue;
+            const uint32_t after =
+                e[i].lanes &
+                ~sim_order_before_end(c, e[i].serial, warp_of(e[i].what), e[i].lanes, e[i].time);
+            if (after != 0) {
+                report_exit(c, &e[i], after);
+                return;
+            }
+        }
+    }
 }
 
 void sim_trace_block_end(sim_clocks *clocks) {
     if (sim_count_on())
         sim_count_block_end();
+    if (sim_cluster_size() > 1 && !sim_count_on())
+        check_end(clocks, &race.shared[1]);
     sim_order_block_end(clocks);
 }
 
@@ -587,7 +634,7 @@ void sim_trace_mbarrier(sim_mbarrier_step step, const volatile void *barrier, ui
         sim_order_mbarrier_init(barrier);
         break;
     case SIM_MBARRIER_ARRIVE:
-        sim_order_mbarrier_arrive(barrier);
+        sim_order_mbarrier_arrive(barrier, parity != 0);
         break;
     case SIM_MBARRIER_COMPLETE:
         sim_order_mbarrier_complete(barrier);

@@ -95,7 +95,7 @@ typedef struct ptx_wgmma {
 
 typedef struct ptx_context {
     const ptx_three *thread, *block; /* of the thread that runs: %tid, %ctaid */
-    ptx_three block_shape, grid_shape;
+    ptx_three block_shape, grid_shape, cluster_shape;
     const int32_t *thread_number;
     char *const *shared; /* that of the block that runs; its addresses count from there */
     uint32_t shared_bytes, dynamic_bytes;
@@ -157,8 +157,21 @@ typedef struct ptx_context {
                         void *barrier, const ptx_site *site);
     void (*tensor_store)(const void *map, uint32_t rank, const int32_t *at, const void *shared,
                          int reduction, const ptx_site *site);
+    void (*bulk_load_to_all)(void *shared, const void *global, uint32_t bytes, void *barrier,
+                             uint32_t mask, const ptx_site *site);
+    void (*tensor_load_to_all)(void *shared, const void *map, uint32_t rank, const int32_t *at,
+                               void *barrier, uint32_t mask, const ptx_site *site);
     void (*bulk_commit)(void);
     void (*bulk_wait)(uint32_t groups, bool read, const ptx_site *site);
+
+    /* Clusters (sim/cluster.h). */
+    void (*cluster_arrive)(bool releases, const ptx_site *site);
+    void (*cluster_wait)(bool acquires, const ptx_site *site);
+    char *(*cluster_address)(uint32_t address, const ptx_site *site);
+    uint32_t (*cluster_map)(uint32_t address, uint32_t rank, const ptx_site *site);
+    char *(*cluster_map_generic)(const void *address, uint32_t rank, const ptx_site *site);
+    uint32_t (*cluster_rank_of)(const void *address);
+    void (*registers)(uint32_t n, const ptx_site *site);
 
     void (*mbarrier_init)(void *barrier, uint32_t count, const ptx_site *site);
     void (*mbarrier_invalidate)(void *barrier, const ptx_site *site);

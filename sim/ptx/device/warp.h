@@ -21,4 +21,10 @@ INLINE uint64_t matched(uint64_t lanes) {
     return (uint32_t)lanes | (uint64_t)((uint32_t)lanes != 0) << 32;
 }
 
+/* Of the thread's block in its cluster. */
+#define IN_CLUSTER(c) (x->block->c % x->cluster_shape.c)
+#define CLUSTER_RANK                                                                               \
+    (IN_CLUSTER(x) + x->cluster_shape.x * (IN_CLUSTER(y) + x->cluster_shape.y * IN_CLUSTER(z)))
+#define CLUSTER_SIZE (x->cluster_shape.x * x->cluster_shape.y * x->cluster_shape.z)
+
 #endif

@@ -69,6 +69,24 @@
 /* A value that the compiler knows nothing of, in a register. */
 #define OPAQUE(x) asm volatile("" : "+f"(x))
 
+#define CLUSTER_ARRIVE  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory")
+#define CLUSTER_RELAXED asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory")
+#define CLUSTER_WAIT    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory")
+#define REMOTE_LOAD(value, address)                                                                \
+    asm volatile("ld.shared::cluster.s32 %0, [%1];" : "=r"(value) : "r"(address) : "memory")
+#define REMOTE_STORE(address, value)                                                               \
+    asm volatile("st.shared::cluster.s32 [%0], %1;" ::"r"(address), "r"(value) : "memory")
+#define REMOTE_ADD(address, value)                                                                 \
+    asm volatile("red.shared::cluster.add.s32 [%0], %1;" ::"r"(address), "r"(value) : "memory")
+#define REMOTE_ARRIVE(bar)                                                                         \
+    asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(bar)         \
+                 : "memory")
+#define LOAD_TO_BOTH(to, from, bytes, bar)                                                         \
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"               \
+                 ".multicast::cluster [%0], [%1], %2, [%3], %4;" ::"r"(to),                        \
+                 "l"(from), "r"(bytes), "r"(bar), "h"((unsigned short)3)                           \
+                 : "memory")
+
 enum { STAGE = 512, A_BYTES = 2048, B_BYTES = 256 };
 
 static __shared__ __align__(1024) unsigned char memory[8192];
@@ -1025,12 +1043,194 @@ KERNEL named_barrier_for_too_many(bool right, int *out) {
     out[T] = ints(0)[T];
 }
 
+/* ---- clusters of two blocks ---- */
+
+static __device__ __forceinline__ int rank() {
+    int r;
+    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(r));
+    return r;
+}
+
+static __device__ __forceinline__ uint32_t of_other(uint32_t address) {
+    uint32_t mapped;
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
+                 : "=r"(mapped)
+                 : "r"(address), "r"(1 - rank()));
+    return mapped;
+}
+
+static __device__ __forceinline__ void meet() {
+    CLUSTER_ARRIVE;
+    CLUSTER_WAIT;
+}
+
+KERNEL peer_read_without_barrier(bool right, int *out) {
+    int value;
+    meet();
+    ints(0)[T] = T; // races
+    if (right)
+        meet();
+    else
+        SYNC;
+    REMOTE_LOAD(value, of_other(at(memory)) + 4 * T); // races
+    out[128 * rank() + T] = value;
+    meet();
+}
+
+KERNEL peer_read_behind_relaxed_arrive(bool right, int *out) {
+    int value;
+    meet();
+    ints(0)[T] = T; // races
+    if (right)
+        CLUSTER_ARRIVE;
+    else
+        CLUSTER_RELAXED;
+    CLUSTER_WAIT;
+    REMOTE_LOAD(value, of_other(at(memory)) + 4 * T); // races
+    out[128 * rank() + T] = value;
+    meet();
+}
+
+KERNEL peer_written_between_arrive_and_wait(bool right, int *out) {
+    meet();
+    if (right)
+        REMOTE_STORE(of_other(at(memory)) + 4 * T, T);
+    CLUSTER_ARRIVE;
+    if (!right)
+        REMOTE_STORE(of_other(at(memory)) + 4 * T, T); // races
+    CLUSTER_WAIT;
+    out[128 * rank() + T] = ints(0)[T]; // races
+    meet();
+}
+
+KERNEL peer_store_over_initialisation(bool right, int *out) {
+    ints(0)[T] = -1; // races
+    if (right)
+        meet();
+    REMOTE_STORE(of_other(at(memory)) + 4 * T, T); // races
+    meet();
+    out[128 * rank() + T] = ints(0)[T];
+}
+
+KERNEL peer_sum_not_atomic(bool right, int *out) {
+    ints(0)[T] = 0;
+    meet();
+    if (right) {
+        REMOTE_ADD(of_other(at(memory)), 1);
+        asm volatile("red.shared.add.s32 [%0], 1;" ::"r"(at(memory)) : "memory");
+    } else if (T == 0) {
+        int sum;
+        REMOTE_LOAD(sum, of_other(at(memory)));      // races
+        REMOTE_STORE(of_other(at(memory)), sum + 1); // races
+        ints(0)[0] += 1;                             // races
+    }
+    meet();
+    out[128 * rank() + T] = ints(0)[0];
+}
+
+KERNEL peer_exits_too_early(bool right, int *out) {
+    int value = 0;
+    ints(0)[T] = T;
+    meet();
+    if (rank() == 0)
+        REMOTE_LOAD(value, of_other(at(memory)) + 4 * T);
+    if (right)
+        meet();
+    out[128 * rank() + T] = value;
+}
+
+KERNEL peer_barrier_lacks_an_arrival(bool right, int *out) {
+    begin(1, right ? 256 : 257);
+    meet();
+    ARRIVE(bar(0));
+    REMOTE_ARRIVE(of_other(bar(0)));
+    WAIT(bar(0), 0);
+    out[128 * rank() + T] = T;
+    meet();
+}
+
+KERNEL peer_barrier_not_initialised_yet(bool right, int *out) {
+    if (T == 0)
+        INIT(bar(0), 128); // races
+    if (right)
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    CLUSTER_RELAXED;
+    CLUSTER_WAIT;
+    REMOTE_ARRIVE(of_other(bar(0))); // races
+    SYNC;
+    WAIT(bar(0), 0); // races
+    out[128 * rank() + T] = T;
+    meet();
+}
+
+KERNEL loaded_over_what_the_peer_reads(bool right, int *out, const int *in) {
+    int sum = 0;
+    begin(1, 1);
+    meet();
+    for (int step = 0; step < 2; ++step) {
+        if (T == 0)
+            EXPECT(bar(0), STAGE);
+        if (right || step == 0)
+            meet();
+        if (T == 0 && rank() == 0)
+            LOAD_TO_BOTH(at(memory), in + 128 * step, STAGE, bar(0)); // races
+        WAIT(bar(0), step);
+        sum += ints(0)[T]; // races
+        SYNC;
+    }
+    out[128 * rank() + T] = sum;
+    meet();
+}
+
+KERNEL peer_has_no_such_rank(bool right, int *out) {
+    uint32_t address;
+    int value;
+    ints(0)[T] = T;
+    meet();
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
+                 : "=r"(address)
+                 : "r"(at(memory)), "r"(right ? 1 : 2));
+    REMOTE_LOAD(value, address);
+    out[128 * rank() + T] = value;
+    meet();
+}
+
+extern "C" __global__ void __cluster_dims__(2, 1, 1)
+    hopper_pair(int which, bool right, int *out, const int *in) {
+    enum {
+#define SEEDED(name, blocks, threads, found)
+#define SEEDED_IN(name, blocks, threads, found)
+#define SEEDED_MMA(name, blocks, threads, found)
+#define SEEDED_MMA_IN(name, blocks, threads, found)
+#define SEEDED_PAIR(name, blocks, threads, found)    NUMBER_##name,
+#define SEEDED_PAIR_IN(name, blocks, threads, found) NUMBER_##name,
+#include "hopper.def"
+    };
+    switch (which) {
+#define SEEDED(name, blocks, threads, found)
+#define SEEDED_IN(name, blocks, threads, found)
+#define SEEDED_MMA(name, blocks, threads, found)
+#define SEEDED_MMA_IN(name, blocks, threads, found)
+#define SEEDED_PAIR(name, blocks, threads, found)                                                  \
+    case NUMBER_##name:                                                                            \
+        name(right, out);                                                                          \
+        break;
+#define SEEDED_PAIR_IN(name, blocks, threads, found)                                               \
+    case NUMBER_##name:                                                                            \
+        name(right, out, in);                                                                      \
+        break;
+#include "hopper.def"
+    }
+}
+
 extern "C" __global__ void hopper(int which, bool right, int *out, const int *in) {
     enum {
 #define SEEDED(name, blocks, threads, found)        NUMBER_##name,
 #define SEEDED_IN(name, blocks, threads, found)     NUMBER_##name,
 #define SEEDED_MMA(name, blocks, threads, found)    NUMBER_##name,
 #define SEEDED_MMA_IN(name, blocks, threads, found) NUMBER_##name,
+#define SEEDED_PAIR(name, blocks, threads, found)
+#define SEEDED_PAIR_IN(name, blocks, threads, found)
 #include "hopper.def"
     };
     float *sums = (float *)out;
@@ -1051,6 +1251,8 @@ extern "C" __global__ void hopper(int which, bool right, int *out, const int *in
     case NUMBER_##name:                                                                            \
         name(right, sums, in);                                                                     \
         break;
+#define SEEDED_PAIR(name, blocks, threads, found)
+#define SEEDED_PAIR_IN(name, blocks, threads, found)
 #include "hopper.def"
     }
 }

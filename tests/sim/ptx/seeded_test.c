@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { INTS = 4096, LINES = 1024, LONGEST = 200 };
+enum { INTS = 4096, LINES = 2048, LONGEST = 200 };
 
 typedef struct seed {
     const char *name;
@@ -29,11 +29,24 @@ static const seed of_hopper[] = {
 #define SEEDED_IN(name, blocks, threads, found)     {#name, blocks, threads, #found},
 #define SEEDED_MMA(name, blocks, threads, found)    {#name, blocks, threads, #found},
 #define SEEDED_MMA_IN(name, blocks, threads, found) {#name, blocks, threads, #found},
+#define SEEDED_PAIR(name, blocks, threads, found)
+#define SEEDED_PAIR_IN(name, blocks, threads, found)
+#include "tests/sim/ptx/hopper.def"
+};
+
+static const seed of_clusters[] = {
+#define SEEDED(name, blocks, threads, found)
+#define SEEDED_IN(name, blocks, threads, found)
+#define SEEDED_MMA(name, blocks, threads, found)
+#define SEEDED_MMA_IN(name, blocks, threads, found)
+#define SEEDED_PAIR(name, blocks, threads, found)    {#name, blocks, threads, #found},
+#define SEEDED_PAIR_IN(name, blocks, threads, found) {#name, blocks, threads, #found},
 #include "tests/sim/ptx/hopper.def"
 };
 
 static struct {
-    const char *name; /* of the kernel, and of the files */
+    const char *name; /* of the files */
+    const char *kernel;
     ptx_module *module;
     bool races[LINES]; /* which lines of the source say so */
 } now;
@@ -116,7 +129,7 @@ static assay_status launch(const seed *s, int32_t which, bool right, assay_sched
     clear_variables();
     assay_sim_device()->schedule(schedule, 1);
     const assay_status status =
-        ptx_launch(ptx_module_find(now.module, now.name), grid, block, one, 0, &parameters);
+        ptx_launch(ptx_module_find(now.module, now.kernel), grid, block, one, 0, &parameters);
     assay_sim_device()->schedule(ASSAY_SCHEDULE_IN_ORDER, 0);
     return status;
 }
@@ -170,8 +183,9 @@ static void check_kernel(const seed *s, int32_t i, assay_schedule schedule) {
     CHECK_MSG(sim_race_count() == 0, "%s, %s, right: %s", name, in, sim_race_at(0)->text);
 }
 
-static void check_all(const char *name, const seed *seeds, size_t n) {
+static void check_all(const char *name, const char *kernel, const seed *seeds, size_t n) {
     load(name);
+    now.kernel = kernel;
     for (size_t i = 0; i < n; ++i)
         for (int schedule = 0; schedule < ASSAY_SCHEDULES; ++schedule)
             check_kernel(&seeds[i], (int32_t)i, (assay_schedule)schedule);
@@ -179,9 +193,13 @@ static void check_all(const char *name, const seed *seeds, size_t n) {
 }
 
 ASSAY_TEST(ptx_race, seeded_defects_are_found_and_right_twins_are_not, "unit sim") {
-    check_all("seeded", any_gpu, sizeof any_gpu / sizeof any_gpu[0]);
+    check_all("seeded", "seeded", any_gpu, sizeof any_gpu / sizeof any_gpu[0]);
 }
 
 ASSAY_TEST(ptx_race, defects_of_hopper_are_found_and_right_twins_are_not, "unit sim") {
-    check_all("hopper", of_hopper, sizeof of_hopper / sizeof of_hopper[0]);
+    check_all("hopper", "hopper", of_hopper, sizeof of_hopper / sizeof of_hopper[0]);
+}
+
+ASSAY_TEST(ptx_race, defects_of_clusters_are_found_and_right_twins_are_not, "unit sim") {
+    check_all("hopper", "hopper_pair", of_clusters, sizeof of_clusters / sizeof of_clusters[0]);
 }
