@@ -178,26 +178,38 @@ static void visit_all(const bulk *b, visit_piece *visit) {
                         row_of(b, at / row));
 }
 
+/* Bytes are volatile: a call of memcpy would be recorded as an access of the thread that runs
+ * (race_access.c). */
+static void copy(char *to, const char *from, uint32_t bytes) {
+    for (uint32_t i = 0; i < bytes; ++i)
+        ((volatile char *)to)[i] = from[i];
+}
+
+static void fill(char *to, char with, uint32_t bytes) {
+    for (uint32_t i = 0; i < bytes; ++i)
+        ((volatile char *)to)[i] = with;
+}
+
 /* What lies outside of the tensor is zero, and counts as a byte that has come. */
 static void load_piece(const bulk *b, char *shared, char *global, uint32_t bytes) {
     (void)b;
     if (global != NULL)
-        memcpy(shared, global, bytes);
+        copy(shared, global, bytes);
     else
-        memset(shared, 0, bytes);
+        fill(shared, 0, bytes);
 }
 
 static void blank_piece(const bulk *b, char *shared, char *global, uint32_t bytes) {
     (void)b;
     (void)global;
-    memset(shared, 0xff, bytes);
+    fill(shared, -1, bytes);
 }
 
 static void store_piece(const bulk *b, char *shared, char *global, uint32_t bytes) {
     if (global == NULL)
         return;
     if (b->reduction == SIM_NO_REDUCTION)
-        memcpy(global, shared, bytes);
+        copy(global, shared, bytes);
     for (uint32_t i = 0; b->reduction != SIM_NO_REDUCTION && i < bytes;
          i += (uint32_t)bytes_of(b->type))
         reduce(b->reduction, b->type, global + i, shared + i);

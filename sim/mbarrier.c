@@ -183,7 +183,8 @@ void sim_mbarrier_invalidate(void *barrier, const sim_site *site) {
     while (*link != m)
         link = &(*link)->next;
     drop(link);
-    memset(barrier, 0xff, sizeof(uint64_t));
+    const uint64_t none = UINT64_MAX;
+    memcpy(barrier, &none, sizeof none);
     trace_write(barrier, sizeof(uint64_t), site->file, site->line);
 }
 

@@ -231,11 +231,33 @@ static void gather_registers(const type *t, const uint32_t registers[THREADS][4]
             }
 }
 
+enum { MOST_TOLD = 60 };
+static int n_told;
+
+/* The sum before and after, and the factors of its row and columns: of two where it holds two. */
+static void tell(const type *t, int32_t thread, uint32_t word, uint32_t before, uint32_t got,
+                 uint32_t want, const unsigned *a, const unsigned *b) {
+    const uint32_t i = t->half ? 2 * word : word;
+    const uint32_t row = (uint32_t)thread / 32 * 16 + (uint32_t)thread % 32 / 4 + 8 * (i / 2 % 2);
+    const uint32_t column = i / 4 * 8 + 2 * ((uint32_t)thread % 4) + i % 2;
+    printf("  c %08x: GPU %08x, model %08x; a", before, got, want);
+    for (uint32_t k = 0; k < t->k; ++k)
+        printf(" %x", a[row * t->k + k]);
+    for (uint32_t n = 0; n < (t->half ? 2u : 1u); ++n) {
+        printf("; b");
+        for (uint32_t k = 0; k < t->k; ++k)
+            printf(" %x", b[(column + n) * t->k + k]);
+    }
+    printf("\n");
+}
+
 static int64_t compare(const type *t, const layout *l, bool registers, uint32_t columns,
                        uint64_t d_a, uint64_t d_b, batch *b, int32_t block) {
     static unsigned a[ROWS * MOST_K], other[COLUMNS * MOST_K];
+    static uint32_t before[THREADS][MOST_WORDS];
     unsigned *c[THREADS];
     int64_t different = 0;
+    memcpy(before, b->sums[block], sizeof before);
     if (registers)
         gather_registers(t, (const uint32_t(*)[4])b->registers[block], a);
     else
@@ -245,8 +267,13 @@ static int64_t compare(const type *t, const layout *l, bool registers, uint32_t 
         c[i] = b->sums[block][i];
     sim_wgmma_compute(t->shape, columns, a, other, c);
     for (int32_t i = 0; i < THREADS; ++i)
-        for (uint32_t w = 0; w < words_of(t, columns); ++w)
-            different += b->got[block][i][w] != b->sums[block][i][w];
+        for (uint32_t w = 0; w < words_of(t, columns); ++w) {
+            if (b->got[block][i][w] == b->sums[block][i][w])
+                continue;
+            ++different;
+            if (n_told++ < MOST_TOLD)
+                tell(t, i, w, before[i][w], b->got[block][i][w], b->sums[block][i][w], a, other);
+        }
     return different;
 }
 

@@ -71,12 +71,11 @@ const char *tma_kernel(const tma_case *c, tma_mode mode) {
     used = (size_t)snprintf(
         text, sizeof text,
         ".version 8.0\n.target sm_90a\n.address_size 64\n"
-        ".visible .entry k(.param .u64 image, .param .u64 out, .param .align 64 .b8 map[128], "
+        ".visible .entry k(.param .u64 image, .param .u64 out, .param .u64 map, "
         ".param .u32 c0, .param .u32 c1, .param .u32 c2, .param .u32 c3, .param .u32 c4)\n{\n"
         ".reg .b32 %%r<16>; .reg .b64 %%rd<8>; .reg .pred %%p<3>;\n"
         ".shared .align 1024 .b8 m[%d];\n.shared .align 8 .b64 bar;\n"
-        "ld.param.u64 %%rd1, [image]; ld.param.u64 %%rd2, [out]; mov.b64 %%rd3, map; "
-        "cvta.param.u64 %%rd3, %%rd3;\n"
+        "ld.param.u64 %%rd1, [image]; ld.param.u64 %%rd2, [out]; ld.param.u64 %%rd3, [map];\n"
         "ld.param.u32 %%r10, [c0]; ld.param.u32 %%r11, [c1]; ld.param.u32 %%r12, [c2]; "
         "ld.param.u32 %%r13, [c3]; ld.param.u32 %%r14, [c4];\n"
         "mov.u32 %%r1, %%tid.x; setp.ne.u32 %%p2, %%r1, 0; mul.lo.u32 %%r2, %%r1, 16;\n"

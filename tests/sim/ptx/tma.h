@@ -25,8 +25,8 @@ typedef struct tma_case {
 /* One of TMA_CASES of a rank and a swizzle. */
 tma_case tma_draw(uint32_t rank, uint32_t swizzle, tma_mode mode, int32_t i);
 
-/* A kernel `k`: parameters are the image of shared memory, where it is to be stored, the map,
- * aligned to 64, and five coordinates. */
+/* A kernel `k`: parameters are the image of shared memory, where it is to be stored, the map's
+ * address and five coordinates. */
 const char *tma_kernel(const tma_case *c, tma_mode mode);
 
 /* What shared memory and the tensor's memory hold before. */
@@ -34,8 +34,7 @@ void tma_fill(void *shared, void *memory);
 uint64_t tma_hash(uint64_t hash, const void *shared, const void *memory);
 
 typedef struct tma_parameters {
-    uint64_t image, out;
-    char map[PTX_TENSOR_MAP_BYTES] __attribute__((aligned(64)));
+    uint64_t image, out, map;
     int32_t start[PTX_TENSOR_RANK];
 } tma_parameters;
 
