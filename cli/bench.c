@@ -1,5 +1,4 @@
 /* assay bench: times what is proven, beside peers. docs/bench.md. */
-#include "bench/arms/form.h"
 #include "bench/compare.h"
 #include "bench/report/report.h"
 #include "bench/report/single.h"
@@ -209,11 +208,6 @@ static assay_status prepare(bench *b) {
         return assay_fail(ASSAY_ERR_UNSUPPORTED,
                           "no GPU to time on: run this on a machine with one, or give --device sim "
                           "to time the simulated device, whose times say nothing about a GPU");
-    if (status == ASSAY_OK && b->args->operator_file != NULL &&
-        setenv(ARM_OPERATOR,
-               b->args->operator_object != NULL ? b->args->operator_object : b->args->operator_file,
-               1) != 0)
-        status = assay_fail(ASSAY_ERR_MEMORY, "no memory for the arms' operator");
     if (status == ASSAY_OK)
         status = assay_cli_isolate(b->args, b->device, &b->isolated);
     if (status == ASSAY_OK)

@@ -10,7 +10,7 @@ foreach(module assay_cuda assay_cuda_oracles assay_timer assay_profile assay_pyt
     list(APPEND modules ${module})
   endif()
 endforeach()
-set(programs assay_guest assay_kernel_guest assay_arm assay_arm_case)
+set(programs assay_guest assay_kernel_guest assay_arm)
 if(ASSAY_RECORDED)
   list(APPEND programs assay_recorded assay_recorded_guest)
 endif()

@@ -44,10 +44,15 @@ static assay_status check_form(const arm_state *a, const form *f) {
 
 static assay_status do_case(arm_state *a, words *w, FILE *answer) {
     (void)answer;
+    int64_t at;
     arm_clear(a);
-    assay_status status = shared_map(&a->memory);
+    assay_status status = one_integer(w, "the case's place", 0, INT64_MAX, &at);
     if (status == ASSAY_OK)
-        status = form_ask(w->rest, &a->form);
+        status = shared_map(&a->memory);
+    if (status == ASSAY_OK && (uint64_t)at > a->memory.bytes)
+        status = assay_fail(ASSAY_ERR_USAGE, "the shared memory ends before the case does");
+    if (status == ASSAY_OK)
+        status = form_read(a->memory.data + at, a->memory.bytes - (size_t)at, &a->form);
     if (status == ASSAY_OK)
         status = check_form(a, &a->form);
     foreign_describe(status == ASSAY_OK ? &a->form.sig : NULL);

@@ -1,7 +1,7 @@
 /*
  * What is known of a case in a process that holds no oracle: the parameters and tensors, as a
- * variant is told. An operator's definition and its oracle are in one file; so another program,
- * assay_arm_case, reads the text and sends the form through a pipe.
+ * variant is told. An operator's definition and its oracle are in one file; so `assay bench`, which
+ * has parsed the case, leaves its form in the memory that it shares with its arms.
  */
 #ifndef ASSAY_BENCH_ARMS_FORM_H
 #define ASSAY_BENCH_ARMS_FORM_H
@@ -11,12 +11,8 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 
 enum { FORM_NAME = 64 };
-
-/* Where assay_arm_case looks for an operator that is not built in. */
-#define ARM_OPERATOR "ASSAY_ARM_OPERATOR"
 
 /* Not to be copied: parts point to others. */
 typedef struct form {
@@ -30,12 +26,10 @@ typedef struct form {
     assay_signature sig;
 } form;
 
-/* Asks assay_arm_case, which lies beside this program. */
-assay_status form_ask(const char *case_text, form *f) ASSAY_MUST_CHECK;
+/* In the parent: writes a legal case into memory. ASSAY_ERR_MEMORY: `room` does not suffice. */
+assay_status form_write(void *memory, size_t room, const assay_case *c) ASSAY_MUST_CHECK;
+/* In the arm: reads what the parent wrote. */
+assay_status form_read(const void *memory, size_t room, form *f) ASSAY_MUST_CHECK;
 void form_clear(form *f);
-
-/* Both ends of the pipe: what came of reading the text, then the form or the line of an error. */
-assay_status form_write(FILE *to, const char *case_text) ASSAY_MUST_CHECK;
-assay_status form_read(FILE *from, form *f) ASSAY_MUST_CHECK;
 
 #endif

@@ -1,4 +1,5 @@
 #include "tests/bench/arm_client.h"
+#include "bench/arms/form.h"
 #include "engine/runner.h"
 #include "engine/variant_run.h"
 #include "tests/shim/assay_test.h"
@@ -98,10 +99,19 @@ static void place_all(client *c, client_set *s) {
             s->grad[i] = place(c, "grad", &sig->in[i], NULL);
 }
 
+size_t client_case(client *c, const char *case_words) {
+    enum { ROOM = 1 << 16 };
+    const size_t at = CLIENT_MEMORY - ROOM;
+    assay_case parsed;
+    REQUIRE_OK(assay_case_parse(case_words, &parsed));
+    REQUIRE_OK(form_write(c->memory + at, ROOM, &parsed));
+    return at;
+}
+
 void client_describe(client *c, const char *variant, const char *case_words, int32_t n_sets) {
     char text[LINE];
     forget_sets(c);
-    SAY(c, "case %s", case_words);
+    SAY(c, "case %zu", client_case(c, case_words));
     for (int32_t i = 0; i < n_sets; ++i) {
         client_set *s = &c->set[c->n_sets++];
         assay_case parsed;

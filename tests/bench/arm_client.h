@@ -40,6 +40,9 @@ void client_end(client *c);
 #define CHECK_REFUSED(client, status, text, ...)                                                   \
     CHECK_FAILS(arm_process_ask(&(client)->process, client_patience, __VA_ARGS__), status, text)
 
+/* Writes a case to the end of the memory: where it lies, for "case %zu". */
+size_t client_case(client *c, const char *case_words);
+
 /* Tells it a case and its sets, of seeds 0, 1, ...; what is right says `variant`, honest and built
  * in. */
 void client_describe(client *c, const char *variant, const char *case_words, int32_t n_sets);

@@ -225,7 +225,7 @@ ASSAY_TEST(arm, memory_counts_workspace, "unit") {
 
 /* Lines that are wrong after those that are right. */
 static void describe_sum(client *c) {
-    SAY(c, "case " SUM);
+    SAY(c, "case %zu", client_case(c, SUM));
     SAY(c, "set 0");
     SAY(c, "in x f32 0 6 40");
     SAY(c, "in w f32 960 40");
@@ -237,7 +237,7 @@ ASSAY_TEST(arm, order_of_commands, "unit") {
     client_start(&c, "sim", NULL, "weighted_sum/v1");
     CHECK_REFUSED(&c, ASSAY_ERR_KERNEL, "hello was given twice", "hello sim");
     CHECK_REFUSED(&c, ASSAY_ERR_KERNEL, "'set' comes after 'case'", "set 0");
-    SAY(&c, "case " SUM);
+    SAY(&c, "case %zu", client_case(&c, SUM));
     CHECK_REFUSED(&c, ASSAY_ERR_KERNEL, "'in' comes after 'set'", "in x f32 0 6 40");
     CHECK_REFUSED(&c, ASSAY_ERR_KERNEL, "'run' comes after 'ready'", "run 0");
     describe_sum(&c);
@@ -253,10 +253,14 @@ ASSAY_TEST(arm, malformed_lines, "unit") {
     client_start(&c, "sim", NULL, "weighted_sum/v1");
     CHECK_REFUSED(&c, ASSAY_ERR_KERNEL, "'' is not a command of the arm v1", "%s", "");
     CHECK_REFUSED(&c, ASSAY_ERR_KERNEL, "'stop' is not a command of the arm v1", "stop");
-    CHECK_REFUSED(&c, ASSAY_ERR_KERNEL, "no operator \"sum\"", "case sum n=6");
-    CHECK_REFUSED(&c, ASSAY_ERR_KERNEL, "n=\"-1\"", "case weighted_sum n=-1 d=40");
-    CHECK_REFUSED(&c, ASSAY_ERR_KERNEL, "a case of rmsnorm", "case rmsnorm n=2 d=8");
-    CHECK_REFUSED(&c, ASSAY_ERR_UNSUPPORTED, "dense and aligned", "case " SUM " pad=1");
+    CHECK_REFUSED(&c, ASSAY_ERR_KERNEL, "not 'weighted_sum'", "case weighted_sum n=6 d=40");
+    CHECK_REFUSED(&c, ASSAY_ERR_KERNEL, "ends before the case", "case %d", CLIENT_MEMORY - 1);
+    CHECK_REFUSED(&c, ASSAY_ERR_KERNEL, "ends before the case", "case %d", CLIENT_MEMORY + 1);
+    CHECK_REFUSED(&c, ASSAY_ERR_KERNEL, "holds no case", "case 0");
+    CHECK_REFUSED(&c, ASSAY_ERR_KERNEL, "a case of rmsnorm", "case %zu",
+                  client_case(&c, "rmsnorm n=2 d=8"));
+    CHECK_REFUSED(&c, ASSAY_ERR_UNSUPPORTED, "dense and aligned", "case %zu",
+                  client_case(&c, SUM " pad=1"));
     describe_sum(&c);
     CHECK_REFUSED(&c, ASSAY_ERR_KERNEL, "from 0 to 1, not '2'", "set 2");
     CHECK_REFUSED(&c, ASSAY_ERR_KERNEL, "from 0 to 1, not '1x'", "set 1x");
@@ -298,7 +302,7 @@ ASSAY_TEST(arm, last_calls_are_on_every_set, "unit") {
 ASSAY_TEST(arm, a_case_that_does_not_fit, "unit") {
     client c;
     client_start(&c, "sim", NULL, "attention/v1"); /* which keeps a head's scores: 4 TB of them */
-    SAY(&c, "case attention b=1 h=1 sq=1000000 d=1 dtype=f32");
+    SAY(&c, "case %zu", client_case(&c, "attention b=1 h=1 sq=1000000 d=1 dtype=f32"));
     SAY(&c, "set 0");
     SAY(&c, "in q f32 0 1 1 1000000 1");
     SAY(&c, "in k f32 0 1 1 1000000 1");
@@ -351,7 +355,7 @@ ASSAY_TEST(arm, no_shared_memory, "unit") {
     (void)fcntl(3, F_SETFD, FD_CLOEXEC); /* should this process have been given one */
     REQUIRE_OK(arm_process_start(&a, argv, -1));
     REQUIRE_OK(arm_process_ask(&a, client_patience, "hello sim"));
-    CHECK_FAILS(arm_process_ask(&a, client_patience, "case " SUM), ASSAY_ERR_KERNEL,
+    CHECK_FAILS(arm_process_ask(&a, client_patience, "case 0"), ASSAY_ERR_KERNEL,
                 "there is no shared memory");
     arm_process_end(&a);
 }
