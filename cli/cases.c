@@ -3,7 +3,7 @@
 #include "cli/text_file.h"
 #include "cli/variants.h"
 #include "engine/random.h"
-#include "fuzz/search/nightly.h"
+#include "fuzz/search/sets.h"
 
 #include <fnmatch.h>
 #include <inttypes.h>
@@ -115,12 +115,12 @@ static assay_status collect_drawn(const assay_case *c, void *context) {
 }
 
 /* The simulated device's variants stand for all: what they say of their tiles is in the source. */
-static assay_status collect_nightly(collector *to) {
+static assay_status collect_set(collector *to) {
     const assay_device *sim;
     const cli_selection *s = to->selection;
     const assay_status status = assay_device_open("sim", &sim);
-    return status == ASSAY_OK ? fuzz_nightly_visit(s->op, sim, s->variant, s->n_variants,
-                                                   to->args->seed, collect, collect_drawn, to)
+    return status == ASSAY_OK ? fuzz_set_visit(s->op, to->args->set, sim, s->variant, s->n_variants,
+                                               to->args->seed, collect, collect_drawn, to)
                               : status;
 }
 
@@ -193,10 +193,8 @@ assay_status cli_cases_gather(const assay_cli_args *args, cli_cases *cases) {
             status = random_cases(op, args->seed, args->random, collect, &to);
         else if (args->n_words > 0)
             status = assay_case_expand(op, args->word, args->n_words, collect, &to);
-        else if (args->set == ASSAY_NIGHTLY)
-            status = collect_nightly(&to);
         else
-            status = assay_op_visit_set(op, args->set, collect, &to);
+            status = collect_set(&to);
         if (status == ASSAY_OK && args->certify)
             status = add_secrets(&to);
     }

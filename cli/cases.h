@@ -15,7 +15,7 @@ typedef struct cli_selection {
 typedef struct cli_job {
     const cli_selection *selection;
     bool secret; /* drawn from a seed that is made only then */
-    bool drawn;  /* of nightly, beside the cases that the operator lists (nightly.h) */
+    bool drawn;  /* of ci and nightly, beside the cases that the operator lists (sets.h) */
     char *text;  /* the canonical text: a hundredth of what the case itself takes */
 } cli_job;
 

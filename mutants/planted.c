@@ -143,6 +143,34 @@ static void draw_relation(assay_rng *rng, planted *p) {
              (long long)p->times, p->op->keys[p->other].name, (long long)p->apart);
 }
 
+/* Of a call's tensors, which case.h numbers: inputs, outputs, cotangents, gradients. NULL: there is
+ * none of that number, as there is no gradient of indices. */
+static const assay_tensor_spec *tensor_of(const assay_op *op, const assay_signature *sig,
+                                          int32_t number) {
+    const int32_t each = sig->n_in + sig->n_out, i = number % each;
+    const bool late = number >= each;
+    const assay_tensor_spec *spec = late
+                                        ? (i < sig->n_out ? &sig->out[i] : &sig->in[i - sig->n_out])
+                                        : (i < sig->n_in ? &sig->in[i] : &sig->out[i - sig->n_in]);
+    return late && (!op->backward || !spec->differentiable) ? NULL : spec;
+}
+
+/* Which number a tensor drawn as `any` has, of those that are there in the operator's first case.
+ */
+static int32_t number_of_tensor(const assay_op *op, int32_t any) {
+    assay_case c = {0};
+    assay_signature sig;
+    (void)!assay_op_visit_set(op, ASSAY_SMOKE, first_case, &c);
+    if (!c.op || op->signature(&c.params, &sig) != ASSAY_OK)
+        return any;
+    const int32_t all = 2 * (sig.n_in + sig.n_out);
+    int32_t number = any % all;
+    while (!tensor_of(op, &sig, number)) /* there is an input */
+        number = (number + 1) % all;
+    assay_signature_clear(&sig);
+    return number;
+}
+
 void planted_draw(const assay_op *op, planted_site site, uint64_t seed, int64_t index, planted *p) {
     enum { DRAWS = 64 };
     static const char *const values[VALUES] = {"-0", "0", "a subnormal", "1", "the largest"};
@@ -164,6 +192,7 @@ void planted_draw(const assay_op *op, planted_site site, uint64_t seed, int64_t 
         break;
     case PLANTED_OFFSET: /* in bytes, of the smallest dtype's elements */
         p->apart = 2 * assay_rng_between(&rng, 1, LINE / 2 - 1);
+        p->tensor = number_of_tensor(op, p->tensor);
         snprintf(p->text, sizeof p->text, "tensor %d at byte %lld", p->tensor, (long long)p->apart);
         break;
     case PLANTED_BLOCK:
@@ -202,20 +231,16 @@ static double number_of(const planted *p, const assay_case *c, int32_t key) {
     return product;
 }
 
-/* Of a call's tensors, which case.h numbers, the one that the fault speaks of: its size in bytes
- * of one element, and where it lies. Indices and what is not differentiable have no offset of
- * interest but are numbered. */
+/* Where the tensor that the fault speaks of lies. */
 static bool is_at_offset(const planted *p, const assay_case *c, const assay_signature *sig) {
-    const int32_t tensors = 2 * (sig->n_in + sig->n_out), number = p->tensor % tensors;
-    const int32_t i = number % (sig->n_in + sig->n_out);
-    const bool late = number >= sig->n_in + sig->n_out; /* cotangents, then gradients */
-    const assay_tensor_spec *spec = late
-                                        ? (i < sig->n_out ? &sig->out[i] : &sig->in[i - sig->n_out])
-                                        : (i < sig->n_in ? &sig->in[i] : &sig->out[i - sig->n_in]);
+    const int32_t number = p->tensor % (2 * (sig->n_in + sig->n_out));
+    const assay_tensor_spec *spec = tensor_of(p->op, sig, number);
+    if (!spec)
+        return false;
     const int64_t size = (int64_t)assay_dtype_size(spec->dtype);
-    const int64_t wanted = p->apart / size * size; /* offsets are of whole elements */
-    return wanted > 0 && !(late && !spec->differentiable) &&
-           buffer_spacing(c, number).shift * size % LINE == wanted;
+    const int64_t whole = p->apart / size * size; /* offsets are of whole elements */
+    const int64_t wanted = whole > 0 ? whole : size;
+    return buffer_spacing(c, number).shift * size % LINE == wanted;
 }
 
 /* A result that has the element: outputs, then gradients. */

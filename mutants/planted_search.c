@@ -1,6 +1,6 @@
 #include "mutants/planted_search.h"
 
-#include "fuzz/search/nightly.h"
+#include "fuzz/search/sets.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -74,9 +74,7 @@ static assay_status look_in_set(search *s, assay_set set) {
         s->tried[i] = 0;
         s->row[i].found[PLANTED_NIGHTLY] = s->row[i].found[PLANTED_CI];
     }
-    return set == ASSAY_NIGHTLY ? fuzz_nightly_visit(s->op, s->plan->device, v1, 1, s->plan->seed,
-                                                     try_case, try_case, s)
-                                : assay_op_visit_set(s->op, set, try_case, s);
+    return fuzz_set_visit(s->op, set, s->plan->device, v1, 1, s->plan->seed, try_case, try_case, s);
 }
 
 static assay_status campaign(search *s, int64_t from, int64_t to) {

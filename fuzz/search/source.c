@@ -137,9 +137,11 @@ static bool keeps(const fuzz_source *s, assay_rng *rng, double usual, const assa
            assay_rng_uniform(rng->seed, rng->stream, rng->next++) * elements < usual;
 }
 
-/* Small cases of an operator with overhead cost more as well. */
+/* Small cases of an operator with overhead cost more as well. On a GPU as well it is the host that
+ * a large case keeps busy. */
 static double usual_cost(const fuzz_source *s) {
-    return s->budget / 6 * (1 + overhead(s));
+    static const double plain = FUZZ_SIM_BUDGET / 6;
+    return plain * (1 + overhead(s));
 }
 
 /* What a changed case may come to, as volume() and elements() count. */
@@ -568,7 +570,8 @@ assay_status fuzz_source_draw(const fuzz_source *s, int64_t index, assay_case *c
     return status;
 }
 
-assay_status fuzz_source_longest(const fuzz_source *s, int32_t k, int64_t index, assay_case *c) {
+assay_status fuzz_source_longest(const fuzz_source *s, int32_t k, int32_t halvings, int64_t index,
+                                 assay_case *c) {
     assay_rng rng = rng_of(s, index);
     random_wish wish = random_any(s->op);
     const limits most = limits_of_long(s);
@@ -576,7 +579,7 @@ assay_status fuzz_source_longest(const fuzz_source *s, int32_t k, int64_t index,
     for (int tries = 0; holds_extents(&s->op->keys[k]) && tries < MOST_TRIES; ++tries) {
         assay_status status = random_case(s->op, &wish, s->seed + (uint64_t)tries, index, c);
         if (status == ASSAY_OK && c->params.item[k].count > 0) {
-            make_one_long(s, &rng, c, k, LONG_OCTAVES - 1);
+            make_one_long(s, &rng, c, k, LONG_OCTAVES - 1 - halvings);
             status = settle(s, &rng, c);
             if (status == ASSAY_OK)
                 status = afford(&most, c);

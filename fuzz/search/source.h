@@ -39,8 +39,8 @@ void fuzz_source_edges(fuzz_source *s, const assay_device *device, const char *c
 assay_status fuzz_source_draw(const fuzz_source *s, int64_t index, assay_case *c) ASSAY_MUST_CHECK;
 
 /* A case of small extents but one, that of key `k`, which is as large as a case of a few seconds
- * may have it, or up to twice as large. ASSAY_ERR_USAGE: there is none. */
-assay_status fuzz_source_longest(const fuzz_source *s, int32_t k, int64_t index,
+ * may have it, or up to twice as large; so many times halved. ASSAY_ERR_USAGE: there is none. */
+assay_status fuzz_source_longest(const fuzz_source *s, int32_t k, int32_t halvings, int64_t index,
                                  assay_case *c) ASSAY_MUST_CHECK;
 
 /* `parent` with one or two things changed; a fresh case where the parent is more work than what

@@ -132,7 +132,7 @@ static int32_t octaves_of(const fuzz_source *s, const assay_case *c, int32_t k) 
     int32_t most = s->op->overhead > 16 ? SLOWEST : s->op->overhead > 1 ? SLOW : USUAL;
     if (!is_size(s->op, c, k))
         most = s->op->overhead > 16 ? SLOWEST : all;
-    else if (fuzz_source_longest(s, k, 0, &longest) != ASSAY_OK)
+    else if (fuzz_source_longest(s, k, 0, 0, &longest) != ASSAY_OK)
         most = TOGETHER;
     return most < all ? most : all;
 }
@@ -228,12 +228,16 @@ ASSAY_TEST(reach, three_constants_do_not_cover_a_key, "fuzz unit") {
 ASSAY_TEST(reach, a_size_alone_is_large, "fuzz unit") {
     const fuzz_source s = source_of(assay_op_find("rmsnorm", strlen("rmsnorm")));
     assay_case c;
-    REQUIRE_OK(fuzz_source_longest(&s, 0, 0, &c));
+    REQUIRE_OK(fuzz_source_longest(&s, 0, 0, 0, &c));
     int64_t rows = 1;
     for (int32_t i = 0; i < c.params.item[0].count; ++i)
         rows *= c.params.item[0].value[i];
     CHECK(rows >= 1 << 20 && assay_params_int(&c.params, "d") <= 8);
-    CHECK_FAILS(fuzz_source_longest(&s, 3, 0, &c), ASSAY_ERR_USAGE, "eps alone is no large case");
+    REQUIRE_OK(fuzz_source_longest(&s, 1, 3, 0, &c));
+    CHECK(assay_params_int(&c.params, "d") >= 1 << 17 &&
+          assay_params_int(&c.params, "d") <= 1 << 18);
+    CHECK_FAILS(fuzz_source_longest(&s, 3, 0, 0, &c), ASSAY_ERR_USAGE,
+                "eps alone is no large case");
 }
 
 ASSAY_TEST(reach, offsets_are_what_buffers_have, "fuzz unit") {

@@ -1,4 +1,5 @@
 /* Planted faults: each kind is found by a case on which its predicate holds, and only by those. */
+#include "engine/reach.h"
 #include "mutants/planted.h"
 #include "tests/shim/assay_test.h"
 
@@ -66,6 +67,27 @@ ASSAY_TEST(planted, an_offset_is_of_one_tensor, "mutants sim") {
         .op = op_called("rmsnorm"), .kind = PLANTED_OFFSET, .tensor = 4, .apart = 12};
     expect(&dx, "rmsnorm n=4 d=8 dtype=f32 misalign=2", "rmsnorm n=4 d=8 dtype=f32 misalign=3");
     expect(&dx, "rmsnorm n=4 d=8 dtype=f32 misalign=12", "rmsnorm n=4 d=8 dtype=f32 misalign=140");
+}
+
+/* None of a tensor that is not there, as the gradient of embedding's indices. */
+ASSAY_TEST(planted, every_offset_can_be_reached, "mutants unit") {
+    const assay_op *op = op_called("embedding");
+    const planted_site site = {PLANTED_OFFSET, -1};
+    assay_case c;
+    assay_signature sig;
+    REQUIRE_OK(assay_case_parse("embedding t=4 v=5 d=8 dtype=bf16", &c));
+    REQUIRE_OK(assay_case_signature(&c, &sig));
+    for (int64_t i = 0; i < 100; ++i) {
+        planted p;
+        bool holds = false;
+        planted_draw(op, site, 1, i, &p);
+        for (int64_t shift = 1; shift < 128; ++shift) {
+            c.misalign = reach_shift_of_all(shift);
+            holds = holds || planted_holds(&p, &c, &sig, NULL);
+        }
+        CHECK_MSG(holds, "%s", p.text);
+    }
+    assay_signature_clear(&sig);
 }
 
 /* A fault is a function of its site, the seed and its number; each site of each operator has
