@@ -3,6 +3,7 @@
 #include "assay/compare.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 bool baseline_applies(const assay_case *c) {
     const bool finite = c->fill != ASSAY_FILL_INF && c->fill != ASSAY_FILL_NAN;
@@ -67,13 +68,23 @@ static bool is_nearly_subnormal(assay_dtype dtype, const double *bound, int64_t 
     return assay_norm2(bound, count) / sqrt((double)count) < 0x1p12 * least;
 }
 
+const double baseline_usual = 0.125;
+
+double *baseline_jumps(const double *bound, const double *usual, int64_t count) {
+    double *jump = calloc((size_t)count + 1, sizeof *jump);
+    for (int64_t e = 0; jump && e < count; ++e) /* 0 also where either is infinite */
+        jump[e] = isfinite(usual[e]) && usual[e] > bound[e] / 2 ? usual[e] : 0;
+    return jump;
+}
+
 baseline baseline_compare(assay_dtype dtype, const double *got, const double *v1,
-                          const double *want, const double *bound, int64_t count, double rows,
-                          double share) {
+                          const double *want, const double *bound, const double *jump,
+                          int64_t count, double rows, double share) {
     const double factor = fmax(2, exp(6 / sqrt(rows)));
     const double rounding = assay_dtype_unit(dtype) * assay_norm2(want, count);
     const double of_v1 = factor * assay_distance2(v1, want, count) + rounding;
-    const double of_bound = factor * assay_norm2(bound, count) / share;
+    const double of_jumps = jump ? assay_norm2(jump, count) : 0;
+    const double of_bound = factor * assay_norm2(bound, count) / share + of_jumps;
     baseline b = {.error = assay_distance2(got, want, count), .allowed = fmax(of_v1, of_bound)};
     b.kept = !isfinite(of_v1) || b.error <= b.allowed || is_nearly_subnormal(dtype, bound, count);
     return b;

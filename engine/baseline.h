@@ -20,6 +20,11 @@
  * matter in the tensor that has fewest; of a tensor of one axis, and of an output without a
  * cotangent, its elements if they are fewer. A bad v1 loosens nothing: each element's bound stands.
  *
+ * Where results jump, as a step of AdamW does where a gradient's sign turns, a kernel whose
+ * gradients are off by 2/C of their bounds moves elements by their whole bound, and v1 others than
+ * the next kernel. These are the elements of which roundings an eighth as large (assay/usual.h)
+ * leave more than half of the bound. They may be off by that: its norm is added to ‖bound‖ / C.
+ *
  * math=tf32 has no such tier: v1 computes in fp32 there, which is no measure of cut operands.
  */
 #ifndef ASSAY_ENGINE_BASELINE_H
@@ -48,8 +53,15 @@ typedef struct baseline {
                               that are nearly subnormal, and lose by underflow */
 } baseline;
 
+/* `jump`: baseline_jumps(), or NULL: there are none. */
 baseline baseline_compare(assay_dtype dtype, const double *got, const double *v1,
-                          const double *want, const double *bound, int64_t count, double rows,
-                          double share);
+                          const double *want, const double *bound, const double *jump,
+                          int64_t count, double rows, double share);
+
+/* Of one tensor, with bounds of roundings that are baseline_usual of what they may be: the elements
+ * of which these are more than half of the bound, and 0 for all others. NULL: no memory. Freed by
+ * the caller. */
+extern const double baseline_usual;
+double *baseline_jumps(const double *bound, const double *usual, int64_t count) ASSAY_MUST_CHECK;
 
 #endif

@@ -72,8 +72,8 @@ static mutant_layer check_tensor(const test_case *t, const side *s, int32_t i,
         return LAYER_NONE;
     const double rows = baseline_rows(&t->problem, &t->reference);
     const baseline b = baseline_compare(
-        spec->dtype, s->got->data[i], s->v1->data[i], s->want->data[i], bound, s->want->size[i],
-        baseline_rows_of(spec, bound, rows), baseline_share(&t->problem.c));
+        spec->dtype, s->got->data[i], s->v1->data[i], s->want->data[i], bound, NULL,
+        s->want->size[i], baseline_rows_of(spec, bound, rows), baseline_share(&t->problem.c));
     if (b.kept)
         return LAYER_NONE;
     snprintf(reason, LAYER_REASON, "%s%s: off by %.3g in L2, where v1 allows %.3g", s->prefix,

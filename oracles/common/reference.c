@@ -1,5 +1,6 @@
 #include "oracles/common/reference.h"
 #include "assay/problem.h"
+#include "assay/usual.h"
 #include "oracles/common/bound.h"
 
 #include <math.h>
@@ -55,9 +56,7 @@ assay_status reference_limit(assay_reference *r, const assay_problem *p,
                             : ASSAY_OK;
 }
 
-assay_status assay_reference_init_as(assay_reference *r, const assay_problem *p,
-                                     assay_dtype dtype) {
-    const assay_rounding rounding = assay_rounding_of(dtype, p->c.params.math, p->c.fill);
+static assay_status init(assay_reference *r, const assay_problem *p, assay_rounding rounding) {
     assay_oracle_args args = {.params = &p->c.params, .sig = &p->sig, .in = &p->in};
     assay_status status = answer(r, p, &args);
     if (status == ASSAY_OK)
@@ -69,6 +68,19 @@ assay_status assay_reference_init_as(assay_reference *r, const assay_problem *p,
     if (status != ASSAY_OK)
         assay_reference_clear(r);
     return status;
+}
+
+assay_status assay_reference_init_as(assay_reference *r, const assay_problem *p,
+                                     assay_dtype dtype) {
+    return init(r, p, assay_rounding_of(dtype, p->c.params.math, p->c.fill));
+}
+
+assay_status assay_reference_init_usual(assay_reference *r, const assay_problem *p, double share) {
+    assay_rounding rounding = assay_rounding_of(p->c.params.dtype, p->c.params.math, p->c.fill);
+    rounding.u *= share;
+    rounding.u_out *= share;
+    rounding.product *= share;
+    return init(r, p, rounding);
 }
 
 assay_status assay_reference_init(assay_reference *r, const assay_problem *p) {

@@ -5,6 +5,7 @@
 #include "tests/shim/assay_test.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 ASSAY_TEST(baseline, twice_v1_and_one_rounding, "unit smoke") {
@@ -17,29 +18,53 @@ ASSAY_TEST(baseline, twice_v1_and_one_rounding, "unit smoke") {
         got[e] = want[e] * (1 + 1.9 * u);
         bound[e] = want[e] * 10 * u;
     }
-    CHECK(baseline_compare(ASSAY_BF16, got, v1, want, bound, COUNT, MANY, 16).kept);
+    CHECK(baseline_compare(ASSAY_BF16, got, v1, want, bound, NULL, COUNT, MANY, 16).kept);
     for (int e = 0; e < COUNT; ++e)
         got[e] = want[e] * (1 + 2.1 * u);
-    CHECK(!baseline_compare(ASSAY_BF16, got, v1, want, bound, COUNT, MANY, 16).kept);
-    CHECK(baseline_compare(ASSAY_BF16, got, v1, want, bound, COUNT, FEW, 16).kept);
+    CHECK(!baseline_compare(ASSAY_BF16, got, v1, want, bound, NULL, COUNT, MANY, 16).kept);
+    CHECK(baseline_compare(ASSAY_BF16, got, v1, want, bound, NULL, COUNT, FEW, 16).kept);
     for (int e = 0; e < COUNT; ++e)
         bound[e] *= 2;
-    CHECK(baseline_compare(ASSAY_BF16, got, v1, want, bound, COUNT, MANY, 16).kept);
+    CHECK(baseline_compare(ASSAY_BF16, got, v1, want, bound, NULL, COUNT, MANY, 16).kept);
     got[3] = NAN;
-    CHECK(!baseline_compare(ASSAY_BF16, got, v1, want, bound, COUNT, MANY, 16).kept);
+    CHECK(!baseline_compare(ASSAY_BF16, got, v1, want, bound, NULL, COUNT, MANY, 16).kept);
     want[3] = INFINITY;
-    CHECK(baseline_compare(ASSAY_BF16, got, v1, want, bound, COUNT, MANY, 16).kept);
+    CHECK(baseline_compare(ASSAY_BF16, got, v1, want, bound, NULL, COUNT, MANY, 16).kept);
 }
 
 ASSAY_TEST(baseline, what_v1_has_exactly_right, "unit smoke") {
     enum { MANY = 1000, FEW = 4 };
     const double want = 0, v1 = 0, bound = 1, got = 0.15, eighth = 0.125;
-    CHECK(!baseline_compare(ASSAY_BF16, &got, &v1, &want, &bound, 1, MANY, 16).kept);
-    CHECK(baseline_compare(ASSAY_BF16, &eighth, &v1, &want, &bound, 1, MANY, 16).kept);
-    CHECK(baseline_compare(ASSAY_BF16, &got, &v1, &want, &bound, 1, FEW, 16).kept);
+    CHECK(!baseline_compare(ASSAY_BF16, &got, &v1, &want, &bound, NULL, 1, MANY, 16).kept);
+    CHECK(baseline_compare(ASSAY_BF16, &eighth, &v1, &want, &bound, NULL, 1, MANY, 16).kept);
+    CHECK(baseline_compare(ASSAY_BF16, &got, &v1, &want, &bound, NULL, 1, FEW, 16).kept);
+    for (double usual = 0.4; usual < 1; usual += 0.2) { /* of the bound, 1: more than half jumps */
+        double *jump = baseline_jumps(&bound, &usual, 1);
+        CHECK(baseline_compare(ASSAY_BF16, &got, &v1, &want, &bound, jump, 1, MANY, 16).kept ==
+              (usual > 0.5));
+        free(jump);
+    }
 }
 
 /* ---- in the engine ---- */
+
+/* Three gradients of ffn.w3 have another sign than v1's, so near 0 are they: each moves its element
+ * by twice the learning rate, and v1 has none of them. */
+ASSAY_TEST(baseline, signs_of_gradients_near_0_may_turn, "unit sim transformer") {
+    const assay_device *sim;
+    assay_case c;
+    assay_report report;
+    const char *name = "v3";
+    REQUIRE_OK(assay_device_open("sim", &sim));
+    REQUIRE_OK(assay_case_parse("transformer size=tiny b=1 t=16 steps=1 d=16 ff=8 layers=1 heads=8 "
+                                "dtype=bf16 fill=zeros seed=414",
+                                &c));
+    REQUIRE_OK(assay_check_numbers(&c, sim, &name, 1, &report));
+    for (int32_t i = 0; i < report.n_rows; ++i)
+        CHECK_MSG(report.rows[i].verdict == ASSAY_PASS, "%s: %s", report.rows[i].tensor,
+                  report.rows[i].reason);
+    assay_report_clear(&report);
+}
 
 static const assay_variant *right;
 

@@ -13,7 +13,7 @@ const char *method_name(method m) {
 static bool assay_rejects(const subject *s) {
     if (assay_compare(s->dtype, s->got, s->want, s->bound, s->count).verdict == ASSAY_FAIL)
         return true;
-    return s->baseline && !baseline_compare(s->dtype, s->got, s->baseline, s->want, s->bound,
+    return s->baseline && !baseline_compare(s->dtype, s->got, s->baseline, s->want, s->bound, NULL,
                                             s->count, s->rows, s->share)
                                .kept;
 }
