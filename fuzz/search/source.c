@@ -232,10 +232,12 @@ static void change_list(const fuzz_source *s, const assay_case *c, const assay_k
                         assay_rng *rng, assay_param *p) {
     const int32_t at = p->count > 0 ? (int32_t)assay_rng_between(rng, 0, p->count - 1) : 0;
     const int64_t how = assay_rng_between(rng, 0, 8);
-    if (how == 8) { /* any number of them, small ones */
+    if (how == 8) { /* any number of them, small ones, most of them 1: many are much work */
         p->count = (int32_t)assay_rng_between(rng, 1, ASSAY_MAX_LIST);
-        for (int32_t i = 0; i < p->count; ++i)
-            p->value[i] = within(key, assay_rng_between(rng, 1, 3));
+        for (int32_t i = 0; i < p->count; ++i) {
+            const int64_t extent = assay_rng_between(rng, -3, 3);
+            p->value[i] = within(key, extent > 1 ? extent : 1);
+        }
     } else if (p->count > 0 && how > 1) {
         p->value[at] = new_extent(s, c, key, rng, p->value[at]);
     } else if (p->count > 0 && how == 0) {

@@ -179,14 +179,16 @@ static void draw(assay_rng *rng, double budget, assay_params *params) {
     assay_param *n = &params->item[KEY_N], *axes = &params->item[KEY_AXES];
     int64_t room =
         (int64_t)fmin(budget / 32, INT32_MAX); /* an element costs an index of any axes */
-    n->count = (int32_t)assay_rng_between(rng, 1, 4);
+    const bool many = assay_rng_between(rng, 0, 7) == 0;
+    n->count = (int32_t)assay_rng_between(rng, 1, many ? ASSAY_MAX_RANK : 4);
+    const int64_t kept = many ? assay_rng_between(rng, 0, n->count - 1) : 0; /* before all axes */
     axes->count = 0;
     params->item[KEY_KIND].count = params->item[KEY_FIRST].count = 1;
     params->item[KEY_KIND].value[0] = assay_rng_between(rng, SUM, MAX);
     params->item[KEY_FIRST].value[0] =
         params->item[KEY_KIND].value[0] == MAX ? assay_rng_between(rng, 0, 1) : 0;
     for (int32_t i = 0; i < n->count; ++i) {
-        if (assay_rng_between(rng, 0, 1) != 0)
+        if (i >= kept && assay_rng_between(rng, 0, 1) != 0)
             axes->value[axes->count++] = i;
         n->value[i] = draw_extent(rng, room);
         room /= n->value[i];
