@@ -53,12 +53,18 @@ static assay_status add_case(const certifier *by, int64_t i, assay_certificate *
         *spoiled = true; /* the engine could not begin the case: the row has no variant */
         return ASSAY_OK;
     }
+    /* A drawn case must not fail, and is no case of the set's list, to which a certificate is held.
+     */
+    if (by->cases->job[i].drawn) {
+        *spoiled = part.verdict == ASSAY_FAIL || part.verdict == ASSAY_ERROR;
+        return ASSAY_OK;
+    }
     if (part.verdict == ASSAY_PASS)
         return certificate_add(c, ASSAY_PASS, part.worst->cmp.ratio, secret, report->case_text);
     if (part.verdict == ASSAY_SKIP)
         return certificate_add(c, ASSAY_SKIP, 0, secret, report->case_text);
-    /* Data of some drawn cases, and of some sizes of one operand, prove nothing. */
-    const bool may_prove_nothing = secret || by->cases->job[i].drawn || report->c.exponent != 0;
+    /* Data of some secret cases, and of some sizes of one operand, prove nothing. */
+    const bool may_prove_nothing = secret || report->c.exponent != 0;
     if (!may_prove_nothing || part.verdict == ASSAY_FAIL || part.verdict == ASSAY_ERROR)
         *spoiled = true;
     return ASSAY_OK;
