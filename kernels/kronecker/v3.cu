@@ -32,6 +32,7 @@
 #include "kernels/kronecker/v3_eights.h"
 #include "kernels/kronecker/v3_large.h"
 #include "kernels/kronecker/v3_octets.h"
+#include "kernels/kronecker/v3_squares.h"
 #include "kernels/kronecker/v3_tile.h"
 #include "kernels/kronecker/walk.h"
 
@@ -124,8 +125,8 @@ template <typename T> struct pass_steps {
         const pass p = pass_of(*c, *made, step, ASSAY_FORWARD, sizeof(T));
         const stage &s = stage_of(p, 0);
         if constexpr (sizeof(T) == sizeof(float)) {
-            if (made->kind == PLAN_OCTETS)
-                return forward_in_octets(p, in, out);
+            if (made->kind == PLAN_SQUARES)
+                return forward_in_squares(p, in, out);
             if (made->kind == PLAN_EIGHTS)
                 return forward_in_eights(p, in, out);
         }
@@ -140,8 +141,8 @@ template <typename T> struct pass_steps {
     assay_status backward(int32_t step, state<const T> in, state<const T> cotangent, state<T> out) {
         const pass p = pass_of(*c, *made, step, ASSAY_BACKWARD, sizeof(T));
         if constexpr (sizeof(T) == sizeof(float)) {
-            if (made->kind == PLAN_OCTETS)
-                return backward_in_octets(p, in, cotangent, out);
+            if (made->kind == PLAN_SQUARES)
+                return backward_in_squares(p, in, cotangent, out);
             if (made->kind == PLAN_EIGHTS)
                 return backward_in_eights(p, in, cotangent, out);
         }
@@ -149,29 +150,62 @@ template <typename T> struct pass_steps {
                        : backward_tiled(p, in, cotangent, out);
     }
 
-    assay_status forward_in_octets(const pass &p, state<const T> in, state<T> out) {
-        const octet_cut cut = octet_cut_of(p, ASSAY_FORWARD);
-        return with_octet_shape(p.count, p.right, [&](auto shape) {
-            return ASSAY_LAUNCH(call->stream, dim3((unsigned)cut.blocks),
-                                dim3((unsigned)cut.threads), (size_t)cut.shared * sizeof(T),
-                                (forward_octets<decltype(shape)>), in, takes_packs(in, c->rows),
-                                weights(p), out, takes_packs(out, c->rows), p, cut.tiles);
+    template <class S>
+    assay_status launch_forward_squares(const square_cut &cut, const pass &p, state<const T> in,
+                                        state<T> out) {
+        const dim3 grid((unsigned)cut.blocks), block((unsigned)cut.threads);
+        const size_t shared = (size_t)cut.shared * sizeof(T);
+        const bool in_packs = takes_packs(in, c->rows), out_packs = takes_packs(out, c->rows);
+        if constexpr (S::EXTENT == EIGHT)
+            return ASSAY_LAUNCH(call->stream, grid, block, shared, (forward_octets<S>), in,
+                                in_packs, weights(p), out, out_packs, p, cut.tiles);
+        else
+            return ASSAY_LAUNCH(call->stream, grid, block, shared, (forward_squares<S>), in,
+                                in_packs, weights(p), out, out_packs, p, cut.tiles);
+    }
+
+    assay_status forward_in_squares(const pass &p, state<const T> in, state<T> out) {
+        const square_cut cut = square_cut_of(p, ASSAY_FORWARD);
+        return with_shape<true>(p.stages[0].p, p.count, p.right, [&](auto shape) {
+            return launch_forward_squares<decltype(shape)>(cut, p, in, out);
         });
     }
 
-    assay_status backward_in_octets(const pass &p, state<const T> in, state<const T> cotangent,
-                                    state<T> out) {
-        const octet_cut cut = octet_cut_of(p, ASSAY_BACKWARD);
-        T *const saved = partial, *const sums = partial + cut.blocks * cut.saved;
-        const assay_status status = with_octet_shape(p.count, p.right, [&](auto shape) {
-            return ASSAY_LAUNCH(call->stream, dim3((unsigned)cut.blocks),
-                                dim3((unsigned)cut.threads), (size_t)cut.shared * sizeof(T),
-                                (backward_octets<decltype(shape)>), in, takes_packs(in, c->rows),
-                                weights(p), cotangent, takes_packs(cotangent, c->rows), out,
-                                takes_packs(out, c->rows), saved, sums, p, cut.tiles);
-        });
-        return status == ASSAY_OK ? sum_gradients(p, sums, [&](int32_t) { return cut.blocks; })
-                                  : status;
+    template <class S>
+    assay_status launch_backward_squares(const square_cut &cut, const pass &p, state<const T> in,
+                                         state<const T> cotangent, state<T> out, T *sums) {
+        const dim3 grid((unsigned)cut.blocks), block((unsigned)cut.threads);
+        const size_t shared = (size_t)cut.shared * sizeof(T);
+        const bool in_packs = takes_packs(in, c->rows), out_packs = takes_packs(out, c->rows);
+        const bool cotangent_packs = takes_packs(cotangent, c->rows);
+        if constexpr (S::EXTENT == EIGHT)
+            return ASSAY_LAUNCH(call->stream, grid, block, shared, (backward_octets<S>), in,
+                                in_packs, weights(p), cotangent, cotangent_packs, out, out_packs,
+                                partial, sums, p, cut.tiles);
+        else
+            return ASSAY_LAUNCH(call->stream, grid, block, shared, (backward_squares<S>), in,
+                                in_packs, weights(p), cotangent, cotangent_packs, out, out_packs,
+                                sums, p, cut.tiles);
+    }
+
+    assay_status backward_in_squares(const pass &p, state<const T> in, state<const T> cotangent,
+                                     state<T> out) {
+        const square_cut cut = square_cut_of(p, ASSAY_BACKWARD);
+        T *const sums = partial + cut.blocks * cut.saved; /* behind what blocks save */
+        const assay_status status =
+            with_shape<false>(p.stages[0].p, p.count, p.right, [&](auto shape) {
+                return launch_backward_squares<decltype(shape)>(cut, p, in, cotangent, out, sums);
+            });
+        if (status != ASSAY_OK)
+            return status;
+        gradients<T> dw = {};
+        for (int32_t i = 0; i < p.count; ++i)
+            dw.of[i] = factor_of<T>(gradient_tensor(call, stage_of(p, i)));
+        const int extent = p.stages[0].p;
+        return ASSAY_LAUNCH(call->stream,
+                            dim3((unsigned)(extent * extent / SUM_EDGE), (unsigned)p.count),
+                            dim3(SUM_EDGE, SUM_EDGE), 0, (sum_square_partials), sums, cut.blocks,
+                            extent, p.count, dw);
     }
 
     assay_status forward_in_eights(const pass &p, state<const T> in, state<T> out) {
@@ -199,14 +233,13 @@ template <typename T> struct pass_steps {
             p.count == 1   ? launch_backward_eights<1>(e, p, in, cotangent, out)
             : p.count == 2 ? launch_backward_eights<2>(e, p, in, cotangent, out)
                            : launch_backward_eights<3>(e, p, in, cotangent, out);
-        return status == ASSAY_OK ? sum_gradients(p, partial, [&](int32_t) { return e.blocks; })
-                                  : status;
+        return status == ASSAY_OK ? sum_gradients(p, [&](int32_t) { return e.blocks; }) : status;
     }
 
     /* dW of the pass's factors from the partial ones, of which stage i has `count(i)`. */
-    template <typename Count>
-    assay_status sum_gradients(const pass &p, const T *sums, const Count &count) {
+    template <typename Count> assay_status sum_gradients(const pass &p, const Count &count) {
         assay_status status = ASSAY_OK;
+        const T *sums = partial;
         for (int32_t i = p.count - 1; i >= 0 && status == ASSAY_OK; --i) {
             const stage &s = stage_of(p, i);
             const factor<T> dw = factor_of<T>(gradient_tensor(call, s));
@@ -239,7 +272,7 @@ template <typename T> struct pass_steps {
             (backward_pass<T>), in, weights(p), cotangent, out, partial, p, t);
         if (status != ASSAY_OK)
             return status;
-        return sum_gradients(p, partial,
+        return sum_gradients(p,
                              [&](int32_t i) { return blocks * gradient_splits(p.stages[i], t); });
     }
 };
@@ -256,9 +289,10 @@ template <typename T> static assay_status run(assay_stage direction, const assay
 
 /* Elements of partial gradients that one pass leaves. */
 static int64_t partial_elements(const chain &c, const plan &made, const pass &p, size_t element) {
-    if (made.kind == PLAN_OCTETS) {
-        const octet_cut cut = octet_cut_of(p, ASSAY_BACKWARD);
-        return cut.blocks * (cut.saved + p.count * OCTETS);
+    if (made.kind == PLAN_SQUARES) {
+        const square_cut cut = square_cut_of(p, ASSAY_BACKWARD);
+        const int64_t extent = p.stages[0].p;
+        return cut.blocks * (cut.saved + p.count * extent * extent);
     }
     if (made.kind == PLAN_EIGHTS) {
         int64_t size = 0;

@@ -1,8 +1,8 @@
 /*
  * Passes of kronecker v3 whose modes are all 8 x 8. A thread takes 64 elements of the tile into
  * registers, all of two modes, and contracts both before it writes them back over what it read: a
- * state goes through shared memory once for two modes. An odd mode comes first, eight elements at a
- * time, and of an even number of modes the last one too.
+ * state goes through shared memory once for two modes. An odd mode comes first, for eight columns
+ * at a time, and of an even number of modes the last one too.
  *
  * Backward the state goes up to the input of the last step in the tile. There, and at each step
  * before it, a thread has its elements of the input and of the cotangent in registers, so it sums
@@ -16,45 +16,7 @@
 #define ASSAY_KRONECKER_V3_OCTETS_H
 
 #include "kernels/kronecker/v3_eights.h"
-#include "kernels/kronecker/v3_octets_plan.h"
-
-/* A tile in a state: units `unit` elements apart or, of a pass that takes COLUMNS of right, one
- * unit in runs that are `run` apart. */
-template <typename T> struct octet_view {
-    T *data;
-    int64_t unit, run;
-    int units; /* that there are */
-    bool packs;
-};
-
-template <class S, typename T>
-static __device__ __forceinline__ octet_view<T> octet_view_of(state<T> s, bool packs, const pass &p,
-                                                              int64_t tile) {
-    if (S::COLUMNS > 1) {
-        const int64_t chunks = p.right / S::COLUMNS, row = tile / chunks;
-        return {s.data + row * s.stride + tile % chunks * S::COLUMNS, 0, p.right, 1, packs};
-    }
-    const int64_t first = tile * S::UNITS, left = p.rows * p.left - first, row = first / p.left;
-    return {s.data + row * s.stride + first % p.left * S::UNIT, p.left > 1 ? S::UNIT : s.stride, 0,
-            left < S::UNITS ? (int)left : S::UNITS, packs};
-}
-
-/* Whether the unit of the tile's element `e` is there, and where the element lies in memory. */
-template <class S, typename T>
-static __device__ __forceinline__ bool is_there(const octet_view<T> &v, int e) {
-    return S::UNITS == 1 || e / S::UNIT < v.units;
-}
-template <class S, typename T>
-static __device__ __forceinline__ T *element(const octet_view<T> &v, int e) {
-    return S::COLUMNS > 1 ? v.data + e / S::COLUMNS * v.run + e % S::COLUMNS
-                          : v.data + e / S::UNIT * v.unit + e % S::UNIT;
-}
-
-/* How far apart in memory are elements `R` apart in the tile. */
-template <class S, int R, typename T>
-static __device__ __forceinline__ int64_t step_of(const octet_view<T> &v) {
-    return S::COLUMNS > 1 ? R / S::COLUMNS * v.run : R;
-}
+#include "kernels/kronecker/v3_squares_plan.h"
 
 /* Eight elements of one mode. */
 typedef float octet[EIGHT];
@@ -67,7 +29,7 @@ static __device__ __forceinline__ void get_octet(const float *from, octet &x) {
 }
 
 template <class S, int R>
-static __device__ __forceinline__ void load_octet(const octet_view<const float> &v, int e,
+static __device__ __forceinline__ void load_octet(const tile_view<const float> &v, int e,
                                                   octet &x) {
     const float *const from = element<S>(v, e);
     if constexpr (R == 1) {
@@ -84,7 +46,7 @@ static __device__ __forceinline__ void load_octet(const octet_view<const float> 
 }
 
 template <class S, int R>
-static __device__ __forceinline__ void store_octet(const octet &x, const octet_view<float> &v,
+static __device__ __forceinline__ void store_octet(const octet &x, const tile_view<float> &v,
                                                    int e) {
     float *const to = element<S>(v, e);
     if constexpr (R == 1) {
@@ -203,7 +165,7 @@ static __device__ __forceinline__ void put_octets(const octets &x, float *tile, 
 }
 
 template <class S, int R>
-static __device__ __forceinline__ void load_octets(const octet_view<const float> &v, int e,
+static __device__ __forceinline__ void load_octets(const tile_view<const float> &v, int e,
                                                    octets &x) {
 #pragma unroll
     for (int h = 0; h < EIGHT; ++h)
@@ -213,7 +175,7 @@ static __device__ __forceinline__ void load_octets(const octet_view<const float>
 }
 
 template <class S, int R>
-static __device__ __forceinline__ void store_octets(const octets &x, const octet_view<float> &v,
+static __device__ __forceinline__ void store_octets(const octets &x, const tile_view<float> &v,
                                                     int e) {
 #pragma unroll
     for (int h = 0; h < EIGHT; ++h)
@@ -251,34 +213,65 @@ template <int EXTENT, int R> static __device__ __forceinline__ int first_of(int 
     return item / R * EXTENT * R + item % R;
 }
 
+/* Of a step of one mode an item is eight columns, so that eight columns are on their way from
+ * memory at a time: the first element of column `h`. */
+template <class S, int R> static __device__ __forceinline__ int column_of(int item, int h) {
+    return first_of<EIGHT, R>((item * EIGHT + h) * S::THREADS + (int)threadIdx.x);
+}
+
 enum octet_end { TILE, MEMORY };
+
+/* The columns of an item; those of units that are not there are zero. */
+template <class S, int R, octet_end FROM>
+static __device__ __forceinline__ void get_columns(const tile_view<const float> &in,
+                                                   const float *tile, int item, octets &x) {
+#pragma unroll
+    for (int h = 0; h < EIGHT; ++h) {
+        const int e = column_of<S, R>(item, h);
+        if (is_there<S>(in, e)) {
+            if (FROM == TILE)
+                fetch_octet<R>(tile, e, x[h]);
+            else
+                load_octet<S, R>(in, e, x[h]);
+        } else {
+#pragma unroll
+            for (int i = 0; i < EIGHT; ++i)
+                x[h][i] = 0;
+        }
+    }
+}
+template <class S, int R, octet_end TO>
+static __device__ __forceinline__ void put_columns(const octets &x, float *tile, int item,
+                                                   const tile_view<float> &out) {
+#pragma unroll
+    for (int h = 0; h < EIGHT; ++h) {
+        const int e = column_of<S, R>(item, h);
+        if (TO == TILE)
+            put_octet<R>(x[h], tile, e);
+        else if (is_there<S>(out, e))
+            store_octet<S, R>(x[h], out, e);
+    }
+}
 
 /* A step of one mode. */
 template <class S, int R, octet_end FROM, octet_end TO>
-static __device__ __forceinline__ void step_one(const octet_view<const float> &in, float *tile,
-                                                const float *w, const octet_view<float> &out) {
-#pragma unroll 2
-    for (int k = 0; k < S::ELEMENTS / EIGHT / S::THREADS; ++k) {
-        const int e = first_of<EIGHT, R>(k * S::THREADS + (int)threadIdx.x);
-        octet x = {}, y;
-        if (FROM == TILE)
-            fetch_octet<R>(tile, e, x);
-        else if (is_there<S>(in, e))
-            load_octet<S, R>(in, e, x);
-        contract_octet(x, w, y);
-        if (TO == TILE)
-            put_octet<R>(y, tile, e);
-        else if (is_there<S>(out, e))
-            store_octet<S, R>(y, out, e);
+static __device__ __forceinline__ void step_one(const tile_view<const float> &in, float *tile,
+                                                const float *w, const tile_view<float> &out) {
+#pragma unroll 1
+    for (int k = 0; k < S::ITEMS; ++k) {
+        octets x;
+        get_columns<S, R, FROM>(in, tile, k, x);
+        contract_low(x, w);
+        put_columns<S, R, TO>(x, tile, k, out);
     }
 }
 
 /* A step of two modes in the tile; with `saved` its input is kept there. */
 template <class S, int R, octet_end TO>
 static __device__ __forceinline__ void step_two(float *tile, const float *w,
-                                                const octet_view<float> &out, float *saved) {
+                                                const tile_view<float> &out, float *saved) {
 #pragma unroll 1
-    for (int k = 0; k < S::ELEMENTS / OCTETS / S::THREADS; ++k) {
+    for (int k = 0; k < S::ITEMS; ++k) {
         const int e = first_of<OCTETS, R>(k * S::THREADS + (int)threadIdx.x);
         octets x;
         fetch_octets<R>(tile, e, x);
@@ -310,8 +303,8 @@ static __global__ void __launch_bounds__(S::THREADS, S::FORWARD_BLOCKS)
     put_octet_factors(w, S::MODES, false, weights);
     __syncthreads();
     for (int64_t index = blockIdx.x; index < tiles; index += gridDim.x) {
-        const octet_view<const float> from = octet_view_of<S>(in, in_packs, p, index);
-        const octet_view<float> to = octet_view_of<S>(out, out_packs, p, index);
+        const tile_view<const float> from = view_of<S>(in, in_packs, p, index);
+        const tile_view<float> to = view_of<S>(out, out_packs, p, index);
         step_one<S, C, MEMORY, TILE>(from, tile, weights, to);
         __syncthreads();
         if constexpr (S::MODES == 2)
@@ -352,42 +345,6 @@ static __device__ __forceinline__ float fold(float (&v)[32]) {
 /* A lane's part of a warp's dW: elements `lane` and 32 + lane. */
 typedef float octet_sums[2];
 
-/* Backward of a step of one mode: dW, and the cotangent from `dy` to `out` or in the tile. */
-template <class S, int R, octet_end X, octet_end DY, octet_end TO>
-static __device__ __forceinline__ void
-back_one(const octet_view<const float> &in, const octet_view<const float> &dy, float *tile,
-         const float *adjoint, const octet_view<float> &out, octet_sums &sums) {
-    float products[2][32] = {};
-#pragma unroll 1
-    for (int k = 0; k < S::ELEMENTS / EIGHT / S::THREADS; ++k) {
-        const int e = first_of<EIGHT, R>(k * S::THREADS + (int)threadIdx.x);
-        if (!is_there<S>(out, e))
-            continue;
-        octet x, d, y;
-        if (X == TILE)
-            fetch_octet<R>(tile, e, x);
-        else
-            load_octet<S, R>(in, e, x);
-        if (DY == TILE)
-            fetch_octet<R>(tile, e, d);
-        else
-            load_octet<S, R>(dy, e, d);
-#pragma unroll
-        for (int i = 0; i < EIGHT; ++i)
-#pragma unroll
-            for (int j = 0; j < EIGHT; ++j)
-                products[i / 4][i % 4 * EIGHT + j] =
-                    fma_(x[i], d[j], products[i / 4][i % 4 * EIGHT + j]);
-        contract_octet(d, adjoint, y);
-        if (TO == TILE)
-            put_octet<R>(y, tile, e);
-        else
-            store_octet<S, R>(y, out, e);
-    }
-    sums[0] += fold(products[0]);
-    sums[1] += fold(products[1]);
-}
-
 /* Four rows, from `first` on, of the dW of the high mode: its input is x behind the low mode. */
 static __device__ __forceinline__ void
 gradient_high(const octets &x, const octets &d, const float *w, int first, float (&products)[32]) {
@@ -403,7 +360,8 @@ gradient_high(const octets &x, const octets &d, const float *w, int first, float
     }
 }
 
-/* The same of the low mode: `d` is the cotangent before the high mode. */
+/* The same of the low mode: `d` is the cotangent before the high mode. Also of eight columns of a
+ * mode. */
 static __device__ __forceinline__ void gradient_low(const octets &x, const octets &d, int first,
                                                     float (&products)[32]) {
 #pragma unroll
@@ -415,22 +373,51 @@ static __device__ __forceinline__ void gradient_low(const octets &x, const octet
                 products[i * EIGHT + j] = fma_(x[h][first + i], d[h][j], products[i * EIGHT + j]);
 }
 
-/* Backward of a step of two modes, whose input is in the tile or in `saved`. Units that are not
- * there take part in the sums over the warp, with nothing. */
+/* Backward of a step of one mode: dW, and the cotangent from `dy` to `out` or in the tile. */
+template <class S, int R, octet_end X, octet_end DY, octet_end TO>
+static __device__ __forceinline__ void
+back_one(const tile_view<const float> &in, const tile_view<const float> &dy, float *tile,
+         const float *adjoint, const tile_view<float> &out, octet_sums &sums) {
+#pragma unroll 1
+    for (int k = 0; k < S::ITEMS; ++k) {
+        octets x, d;
+        get_columns<S, R, X>(in, tile, k, x);
+        get_columns<S, R, DY>(dy, tile, k, d);
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            float products[32] = {};
+            gradient_low(x, d, half * 4, products);
+            sums[half] += fold(products);
+        }
+        contract_low(d, adjoint);
+        put_columns<S, R, TO>(d, tile, k, out);
+    }
+}
+
+/* The cotangent of an item of two modes, if its unit is there. */
+template <class S, int R>
+static __device__ __forceinline__ void load_item(const tile_view<const float> &dy, int item,
+                                                 octets &d) {
+    const int e = first_of<OCTETS, R>(item * S::THREADS + (int)threadIdx.x);
+    if (is_there<S>(dy, e))
+        load_octets<S, R>(dy, e, d);
+}
+
+/* Backward of a step of two modes, whose input is in the tile or in `saved`. Its cotangent is in
+ * the tile, or in memory; then the first item's is in `d`, on its way since before the last
+ * barrier. Units that are not there take part in the sums over the warp, with nothing. */
 template <class S, int R, octet_end DY>
 static __device__ __forceinline__ void
-back_two(const octet_view<const float> &dy, float *tile, const float *w, const float *adjoint,
-         const float *saved, octet_sums &low, octet_sums &high) {
+back_two(const tile_view<const float> &dy, octets &d, float *tile, const float *w,
+         const float *adjoint, const float *saved, octet_sums &low, octet_sums &high) {
 #pragma unroll 1
-    for (int k = 0; k < S::ELEMENTS / OCTETS / S::THREADS; ++k) {
+    for (int k = 0; k < S::ITEMS; ++k) {
         const int e = first_of<OCTETS, R>(k * S::THREADS + (int)threadIdx.x);
         const bool there = is_there<S>(dy, e);
-        octets x = {}, d = {};
+        octets x = {};
         if (there) {
             if (DY == TILE)
                 fetch_octets<R>(tile, e, d);
-            else
-                load_octets<S, R>(dy, e, d);
             if (saved)
                 restore_octets<S>(saved, k, x);
             else
@@ -453,6 +440,8 @@ back_two(const octet_view<const float> &dy, float *tile, const float *w, const f
         }
         contract_low(d, adjoint);
         put_octets<R>(d, tile, e);
+        if (DY == MEMORY && k + 1 < S::ITEMS)
+            load_item<S, R>(dy, k + 1, d);
     }
 }
 
@@ -492,17 +481,22 @@ static __global__ void __launch_bounds__(S::THREADS, S::BACKWARD_BLOCKS)
 
     octet_sums sums[S::MODES] = {};
     for (int64_t index = blockIdx.x; index < tiles; index += gridDim.x) {
-        const octet_view<const float> from = octet_view_of<S>(in, in_packs, p, index),
-                                      dy = octet_view_of<S>(cotangent, cotangent_packs, p, index);
-        const octet_view<float> to = octet_view_of<S>(out, out_packs, p, index);
+        const tile_view<const float> from = view_of<S>(in, in_packs, p, index),
+                                     dy = view_of<S>(cotangent, cotangent_packs, p, index);
+        const tile_view<float> to = view_of<S>(out, out_packs, p, index);
+        octets d = {};
+        if constexpr (S::MODES == 3)
+            load_item<S, EIGHT * C>(dy, 0, d);
+        if constexpr (S::MODES == 5)
+            load_item<S, EIGHT * OCTETS * C>(dy, 0, d);
         step_one<S, C, MEMORY, TILE>(from, tile, weights, to);
         __syncthreads();
         if constexpr (S::MODES == 2)
             back_one<S, EIGHT * C, TILE, MEMORY, TILE>(from, dy, tile, adjoints + OCTETS, to,
                                                        sums[1]);
         if constexpr (S::MODES == 3)
-            back_two<S, EIGHT * C, MEMORY>(dy, tile, weights + OCTETS, adjoints + OCTETS, nullptr,
-                                           sums[1], sums[2]);
+            back_two<S, EIGHT * C, MEMORY>(dy, d, tile, weights + OCTETS, adjoints + OCTETS,
+                                           nullptr, sums[1], sums[2]);
         if constexpr (S::MODES > 3) {
             step_two<S, EIGHT * C, TILE>(tile, weights + OCTETS, to, saved);
             __syncthreads();
@@ -511,11 +505,12 @@ static __global__ void __launch_bounds__(S::THREADS, S::BACKWARD_BLOCKS)
             back_one<S, EIGHT * OCTETS * C, TILE, MEMORY, TILE>(from, dy, tile,
                                                                 adjoints + 3 * OCTETS, to, sums[3]);
         if constexpr (S::MODES == 5)
-            back_two<S, EIGHT * OCTETS * C, MEMORY>(
-                dy, tile, weights + 3 * OCTETS, adjoints + 3 * OCTETS, nullptr, sums[3], sums[4]);
+            back_two<S, EIGHT * OCTETS * C, MEMORY>(dy, d, tile, weights + 3 * OCTETS,
+                                                    adjoints + 3 * OCTETS, nullptr, sums[3],
+                                                    sums[4]);
         if constexpr (S::MODES > 3) {
             __syncthreads();
-            back_two<S, EIGHT * C, TILE>(dy, tile, weights + OCTETS, adjoints + OCTETS, saved,
+            back_two<S, EIGHT * C, TILE>(dy, d, tile, weights + OCTETS, adjoints + OCTETS, saved,
                                          sums[1], sums[2]);
         }
         __syncthreads();

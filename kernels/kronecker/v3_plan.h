@@ -100,8 +100,8 @@ static inline int32_t longest(const chain &c, int32_t first, assay_stage directi
     return count;
 }
 
-/* Whose passes a plan has: v3_tile.h, v3_eights.h or v3_octets.h. */
-enum plan_kind { PLAN_TILES, PLAN_EIGHTS, PLAN_OCTETS };
+/* Whose passes a plan has: v3_tile.h, v3_eights.h, or v3_octets.h and v3_squares.h. */
+enum plan_kind { PLAN_TILES, PLAN_EIGHTS, PLAN_SQUARES };
 
 /* Pass i takes the stages first[i] … first[i + 1] - 1. */
 struct plan {
