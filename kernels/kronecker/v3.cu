@@ -1,10 +1,11 @@
 /*
  * kronecker v3, fused: a tile of the state goes through as many stages as it can while it is in
  * shared memory (the plan is v3_plan.h, what happens in a tile v3_tile.h, modes too large for any
- * tile v3_large.h). fp32 states that fill the GPU go through others instead if their extents allow
- * it: if all factors are 8 x 8 through v3_octets.h, with 64 elements of two modes in a thread's
- * registers; if all extents are multiples of eight through v3_eights.h, with blocks of one mode in
- * registers.
+ * tile v3_large.h). fp32 states that fill the GPU go another way if their extents allow it:
+ *
+ *     all factors 8 x 8               v3_octets.h: two modes at a time in a thread's registers
+ *     all 16 x 16, or all 32 x 32     v3_squares.h: whole columns of a mode in registers
+ *     all extents multiples of eight  v3_eights.h: blocks of a mode's outputs in registers
  *
  * Forward: a row that fits, twice over for the state before and behind a stage, takes all modes of
  * all layers in one pass; otherwise consecutive modes share a pass. Backward: a tile of x or of the
@@ -17,16 +18,20 @@
  * written once a pass forward; backward once more for the states between passes, then x, dy and dx
  * once a pass. Flops: as v1.
  *
- * The ladder, H200, cold, us, b = 1024 (bench/results/2026-11-23-h200-kronecker.md):
+ * The ladder, H200, cold, us, b = 1024, forward / backward; the last row was measured with the
+ * prototype of these kernels, the others with `assay bench`
+ * (bench/results/2026-11-23-h200-kronecker.md):
  *
- *                                   8^5          16^4           32^3
- *     floor: one pass over memory   63 / 190     125 / 380      128 / 380 (32^3: FFMA)
- *     4 x 4 blocks, scalar reads    704 / 4466   1433 / 7531    817 / 2840
- *     eights: 8 x 8 blocks, packs   248 / 940    565 / 1863     307 / 1090
+ *                                 8^5         8^6            16^4          32^3
+ *     floor: memory; 32^3: FFMA   63 / 94     502 / 753      125 / 190     106 / 283
+ *     4 x 4 blocks, scalar reads  704 / 4466  5749 / 37278   1433 / 7531   817 / 2840
+ *     eights: 8 x 8 blocks        248 / 940                  565 / 1863    307 / 1090
+ *     octets; squares             134 / 555   1304 / 4196    338 / 1000    227 / 655
  *
  * Eights read 4 packs for 64 multiply-adds where the other tiles read 8 words for 16; a tile needs
  * one buffer forward, as blocks are written over their input; dW stays in registers from tile to
- * tile, where it was added to memory after each.
+ * tile, where it was added to memory after each. Octets read a state once for two modes, and need
+ * no read for dW; squares read a column once, where a thread of eights reads a share of it for 8 j.
  */
 #include "kernels/common/partials.h"
 #include "kernels/kronecker/v3_eights.h"
