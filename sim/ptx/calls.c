@@ -275,6 +275,10 @@ void ptx_context_fill(ptx_context *x) {
     x->progress = sim_progress;
     x->clock = call_clock;
     x->print = ptx_print;
+    x->approximate = sfu_f32;
+    x->approximate_f64 = sfu_f64;
+    x->divide = sfu_divide;
+    x->rsqrt_f64 = sfu_rsqrt_f64;
     x->arithmetic = call_arithmetic;
     fill_proxy(x);
 }

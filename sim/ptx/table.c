@@ -35,12 +35,8 @@
          "choose_$t($1, $2, false, $(ftz), $(NaN), $(xorsign))"},                                  \
         {"max", "ftz NaN xorsign abs", t, "=t t t",                                                \
          "choose_$t($1, $2, true, $(ftz), $(NaN), $(xorsign))"},                                   \
-        {"ex2.approx", "ftz", t, "=t t",                                                           \
-         "out_$t(__builtin_exp2(wide_$t($1, $(ftz))), $(ftz), false, false)"},                     \
-    {                                                                                              \
-        "tanh.approx", "", t, "=t t",                                                              \
-            "out_$t(__builtin_tanh(wide_$t($1, false)), false, false, "                            \
-            "false)"                                                                               \
+        {"ex2.approx", "ftz", t, "=t t", "mufu_$t(SFU_EX2, $1)"}, {                                \
+        "tanh.approx", "", t, "=t t", "mufu_$t(SFU_TANH, $1)"                                      \
     }
 #define PAIR_1(name, optional, t, half, rest)                                                      \
     {                                                                                              \
@@ -67,14 +63,10 @@
         PAIR_2("max", "ftz NaN xorsign abs", t, "choose_" half,                                    \
                ", true, $(ftz), $(NaN), $(xorsign)"),                                              \
         {"ex2.approx", "ftz", t, "=t t",                                                           \
-         "BOTH(out_" half "(__builtin_exp2(wide_" half "(HALF($1, 0), $(ftz))), $(ftz), false, "   \
-         "false), out_" half "(__builtin_exp2(wide_" half "(HALF($1, 1), $(ftz))), $(ftz), false," \
-         " false))"},                                                                              \
+         "BOTH(mufu_" half "(SFU_EX2, HALF($1, 0)), mufu_" half "(SFU_EX2, HALF($1, 1)))"},        \
     {                                                                                              \
         "tanh.approx", "", t, "=t t",                                                              \
-            "BOTH(out_" half "(__builtin_tanh(wide_" half "(HALF($1, 0), false)), false, false, "  \
-            "false), out_" half "(__builtin_tanh(wide_" half "(HALF($1, 1), false)), false, "      \
-            "false, false))"                                                                       \
+            "BOTH(mufu_" half "(SFU_TANH, HALF($1, 0)), mufu_" half "(SFU_TANH, HALF($1, 1)))"     \
     }
 
 const instruction_row instruction_rows[] = {
@@ -197,17 +189,19 @@ const instruction_row instruction_rows[] = {
     {"mul", ROUNDED " ftz sat", "f32", "=t t t", "mul_f32($1, $2, $r, $(ftz))"},
     {"fma", ROUNDED " ftz sat", "f32", "=t t t t", "fma_f32($1, $2, $3, $r, $(ftz))"},
     {"mad", ROUNDED " ftz sat", "f32", "=t t t t", "fma_f32($1, $2, $3, $r, $(ftz))"},
-    {"div", ROUNDED " ftz approx full", "f32", "=t t t", "div_f32($1, $2, $r, $(ftz))"},
-    {"rcp.approx", "ftz", "f32", "=t t", "rcp_approx($1)"},
+    {"div.approx", "ftz", "f32", "=t t t", "mufu_division($1, $2, false, $(ftz))"},
+    {"div.full", "ftz", "f32", "=t t t", "mufu_division($1, $2, true, $(ftz))"},
+    {"div", ROUNDED " ftz", "f32", "=t t t", "div_f32($1, $2, $r, $(ftz))"},
+    {"rcp.approx", "ftz", "f32", "=t t", "mufu(SFU_RCP, $1, $(ftz))"},
     {"rcp", ROUNDED " ftz", "f32", "=t t", "div_f32(1.0f, $1, $r, $(ftz))"},
-    {"sqrt.approx", "ftz", "f32", "=t t", "sqrt_approx($1)"},
+    {"sqrt.approx", "ftz", "f32", "=t t", "mufu(SFU_SQRT, $1, $(ftz))"},
     {"sqrt", ROUNDED " ftz", "f32", "=t t", "sqrt_f32($1, $r)"},
-    {"rsqrt.approx", "ftz", "f32", "=t t", "rsqrt_approx($1)"},
-    {"ex2.approx", "ftz", "f32", "=t t", "ex2_approx($1)"},
-    {"lg2.approx", "ftz", "f32", "=t t", "lg2_approx($1)"},
-    {"sin.approx", "ftz", "f32", "=t t", "sin_approx($1)"},
-    {"cos.approx", "ftz", "f32", "=t t", "cos_approx($1)"},
-    {"tanh.approx", "ftz", "f32", "=t t", "tanh_approx($1)"},
+    {"rsqrt.approx", "ftz", "f32", "=t t", "mufu(SFU_RSQRT, $1, $(ftz))"},
+    {"ex2.approx", "ftz", "f32", "=t t", "mufu(SFU_EX2, $1, $(ftz))"},
+    {"lg2.approx", "ftz", "f32", "=t t", "mufu(SFU_LG2, $1, $(ftz))"},
+    {"sin.approx", "ftz", "f32", "=t t", "mufu(SFU_SIN, $1, $(ftz))"},
+    {"cos.approx", "ftz", "f32", "=t t", "mufu(SFU_COS, $1, $(ftz))"},
+    {"tanh.approx", "", "f32", "=t t", "mufu(SFU_TANH, $1, false)"},
     {"abs", "ftz", "f32", "=t t", "nan32(float_of(bits32($1) & 0x7fffffffu))"},
     {"neg", "ftz", "f32", "=t t", "nan32(-$1)"},
     {"min", "ftz NaN xorsign abs", "f32", "=t t t",
@@ -225,9 +219,9 @@ const instruction_row instruction_rows[] = {
     {"fma", ROUNDED, "f64", "=t t t t", "fma_f64($1, $2, $3, $r)"},
     {"mad", ROUNDED, "f64", "=t t t t", "fma_f64($1, $2, $3, $r)"},
     {"div", ROUNDED, "f64", "=t t t", "div_f64($1, $2, $r)"},
-    {"rcp.approx.ftz", "", "f64", "=t t", "upper(1.0 / upper($1))"},
-    {"rsqrt.approx.ftz", "", "f64", "=t t", "upper(1.0 / __builtin_sqrt(upper($1)))"},
-    {"rsqrt.approx", "", "f64", "=t t", "1.0 / __builtin_sqrt($1)"},
+    {"rcp.approx.ftz", "", "f64", "=t t", "mufu_f64(SFU_RCP, $1)"},
+    {"rsqrt.approx.ftz", "", "f64", "=t t", "mufu_f64(SFU_RSQRT, $1)"},
+    {"rsqrt.approx", "", "f64", "=t t", "x->rsqrt_f64($1)"},
     {"rcp", ROUNDED, "f64", "=t t", "div_f64(1.0, $1, $r)"},
     {"sqrt", ROUNDED, "f64", "=t t", "sqrt_f64($1, $r)"},
     {"abs", "", "f64", "=t t", "__builtin_fabs($1)"},

@@ -7,6 +7,7 @@
 #define ASSAY_SIM_PTX_DEVICE_CONTEXT_H
 
 #include "sim/ptx/device/site.h"
+#include "sim/sfu/sfu.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -193,6 +194,12 @@ typedef struct ptx_context {
     void (*progress)(void); /* a strong store */
     uint64_t (*clock)(void);
     int32_t (*print)(const char *format, const char *arguments);
+
+    /* sfu_f32(), sfu_f64(), sfu_divide(), sfu_rsqrt_f64(). */
+    uint32_t (*approximate)(sfu_function f, uint32_t a, bool ftz);
+    uint32_t (*approximate_f64)(sfu_function f, uint32_t upper);
+    uint32_t (*divide)(uint32_t a, uint32_t b, bool full, bool ftz);
+    double (*rsqrt_f64)(double a);
 
     /* fp64 in another rounding than to nearest. */
     double (*arithmetic)(ptx_operation operation, ptx_rounding mode, double a, double b, double c);
