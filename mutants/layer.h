@@ -23,7 +23,7 @@ typedef enum mutant_layer {
     LAYER_FUZZ,     /* a random case, by any of the above */
     LAYER_ASAN,     /* AddressSanitizer or UndefinedBehaviorSanitizer */
     LAYER_RACE,     /* the race recorder */
-    LAYER_UNIT,     /* the own test of a header that kernels share */
+    LAYER_UNIT,     /* the file's own test */
     LAYER_TWIN,     /* an oracle's own tests: plain loops, Jacobians, the adjoint identity */
     LAYER_CHECK,    /* an oracle that finds a right kernel wrong */
     LAYER_SUITE,    /* any other test of its operator */

@@ -22,10 +22,12 @@ static assay_status has_tests(const char *path, bool *found) {
 }
 
 assay_status unit_find(const char *root, const char *path, char name[UNIT_NAME], bool *found) {
-    char file[PATH_SIZE];
-    int end = 0;
+    char file[PATH_SIZE], op[UNIT_NAME / 2];
+    int end = 0, version;
     *found = false;
-    if (sscanf(path, "kernels/common/%63[^./].h%n", name, &end) != 1 || end == 0 || path[end])
+    if (sscanf(path, "kernels/%31[^/]/v%d", op, &version) == 2)
+        snprintf(name, UNIT_NAME, "v%d_%s", version, op);
+    else if (sscanf(path, "kernels/common/%63[^./].h%n", name, &end) != 1 || end == 0 || path[end])
         return ASSAY_OK;
     snprintf(file, sizeof file, "%s/tests/sim/%s.cu", root, name);
     return access(file, R_OK) == 0 ? has_tests(file, found) : ASSAY_OK;

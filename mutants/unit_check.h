@@ -1,7 +1,7 @@
 /*
- * A header that kernels share is first checked by its own test, where there is one: tests/sim/X.cu
- * of kernels/common/X.h. It knows what the header promises, which is more than bounds of operators
- * can tell.
+ * A file with a test of its own is first checked by that: tests/sim/X.cu of kernels/common/X.h, and
+ * tests/sim/v3_OP.cu of all files of kernels/OP/ whose names begin with v3. It knows what their
+ * comments promise, which is more than bounds of operators can tell.
  */
 #ifndef ASSAY_MUTANTS_UNIT_CHECK_H
 #define ASSAY_MUTANTS_UNIT_CHECK_H

@@ -4,10 +4,11 @@
 A theorem is a Gappa script (https://gappa.gitlabpages.inria.fr) with lines that this program fills
 in from the C source, so that what is proven is the code itself:
 
-    %code FILE FUNCTION FIRST..LAST [PREFIX]
+    %code FILE FUNCTION FIRST..LAST [PREFIX] [NAME=0]
         the statements of the function that assign FIRST, …, LAST, each operation rounded as C rounds
         it: `p` is the last value given to the variable p. With PREFIX also the same without
-        rounding, from the rounded value of every name that the statements do not assign.
+        rounding, from the rounded value of every name that the statements do not assign. NAME, which
+        is one of those, is taken to be 0.
     %near NAME FUNCTION of VARIABLE in [A;B] within ERROR (relative|absolute)
         asks Sollya for a proof that the unrounded value NAME, as a function of VARIABLE, is that
         near to FUNCTION.
@@ -112,14 +113,33 @@ def body(text, path, name):
     return found.group(1), found.group(2)
 
 
+ZERO = ("number", "0")
+
+
+def folded(tree):
+    """The tree without terms and factors that are 0."""
+    if tree[0] in ("name", "number"):
+        return tree
+    op, *parts = tree[0], *(folded(t) for t in tree[1:])
+    if op == "fma":
+        return folded(("+", ("*", *parts[:2]), parts[2])) if ZERO in parts else (op, *parts)
+    if op in ("*", "/") and parts[0] == ZERO or op == "*" and parts[1] == ZERO:
+        return ZERO
+    if op in ("+", "-") and parts[1] == ZERO:
+        return parts[0]
+    if op == "+" and parts[0] == ZERO:
+        return parts[1]
+    return (op, *parts)
+
+
 class Code:
     """Statements of a function, in single assignment."""
 
-    def __init__(self, path, function, first, last):
+    def __init__(self, path, function, first, last, zero=None):
         text = source(path)
         self.constants = constants(text)
         self.statements = []  # (name, kind, tree)
-        values, count, kinds, going = {}, {}, {}, False
+        values, count, kinds = {}, {}, {}
         kinds["result"], inside = body(text, path, function)
         statements = re.sub(r"\s+", " ", inside).replace("return ", "result = ").split(";")
         assigned = []
@@ -131,6 +151,8 @@ class Code:
                 kinds.setdefault(name, match.group(1))
                 assigned.append((name, kinds[name], value))
         names = [a[0] for a in assigned]
+        if zero:
+            values[zero] = None
         if first not in names or last not in names:
             raise Unproven(f"{function} in {path} assigns no {first} or no {last}")
         begin, end = names.index(first), len(names) - 1 - names[::-1].index(last)
@@ -141,6 +163,8 @@ class Code:
         for name, kind, value in chosen:
             tree = self.rename(Parser(value).whole(), values)
             count[name] = count.get(name, 0) + 1
+            if zero:
+                tree = folded(tree)
             single = name if count[name] == total[name] else f"{name}_{count[name]}"
             values[name] = single
             self.statements.append((single, kind, tree))
@@ -159,7 +183,8 @@ class Code:
 
     def rename(self, tree, values):
         if tree[0] == "name":
-            return ("name", values.get(tree[1], tree[1]))
+            single = values.get(tree[1], tree[1])
+            return ("name", single) if single else ZERO
         return (tree[0], *(self.rename(t, values) if isinstance(t, tuple) else t for t in tree[1:]))
 
     def write(self, tree, rnd, prefix, own):
@@ -267,8 +292,9 @@ def prove(path):
         elif line.startswith("%code "):
             words = line.split()
             first, last = words[3].split("..")
+            zero = words.pop().removesuffix("=0") if words[-1].endswith("=0") else None
             prefix = words[4] if len(words) > 4 else ""
-            code = Code(words[1], words[2], first, last)
+            code = Code(words[1], words[2], first, last, zero)
             script += code.gappa(prefix)
         elif line.startswith("%near "):
             near(code, prefix, line)

@@ -1,0 +1,133 @@
+/*
+ * matmul_accumulate v3 in strict fp32: the order of its sums, to the last bit, and the accuracy
+ * that v3_core.h claims for it. No bound asks for either.
+ */
+#include "kernels/matmul_accumulate/v3_multiply.h"
+#include "tests/shim/assay_test.h"
+
+#include <math.h>
+#include <random>
+#include <vector>
+
+namespace {
+
+/* A product of random numbers; a[i * k + l] and b[j * k + l] lie so in memory, or transposed. */
+struct sums {
+    int64_t m, n, k;
+    std::vector<float> a, b, c, y;
+
+    sums(int64_t m_, int64_t n_, int64_t k_)
+        : m(m_), n(n_), k(k_), a((size_t)(m * k)), b((size_t)(n * k)), c((size_t)(m * n)),
+          y((size_t)(m * n)) {
+        std::mt19937 bits;
+        std::normal_distribution<float> normal;
+        for (std::vector<float> *x : {&a, &b, &c})
+            for (float &v : *x)
+                v = normal(bits);
+    }
+};
+
+std::vector<float> transposed(const std::vector<float> &x, int64_t rows, int64_t columns) {
+    std::vector<float> t(x.size());
+    for (int64_t i = 0; i < rows; ++i)
+        for (int64_t l = 0; l < columns; ++l)
+            t[(size_t)(l * rows + i)] = x[(size_t)(i * columns + l)];
+    return t;
+}
+
+/* Each operand with its k as lines in memory, or with its rows. */
+template <typename Core> void multiply_with(sums &s, bool left_k, bool right_k, int times) {
+    const std::vector<float> a = left_k ? s.a : transposed(s.a, s.m, s.k);
+    const std::vector<float> b = right_k ? s.b : transposed(s.b, s.n, s.k);
+    const problem<float> p = {{a.data(), left_k ? s.k : s.m, s.m, s.k, false},
+                              {b.data(), right_k ? s.k : s.n, s.n, s.k, false},
+                              {s.c.data(), s.n, false},
+                              {s.y.data(), s.n, false},
+                              s.m,
+                              s.n,
+                              s.k,
+                              (float)times};
+    REQUIRE_OK(launch_for<Core>(NULL, p, left_k, right_k));
+}
+
+/* k ascending, in sums of `run` products that are added up. */
+float sum_in_runs(const float *a, const float *b, int64_t k, int64_t run) {
+    float total = 0, sum = 0;
+    for (int64_t l = 0; l < k; ++l) {
+        sum = fmaf(a[l], b[l], sum);
+        if ((l + 1) % run == 0) {
+            total += sum;
+            sum = 0;
+        }
+    }
+    return total + sum;
+}
+
+template <typename Core> void check_order(const sums &original, int times) {
+    for (int layout = 0; layout < 4; ++layout) {
+        sums s = original;
+        multiply_with<Core>(s, (layout & 1) != 0, (layout & 2) != 0, times);
+        for (int64_t e = 0; e < s.m * s.n; ++e) {
+            const float *a = &s.a[(size_t)(e / s.n * s.k)], *b = &s.b[(size_t)(e % s.n * s.k)];
+            const float want = fmaf((float)times, sum_in_runs(a, b, s.k, 128), s.c[(size_t)e]);
+            CHECK_MSG(s.y[(size_t)e] == want, "layout %d, element (%d, %d): %a, not %a", layout,
+                      (int)(e / s.n), (int)(e % s.n), (double)s.y[(size_t)e], (double)want);
+        }
+    }
+}
+
+/* The root mean square of error / (u √Σ terms²) of the whole, and of the worst row and column. */
+struct accuracy {
+    double whole, line;
+};
+
+template <typename Sum> accuracy measure(const sums &s, Sum sum) {
+    std::vector<double> rows((size_t)s.m), columns((size_t)s.n);
+    double whole = 0, line = 0;
+    for (int64_t e = 0; e < s.m * s.n; ++e) {
+        const float *a = &s.a[(size_t)(e / s.n * s.k)], *b = &s.b[(size_t)(e % s.n * s.k)];
+        double exact = 0, squares = 0; /* its own error is 2^-29 of what is measured */
+        for (int64_t l = 0; l < s.k; ++l) {
+            const double term = (double)a[l] * (double)b[l];
+            exact += term;
+            squares += term * term;
+        }
+        const double error = (double)sum(a, b, e) - exact;
+        const double square = error * error / (0x1p-48 * squares);
+        whole += square / (double)(s.m * s.n);
+        rows[(size_t)(e / s.n)] += square / (double)s.n;
+        columns[(size_t)(e % s.n)] += square / (double)s.m;
+    }
+    for (double square : rows)
+        line = fmax(line, square);
+    for (double square : columns)
+        line = fmax(line, square);
+    return {sqrt(whole), sqrt(line)};
+}
+
+} // namespace
+
+ASSAY_TEST(matmul_v3, strict_sums_have_one_order, "unit matmul_accumulate") {
+    check_order<fma_core<small_tile>>(sums(41, 35, 300), 1);
+    check_order<fma_core<small_tile>>(sums(3, 5, 127), 3);
+    check_order<fma_core<small_tile>>(sums(2, 33, 256), 1);
+    check_order<fma_core<large_tile>>(sums(128, 128, 160), 1);
+}
+
+ASSAY_TEST(matmul_v3, strict_sums_are_as_accurate_as_claimed, "unit matmul_accumulate") {
+    const int64_t k = 4096, run = 128;
+    sums s(32, 32, k);
+    for (float &c : s.c)
+        c = 0;
+    multiply_with<fma_core<small_tile>>(s, true, true, 1);
+    const accuracy v3 =
+        measure(s, [&](const float *, const float *, int64_t e) { return s.y[(size_t)e]; });
+    const accuracy chain = measure(
+        s, [&](const float *a, const float *b, int64_t) { return sum_in_runs(a, b, k, k); });
+    const double claimed = sqrt((double)run / (double)k + 1 / (double)run);
+    CHECK_MSG(fabs(v3.whole / chain.whole - claimed) <= 0.1 * claimed,
+              "%.3g u, and one chain %.3g u: %.3g of it, not %.3g", v3.whole, chain.whole,
+              v3.whole / chain.whole, claimed);
+    CHECK_MSG(v3.line <= chain.whole / 2, "a row or column is off by %.3g u, one chain by %.3g u",
+              v3.line, chain.whole);
+}
