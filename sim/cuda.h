@@ -67,6 +67,8 @@ static const int warpSize __attribute__((unused)) = 32;
 #include "sim/collective.h"
 #include "sim/scalar.h"
 
+#include "sim/approximate.h"
+
 #if __has_include("sim/bfloat.h")
 #include "sim/bfloat.h"
 #endif

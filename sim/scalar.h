@@ -1,7 +1,5 @@
 /*
- * Arithmetic, bits, conversions and loads of one thread. What CUDA rounds correctly is rounded
- * correctly here; what it approximates (__expf, rsqrtf, …) is as exact as the host's library, so
- * results differ from a GPU's in the last bits there.
+ * Arithmetic, bits, conversions and loads of one thread, correctly rounded as CUDA's are.
  */
 #ifndef ASSAY_SIM_SCALAR_H
 #define ASSAY_SIM_SCALAR_H
@@ -50,32 +48,12 @@ SIM_INLINE double __drcp_rn(double a) {
     return 1.0 / a;
 }
 
-SIM_INLINE float rsqrtf(float a) {
-    return (float)(1.0 / sqrt((double)a));
-}
-SIM_INLINE double rsqrt(double a) {
-    return 1.0 / sqrt(a);
-}
 SIM_INLINE float __frsqrt_rn(float a) {
-    return rsqrtf(a);
-}
-SIM_INLINE float __fdividef(float a, float b) {
-    return a / b;
+    return (float)(1.0 / sqrt((double)a));
 }
 SIM_INLINE float __saturatef(float a) {
     return a >= 0.0f ? (a <= 1.0f ? a : 1.0f) : 0.0f; /* NaN becomes 0 */
 }
-/* Macros: the C library's own header declares functions of these names. */
-#define __expf(a)    expf(a)
-#define __exp10f(a)  exp10f(a)
-#define __logf(a)    logf(a)
-#define __log2f(a)   log2f(a)
-#define __log10f(a)  log10f(a)
-#define __powf(a, b) powf(a, b)
-#define __sinf(a)    sinf(a)
-#define __cosf(a)    cosf(a)
-#define __tanf(a)    tanf(a)
-
 SIM_INLINE unsigned __float_as_uint(float a) {
     return sim_value<unsigned>(sim_bits(a));
 }
