@@ -85,7 +85,7 @@ static void hear_line(const golden_line *line, void *context) {
         return;
     snprintf(reason, sizeof reason, "%.40s against %.10s: %.180s", line->tensor, line->against,
              line->reason);
-    found(a, LAYER_GOLDEN, reason);
+    found(a, line->verdict == ASSAY_SKIP ? LAYER_REFUSED : LAYER_GOLDEN, reason);
 }
 
 static assay_status ask_golden(subject *s, const question *q, answer *a) {
