@@ -271,7 +271,7 @@ static __device__ __forceinline__ void finish_box(const hopper_problem &p, unsig
         for (int j = 0; j < BOX / 8; ++j) {
             __nv_bfloat162 *pair = reinterpret_cast<__nv_bfloat162 *>(
                 box + row * TENSOR_LINE_BYTES + (j ^ row % 8) * 16 + lane % 4 * 4);
-            const __nv_bfloat162 added = load_whole(pair);
+            const __nv_bfloat162 added = p.adds ? load_whole(pair) : __floats2bfloat162_rn(0, 0);
             *pair = __floats2bfloat162_rn(
                 result(p, sums[4 * j + 2 * half], __low2bfloat16(added)),
                 result(p, sums[4 * j + 2 * half + 1], __high2bfloat16(added)));
