@@ -72,7 +72,7 @@ endif()
 install(DIRECTORY include/assay DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 install(DIRECTORY device sim DESTINATION ${ASSAY_INSTALLED_KERNEL} FILES_MATCHING
         REGEX "/device/(kernel|grid|ptx|hopper|cuda|blas|dnn)\\.h$"
-        REGEX "/sim/(cuda|runtime|vector|atomic|collective|scalar|bfloat|launch|tensor|hopper|proxy|mma)\\.h$"
+        REGEX "/sim/(cuda|approximate|sfu/sfu|runtime|vector|atomic|collective|scalar|bfloat|launch|tensor|hopper|proxy|mma)\\.h$"
         REGEX "/sim/ptx/(tensor_map|device/site)\\.h$" REGEX "/sim/libraries/[a-z]+\\.h$" REGEX "/sim/(count|race)$" EXCLUDE)
 install(DIRECTORY kernels/common DESTINATION ${ASSAY_INSTALLED_KERNEL}/kernels
         FILES_MATCHING PATTERN "*.h")

@@ -134,11 +134,12 @@ static void allow_sums(const assay_arrays *got, const assay_arrays *want, assay_
             allowed->data[i][e] += u * (fabs(got->data[i][e]) + fabs(want->data[i][e]));
 }
 
-/* allowed = reduce(bound(base)) + predict(bounds of the derived), or zero. */
+/* allowed = reduce(bound(base)) + predict(bounds of the derived); zero for an exact relation,
+ * unless sums have any order. */
 static assay_status allow(const assay_relation *relation, side *base, side *derived,
                           const assay_problem *problems, const assay_results *want,
                           assay_results *allowed) {
-    if (is_exact(relation, &base->p.c))
+    if (is_exact(relation, &base->p.c) && !base->got.any_order)
         return ASSAY_OK; /* comes zeroed */
     assay_results bounds[ASSAY_MAX_DERIVED] = {0};
     assay_status status = assay_reference_init_as(&base->ref, &base->p, base->p.c.params.dtype);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 struct sim_cluster {
+    sim_cluster *next; /* of all that live */
     uint32_t n, ended; /* blocks that have begun; a bit for each that has ended */
     sim_range shared[SIM_MOST_CLUSTER];
     uint32_t live, arrived; /* threads */
@@ -20,6 +21,7 @@ static struct {
     sim_cluster *cluster;
     uint32_t rank;
 } now; /* of the block that runs */
+static sim_cluster *all;
 
 void sim_cluster_shape(const uint32_t next[3]) {
     for (int i = 0; i < 3; ++i)
@@ -44,7 +46,26 @@ uint64_t sim_cluster_block(const sim_launch *l, uint64_t cluster, uint32_t rank)
 
 sim_cluster *sim_cluster_begin(void) {
     const size_t n = (size_t)sim_cluster_size() * (size_t)sim_now.n_threads;
-    return calloc(1, sizeof(sim_cluster) + n * sizeof(struct arrival));
+    sim_cluster *c = calloc(1, sizeof(sim_cluster) + n * sizeof(struct arrival));
+    if (c == NULL)
+        return NULL;
+    c->next = all;
+    all = c;
+    return c;
+}
+
+static void release(sim_cluster *c) {
+    sim_cluster **link = &all;
+    while (*link != c)
+        link = &(*link)->next;
+    *link = c->next;
+    free(c);
+}
+
+void sim_clusters_forget(void) {
+    while (all != NULL)
+        release(all);
+    now.cluster = NULL;
 }
 
 uint32_t sim_cluster_join(sim_cluster *c, const sim_range *shared) {
@@ -61,7 +82,7 @@ void sim_cluster_use(sim_cluster *c, uint32_t rank) {
 void sim_cluster_leave(sim_cluster *c, uint32_t rank) {
     c->ended |= 1u << rank;
     if (c->ended == (1u << c->n) - 1)
-        free(c);
+        release(c);
 }
 
 uint32_t sim_cluster_rank(void) {

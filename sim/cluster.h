@@ -22,6 +22,8 @@ uint64_t sim_cluster_block(const sim_launch *launch, uint64_t cluster, uint32_t 
 /* A cluster begins: the next blocks that begin are its. NULL: no memory. */
 typedef struct sim_cluster sim_cluster;
 sim_cluster *sim_cluster_begin(void);
+/* The launch has ended: those of blocks that did not end go. */
+void sim_clusters_forget(void);
 /* A block of it begins, is the one that runs, ends; the last one frees it. */
 uint32_t sim_cluster_join(sim_cluster *cluster, const sim_range *shared);
 void sim_cluster_use(sim_cluster *cluster, uint32_t rank);

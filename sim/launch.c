@@ -140,6 +140,7 @@ static bool run_blocks(const sim_launch *l, sim_range section) {
     }
     free(b.live);
     sim_blocks_forget();
+    sim_clusters_forget();
     return true;
 }
 

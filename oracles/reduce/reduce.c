@@ -193,6 +193,8 @@ static void draw(assay_rng *rng, double budget, assay_params *params) {
         n->value[i] = draw_extent(rng, room);
         room /= n->value[i];
     }
+    if (axes->count == n->count) /* as `legal` has it */
+        axes->count = 0;
 }
 
 /* ---- the oracle ---- */

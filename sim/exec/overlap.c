@@ -86,6 +86,8 @@ static int by_low(const void *a, const void *b) {
 /* In order, and what touches becomes one. */
 static void tidy(spans *set) {
     size_t kept = 0;
+    if (set->n == 0) /* and no array */
+        return;
     qsort(set->s, set->n, sizeof *set->s, by_low);
     for (size_t i = 0; i < set->n; ++i) {
         span *last = kept > 0 ? &set->s[kept - 1] : NULL;

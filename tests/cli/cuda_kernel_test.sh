@@ -156,9 +156,13 @@ bind weighted_sum_forward
 check 0 "${one[@]}" n=5 d=33 pad=3
 bind bound
 check 3 "${one[@]}" n=5x7 d=33
+says 'out of bounds in row_sum'
+check 3 "${one[@]}" n=5x7 d=33 --no-race
 says 'wrote outside y'
 bind stride
-check 1 "${one[@]}" n=5 d=33 pad=3
+check 3 "${one[@]}" n=5 d=33 pad=3
+says 'out of bounds in row_sum' # it reads the padding
+check 1 "${one[@]}" n=5 d=33 pad=3 --no-race
 says 'fail mine y'
 bind barrier
 for sched in inorder reverse; do # in the other order the sums are right

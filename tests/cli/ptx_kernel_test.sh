@@ -66,11 +66,13 @@ bug() { # STATUS EXPRESSION TEXT FLAGS...
     check "$status" --kernel wrong.ptx n=5 d=33 dtype=f32 "$@"
     says "$text"
 }
-bug 1 's/setp.lt.s32 \t%p1, %r5, %r3/setp.ge.s32 \t%p1, %r5, 0/' 'fail mine y' # no mask
-bug 1 's/mul.lo.s32 \t%r7, %r1, %r2/mul.lo.s32 \t%r7, %r1, %r3/' 'fail mine y' pad=3
+bug 3 's/setp.lt.s32 \t%p1, %r5, %r3/setp.ge.s32 \t%p1, %r5, 0/' 'out of bounds in row_sum' # no mask
+bug 1 's/setp.lt.s32 \t%p1, %r5, %r3/setp.ge.s32 \t%p1, %r5, 0/' 'fail mine y' --no-race
+bug 3 's/mul.lo.s32 \t%r7, %r1, %r2/mul.lo.s32 \t%r7, %r1, %r3/' 'out of bounds in row_sum' pad=3
+bug 1 's/mul.lo.s32 \t%r7, %r1, %r2/mul.lo.s32 \t%r7, %r1, %r3/' 'fail mine y' pad=3 --no-race
 bug 1 '0,/bar.sync/{/bar.sync/d}' 'fail mine y' --no-race
 bug 3 '0,/bar.sync/{/bar.sync/d}' 'race in row_sum' sched=reverse
-bug 3 's/setp.lt.s32 \t%p1, %r8, %r4/setp.ge.s32 \t%p1, %r8, 0/' 'row_sum.py:18: race in column_sum'
+bug 3 's/setp.lt.s32 \t%p1, %r8, %r4/setp.ge.s32 \t%p1, %r8, 0/' 'row_sum.py:15: out of bounds in column_sum'
 bug 3 's/setp.lt.s32 \t%p1, %r8, %r4/setp.ge.s32 \t%p1, %r8, 0/' 'wrote outside dx' --no-race
 bug 3 's/\[ %rd9 + 0 \], { %r/[ %rd1 + 1099511627776 ], { %r/' 'stray access in row_sum: block (0,0,0) thread (0,0,0)'
 bug 3 's/ret;/trap;/' 'row_sum.py:11'

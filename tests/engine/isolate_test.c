@@ -35,7 +35,8 @@ static assay_status run_both(const assay_case *c, void *context) {
     for (int32_t v = 0; v < here->n_variants; ++v) {
         const assay_variant *variant = here->variants[v];
         assay_results a, b;
-        if (strcmp(variant->op, c->op->name) != 0 || variant->lacks)
+        if (strcmp(variant->op, c->op->name) != 0 || variant->lacks ||
+            assay_supports(variant, here, &p) == ASSAY_ERR_UNSUPPORTED)
             continue;
         REQUIRE_OK(assay_results_init(&a, &p.sig));
         REQUIRE_OK(assay_results_init(&b, &p.sig));
