@@ -7,7 +7,8 @@
  *   - each term is cut toward zero to a multiple of 2^(E - 25);
  *   - the terms are added exactly, and the sum is rounded toward zero to fp32.
  *
- * Sums in f16 are rounded to nearest even instead, once. TF32 operands are the upper 19 bits of
+ * Sums in f16 are rounded to nearest even instead, once; of those below 2^-14 one in some thousands
+ * is another one on an H200 (docs/ptx.md). TF32 operands are the upper 19 bits of
  * fp32 numbers. m8n8k4 is a chain of fused multiply-adds in ascending k.
  *
  * And (tests/sim/tensor_gpu.cu, no difference): a subnormal factor has the smallest exponent and a
