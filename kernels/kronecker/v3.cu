@@ -26,7 +26,7 @@
  *     floor: memory; 32^3: FFMA   63 / 94     502 / 753      125 / 190     106 / 283
  *     4 x 4 blocks, scalar reads  704 / 4466  5749 / 37278   1433 / 7531   817 / 2840
  *     eights: 8 x 8 blocks        248 / 940                  565 / 1863    307 / 1090
- *     octets; squares             134 / 555   1304 / 4196    338 / 1000    227 / 655
+ *     octets; squares             134 / 563   1304 / 4196    338 / 1000    227 / 655
  *
  * Eights read 4 packs for 64 multiply-adds where the other tiles read 8 words for 16; a tile needs
  * one buffer forward, as blocks are written over their input; dW stays in registers from tile to

@@ -2,12 +2,13 @@
  * matmul_accumulate v3 in strict fp32: the order of its sums, to the last bit, and the accuracy
  * that v3_core.h claims for it. No bound asks for either.
  */
-#include "kernels/matmul_accumulate/v3_multiply.h"
-#include "tests/shim/assay_test.h"
-
 #include <math.h>
 #include <random>
 #include <vector>
+
+// Behind the headers of C++, which have a __noinline__ of their own.
+#include "kernels/matmul_accumulate/v3_multiply.h"
+#include "tests/shim/assay_test.h"
 
 namespace {
 
