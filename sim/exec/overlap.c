@@ -25,6 +25,7 @@ typedef struct piece {
     exec_turn turn;
     exec_clock clock; /* what is done before it, and itself */
     bool talks;
+    bool hosts;    /* it accesses pinned or managed memory */
     spans sets[2]; /* read, written */
     char what[64];
     char kernel[REPORT_NAME];
@@ -240,11 +241,23 @@ static bool are_ordered(const piece *a, const piece *b) {
     return is_before(b, &a->clock) || is_before(a, &b->clock);
 }
 
+static bool is_hosts(const span *s) {
+    const exec_allocation *a = exec_memory_find((const void *)s->low);
+    return a != NULL && a->kind != EXEC_DEVICE;
+}
+
+static void finish(piece *p) {
+    for (int set = READ; set <= WRITTEN; ++set) {
+        tidy(&p->sets[set]);
+        for (size_t i = 0; i < p->sets[set].n && !p->hosts; ++i)
+            p->hosts = is_hosts(&p->sets[set].s[i]);
+    }
+}
+
 void exec_overlap_end(void) {
     piece *p = now;
     now = p->outer;
-    tidy(&p->sets[READ]);
-    tidy(&p->sets[WRITTEN]);
+    finish(p);
     if (p->sets[READ].n + p->sets[WRITTEN].n == 0) {
         discard(p);
         return;
@@ -277,18 +290,16 @@ void exec_overlap_host(const exec_clock *clock) {
     host = *clock;
 }
 
-static bool is_hosts(const exec_allocation *a) {
-    return a != NULL && a->kind != EXEC_DEVICE;
+static bool is_in_use(const piece *p) {
+    return p->hosts && !p->talks && !is_before(p, &host);
 }
 
 void exec_overlap_in_use(void (*see)(uintptr_t low, uintptr_t high, bool writes)) {
     for (int set = READ; set <= WRITTEN; ++set)
         for (const piece *p = past; p != NULL; p = p->next)
-            for (size_t i = 0; i < p->sets[set].n && !p->talks && !is_before(p, &host); ++i) {
-                const span s = p->sets[set].s[i];
-                if (is_hosts(exec_memory_find((const void *)s.low)))
-                    see(s.low, s.high, set == WRITTEN);
-            }
+            for (size_t i = 0; is_in_use(p) && i < p->sets[set].n; ++i)
+                if (is_hosts(&p->sets[set].s[i]))
+                    see(p->sets[set].s[i].low, p->sets[set].s[i].high, set == WRITTEN);
 }
 
 bool exec_overlap_tell_host(const void *address, bool writes) {
@@ -296,7 +307,7 @@ bool exec_overlap_tell_host(const void *address, bool writes) {
         for (int set = WRITTEN; set >= (writes ? READ : WRITTEN); --set) {
             char where[EXEC_MEMORY_LINE], stream[32];
             const uintptr_t at = (uintptr_t)address;
-            if (p->talks || is_before(p, &host) || holder(&p->sets[set], at) == NULL)
+            if (!is_in_use(p) || holder(&p->sets[set], at) == NULL)
                 continue;
             name_bytes((span){at, at + 1}, where);
             name_stream(p, stream);
