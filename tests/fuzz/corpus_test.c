@@ -1,10 +1,12 @@
 /* What a campaign once found, judged for ever: every case of fuzz/corpus/<op>.txt, by all variants
  * and relations on the simulated device. */
+#include "core/place.h"
 #include "engine/isolate.h"
 #include "fuzz/search/check.h"
 #include "fuzz/search/corpus.h"
 #include "tests/shim/assay_test.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,11 +31,27 @@ static assay_status judge_case(const assay_case *c, void *context) {
     return status;
 }
 
+/* The guest whose kernels are recorded, in the program whose own are; "": it is not built. */
+static const char *guest_path(char path[PATH_MAX]) {
+#if defined(ASSAY_RECORDED)
+    REQUIRE_OK(assay_place("assay_recorded_guest", path));
+    return access(path, X_OK) == 0 ? path : "";
+#else
+    (void)path;
+    return NULL; /* the usual one */
+#endif
+}
+
 static void replay(void *context) {
     const assay_op *op = context;
     const assay_device *sim, *apart;
+    char path[PATH_MAX];
+    const char *guest = guest_path(path);
+    if (guest != NULL && guest[0] == '\0')
+        SKIP("%s is not built", "assay_recorded_guest");
     REQUIRE_OK(assay_device_open("sim", &sim));
-    REQUIRE_OK(assay_isolate(sim, &(assay_isolation){.seconds = 60, .gib = 4}, &apart));
+    REQUIRE_OK(
+        assay_isolate(sim, &(assay_isolation){.guest = guest, .seconds = 60, .gib = 4}, &apart));
     REQUIRE_OK(fuzz_corpus_visit(ASSAY_CORPUS, op, judge_case, (void *)apart));
     assay_isolate_end(apart);
 }
