@@ -147,7 +147,7 @@ void sim_cluster_wait(bool acquires, const sim_site *site) {
         trace_mbarrier(SIM_MBARRIER_WAIT, c, phase & 1);
 }
 
-/* Who has ended counts as arrived. */
+/* A thread that has ended counts as arrived. */
 void sim_cluster_exit(void) {
     sim_cluster *c = now.cluster;
     if (c == NULL)

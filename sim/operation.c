@@ -76,11 +76,12 @@ void sim_operation_wait(uint32_t until) {
 
 SIM_REPORT static void report(const sim_operation *op) {
     char where[SIM_POSITION];
-    sim_defect("unfinished copy", op->site.file, op->site.line,
-               "%s issued it, and its block ends while nobody has waited for it: %u bytes of the "
-               "block's shared memory are %s",
-               sim_block_thread_text(op->block, op->thread, where), op->bytes,
-               op->barrier != NULL ? "written" : "read");
+    sim_defect(
+        "unfinished copy", op->site.file, op->site.line,
+        "%s issued it, and its block ends before any thread has waited for it: %u bytes of the "
+        "block's shared memory are %s",
+        sim_block_thread_text(op->block, op->thread, where), op->bytes,
+        op->barrier != NULL ? "written" : "read");
     sim_abandon();
 }
 

@@ -1,4 +1,4 @@
-/* Operations of the asynchronous proxy that nobody has waited for yet (proxy.h). */
+/* Operations of the asynchronous proxy that no thread has waited for yet (proxy.h). */
 #ifndef ASSAY_SIM_OPERATION_H
 #define ASSAY_SIM_OPERATION_H
 

@@ -148,7 +148,7 @@ static __device__ __forceinline__ void contract_square(float *tile, int end, con
         contract_across<S, R>(tile, end, w);
 }
 
-/* The stage whose result goes to memory. As soon as nobody reads the tile any more, `next` may
+/* The stage whose result goes to memory. As soon as no thread reads the tile any more, `next` may
  * come. */
 template <class S, int R>
 static __device__ __forceinline__ void finish_square(float *tile, const float *w,
