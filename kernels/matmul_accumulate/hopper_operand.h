@@ -34,6 +34,11 @@ static inline bool can_be_mapped(const tensor_lines &x) {
     return has_packed_stride(x) && (uintptr_t)x.data % 16 == 0;
 }
 
+/* A store writes whole pieces of 16 bytes, those behind the last element of a line, too. */
+static inline bool can_be_stored(const tensor_lines &x) {
+    return can_be_mapped(x) && x.length % PACKED == 0;
+}
+
 /* Bytes of workspace for a copy, if its stride asks for one; 0: it does not. */
 static inline size_t copy_bytes(const tensor_lines &x) {
     const size_t bytes = (size_t)(x.lines * packed_stride(x.length)) * sizeof(bf16);

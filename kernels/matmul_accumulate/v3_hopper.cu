@@ -66,7 +66,7 @@ static assay_status launch_on_hopper(void *stream, const hopper_problem &p,
 template <typename Tile>
 static assay_status launch_tiles(void *stream, const product<bf16> &x, hopper_operands of) {
     const bool staged =
-        can_be_mapped(result_lines(x.out.data, x, x.out.stride)) &&
+        can_be_stored(result_lines(x.out.data, x, x.out.stride)) &&
         (!x.added.data || can_be_mapped(result_lines(x.added.data, x, x.added.stride)));
     const hopper_problem p = {x.added,
                               x.out,

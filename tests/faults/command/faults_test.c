@@ -68,8 +68,10 @@ static void run_fault(stage *s, int64_t call) {
     const char *failed = s->outcome.failed;
     if (failed == NULL) /* a run that took another way ended before that call */
         return;
-    if (strncmp(failed, "dl", 2) == 0 && s->outcome.code == 0)
-        return; /* a device that cannot be opened is one that is not there, and `list` says so */
+    if (s->outcome.code == 0 &&
+        (strncmp(failed, "dl", 2) == 0 || (is_verb(s, "list") && strcmp(failed, "access") == 0)))
+        return; /* a device that cannot be opened is one that is not there, and `list` says so; the
+                 * GPU's driver looks for its files by access() */
     if (strncmp(failed, "cuda", 4) == 0 && s->outcome.code == 77 && is_one_line(s->outcome.err))
         return; /* a GPU that does not answer is none */
     const char *fault = fault_of(s, text);
