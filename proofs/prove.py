@@ -14,6 +14,10 @@ in from the C source, so that what is proven is the code itself:
         near to FUNCTION.
     %true STATEMENT
         asks Sollya for a comparison of constants.
+    %quoted FILE FUNCTION UNITS u
+        the lemma's last bound is at most UNITS times u, which is 2^-24 for floats and 2^-53 for
+        doubles; and the line of FILE's table that names the function and this script says UNITS.
+        No other line of the table names this script.
 
 A file holds lemmas, `%lemma NAME`, each a script of its own; a comment says how they join.
 
@@ -278,9 +282,24 @@ def check(script):
         raise Unproven(" ".join(" ".join(lines).split())[:400])
 
 
+def table(path, theorem):
+    """What a header says that this theorem bounds: "FUNCTION UNITS u" lines."""
+    rows = re.findall(r"^ \* +(\w+) +(\S+ u)  .*\bproofs/([\w.]+)", (ROOT / path).read_text(), re.M)
+    return {f"{function} {units}" for function, units, name in rows if name == theorem}
+
+
+def quoted(line, script, kind):
+    """The header's file, and its line, which the lemma's last bound must not exceed."""
+    _, path, function, units, _ = line.split()
+    bounds = re.findall(r"in \[-(\S+), (\S+)\] }", "\n".join(script))
+    if not bounds or max(map(float, bounds[-1])) > float(units) * {"float": 2**-24, "double": 2**-53}[kind]:
+        raise Unproven(f"'{line}': that bound is not proven here")
+    return path, f"{function} {units} u"
+
+
 def prove(path):
     """Each lemma of the file is a Gappa script of its own."""
-    lemma, script, code, prefix = "", [], None, ""
+    lemma, script, code, prefix, quotes = "", [], None, "", []
     for line in [*path.read_text().splitlines(), "%lemma"]:
         if line.startswith("%lemma"):
             if lemma:
@@ -300,8 +319,16 @@ def prove(path):
             near(code, prefix, line)
         elif line.startswith("%true "):
             true(line)
+        elif line.startswith("%quoted "):
+            quotes.append(quoted(line, script, code.kind))
         else:
             script.append(line)
+    for header in {header for header, _ in quotes}:
+        said, wanted = table(header, path.name), {row for of, row in quotes if of == header}
+        if said != wanted:
+            raise Unproven(f"{header} says {sorted(said)} of it, and it proves {sorted(wanted)}")
+    if not quotes:
+        raise Unproven("no header quotes it")
 
 
 def main(arguments):

@@ -1,10 +1,14 @@
 /*
  * exp, exp2 and log of a float with the same bits on every device: range reduction, polynomials by
  * fma_, and powers of two by their bits. CUDA's own are approximations that no host library
- * repeats. Proven (proofs/): the relative error of exp_ and exp2_ is at most 1.54 units of 2^-24,
- * that of exp2_product 1.72, before the last rounding of a subnormal result. Measured against fp64
- * over all 2^32 floats: at most 0.91 ulp (exp_), 0.96 ulp (exp2_) and 0.86 ulp (log_) from the
- * exact value, subnormal results included.
+ * repeats. Proven from this source, and compared with this table, by tests/proofs/proofs_test.sh:
+ * the relative error, u = 2^-24, before the last rounding of a subnormal result, is at most
+ *
+ *     exp_          1.54 u  proofs/exp.gappa
+ *     exp2_         1.54 u  proofs/exp2.gappa
+ *     exp2_product  1.72 u  proofs/exp2_product.gappa
+ *     log_          1.50 u  for x in [sqrt(1/2), sqrt(2)): proofs/log.gappa
+ *     log_          2.49 u  elsewhere: proofs/log.gappa
  *
  * Every input has the result that C demands: exp of -Inf is 0, of +Inf and beyond the range Inf;
  * log of 0 is -Inf, of less NaN; NaN stays NaN. Small results underflow gradually, with one
