@@ -8,6 +8,7 @@
 #include "sim/proxy.h"
 #include "sim/ptx/tensor_map.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +20,7 @@ typedef struct bulk {
     char *shared, *global; /* global: of a plain copy */
     uint32_t bytes;
     ptx_tensor tensor; /* rank 0: a plain copy */
+    uint32_t pitch;    /* of a box's rows in shared memory, bytes */
     int32_t start[PTX_TENSOR_RANK];
     char *base; /* address 0 of shared memory */
     sim_reduction reduction;
@@ -139,12 +141,13 @@ static bool is_inside(const ptx_tensor *t, uint32_t i, int64_t at) {
     return at >= 0 && (uint64_t)at < t->size[i];
 }
 
-/* A chunk of a row: whole where all of it is inside, by elements otherwise. */
+/* A chunk of a row: whole where all of it is inside, by elements otherwise. A store writes whole
+ * chunks, at the end of a row, too, so that it writes over what stands behind the last element. */
 static void visit_chunk(const bulk *b, visit_piece *visit, uint32_t offset, int64_t x, char *row) {
     const ptx_tensor *t = &b->tensor;
     const uint32_t n = CHUNK / t->bytes;
     char *shared = swizzled(b, offset);
-    if (row != NULL && is_inside(t, 0, x) && is_inside(t, 0, x + n - 1)) {
+    if (row != NULL && is_inside(t, 0, x) && (!b->loads || is_inside(t, 0, x + n - 1))) {
         visit(b, shared, row + x * (int64_t)t->bytes, CHUNK);
         return;
     }
@@ -168,14 +171,23 @@ static char *row_of(const bulk *b, uint32_t n) {
     return t->base + offset;
 }
 
+static uint32_t row_bytes(const bulk *b) {
+    return b->tensor.box[0] * b->tensor.bytes;
+}
+
+static void visit_row(const bulk *b, visit_piece *visit, uint32_t n) {
+    char *row = row_of(b, n);
+    for (uint32_t at = 0; at < row_bytes(b); at += CHUNK)
+        visit_chunk(b, visit, n * b->pitch + at, (int64_t)b->start[0] + at / b->tensor.bytes, row);
+}
+
 static void visit_all(const bulk *b, visit_piece *visit) {
-    const uint32_t row = b->tensor.rank == 0 ? CHUNK : b->tensor.box[0] * b->tensor.bytes;
-    for (uint32_t at = 0; at < b->bytes; at += CHUNK)
-        if (b->tensor.rank == 0)
+    if (b->tensor.rank == 0)
+        for (uint32_t at = 0; at < b->bytes; at += CHUNK)
             visit(b, b->shared + at, b->global + at, CHUNK);
-        else
-            visit_chunk(b, visit, at, (int64_t)b->start[0] + at % row / b->tensor.bytes,
-                        row_of(b, at / row));
+    else
+        for (uint32_t n = 0; n < b->bytes / row_bytes(b); ++n)
+            visit_row(b, visit, n);
 }
 
 /* Bytes are volatile: a call of memcpy would be recorded as an access of the thread that runs
@@ -321,36 +333,59 @@ void sim_bulk_store(void *global, const void *shared, uint32_t bytes, int reduct
     issue(&b, NULL, site);
 }
 
-static bulk begin(const void *map, uint32_t rank, const int32_t *at, const void *shared,
+/* As an H200 takes them; it stops a kernel with error 715 otherwise. */
+static void check_start(const bulk *b, const sim_site *site) {
+    char text[96];
+    if (b->start[0] * (int64_t)b->tensor.bytes % CHUNK != 0) {
+        snprintf(text, sizeof text, "its first coordinate, %d, is no multiple of 16 bytes",
+                 b->start[0]);
+        report(text, site);
+    }
+    for (uint32_t i = 0; !b->loads && i < b->tensor.rank; ++i)
+        if (b->start[i] < 0) {
+            snprintf(text, sizeof text, "a coordinate of a store, %d, is negative", b->start[i]);
+            report(text, site);
+        }
+}
+
+/* With a swizzle, rows lie as far apart as it is wide, however short they are. */
+static uint32_t pitch_of(const bulk *b) {
+    return b->tensor.swizzle > 0 ? 16u << b->tensor.swizzle : row_bytes(b);
+}
+
+static bulk begin(bool loads, const void *map, uint32_t rank, const int32_t *at, const void *shared,
                   const sim_site *site) {
-    bulk b = {.shared = (char *)(uintptr_t)shared,
+    bulk b = {.loads = loads,
+              .shared = (char *)(uintptr_t)shared,
               .base = memory_of(shared).low,
               .reduction = SIM_NO_REDUCTION};
+    uint32_t rows = 1;
     if ((uintptr_t)map % MAP_ALIGNMENT != 0)
         report("the address of its tensor map is no multiple of 64", site);
     if (!ptx_tensor_decode(map, &b.tensor))
         report("its tensor map is none that cuTensorMapEncodeTiled made", site);
     if (b.tensor.rank != rank)
         report("its tensor map is of another rank", site);
-    b.bytes = b.tensor.bytes;
     for (uint32_t i = 0; i < rank; ++i) {
-        b.bytes *= b.tensor.box[i];
+        rows *= i > 0 ? b.tensor.box[i] : 1;
         b.start[i] = at[i];
     }
-    check_shared(shared, b.bytes, TENSOR_ALIGNMENT, site);
+    b.bytes = rows * row_bytes(&b);
+    b.pitch = pitch_of(&b);
+    check_start(&b, site);
+    check_shared(shared, (size_t)(rows - 1) * b.pitch + row_bytes(&b), TENSOR_ALIGNMENT, site);
     return b;
 }
 
 void sim_tensor_load(void *shared, const void *map, uint32_t rank, const int32_t *at, void *barrier,
                      const sim_site *site) {
-    bulk b = begin(map, rank, at, shared, site);
-    b.loads = true;
+    const bulk b = begin(true, map, rank, at, shared, site);
     issue(&b, barrier, site);
 }
 
 void sim_tensor_store(const void *map, uint32_t rank, const int32_t *at, const void *shared,
                       int reduction, const sim_site *site) {
-    bulk b = begin(map, rank, at, shared, site);
+    bulk b = begin(false, map, rank, at, shared, site);
     b.reduction = (sim_reduction)reduction;
     b.type = b.tensor.type;
     if (reduction != SIM_NO_REDUCTION && !can_reduce((sim_reduction)reduction, b.type))

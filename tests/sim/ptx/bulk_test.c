@@ -19,7 +19,7 @@ static const char head[] =
     "ld.param.u64 %rd1, [in]; ld.param.u64 %rd2, [out]; mov.b64 %rd3, map; "
     "cvta.param.u64 %rd3, %rd3;\n"
     "mbarrier.init.shared.b64 [bar], 1; fence.mbarrier_init.release.cluster;\n"
-    "mov.u32 %r1, -3; mov.u32 %r2, 2; mov.u32 %r3, 0;\n";
+    "mov.u32 %r1, -4; mov.u32 %r2, 2; mov.u32 %r3, 0;\n";
 static const char wait[] = "W: mbarrier.try_wait.parity.shared.b64 %p1, [bar], 0; @!%p1 bra W;\n";
 
 typedef struct parameters {
@@ -88,32 +88,34 @@ static ptx_tensor tensor_of(float *data, uint32_t swizzle) {
                         .swizzle = swizzle};
 }
 
-/* The box at (-3, 2) of a tensor of 20 x 5, which leaves it on two sides. */
+/* The box at (-4, 2) of a tensor of 20 x 5, which leaves it on two sides. */
 static float in_box(const float *data, int x, int y) {
-    const int tx = x - 3, ty = y + 2;
+    const int tx = x - 4, ty = y + 2;
     return tx >= 0 && tx < WIDTH && ty < HEIGHT ? data[ty * WIDTH + tx] : 0;
 }
 
 #define TENSOR_LOAD                                                                                \
     "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "            \
     "[m], [%rd3, {%r1, %r2}], [bar];"
+#define STORE_BOX "cp.async.bulk.global.shared::cta.bulk_group [%rd2], [m], 512;"
 #define TENSOR_STORE                                                                               \
     "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%rd3, {%r3, %r3}], [m];"
 
 ASSAY_TEST(ptx, tensor_copies_take_boxes, "unit sim") {
     static float data[WIDTH * HEIGHT] __attribute__((aligned(16))),
-        out[BOX] __attribute__((aligned(16)));
+        out[2 * BOX] __attribute__((aligned(16)));
     for (uint32_t swizzle = 0; swizzle <= 3; swizzle += 3) { /* none, 128 bytes */
         parameters p = {.in = data, .out = out};
         for (int i = 0; i < WIDTH * HEIGHT; ++i)
             data[i] = (float)(i + 1);
         const ptx_tensor t = tensor_of(data, swizzle);
         CHECK(ptx_tensor_encode(&t, p.map) == NULL);
-        REQUIRE_OK(load_and_store(TENSOR_LOAD, STORE, &p));
+        REQUIRE_OK(load_and_store(TENSOR_LOAD, STORE_BOX, &p));
         for (int i = 0; i < BOX; ++i) {
-            /* Rows of 64 bytes: two share one of the swizzle's, and its order of chunks. */
-            const int chunk = i / 4, at = swizzle == 0 ? chunk : chunk ^ chunk / 8;
-            CHECK(out[at * 4 + i % 4] == in_box(data, i % BOX_X, i / BOX_X));
+            /* With a swizzle, rows of 64 bytes lie 128 apart, in its order of chunks. */
+            const int y = i / BOX_X, x = i % BOX_X, chunk = y * (swizzle == 0 ? 4 : 8) + x / 4;
+            const int at = swizzle == 0 ? chunk : chunk ^ y;
+            CHECK(out[at * 4 + x % 4] == in_box(data, x, y));
         }
     }
     /* And back, to the corner: the box as it was laid down. */
@@ -121,13 +123,13 @@ ASSAY_TEST(ptx, tensor_copies_take_boxes, "unit sim") {
     const ptx_tensor t = tensor_of(data, 0);
     CHECK(ptx_tensor_encode(&t, p.map) == NULL);
     REQUIRE_OK(load_and_store(TENSOR_LOAD, TENSOR_STORE, &p));
-    CHECK(data[0] == 0 && data[3] == 41 && data[WIDTH + 3] == 61 && data[BOX_X] == 17);
+    CHECK(data[0] == 0 && data[4] == 41 && data[WIDTH + 4] == 61 && data[BOX_X] == 17);
     REQUIRE_OK(load_and_store(
         TENSOR_LOAD,
         "cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group [%rd3, {%r3, %r3}], "
         "[m];",
         &p));
-    CHECK(data[6] == 44 + 81 && data[BOX_X] == 17 && data[WIDTH * 4] == 81);
+    CHECK(data[8] == 45 + 81 && data[BOX_X] == 17 && data[WIDTH * 4] == 81);
 }
 
 ASSAY_TEST(ptx, wrong_bulk_copies_get_a_line, "unit sim") {
@@ -148,6 +150,13 @@ ASSAY_TEST(ptx, wrong_bulk_copies_get_a_line, "unit sim") {
          "it leaves the block's shared memory"},
         {TENSOR_LOAD, "its tensor map is none that cuTensorMapEncodeTiled made"},
     };
+    static const struct {
+        const char *copy, *line;
+    } starts[] = {
+        {"mov.u32 %r1, -2;" TENSOR_LOAD, "its first coordinate, -2, is no multiple of 16 bytes"},
+        {"mov.u32 %r3, 5;" TENSOR_STORE, "its first coordinate, 5, is no multiple of 16 bytes"},
+        {"mov.u32 %r3, -4;" TENSOR_STORE, "a coordinate of a store, -4, is negative"},
+    };
     const parameters p = {.in = data, .out = data};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; ++i)
         CHECK_FAILS(load_and_store(wrong[i].load, "", &p), ASSAY_ERR_KERNEL, wrong[i].line);
@@ -159,6 +168,8 @@ ASSAY_TEST(ptx, wrong_bulk_copies_get_a_line, "unit sim") {
                        "::bytes [m], [%rd3, {%r1}], [bar];",
                        "", &mapped),
         ASSAY_ERR_KERNEL, "its tensor map is of another rank");
+    for (size_t i = 0; i < sizeof starts / sizeof starts[0]; ++i)
+        CHECK_FAILS(run(starts[i].copy, &mapped), ASSAY_ERR_KERNEL, starts[i].line);
 }
 
 ASSAY_TEST(ptx, tensor_maps_follow_the_rules, "unit sim") {

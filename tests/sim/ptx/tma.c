@@ -33,11 +33,11 @@ tma_case tma_draw(uint32_t rank, uint32_t swizzle, tma_mode mode, int32_t i) {
     ptx_tensor *t = &c.tensor;
     t->type = mode == TMA_ADD ? integers[which].type : types[which].type;
     t->bytes = mode == TMA_ADD ? integers[which].bytes : types[which].bytes;
-    const uint32_t widest = swizzle > 0 ? 16u << swizzle : 256;
+    const uint32_t widest = swizzle > 0 ? 16u << swizzle : 256, chunk = 16 / t->bytes;
     uint32_t row = 16 * (1 + below(&state, widest / 16));
     while (row / t->bytes > 256)
         row /= 2;
-    uint32_t room = TMA_SHARED / row;
+    uint32_t room = TMA_SHARED / (swizzle > 0 ? widest : row); /* with a swizzle, rows' distance */
     t->box[0] = row / t->bytes;
     t->size[0] = 1 + below(&state, t->box[0] * 2 + 7);
     uint64_t bytes = (t->size[0] * t->bytes + 15) / 16 * 16 + 16 * below(&state, 3);
@@ -49,22 +49,24 @@ tma_case tma_draw(uint32_t rank, uint32_t swizzle, tma_mode mode, int32_t i) {
         t->stride[d] = bytes;
         bytes = bytes * t->size[d] + 16 * below(&state, 2);
     }
-    for (uint32_t d = 0; d < rank; ++d)
+    for (uint32_t d = 1; d < rank; ++d)
         c.start[d] = (int32_t)below(&state, (uint32_t)t->size[d] + 4) - 2 -
                      (int32_t)below(&state, t->box[d]) / 2;
+    c.start[0] = (int32_t)(chunk * below(&state, (uint32_t)t->size[0] / chunk + 2));
+    if (mode == TMA_LOAD) /* a store may not begin in front of the row */
+        c.start[0] -= (int32_t)(chunk * below(&state, 3));
     return c;
 }
 
-static uint32_t bytes_of(const tma_case *c) {
+uint32_t tma_bytes(const tma_case *c) {
     uint32_t bytes = c->tensor.bytes;
     for (uint32_t d = 0; d < c->tensor.rank; ++d)
         bytes *= c->tensor.box[d];
     return bytes;
 }
 
-const char *tma_kernel(const tma_case *c, tma_mode mode) {
+const char *tma_kernel(uint32_t rank, tma_mode mode) {
     static char text[4096], at[64];
-    const uint32_t rank = c->tensor.rank;
     size_t used = 0;
     for (uint32_t d = 0; d < rank; ++d)
         used += (size_t)snprintf(at + used, sizeof at - used, "%s%%r%u", d > 0 ? ", " : "", 10 + d);
@@ -72,12 +74,14 @@ const char *tma_kernel(const tma_case *c, tma_mode mode) {
         text, sizeof text,
         ".version 8.0\n.target sm_90a\n.address_size 64\n"
         ".visible .entry k(.param .u64 image, .param .u64 out, .param .u64 map, "
-        ".param .u32 c0, .param .u32 c1, .param .u32 c2, .param .u32 c3, .param .u32 c4)\n{\n"
+        ".param .u32 c0, .param .u32 c1, .param .u32 c2, .param .u32 c3, .param .u32 c4, "
+        ".param .u32 bytes)\n{\n"
         ".reg .b32 %%r<16>; .reg .b64 %%rd<8>; .reg .pred %%p<3>;\n"
         ".shared .align 1024 .b8 m[%d];\n.shared .align 8 .b64 bar;\n"
         "ld.param.u64 %%rd1, [image]; ld.param.u64 %%rd2, [out]; ld.param.u64 %%rd3, [map];\n"
         "ld.param.u32 %%r10, [c0]; ld.param.u32 %%r11, [c1]; ld.param.u32 %%r12, [c2]; "
-        "ld.param.u32 %%r13, [c3]; ld.param.u32 %%r14, [c4];\n"
+        "ld.param.u32 %%r13, [c3]; "
+        "ld.param.u32 %%r14, [c4]; ld.param.u32 %%r15, [bytes];\n"
         "mov.u32 %%r1, %%tid.x; setp.ne.u32 %%p2, %%r1, 0; mul.lo.u32 %%r2, %%r1, 16;\n"
         "L: cvt.u64.u32 %%rd5, %%r2; add.u64 %%rd6, %%rd1, %%rd5;\n"
         "ld.global.v4.b32 {%%r4, %%r5, %%r6, %%r7}, [%%rd6]; mov.u32 %%r3, m; "
@@ -89,11 +93,11 @@ const char *tma_kernel(const tma_case *c, tma_mode mode) {
     if (mode == TMA_LOAD)
         snprintf(
             text + used, sizeof text - used,
-            "mbarrier.arrive.expect_tx.shared.b64 %%rd5, [bar], %u;\n"
+            "mbarrier.arrive.expect_tx.shared.b64 %%rd5, [bar], %%r15;\n"
             "cp.async.bulk.tensor.%ud.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
             "[m], [%%rd3, {%s}], [bar];\n"
             "W: mbarrier.try_wait.parity.shared.b64 %%p1, [bar], 0; @!%%p1 bra W;\n",
-            bytes_of(c), rank, at);
+            rank, at);
     else
         snprintf(text + used, sizeof text - used,
                  "cp.%sasync.bulk.tensor.%ud.global.shared::cta.%stile.bulk_group [%%rd3, {%s}], "

@@ -1,6 +1,6 @@
 /*
  * A program of its own: makes the copies of tma.h on a GPU, by the driver alone, and prints the
- * lines of tma.def, with those of each case behind them.
+ * lines of tma.def: hashes of what each copy left.
  *   cc -I. -Iinclude tests/sim/ptx/tma.c tests/sim/ptx/tma_gpu.c -ldl -o tma_gpu
  */
 #include "tests/sim/ptx/tma.h"
@@ -34,12 +34,12 @@ static uint64_t image, out, base, maps;
 static uint64_t run(uint32_t rank, uint32_t swizzle, tma_mode mode, int32_t i) {
     const tma_case c = tma_draw(rank, swizzle, mode, i);
     const ptx_tensor *t = &c.tensor;
-    tma_parameters p = {.image = image, .out = out, .map = maps};
+    tma_parameters p = {.image = image, .out = out, .map = maps, .bytes = tma_bytes(&c)};
     char map[PTX_TENSOR_MAP_BYTES] __attribute__((aligned(64)));
     uint32_t ones[] = {1, 1, 1, 1, 1};
     void *module, *kernel;
-    void *parameters[] = {&p.image,    &p.out,      &p.map,      &p.start[0],
-                          &p.start[1], &p.start[2], &p.start[3], &p.start[4]};
+    void *parameters[] = {&p.image,    &p.out,      &p.map,      &p.start[0], &p.start[1],
+                          &p.start[2], &p.start[3], &p.start[4], &p.bytes};
     memcpy(p.start, c.start, sizeof p.start);
     tma_fill(shared, memory);
     CALL(cuMemcpyHtoD_v2, (uint64_t, const void *, size_t), image, shared, sizeof shared);
@@ -50,7 +50,7 @@ static uint64_t run(uint32_t rank, uint32_t swizzle, tma_mode mode, int32_t i) {
          map, (int)t->type, rank, base, t->size, t->stride + 1, t->box, ones, 0, (int)swizzle, 0,
          0);
     CALL(cuMemcpyHtoD_v2, (uint64_t, const void *, size_t), maps, map, sizeof map);
-    CALL(cuModuleLoadData, (void **, const void *), &module, tma_kernel(&c, mode));
+    CALL(cuModuleLoadData, (void **, const void *), &module, tma_kernel(rank, mode));
     CALL(cuModuleGetFunction, (void **, void *, const char *), &kernel, module, "k");
     CALL(cuLaunchKernel,
          (void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *,
@@ -109,16 +109,12 @@ int main(int count, char **arguments) {
     for (int mode = 0; mode < TMA_MODES; ++mode)
         for (uint32_t rank = 1; rank <= PTX_TENSOR_RANK && (only < 0 || only == mode); ++rank)
             for (uint32_t swizzle = 0; swizzle < TMA_SWIZZLES; ++swizzle) {
-                uint64_t all = 0;
                 memset(each, 0, 4096);
                 run_group(rank, swizzle, (tma_mode)mode, each);
+                printf("TMA(%s, %u, %u", modes[mode], rank, swizzle);
                 for (int32_t i = 0; i < TMA_CASES; ++i)
-                    all = all * 31 + each[i];
-                printf("TMA(%s, %u, %u, 0x%016llx) //", modes[mode], rank, swizzle,
-                       (unsigned long long)all);
-                for (int32_t i = 0; i < TMA_CASES; ++i)
-                    printf(" %016llx", (unsigned long long)each[i]);
-                printf("\n");
+                    printf(", 0x%016llx", (unsigned long long)each[i]);
+                printf(")\n");
             }
     return 0;
 }
