@@ -18,7 +18,7 @@ typedef struct writer {
     char *at;
     size_t n, room;
     uint64_t state;                /* of the random numbers */
-    char results[RANDOM_STEPS][4]; /* of each step, a size each: 's' 'i' 'l' 'p'; "": left out */
+    char results[RANDOM_STEPS][RANDOM_RESULTS + 1]; /* of each step, a size each: 's' 'i' 'l' 'p'; "": left out */
     int32_t step, inputs;
 } writer;
 
@@ -298,15 +298,17 @@ static void put_step(writer *w, uint64_t seed) {
 
 /* ---- programs */
 
-static void fold(writer *w, int32_t step) {
-    for (int32_t k = 0; w->results[step][k] != '\0'; ++k) {
-        const char size = w->results[step][k];
+/* Stores the step's results, a word each. */
+static void store(writer *w, int32_t place) {
+    for (int32_t k = 0; w->results[w->step][k] != '\0'; ++k) {
+        const char size = w->results[w->step][k];
+        const int32_t slot = (place * RANDOM_STEPS + w->step) * RANDOM_RESULTS + k;
         if (size == 'p')
-            put(w, "selp.u64 %%t, 1, 0, %%d%d_%d;\n", step, k);
+            put(w, "selp.u64 %%t, 1, 0, %%d%d_%d;\n", w->step, k);
         else if (size != 'l')
-            put(w, "cvt.u64.%s %%t, %%d%d_%d;\n", size == 's' ? "u16" : "u32", step, k);
-        put(w, "mad.lo.u64 %%h, %%h, 0x9e3779b97f4a7c15, ");
-        put(w, size == 'l' ? "%%d%d_%d;\n" : "%%t;\n", step, k);
+            put(w, "cvt.u64.%s %%t, %%d%d_%d;\n", size == 's' ? "u16" : "u32", w->step, k);
+        put(w, "st.global.b64 [%%out+%d], ", slot * RANDOM_THREADS * 8);
+        put(w, size == 'l' ? "%%d%d_%d;\n" : "%%t;\n", w->step, k);
     }
 }
 
@@ -315,20 +317,20 @@ static void put_program(writer *w, uint64_t seed, int32_t place, uint64_t steps)
     w->inputs = 0;
     memset(w->results, 0, sizeof w->results);
     const int32_t n = 4 + (int32_t)draw(w, RANDOM_STEPS - 3);
-    put(w, "{\nmov.u64 %%h, %" PRIu64 ";\n", seed);
+    put(w, "{\n");
     for (w->step = 0; w->step < n; ++w->step) {
         const uint64_t state = w->state;
         const size_t before = w->n;
+        put(w, RANDOM_STEP "%d\n", w->step);
         put_step(w, seed);
         if ((steps >> w->step & 1) == 0) {
             w->n = before;
             memset(w->results[w->step], 0, sizeof w->results[0]);
         }
+        store(w, place);
         w->state = state + UINT64_C(0xa0761d6478bd642f);
     }
-    for (int32_t i = 0; i < n; ++i)
-        fold(w, i);
-    put(w, "st.global.b64 [%%out+%d], %%h;\n}\n", place * RANDOM_THREADS * 8);
+    put(w, "}\n");
 }
 
 char *random_module(uint64_t first, int32_t count, uint64_t steps) {
@@ -339,7 +341,7 @@ char *random_module(uint64_t first, int32_t count, uint64_t steps) {
         if (i % RANDOM_KERNEL == 0)
             put(&w,
                 ".visible .entry k%d(.param .u64 in, .param .u64 out) {\n"
-                ".reg .b64 %%in, %%out, %%t, %%h, %%lo, %%gl, %%gown;\n"
+                ".reg .b64 %%in, %%out, %%t, %%lo, %%gl, %%gown;\n"
                 ".reg .b32 %%w, %%me, %%sh, %%own;\n.shared .align 16 .b8 memory[%d];\n"
                 ".local .align 16 .b8 stack[%d];\nld.param.u64 %%in, [in];\n"
                 "ld.param.u64 %%out, [out];\nmov.u32 %%me, %%tid.x;\nmul.wide.u32 %%t, %%me, 8;\n"
@@ -354,9 +356,9 @@ char *random_module(uint64_t first, int32_t count, uint64_t steps) {
     return w.at;
 }
 
-uint64_t random_checksum(const uint64_t results[RANDOM_THREADS]) {
+uint64_t random_checksum(const uint64_t results[RANDOM_WORDS]) {
     uint64_t h = UINT64_C(14695981039346656037);
-    for (int32_t i = 0; i < RANDOM_THREADS; ++i) {
+    for (int32_t i = 0; i < RANDOM_WORDS; ++i) {
         h = (h ^ results[i]) * UINT64_C(0x9e3779b97f4a7c15);
         h ^= h >> 32;
     }

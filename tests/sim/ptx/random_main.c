@@ -1,7 +1,7 @@
 /*
  * ptx_random: random programs (random.h) on the simulated device and on a GPU, all output bits
- * compared. Of the first that differs it prints the seed and the PTX, without the steps that are
- * not needed for the difference.
+ * compared. Of those that differ it prints the seed, the PTX up to the first step that differs, and
+ * both values.
  *   ptx_random FIRST COUNT [PROCESSES] [SECONDS]
  * Without a GPU it runs the simulated device alone, and prints the programs' common checksum.
  */
@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MODULE = 16 * RANDOM_KERNEL, WORD = sizeof(uint64_t) };
+enum { MODULE = 8 * RANDOM_KERNEL, SHOWN = 400, WORD = sizeof(uint64_t) };
 
 static const size_t operand_words = (size_t)FORM_CLASSES * FORM_OPERANDS * FORM_TUPLES;
 
@@ -61,7 +61,7 @@ static void open_gpu(device *d) {
     CALL(cuDeviceGet, (int *, int), &number, 0);
     CALL(cuCtxCreate_v2, (void **, unsigned, int), &context, 0, number);
     CALL(cuMemAlloc_v2, (uint64_t *, size_t), &d->in, operand_words * WORD);
-    CALL(cuMemAlloc_v2, (uint64_t *, size_t), &d->out, (size_t)MODULE * RANDOM_THREADS * WORD);
+    CALL(cuMemAlloc_v2, (uint64_t *, size_t), &d->out, (size_t)MODULE * RANDOM_WORDS * WORD);
     CALL(cuMemcpyHtoD_v2, (uint64_t, const void *, size_t), d->in, d->operands,
          operand_words * WORD);
 }
@@ -71,6 +71,8 @@ static void run_gpu(const device *d, const char *text, int32_t count, uint64_t *
     uint64_t in = d->in, out = d->out;
     void *parameters[] = {&in, &out};
     CALL(cuModuleLoadData, (void **, const void *), &module, text);
+    CALL(cuMemsetD8_v2, (uint64_t, unsigned char, size_t), out, 0,
+         (size_t)count * RANDOM_WORDS * WORD);
     for (int32_t i = 0; i * RANDOM_KERNEL < count; ++i) {
         char name[16];
         snprintf(name, sizeof name, "k%d", i);
@@ -81,7 +83,7 @@ static void run_gpu(const device *d, const char *text, int32_t count, uint64_t *
              kernel, 1, 1, 1, RANDOM_THREADS, 1, 1, 0, NULL, parameters, NULL);
     }
     CALL(cuMemcpyDtoH_v2, (void *, uint64_t, size_t), results, out,
-         (size_t)count * RANDOM_THREADS * WORD);
+         (size_t)count * RANDOM_WORDS * WORD);
     CALL(cuModuleUnload, (void *), module);
 }
 
@@ -119,43 +121,58 @@ static uint64_t *zeros(size_t n) {
     return words;
 }
 
-static bool differs(const device *d, uint64_t seed, uint64_t steps) {
-    uint64_t here[RANDOM_THREADS], there[RANDOM_THREADS];
-    char *text = random_module(seed, 1, steps);
-    run_sim(d, text, here);
-    run_gpu(d, text, 1, there);
-    free(text);
-    return memcmp(here, there, sizeof here) != 0;
+/* The first word that differs, in the order of steps; RANDOM_WORDS when none does. */
+static int32_t first_difference(const uint64_t *here, const uint64_t *there) {
+    int32_t i = 0;
+    while (i < RANDOM_WORDS && here[i] == there[i])
+        ++i;
+    return i;
 }
 
-/* The program with as few steps as still differ. */
-static void show(const device *d, uint64_t seed) {
-    uint64_t steps = (UINT64_C(1) << RANDOM_STEPS) - 1;
-    if (!differs(d, seed, steps)) {
-        printf("seed %" PRIu64 " differs in its module, and not alone\n", seed);
-        return;
+/* The text of a step, up to the next. */
+static void show_step(const char *text, int32_t step) {
+    char mark[32];
+    snprintf(mark, sizeof mark, RANDOM_STEP "%d\n", step);
+    const char *from = strstr(text, mark), *to = NULL;
+    if (from != NULL)
+        to = strstr(from + 1, RANDOM_STEP);
+    if (from != NULL)
+        printf("%.*s", (int)(to != NULL ? to - from : (long)strlen(from)), from);
+}
+
+/*
+ * The steps up to the first that differs, with the values of one thread for which it does. Values
+ * of inputs are not printed: forms_operands() has them.
+ */
+static void show(uint64_t seed, const uint64_t *here, const uint64_t *there) {
+    const int32_t at = first_difference(here, there), thread = at % RANDOM_THREADS;
+    const int32_t last = at / RANDOM_THREADS / RANDOM_RESULTS;
+    char *text = random_module(seed, 1, UINT64_MAX);
+    printf("seed %" PRIu64 ", step %d, thread %d:\n", seed, last, thread);
+    for (int32_t step = 0; step <= last; ++step) {
+        show_step(text, step);
+        for (int32_t k = 0; k < RANDOM_RESULTS; ++k) {
+            const int32_t i = (step * RANDOM_RESULTS + k) * RANDOM_THREADS + thread;
+            printf("  %%d%d_%d sim %016" PRIx64 " gpu %016" PRIx64 "\n", step, k, here[i],
+                   there[i]);
+        }
     }
-    for (int32_t i = 0; i < RANDOM_STEPS; ++i)
-        if (differs(d, seed, steps & ~(UINT64_C(1) << i)))
-            steps &= ~(UINT64_C(1) << i);
-    char *text = random_module(seed, 1, steps);
-    printf("seed %" PRIu64 ", steps 0x%" PRIx64 ":\n%s\n", seed, steps, text);
     free(text);
 }
 
 static void run_module(const device *d, uint64_t first, int32_t count, tally *t) {
-    const size_t n = (size_t)count * RANDOM_THREADS;
+    const size_t n = (size_t)count * RANDOM_WORDS;
     uint64_t *here = zeros(n), *there = zeros(n);
     char *text = random_module(first, count, UINT64_MAX);
     run_sim(d, text, here);
     if (d->gpu)
         run_gpu(d, text, count, there);
     for (int32_t i = 0; i < count; ++i) {
-        const size_t at = (size_t)i * RANDOM_THREADS;
+        const size_t at = (size_t)i * RANDOM_WORDS;
         t->checksum += random_checksum(here + at);
-        if (d->gpu && memcmp(here + at, there + at, RANDOM_THREADS * WORD) != 0 &&
-            t->differing++ < 12)
-            show(d, first + (uint64_t)i);
+        if (d->gpu && first_difference(here + at, there + at) < RANDOM_WORDS &&
+            t->differing++ < SHOWN)
+            show(first + (uint64_t)i, here + at, there + at);
     }
     t->done += (uint64_t)count;
     fflush(stdout);
