@@ -17,8 +17,9 @@ enum { SHARED = 8 * RANDOM_THREADS, LOCAL = 64, NAME = 40, GUARD = NAME + 8 };
 typedef struct writer {
     char *at;
     size_t n, room;
-    uint64_t state;                /* of the random numbers */
-    char results[RANDOM_STEPS][RANDOM_RESULTS + 1]; /* of each step, a size each: 's' 'i' 'l' 'p'; "": left out */
+    uint64_t state; /* of the random numbers */
+    char results[RANDOM_STEPS]
+                [RANDOM_RESULTS + 1]; /* of each step, a size each: 's' 'i' 'l' 'p'; "": left out */
     int32_t step, inputs;
 } writer;
 
@@ -106,6 +107,20 @@ static void put_guard(writer *w, char class, const char *result, char guard[GUAR
     snprintf(guard, GUARD, "@%s%s ", inverted ? "!" : "", predicate);
 }
 
+/* ptxas 13.0 computes some results outside of their guard: `@p testp` writes without it, and a
+ * guarded `set` of type f32 converts its result when p is false, too. */
+static bool loses_guard(const char *opcode) {
+    return strncmp(opcode, "testp.", 6) == 0 || strncmp(opcode, "set.", 4) == 0;
+}
+
+/* ptxas makes a mov of min(x, x), which keeps a NaN's bits where min gives its own. */
+static void part_operands(writer *w, const form *f, char operands[][NAME]) {
+    const bool picks = strncmp(f->opcode, "min.", 4) == 0 || strncmp(f->opcode, "max.", 4) == 0;
+    const uint32_t which = draw(w, 1 << 20);
+    if (picks && strcmp(operands[0], operands[1]) == 0)
+        put_input(w, f->operands[1], which, operands[1]);
+}
+
 static void form_step(writer *w) {
     const form *f = &forms[draw(w, (uint32_t)n_forms)];
     const char *insert = strchr(f->opcode, '#'); /* a constant as the last operand */
@@ -114,8 +129,9 @@ static void form_step(writer *w) {
     char operands[FORM_OPERANDS][NAME], result[NAME], guard[GUARD] = "";
     for (int32_t k = 0; f->operands[k] != '\0'; ++k)
         put_operand(w, f->operands[k], operands[k]);
+    part_operands(w, f, operands);
     put_result(w, f->result[0], result);
-    if (guarded && !collective) {
+    if (guarded && !collective && !loses_guard(f->opcode)) {
         /* The result is no operand of its own. */
         w->results[w->step][0] = '\0';
         put_guard(w, f->result[0], result, guard);

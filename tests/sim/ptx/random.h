@@ -10,8 +10,8 @@
 
 enum {
     RANDOM_THREADS = 64,
-    RANDOM_STEPS = 14,  /* the most that a program has */
-    RANDOM_RESULTS = 3, /* the most that a step has */
+    RANDOM_STEPS = 14,                                             /* the most that a program has */
+    RANDOM_RESULTS = 3,                                            /* the most that a step has */
     RANDOM_WORDS = RANDOM_STEPS * RANDOM_RESULTS * RANDOM_THREADS, /* [step][result][thread] */
     RANDOM_KERNEL = 32,                                            /* programs in a kernel */
 };
