@@ -68,7 +68,8 @@ def pytest_pycollect_makeitem(collector, name, obj):
         texts = cases(mark.op, mark.options["cases"], mark.options["dtype"])
     except AssayError as error:
         raise collector.CollectError(str(error)) from None
+    names = [f"{name}[{text.partition(' ')[2]}]" for text in texts]
     return [
-        Judged.from_parent(collector, name=f"{name}[{text.partition(' ')[2]}]", mark=mark, text=text)
-        for text in texts
+        Judged.from_parent(collector, name=n, nodeid=f"{collector.nodeid}::{n}", mark=mark, text=text)
+        for n, text in zip(names, texts)
     ]
