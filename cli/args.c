@@ -12,10 +12,14 @@
 #include <string.h>
 #include <unistd.h>
 
-static assay_status unknown(const char *what, const char *word, const char *nearest) {
+/* Names the nearest word where that is likely meant, otherwise `remedy`. */
+static assay_status unknown(const char *what, const char *word, const char *nearest,
+                            const char *remedy) {
     char quoted[ASSAY_QUOTE];
-    return assay_fail(ASSAY_ERR_USAGE, "unknown %s %s; the nearest is %s", what,
-                      assay_quote(word, strlen(word), quoted), nearest);
+    const bool near = nearest != NULL && nearest_is_near(word, nearest);
+    return assay_fail(ASSAY_ERR_USAGE, "unknown %s %s; %s%s", what,
+                      assay_quote(word, strlen(word), quoted), near ? "the nearest is " : "",
+                      near ? nearest : remedy);
 }
 
 /* ---- values of flags ---- */
@@ -73,7 +77,9 @@ static assay_status parse_choice(const cli_flag_entry *flag, const char *value,
             return ASSAY_OK;
         nearest_offer(value, name, &nearest);
     }
-    return unknown(flag->name + 2, value, nearest);
+    char remedy[160];
+    snprintf(remedy, sizeof remedy, "give one of %s", flag->value);
+    return unknown(flag->name + 2, value, nearest, remedy);
 }
 
 static assay_status set_flag(const cli_flag_entry *flag, const char *value, assay_cli_args *args) {
@@ -125,7 +131,8 @@ static assay_status parse_flag(parser *p, const char *word) {
             return assay_fail(ASSAY_ERR_MEMORY, "no memory for the command line");
         for (int i = 0; cli_flags[i].name != NULL; ++i)
             nearest_offer(name, cli_flags[i].name, &nearest);
-        const assay_status status = unknown("flag", name, nearest);
+        const assay_status status =
+            unknown("flag", name, nearest, "assay help VERB lists a verb's flags");
         free(name);
         return status;
     }
@@ -148,7 +155,8 @@ static assay_status parse_verb(parser *p, const char *word) {
     p->args->verb = word;
     for (int i = 0; p->verb == NULL && i < CLI_VERBS; ++i)
         nearest_offer(word, cli_verbs[i].name, &nearest);
-    return p->verb != NULL ? ASSAY_OK : unknown("verb", word, nearest);
+    return p->verb != NULL ? ASSAY_OK
+                           : unknown("verb", word, nearest, "assay --help lists the verbs");
 }
 
 static assay_status parse_subverb(parser *p, const char *word) {
@@ -159,9 +167,10 @@ static assay_status parse_subverb(parser *p, const char *word) {
             return ASSAY_OK;
         nearest_offer(word, *name, &nearest);
     }
-    char what[64];
+    char what[64], remedy[64];
     snprintf(what, sizeof what, "word after %s", p->verb->name);
-    return unknown(what, word, nearest);
+    snprintf(remedy, sizeof remedy, "assay help %s lists them", p->verb->name);
+    return unknown(what, word, nearest, remedy);
 }
 
 /* OP or OP/VARIANT, once all operators are there. */
@@ -172,9 +181,11 @@ static assay_status resolve(assay_cli_target *target) {
     target->variant = word[length] == '/' ? word + length + 1 : NULL;
     if (target->op != NULL)
         return ASSAY_OK;
+    char name[64];
+    snprintf(name, sizeof name, "%.*s", (int)length, word);
     for (int32_t i = 0; i < assay_op_count(); ++i)
-        nearest_offer(word, assay_op_at(i)->name, &nearest);
-    return unknown("operator", word, nearest);
+        nearest_offer(name, assay_op_at(i)->name, &nearest);
+    return unknown("operator", name, nearest, "assay list prints the operators");
 }
 
 /* --operator's, which stands for itself where no operator is named. */
@@ -252,9 +263,10 @@ static assay_status check_targets(const cli_verb *verb, const assay_cli_args *ar
                               target->op->name, target->op->name);
         if (own || target->variant == NULL || variant_known(target->op, target->variant, &nearest))
             continue;
-        char what[64];
+        char what[64], remedy[64];
         snprintf(what, sizeof what, "variant of %s:", target->op->name);
-        return unknown(what, target->variant, nearest);
+        snprintf(remedy, sizeof remedy, "assay list %s prints them", target->op->name);
+        return unknown(what, target->variant, nearest, remedy);
     }
     if (args->kernel == NULL && args->reference != NULL)
         return assay_fail(ASSAY_ERR_USAGE,

@@ -216,9 +216,11 @@ assay_exit assay_cli_certificate(const assay_cli_args *args) {
         status = state_key(o.directory, o.key);
     if (status == ASSAY_OK)
         status = args->subverb && strcmp(args->subverb, "show") == 0 ? show(&o) : verify(&o);
+    const bool list = !args->subverb || strcmp(args->subverb, "list") == 0;
+    if (status == ASSAY_OK && list && o.lines.count == 0 && !o.refused)
+        printf("no certificates in %s\n", o.directory);
     const assay_status printed = columns_print(&o.lines, stdout, 0);
     status = status == ASSAY_OK ? printed : status;
-    const bool list = !args->subverb || strcmp(args->subverb, "list") == 0;
     assay_exit code = o.refused && !list ? ASSAY_EXIT_REFUSED : ASSAY_EXIT_PASSED;
     if (status != ASSAY_OK)
         code = assay_cli_complain(status);

@@ -10,6 +10,8 @@ const char cli_exits[] =
     "0 all passed, 1 something failed or was mistrusted, 2 usage, 3 error in harness,\n"
     "file or device, 4 refused because unverified, 77 nothing could run here, 130 interrupted.\n";
 
+enum { TEXT_COLUMN = 30 };
+
 static void print_flags(FILE *to, unsigned verb) {
     fputs("\nFlags:\n", to);
     for (const cli_flag_entry *f = cli_flags; f->name != NULL; ++f) {
@@ -17,7 +19,8 @@ static void print_flags(FILE *to, unsigned verb) {
             continue;
         const int used = fprintf(to, "  %s%s%s", f->name, f->value != NULL ? " " : "",
                                  f->value != NULL ? f->value : "");
-        fprintf(to, "%*s%s\n", used < 32 ? 32 - used : 1, "", f->doc);
+        const bool fits = used + 2 <= TEXT_COLUMN; /* otherwise the text has a line of its own */
+        fprintf(to, "%s%*s%s\n", fits ? "" : "\n", TEXT_COLUMN - (fits ? used : 0), "", f->doc);
     }
 }
 
@@ -40,7 +43,7 @@ void cli_help(FILE *to, const cli_verb *verb) {
             "\nassay help VERB explains a verb, assay help OP an operator, assay help KEY a key.\n",
             to);
     }
-    if (verb == NULL || verb->exits == NULL)
+    if (verb == NULL || strstr(verb->synopsis, "key=value") != NULL)
         fputs("\nValues take lists and ranges: d=16,32,64  k=1:129:16\n"
               "Example: assay check kronecker b=16 f=32x32 layers=2 dtype=f64\n",
               to);
@@ -89,10 +92,11 @@ static assay_status unknown_topic(const char *word) {
         nearest_offer(word, assay_op_at(o)->name, &nearest);
     for (const cli_key *key = cli_keys; key->name != NULL; ++key)
         nearest_offer(word, key->name, &nearest);
+    const bool near = nearest_is_near(word, nearest);
     return assay_fail(ASSAY_ERR_USAGE,
-                      "no help on %s: it is not a verb, an operator or a key; the "
-                      "nearest is %s",
-                      assay_quote(word, strlen(word), quoted), nearest);
+                      "no help on %s: it is not a verb, an operator or a key; %s%s",
+                      assay_quote(word, strlen(word), quoted), near ? "the nearest is " : "",
+                      near ? nearest : "assay --help lists the verbs, assay list the operators");
 }
 
 assay_exit assay_cli_help(const assay_cli_args *args) {

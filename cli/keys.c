@@ -18,7 +18,7 @@ const cli_key cli_keys[] = {
      "  positive  uniform above 0: no sum cancels\n"
      "  exact     small odd integers, so that sums have no rounding error\n"
      "  golden    read from the golden file of the operator\n"
-     "  inf, nan  normal, but the first element of one input is Inf or NaN\n"
+     "  inf, nan  normal, but one element of one input is Inf or NaN; seed chooses both\n"
      "An operator may have these as well; assay check names those that it has:\n"
      "  wide      magnitudes from s/1024 to 1024 s\n"
      "  zeros     about one element in four is 0 or -0\n"

@@ -33,3 +33,8 @@ void nearest_offer(const char *word, const char *name, const char **best) {
     if (*best == NULL || edit_distance(word, name) < edit_distance(word, *best))
         *best = name;
 }
+
+bool nearest_is_near(const char *word, const char *name) {
+    const size_t wrong = edit_distance(word, name), w = strlen(word), n = strlen(name);
+    return wrong != SIZE_MAX && 2 * wrong <= (w > n ? w : n);
+}

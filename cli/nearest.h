@@ -2,6 +2,7 @@
 #ifndef ASSAY_CLI_NEAREST_H
 #define ASSAY_CLI_NEAREST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Levenshtein distance; names longer than 63 bytes count as far away. */
@@ -9,5 +10,8 @@ size_t edit_distance(const char *word, const char *name);
 
 /* Keeps in *best the nearer of it and `name`; start with *best == NULL. */
 void nearest_offer(const char *word, const char *name, const char **best);
+
+/* Whether `name` is near enough to be what `word` was meant to be: at most half of it is wrong. */
+bool nearest_is_near(const char *word, const char *name);
 
 #endif

@@ -22,16 +22,16 @@ const cli_verb cli_verbs[CLI_VERBS] = {
      .summary = "compares variants with the oracle, forward and gradients",
      .details =
          "Without key=value words it runs the cases of --set, of the operators named or of\n"
-         "all. Where nothing is named and this folder has an assay.toml, it judges the kernels\n"
-         "that are listed there: docs/ci.md.\n\n"
+         "all. With no words at all, and an assay.toml in this folder, it judges the kernels that\n"
+         "are listed there: docs/ci.md.\n\n"
          "Each variant runs in a process of its own, so a crash, a hang or too much memory is an\n"
          "error of that variant alone. With --kernel, OP/VARIANT need not be one of assay's own.\n\n"
-         "FILE of --kernel is a source, which is compiled first, or a shared object: written for\n"
-         "assay (ASSAY_VARIANT); or with functions that --binding, or comments in the source, say\n"
-         "how to call; or with tvm-ffi's. docs/own-kernel.md has the forms. FILE.py:FUNCTION is a\n"
-         "Python function, run by $ASSAY_PYTHON (default: python3): docs/python.md.\n\n"
-         "--reference FILE.py makes an operator of a function that is right, with its inputs; the\n"
-         "tolerances are derived: docs/reference.md.\n\n"
+         "FILE of --kernel is a source, which is compiled first, or a shared object. It is written\n"
+         "for assay (ASSAY_VARIANT), or has functions that --binding or comments in the source\n"
+         "describe, or has those of tvm-ffi: docs/own-kernel.md. FILE.py:FUNCTION is a Python\n"
+         "function, run by $ASSAY_PYTHON (default: python3): docs/python.md.\n\n"
+         "--reference FILE.py takes a right Python function in place of an operator, with its\n"
+         "inputs, and derives the tolerances: docs/reference.md.\n\n"
          "--operator FILE adds an operator of your own: assay help new. Its backward is compared\n"
          "with the derivative of its forward first.\n\n"
          "--certify runs the cases of --set and some more, drawn from a new secret seed, and\n"
@@ -39,7 +39,7 @@ const cli_verb cli_verbs[CLI_VERBS] = {
          "--rows is for cases that are too large for the oracle: the kernel runs on all rows, the\n"
          "oracle on the N rows that they are copies of, and every row must be right.\n\n"
          "--stage forward checks outputs alone, --layout packed only tensors without padding; the\n"
-         "verdicts, reports and certificates name what was left out.\n\n"
+         "verdicts, reports and certificates say so.\n\n"
          "--jobs changes neither the results nor their order. --last-failed runs the cases that\n"
          "did not pass in the last check. Their list is ~/.local/state/assay/last-failed, or\n"
          "assay/last-failed in $XDG_STATE_HOME.\n\n"
@@ -74,7 +74,7 @@ const cli_verb cli_verbs[CLI_VERBS] = {
     {.bit = CLI_CERTIFICATE,
      .name = "certificate",
      .synopsis = "list|verify|show [OP[/VARIANT]...]",
-     .summary = "which variants have passed a set, and whether that still holds",
+     .summary = "lists, verifies and shows the certificates of passed checks",
      .subverbs = certificate_subverbs,
      .details =
          "A certificate holds as long as the file with the kernel's code, the programs that ran\n"
@@ -84,9 +84,16 @@ const cli_verb cli_verbs[CLI_VERBS] = {
      .run = assay_cli_certificate},
     {.bit = CLI_GOLDEN,
      .name = "golden",
-     .synopsis = "generate|verify|list [OP...] [key=value...]",
+     .synopsis = "generate|verify|list|export|import [OP...] [key=value...]",
      .summary = "writes and checks golden files",
      .subverbs = golden_subverbs,
+     .details =
+         "A golden file holds inputs and results that another program computed.\n\n"
+         "  list      the cases of a file\n"
+         "  verify    compares the oracle and the variants with them\n"
+         "  generate  adds a case with the oracle's own results: these show a change, not an error\n"
+         "  export    writes a case to --out, as .npz, .safetensors or HDF5\n"
+         "  import    adds a case from such a file, --got\n",
      .run = assay_cli_golden},
     {.bit = CLI_RUN,
      .name = "run",
@@ -105,7 +112,7 @@ const cli_verb cli_verbs[CLI_VERBS] = {
     {.bit = CLI_JUDGE,
      .name = "judge",
      .synopsis = "OP key=value... --got FILE [--in FILE]",
-     .summary = "holds what any program answered to the oracle's bounds",
+     .summary = "compares the answers of any program with the oracle",
      .details =
          "Three commands, of which the second is yours:\n\n"
          "  assay run rmsnorm n=64 d=768 --no-run --out in.npz\n"
@@ -174,9 +181,9 @@ const cli_verb cli_verbs[CLI_VERBS] = {
      .summary = "runs a CUDA program, as nvcc built it, on the simulated device",
      .details =
          "No GPU is needed. The program's kernels run from the PTX that it holds, and CUDA's\n"
-         "libraries are replaced for it: see docs/exec.md. What goes wrong is told on standard\n"
-         "error as it happens, and counted at the end: kernels that break a rule, copies outside of\n"
-         "an allocation, errors that the program did not look at, memory that it did not free.\n\n"
+         "libraries are replaced for it: see docs/exec.md. Problems are printed to standard error\n"
+         "when they happen, and counted at the end: kernels that break a rule, copies outside of an\n"
+         "allocation, errors that the program did not look at, memory that it did not free.\n\n"
          "--launches is for the loops of benchmarks. It names kernels as their source does, or *\n"
          "for all. Times of events are those of the simulation.\n",
      .exits =

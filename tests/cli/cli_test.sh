@@ -53,6 +53,11 @@ for verb in list check certificate golden run mutants fuzz bench profile complet
     run 0 help $verb --man && says out ".B assay $verb" && says out '\-\-no\-color'
     grep -nv "^[^.']\|^$\|^[.][A-Z]\|^[.]nf$\|^[.]fi$" out && fault "the page of $verb has lines that troff takes for requests"
 done
+for verb in list check certificate golden run judge mutants fuzz bench profile exec help; do
+    run 0 help $verb
+    grep '^  --' out | grep -vE '^  --[a-z-]+( [^ ]+)?( {2,}[^ ].*)?$' && fault "flags of $verb stick to their text"
+done
+run 0 help exec && ! grep -q '^Values take lists' out || fault "exec takes no values of keys"
 refuses 2 'only assay itself and its verbs' help fill --man
 refuses 2 'name a shell' completion
 refuses 2 'the nearest is bash' completion bsh
@@ -72,6 +77,11 @@ refuses 2 'unknown verb "chekc"; the nearest is check' chekc
 refuses 2 'unknown operator "kroneker"; the nearest is kronecker' check kroneker
 refuses 2 'unknown variant of kronecker: "v99"' check kronecker/v99
 refuses 2 'unknown flag "--jsn"; the nearest is --json' check --jsn x
+refuses 2 'unknown verb "frob"; assay --help lists the verbs' frob
+refuses 2 'unknown operator "nosuch"; assay list prints the operators' check nosuch/v1
+refuses 2 'unknown flag "-x"; assay help VERB lists' check -x
+refuses 2 'unknown word after golden "zzz"; assay help golden lists them' golden zzz
+refuses 2 '"nothing": it is not a verb, an operator or a key; assay --help' help nothing
 refuses 2 'unknown set "smok"; the nearest is smoke' check --set smok
 refuses 2 '"zz"' check kronecker b=1 f=2 zz=3
 refuses 2 'f="0x4"' check kronecker b=1 f=0x4
@@ -80,7 +90,7 @@ refuses 2 'b=3 belongs to no operator' check b=3
 refuses 2 '--json needs a value' check --json
 refuses 2 'two reports would go to' check --json - --csv -
 refuses 2 'list takes no --quiet' list --quiet
-refuses 2 'unknown device "gpu"; the nearest is' check "${sum[@]:0:4}" --device gpu
+refuses 2 'unknown device "gpu"; give one of sim|cuda' check "${sum[@]:0:4}" --device gpu
 refuses 2 '--kernel needs one OP/VARIANT' check weighted_sum --kernel v4.so
 refuses 2 '--kernel and --in-process' check weighted_sum/v4 --kernel v4.so --in-process
 refuses 3 'v4.so: No such file' check weighted_sum/v4 --kernel v4.so --device sim
@@ -329,6 +339,7 @@ run 4 certificate verify swiglu/v1 --device sim && says out 'refused '
 sed -i '/seed=0/d' certificates/swiglu-v3-sim.cert
 run 4 certificate verify swiglu/v3 --device sim && says out 'its seal is broken'
 run 0 certificate list --device sim && says out 'its seal is broken'
+ASSAY_CERTIFICATES=$PWD/no-certificates run 0 certificate list --device sim && says out 'no certificates in '
 ASSAY_CERTIFICATES=/proc/certificates refuses 3 'set ASSAY_CERTIFICATES' certificate list --device sim
 unset ASSAY_CERTIFICATES
 

@@ -99,7 +99,7 @@ if command -v python3 >/dev/null; then
     says 'reproduce: assay judge scaled n=4 d=5 dtype=f32 seed=0 --got got.safetensors --operator o.so'
 fi
 line 2 'mutants takes no --operator' "$assay" mutants scaled --operator o.so
-line 2 'unknown operator "scaled/v1"' "$assay" check scaled/v1 --kernel k.so
+line 2 'unknown operator "scaled"' "$assay" check scaled/v1 --kernel k.so
 line 2 'of which assay has no kernel' "$assay" check scaled --operator o.so
 line 2 'of which assay has no kernel' "$assay" run scaled/v1 n=4 d=5 --operator o.so --out out.npz
 
