@@ -1,7 +1,7 @@
 /*
- * One case in a benchmark, from its data to its rows: what session.c directs and the files beside
- * it do. Each arm that takes part is a runner; what goes wrong with one is its status and reason,
- * and it is then left out of the rest of the stage.
+ * One case in a benchmark, from its data to its rows: session.c calls it, and the files beside it
+ * are its parts. Each arm that takes part is a runner; a failure is the runner's status and reason,
+ * and that runner is then left out of the rest of the stage.
  */
 #ifndef ASSAY_BENCH_CASE_RUN_H
 #define ASSAY_BENCH_CASE_RUN_H

@@ -1,4 +1,4 @@
-/* What a device can do at most, by its data sheet: for rooflines and for times that cannot be. */
+/* The peak rates of a device, from its data sheet: for rooflines, and to find impossible times. */
 #ifndef ASSAY_BENCH_CEILINGS_H
 #define ASSAY_BENCH_CEILINGS_H
 

@@ -1,5 +1,5 @@
 /*
- * Two benchmarks of one device, row by row: what became slower, and what is no longer there.
+ * Two benchmarks of one device, row by row: the rows that became slower, and those that are gone.
  *
  * A regression is an arm of ours that is slower than before by more than the margin, its interval
  * clear of it, or that was timed before and is not now. A peer's row that changed is shown and is

@@ -1,4 +1,4 @@
-/* What follows from a row: no more is kept of it than its samples. */
+/* Figures that follow from a row, of which only the samples are kept. */
 #ifndef ASSAY_BENCH_DERIVED_H
 #define ASSAY_BENCH_DERIVED_H
 

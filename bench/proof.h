@@ -1,4 +1,4 @@
-/* What a variant must pass before anything of it is timed. */
+/* The checks that a variant must pass before it is timed. */
 #ifndef ASSAY_BENCH_PROOF_H
 #define ASSAY_BENCH_PROOF_H
 

@@ -1,5 +1,5 @@
 /*
- * What a benchmark found: rows of timed samples with what proves them. Measured by bench/session.h,
+ * The results of a benchmark: rows of timed samples, and their proofs. Measured by bench/session.h,
  * kept and read back as JSON (bench/results_json.h), shown by bench/report/.
  */
 #ifndef ASSAY_BENCH_RESULT_H

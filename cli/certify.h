@@ -1,4 +1,4 @@
-/* Certificates of what a run of checks proved. */
+/* Writes the certificates of a run of checks. */
 #ifndef ASSAY_CLI_CERTIFY_H
 #define ASSAY_CLI_CERTIFY_H
 

@@ -1,4 +1,4 @@
-/* Where and with what the numbers were made. */
+/* The machine, the device and the software that the numbers come from. */
 #ifndef ASSAY_CLI_ENVIRONMENT_H
 #define ASSAY_CLI_ENVIRONMENT_H
 

@@ -1,4 +1,4 @@
-/* What the parts of `assay golden` share. */
+/* Shared by the parts of `assay golden`. */
 #ifndef ASSAY_CLI_GOLDEN_H
 #define ASSAY_CLI_GOLDEN_H
 

@@ -1,4 +1,4 @@
-/* What there is: operators with their variants and sets, and devices. */
+/* The contents of assay list: operators with their variants and sets, and devices. */
 #ifndef ASSAY_CLI_INVENTORY_H
 #define ASSAY_CLI_INVENTORY_H
 

@@ -1,5 +1,5 @@
-/* --kernel: what it names becomes a shared object and, where that is not written for assay, a
- * binding (engine/binding.h). */
+/* --kernel: its file becomes a shared object and, where that is not written for assay, a binding
+ * (engine/binding.h). */
 #ifndef ASSAY_CLI_KERNEL_H
 #define ASSAY_CLI_KERNEL_H
 

@@ -1,4 +1,4 @@
-/* What became of the mutants: what `assay mutants` reports. */
+/* The results of the mutants, as `assay mutants` reports them. */
 #ifndef ASSAY_CLI_MUTANTS_H
 #define ASSAY_CLI_MUTANTS_H
 

@@ -1,4 +1,4 @@
-/* assay profile: what a proven variant does on its device, one case at a time. */
+/* assay profile: the kernels, traffic and times of a proven variant, for one case. */
 #ifndef ASSAY_CLI_PROFILE_H
 #define ASSAY_CLI_PROFILE_H
 

@@ -1,4 +1,4 @@
-/* What a run of checks found, and its writers: one file each, report_<format>.c. */
+/* The results of a run of checks, and their writers: one file each, report_<format>.c. */
 #ifndef ASSAY_CLI_REPORT_H
 #define ASSAY_CLI_REPORT_H
 

@@ -1,4 +1,5 @@
-/* How ratios spread over many random cases: whether bounds are tight, and what they resolve. */
+/* How ratios spread over many random cases: whether bounds are tight, and the smallest error that
+ * they find. */
 #ifndef ASSAY_CLI_SPREAD_H
 #define ASSAY_CLI_SPREAD_H
 

@@ -1,4 +1,4 @@
-/* What the command understands: its verbs and flags, as tables that parsing and help share. */
+/* The verbs and flags of the command, as tables that parsing and help share. */
 #ifndef ASSAY_CLI_VERBS_H
 #define ASSAY_CLI_VERBS_H
 

@@ -1,4 +1,4 @@
-/* What the parser of a whole case and the expansion of lists and ranges share. */
+/* Shared by the parser of a whole case and the expansion of lists and ranges. */
 #ifndef ASSAY_CORE_CASE_PARSE_H
 #define ASSAY_CORE_CASE_PARSE_H
 

@@ -1,4 +1,4 @@
-/* CUDA C under nvcc: what device/kernel.h promises, on top of the toolkit. */
+/* CUDA C under nvcc: the interface of device/kernel.h, on top of the toolkit. */
 #ifndef ASSAY_DEVICE_CUDA_H
 #define ASSAY_DEVICE_CUDA_H
 

@@ -1,4 +1,4 @@
-/* What kernels/common/hopper.h promises, in inline PTX. */
+/* The functions of kernels/common/hopper.h in inline PTX. */
 #ifndef ASSAY_DEVICE_HOPPER_H
 #define ASSAY_DEVICE_HOPPER_H
 

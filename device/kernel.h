@@ -1,6 +1,6 @@
 /*
- * What every kernel file includes, under both compilers: nvcc gets CUDA C from the toolkit, the
- * host's compiler gets it from sim/cuda.h. Kernel files are plain CUDA C with these rules:
+ * Every kernel file includes this header, under both compilers: nvcc gets CUDA C from the toolkit,
+ * the host's compiler gets it from sim/cuda.h. Kernel files are plain CUDA C with these rules:
  *
  *   - kernels are `static __global__ void`; templates only where they remove copies;
  *   - launches go through ASSAY_LAUNCH, dynamic shared memory through ASSAY_DYNAMIC_SHARED;

@@ -1,4 +1,4 @@
-/* What kernels/common/tensor.h promises, in inline PTX. */
+/* The functions of kernels/common/tensor.h in inline PTX. */
 #ifndef ASSAY_DEVICE_PTX_H
 #define ASSAY_DEVICE_PTX_H
 

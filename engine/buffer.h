@@ -3,9 +3,9 @@
  *
  *     | guard | misalignment | row | pad | row | pad | … | row | guard |
  *
- * `image` is a host copy of all of it. Before a call, whatever a kernel may not write, or has not
- * written yet, holds a NaN pattern that no computation produces; afterwards the image taken back
- * shows what changed.
+ * `image` is a host copy of all of it. Before a call, all memory that a kernel may not write, or
+ * must still write, holds a NaN pattern that no computation produces; afterwards the image taken
+ * back shows the changes.
  *
  * On a device with streams, inputs arrive late and outputs are copied early: both in the order of
  * the stream that the variant was given, behind a pause. A variant that works on another stream

@@ -1,6 +1,6 @@
 /*
- * What a passed check leaves: which code was judged by which program on which cases, and how near
- * the limit it came. docs/certificates.md says what one proves and what it does not.
+ * The record of a passed check: the code that was judged, the program that judged it, the cases,
+ * and the worst ratio of each. docs/certificates.md says what one proves and what it does not.
  *
  * The text, one line each, in this order, every value to the end of its line:
  *
@@ -35,7 +35,7 @@
 
 enum { CERTIFICATE_NAME = 64, CERTIFICATE_TEXT = 256, CERTIFICATE_WHY = 320 };
 
-/* What was judged, where and by what. */
+/* The code that was judged, its device, and the programs that ran and judged it. */
 typedef struct certificate_subject {
     char op[CERTIFICATE_NAME], variant[CERTIFICATE_NAME];
     char device[CERTIFICATE_NAME], device_text[CERTIFICATE_TEXT];

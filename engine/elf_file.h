@@ -1,4 +1,4 @@
-/* What a shared object says of itself, read from bytes that may say anything. */
+/* The headers of a shared object, read from bytes that are not trusted. */
 #ifndef ASSAY_ENGINE_ELF_FILE_H
 #define ASSAY_ENGINE_ELF_FILE_H
 
@@ -24,7 +24,7 @@ bool elf_is_whole(const char *image, size_t bytes);
 /* Whether one of its tables of names holds `symbol`. */
 bool elf_mentions(const char *image, size_t bytes, const char *symbol);
 
-/* What is not there, or not whole, is left empty: the loader will say what is wrong with it. */
+/* A part that is missing or damaged is left empty: the loader will name the defect. */
 void elf_read_dynamic(const char *image, size_t bytes, elf_dynamic *d);
 
 #endif

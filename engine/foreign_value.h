@@ -1,4 +1,4 @@
-/* What an argument of a binding is in a call. */
+/* The value of a binding's argument in a call. */
 #ifndef ASSAY_ENGINE_FOREIGN_VALUE_H
 #define ASSAY_ENGINE_FOREIGN_VALUE_H
 

@@ -1,12 +1,12 @@
 /*
- * One problem of a variant as memory that two processes share: what is to run on which data, and
- * room for what it leaves. Tensors are dense fp64 arrays, as in a problem: the process that runs
+ * One problem of a variant as memory that two processes share: the call, its data, and room for its
+ * results. Tensors are dense fp64 arrays, as in a problem: the process that runs
  * the variant builds the buffers, guard zones and all, and a whole from the small problem that
  * stands for it. Nothing of the oracle is in here.
  *
  * The variant's process can write all of it, so the other one trusts none of it: the file's size is
- * sealed, sizes and places come from that side's own problem, and what is read back is copied once
- * and held to its range (frame_answer).
+ * sealed, sizes and places come from that side's own problem, and an answer is copied once and
+ * refused outside of its range (frame_answer).
  */
 #ifndef ASSAY_ENGINE_FRAME_H
 #define ASSAY_ENGINE_FRAME_H
@@ -19,7 +19,7 @@
 
 enum { FRAME_NAME = 64, FRAME_LINE = 512 };
 
-/* What is said of a frame, a byte a message. The first two are answered. */
+/* Messages about a frame, a byte each. The first two are answered. */
 enum {
     FRAME_OFFER = 'o', /* with its file, before there are any data: is the problem supported? */
     FRAME_RUN = 'r',   /* the data are there */
@@ -75,7 +75,7 @@ typedef struct frame {
 assay_status frame_init(frame *f, const char *variant, const assay_problem *problem,
                         bool same_places) ASSAY_MUST_CHECK;
 
-/* What a rehearsal makes of a tensor: the same elements, so that they are legal. */
+/* A rehearsal's data for a tensor: the same elements in another order, so that they are legal. */
 typedef void (*frame_rearranger)(assay_rng *rng, const double *from, double *to, int64_t count);
 
 /* The problem's data go in, rearranged unless `how` is NULL; NaN where results go, no answer. */

@@ -1,4 +1,4 @@
-/* What a process does that runs variants for another one. */
+/* The work of a process that runs variants for another process. */
 #ifndef ASSAY_ENGINE_INSIDE_H
 #define ASSAY_ENGINE_INSIDE_H
 

@@ -1,12 +1,12 @@
 /*
  * A kernel file, a shared object that is not trusted, looked at from outside: it is not loaded. Its
- * path is opened once, and its bytes are copied into memory that no process can change. What is
- * hashed is that memory, and what the variant's process loads is that memory too, so that both are
- * the same bytes whatever becomes of the file.
+ * path is opened once, and its bytes are copied into memory that no process can change. That
+ * memory is hashed, and the variant's process loads that memory too, so that both are the same
+ * bytes, even if the file changes.
  *
  * The same holds for the libraries that the file brings along: those that it needs (DT_NEEDED) and
  * that lie in its own run path (DT_RUNPATH, DT_RPATH, $ORIGIN among it), outside the system's
- * folders. What the loader finds in the system's folders is the system's, and not hashed.
+ * folders. Libraries in the system's folders are not hashed.
  */
 #ifndef ASSAY_ENGINE_KERNEL_FILE_H
 #define ASSAY_ENGINE_KERNEL_FILE_H

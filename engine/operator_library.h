@@ -1,8 +1,8 @@
 /*
  * An operator that is not built in, from a shared object (assay/operator.h). It is an oracle, and
  * so it is loaded into the process that judges; no process that runs kernels sees it, not even as
- * an open file. Its bytes are read once: what is hashed is what is loaded, with the libraries that
- * it brings along (kernel_file.h).
+ * an open file. Its bytes are read once, hashed and loaded, with the libraries that it
+ * brings along (kernel_file.h).
  */
 #ifndef ASSAY_ENGINE_OPERATOR_LIBRARY_H
 #define ASSAY_ENGINE_OPERATOR_LIBRARY_H

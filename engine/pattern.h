@@ -1,5 +1,5 @@
-/* What lies in memory that a kernel must write, or must not touch: 0xFFA5, repeated, is a NaN in
- * every dtype, and not one that arithmetic makes. */
+/* The content of memory that a kernel must write, or must not touch: 0xFFA5, repeated, is a NaN in
+ * every dtype, and no arithmetic gives that NaN. */
 #ifndef ASSAY_ENGINE_PATTERN_H
 #define ASSAY_ENGINE_PATTERN_H
 

@@ -1,10 +1,10 @@
 /*
  * A tensor of a whole that a small problem stands for (sample.h), in a buffer without an image: its
- * rows are dealt out, sent up, taken back and looked at in pieces, so that the host holds one piece
+ * rows are made, uploaded, downloaded and checked in pieces, so that the host holds one piece
  * of a tensor at a time.
  *
  * Of every element is checked: an input is as it was; an output and a gradient was written; a
- * gradient is 0 but in homes and where there are no rows. What homes have is kept, and of outputs
+ * gradient is 0 but in homes and where there are no rows. Homes' values are kept, and of outputs
  * the least and the greatest among all rows with the same data.
  */
 #ifndef ASSAY_ENGINE_PIECES_H

@@ -1,7 +1,7 @@
 /*
  * Draws over the whole legal range: real attributes, layouts, and extents that have to do with each
- * other. What an operator's own draw() makes are the usual values, of which most cases are made; a
- * kernel may go wrong beyond them.
+ * other. An operator's own draw() makes the usual values, of which most cases are made; a kernel
+ * may be wrong beyond them.
  */
 #ifndef ASSAY_ENGINE_REACH_H
 #define ASSAY_ENGINE_REACH_H

@@ -1,8 +1,8 @@
 /*
  * A reference: a Python function with its own inputs, which is an operator by itself. Another
  * process, python/reference/main.py, computes its results in fp64 and derives the tolerance of
- * every element (docs/reference.md). That process is trusted as an oracle is; what is judged runs
- * elsewhere, and never sees it.
+ * every element (docs/reference.md). That process is trusted as an oracle is; the candidate runs in
+ * another one, and never sees it.
  */
 #ifndef ASSAY_ENGINE_REFERENCE_H
 #define ASSAY_ENGINE_REFERENCE_H

@@ -1,4 +1,4 @@
-/* What a rehearsal makes of a tensor's elements: legal data that are not those to come. */
+/* A rehearsal's data, made of a tensor's elements: legal data, but not those to come. */
 #ifndef ASSAY_ENGINE_REHEARSE_H
 #define ASSAY_ENGINE_REHEARSE_H
 

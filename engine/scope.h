@@ -1,4 +1,4 @@
-/* What a check was asked to leave out: a verdict within a scope says nothing beyond it. */
+/* The scope of a check, with its parts left out: a verdict says nothing beyond its scope. */
 #ifndef ASSAY_ENGINE_SCOPE_H
 #define ASSAY_ENGINE_SCOPE_H
 

@@ -1,13 +1,13 @@
 /*
- * Trivial solutions: what a kernel might return that does not compute what it should. They are
+ * Trivial solutions: results that a kernel could return without computing the operator. They are
  * judged as variants are, by assay_compare with the case's bounds. Where one of them passes, the
- * case's data could not have told a wrong kernel, and what passed there is mistrusted.
+ * case's data do not show a wrong kernel, and a pass there is mistrusted.
  *
  * Of each tensor: a constant (1, or the mean of the right values), the mean of each row, a copy of
- * any input or cotangent that has as many elements. Zeros are assay_compare's own. What is one by
- * definition is no solution: a copy, where the tensor's bounds are all 0 outside the exact tier;
- * the same gradient throughout, or throughout each row, where an input counts by the mean of that
- * alone and may be replaced by it.
+ * any input or cotangent that has as many elements. assay_compare tries zeros itself. A result that
+ * the definition asks for is not trivial: a copy, where the tensor's bounds are all 0 outside the
+ * exact tier; the same gradient throughout, or throughout each row, where an input counts by the
+ * mean of that alone and may be replaced by it.
  *
  * Of the whole case: a kernel that ignores a parameter. The oracle runs again with zeros, with
  * ones, and with its mean in place of an input or a cotangent; if no output and no gradient changes

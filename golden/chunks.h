@@ -1,4 +1,4 @@
-/* What HDF5 1.10 does not check of compressed data. */
+/* A check of compressed data that HDF5 1.10 does not make. */
 #ifndef ASSAY_GOLDEN_CHUNKS_H
 #define ASSAY_GOLDEN_CHUNKS_H
 

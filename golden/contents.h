@@ -1,4 +1,4 @@
-/* What a file is to hold once it is rewritten: its cases' names, in order, each with its seal. */
+/* The contents of a file after it is rewritten: its cases' names, in order, each with its seal. */
 #ifndef ASSAY_GOLDEN_CONTENTS_H
 #define ASSAY_GOLDEN_CONTENTS_H
 

@@ -1,4 +1,4 @@
-/* SHA-256, in hexadecimal, of what a golden file holds. docs/golden-format.md defines both. */
+/* The SHA-256 digests and seals of a golden file, in hexadecimal: docs/golden-format.md. */
 #ifndef ASSAY_GOLDEN_DIGEST_H
 #define ASSAY_GOLDEN_DIGEST_H
 

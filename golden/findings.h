@@ -1,6 +1,6 @@
 /*
- * Findings files: what `assay fuzz` found, with tensors, in plain HDF5. A group for each finding,
- * /0001 and on, has as attributes
+ * Findings files: the failures that `assay fuzz` found, with tensors, in plain HDF5. A group for
+ * each finding, /0001 and on, has as attributes
  *
  *     case      the smallest case that fails so     variant, device   of what
  *     kind      what kind of failure it is          relation, tensor  "" where there is none
@@ -9,8 +9,8 @@
  * and holds the smallest case's tensors, in groups as state files have them (state.h):
  *
  *     in, cot                    inputs and cotangents
- *     out, grad                  what the variant gave; missing where it gave none
- *     want_out, want_grad        what the oracle says, fp64
+ *     out, grad                  the variant's results; missing where it gave none
+ *     want_out, want_grad        the oracle's results, fp64
  *     bound_out, bound_grad      by how much each element may be off, fp64
  */
 #ifndef ASSAY_FINDINGS_H

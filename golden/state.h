@@ -1,4 +1,4 @@
-/* What reading and writing of state files share, whatever their format. */
+/* Shared by the readers and writers of state files of all formats. */
 #ifndef ASSAY_GOLDEN_STATE_H
 #define ASSAY_GOLDEN_STATE_H
 

@@ -35,7 +35,7 @@ void sim_schedule_sleep(int32_t thread);
 /* The thread stays runnable, but runs only when no other thread can. */
 void sim_schedule_rest(int32_t thread);
 
-/* Whether an asynchronous operation, issued now, is done as late as somebody waits for it. */
+/* Whether an asynchronous operation, issued now, is done only when a thread waits for it. */
 bool sim_schedule_delays(void);
 
 /* The thread to run; -1 when none can. */

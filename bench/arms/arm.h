@@ -1,6 +1,6 @@
 /*
- * An arm of our own: what it has been told, and the commands that it obeys (docs/bench.md, "How an
- * arm talks").
+ * An arm of our own: the case that it was given, and the commands that it obeys (docs/bench.md,
+ * "How an arm talks").
  */
 #ifndef ASSAY_BENCH_ARMS_ARM_H
 #define ASSAY_BENCH_ARMS_ARM_H

@@ -4,7 +4,7 @@
 
 #include "bench/arms/work.h"
 
-/* What a call of the stage reads, what it writes, and what it leaves for who asks. */
+/* The tensors that a call of the stage reads and writes, and the results that the parent gets. */
 set_groups call_reads(const work *w);
 set_groups call_writes(const work *w);
 set_groups call_leaves(const work *w);

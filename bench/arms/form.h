@@ -1,6 +1,6 @@
 /*
- * What is known of a case in a process that holds no oracle: the parameters and tensors, as a
- * variant is told. An operator's definition and its oracle are in one file; so `assay bench`, which
+ * A case in a process that holds no oracle: the parameters and tensors, as a variant gets
+ * them. An operator's definition and its oracle are in one file; so `assay bench`, which
  * has parsed the case, leaves its form in the memory that it shares with its arms.
  */
 #ifndef ASSAY_BENCH_ARMS_FORM_H

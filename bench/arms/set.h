@@ -1,5 +1,5 @@
 /*
- * One set of inputs, with room for what a call makes of them: first described, line by line, then
+ * One set of inputs, with room for the results of a call: first described, line by line, then
  * on the device. Tensors are dense, aligned to 256 bytes, and without guard zones: `assay check`
  * has those.
  */

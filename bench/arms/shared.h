@@ -1,4 +1,4 @@
-/* The memory that an arm shares with whoever asks it: inputs come in it, results go into it. */
+/* The memory that an arm shares with its parent: it holds inputs and results. */
 #ifndef ASSAY_BENCH_ARMS_SHARED_H
 #define ASSAY_BENCH_ARMS_SHARED_H
 

@@ -1,7 +1,7 @@
 /*
  * How time passes on a device: a stream for calls, what surrounds them on it, and two marks between
- * which they are timed. Functions only, so that the GPU's can lie in a module; what is made of them
- * is in timing.h.
+ * which they are timed. Functions only, so that the GPU's can lie in a module; timing.h
+ * uses them.
  */
 #ifndef ASSAY_BENCH_ARMS_TIMER_H
 #define ASSAY_BENCH_ARMS_TIMER_H

@@ -1,8 +1,8 @@
 /*
  * One sample: what is timed, behind a wait that is long enough for all of it to be queued when it
- * begins. Otherwise a short call's time is that of the host that launches it. What a call writes is
- * overwritten behind the wait as well: results that do not come in the order of the stream, and so
- * are not timed, are lost.
+ * begins. Otherwise a short call's time is that of the host that launches it. The call's results
+ * are overwritten behind the wait as well: results that do not come in the order of the stream, and
+ * so are not timed, are lost.
  */
 #ifndef ASSAY_BENCH_ARMS_TIMING_H
 #define ASSAY_BENCH_ARMS_TIMING_H

@@ -1,5 +1,5 @@
 /*
- * One stage of one case: what is called, on which sets, and how it is timed. Sets that are timed
+ * One stage of one case: the call, its sets, and how it is timed. Sets that are timed
  * hold other data at every call (disturb.h), but at the last one: that call's results can be
  * verified.
  */

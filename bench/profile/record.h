@@ -1,4 +1,4 @@
-/* What happened on the device and around it during some calls, and how it is recorded. */
+/* A record of some calls: the work of the device, and the API calls around it. */
 #ifndef ASSAY_BENCH_PROFILE_RECORD_H
 #define ASSAY_BENCH_PROFILE_RECORD_H
 

@@ -1,5 +1,5 @@
 /* Records as a trace: a row for each thread of the host and each stream, arrows from API calls to
- * what they started. */
+ * the work that they started. */
 #ifndef ASSAY_BENCH_PROFILE_RECORD_TRACE_H
 #define ASSAY_BENCH_PROFILE_RECORD_TRACE_H
 

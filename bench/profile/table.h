@@ -1,4 +1,4 @@
-/* What was recorded, summed up by kernel. */
+/* The records, summed up by kernel. */
 #ifndef ASSAY_BENCH_PROFILE_TABLE_H
 #define ASSAY_BENCH_PROFILE_TABLE_H
 

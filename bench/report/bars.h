@@ -1,4 +1,4 @@
-/* What plots of bars share: names to the left, bars from zero, values to the right. */
+/* Shared by plots of bars: names to the left, bars from zero, values to the right. */
 #ifndef ASSAY_BENCH_REPORT_BARS_H
 #define ASSAY_BENCH_REPORT_BARS_H
 

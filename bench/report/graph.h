@@ -1,4 +1,4 @@
-/* What plots of points share: a frame with ticks to the left and below, and marks for arms. */
+/* Shared by plots of points: a frame with ticks to the left and below, and marks for arms. */
 #ifndef ASSAY_BENCH_REPORT_GRAPH_H
 #define ASSAY_BENCH_REPORT_GRAPH_H
 

@@ -1,4 +1,4 @@
-/* Cases that differ in one size alone: what a curve is drawn through. */
+/* Cases that differ in one size alone: a plot draws a curve through them. */
 #ifndef ASSAY_BENCH_REPORT_SWEEP_H
 #define ASSAY_BENCH_REPORT_SWEEP_H
 

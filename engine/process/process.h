@@ -2,8 +2,8 @@
  * Child processes, for all that start any: one way to start them, to ask them, to limit them, to
  * end them and to learn how they ended. A child is always reaped, with all of its process group.
  *
- * A message is some bytes and, on a socket, perhaps an open file. What it means is between the two
- * programs (frame.h; docs/bench.md).
+ * A message is some bytes and, on a socket, perhaps an open file. Its meaning is defined by the
+ * protocol of the two programs (frame.h; docs/bench.md).
  */
 #ifndef ASSAY_ENGINE_PROCESS_H
 #define ASSAY_ENGINE_PROCESS_H

@@ -1,7 +1,7 @@
 /*
  * The walls around a process that runs native code which may be hostile. It puts them up itself,
- * before it opens a device or loads a kernel; what the system does not allow is left out, and the
- * walls that stand are told to the parent.
+ * before it opens a device or loads a kernel. Walls that the system does not allow are left out,
+ * and the process tells its parent which walls stand.
  */
 #ifndef ASSAY_ENGINE_SANDBOX_H
 #define ASSAY_ENGINE_SANDBOX_H

@@ -1,4 +1,4 @@
-/* What a process in the sandbox sees of the file system: a list, as data. */
+/* The files that a process in the sandbox can see: a list, as data. */
 #ifndef ASSAY_ENGINE_SANDBOX_VISIBLE_H
 #define ASSAY_ENGINE_SANDBOX_VISIBLE_H
 

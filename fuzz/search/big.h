@@ -1,5 +1,5 @@
 /*
- * Cases past what numbers of 32 bits count: the rows of a small case become so many that its
+ * Cases that are too large for indices of 32 bits: the rows of a small case become so many that its
  * largest tensor has just more than 2^31 or 2^32 elements, or 2^32 bytes. Judged through a small
  * one (engine/sample.h), on a device that has the memory.
  */

@@ -1,6 +1,6 @@
 /*
  * The check of one case: the variants against the oracle, as assay_check() does it, and one or
- * all of what needs no oracle: the operator's metamorphic relations, determinism under every
+ * all checks that need no oracle: the operator's metamorphic relations, determinism under every
  * schedule, and the same bits on another device.
  */
 #ifndef ASSAY_FUZZ_SEARCH_CHECK_H

@@ -1,4 +1,4 @@
-/* What a campaign found: failures that are different, each with its smallest case. */
+/* The findings of a campaign: different failures, each with its smallest case. */
 #ifndef ASSAY_FUZZ_SEARCH_FINDING_H
 #define ASSAY_FUZZ_SEARCH_FINDING_H
 

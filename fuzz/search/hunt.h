@@ -3,9 +3,9 @@
  * reached.
  *
  * Cases come in generations. Half of a generation's cases are bred from the population, which is
- * then what all generations but the one just before had left of it: so a generation can begin while
- * the one before it still runs, and case i is the same whatever the number of processes and their
- * luck. Unguided, case i is a function of the seed and i.
+ * then as all generations but the one just before left it: so a generation can begin while the one
+ * before it still runs, and case i is the same for any number of processes and any order of their
+ * answers. Unguided, case i is a function of the seed and i.
  */
 #ifndef ASSAY_FUZZ_SEARCH_HUNT_H
 #define ASSAY_FUZZ_SEARCH_HUNT_H

@@ -1,6 +1,6 @@
 /*
- * A campaign's state as text, for --resume: what it is about, how far it came, what guides it, what
- * it found. The last line seals what is before it, so that a file that was cut or damaged shows.
+ * A campaign's state as text, for --resume: its words and seed, its progress, its population and
+ * its findings. The last line seals the lines before it, so that a cut or damaged file is noticed.
  */
 #ifndef ASSAY_FUZZ_SEARCH_JOURNAL_H
 #define ASSAY_FUZZ_SEARCH_JOURNAL_H

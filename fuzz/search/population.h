@@ -1,8 +1,8 @@
 /*
- * What guides a campaign: cases that brought something new, a branch of a kernel that none before
- * had taken, or a tensor nearer to its bound than any before by an octave. They breed.
+ * The cases that a campaign breeds from: each took a branch of a kernel for the first time, or came
+ * nearer to the bound of a tensor than all cases before it by an octave.
  *
- * A population only grows, in the order of the cases: what it was after some case is its first so
+ * A population only grows, in the order of the cases: its state after some case is its first so
  * many members.
  */
 #ifndef ASSAY_FUZZ_SEARCH_POPULATION_H

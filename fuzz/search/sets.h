@@ -1,6 +1,6 @@
-/* What the sets ci and nightly have beside the cases that an operator lists: cases drawn as `assay
- * fuzz` draws them, and for each size some in which that alone is large: of nightly as large as
- * seconds allow. */
+/* The cases that the sets ci and nightly add to those that an operator lists: cases drawn as `assay
+ * fuzz` draws them, and for each size some in which it alone is large; in nightly as large as
+ * some seconds allow. */
 #ifndef ASSAY_FUZZ_SEARCH_SETS_H
 #define ASSAY_FUZZ_SEARCH_SETS_H
 

@@ -13,7 +13,7 @@
  *     math=strict|tf32              (default strict)
  *     fill=normal|uniform|positive|exact|golden|inf|nan|huge|negative|initial
  *          |cancel|wide|denormal|zeros|mixed|single|constant|rows|repeat
- *                                  (default normal; fill.h tells what they are)
+ *                                  (default normal; core/fill.h defines them)
  *     exponent=E                    (default 0: the data of one operand are multiplied by 2^E)
  *     operand=J                     (default 0: the operand that exponent= is of)
  *     pad=N                         (default 0: elements between one row's end and the next row)
@@ -30,8 +30,9 @@
  * j alone, by k+1 elements, where r is 8+j: so misalign=3 moves all by three, misalign=8+j tensor j
  * by one, and misalign=136+j tensor j by three.
  *
- * Operands are numbered apart: inputs, then cotangents, leaving out indices and what has no
- * cotangent. What exponent= makes larger than the dtype's largest number becomes that.
+ * Operands have numbers of their own: inputs, then cotangents, without indices and without outputs
+ * that have no cotangent. An element that exponent= makes larger than the dtype's largest number
+ * becomes that number.
  */
 #ifndef ASSAY_CASE_H
 #define ASSAY_CASE_H
@@ -50,7 +51,8 @@ extern "C" {
 struct assay_op;
 
 enum { ASSAY_MAX_KEYS = 12, ASSAY_MAX_LIST = 16, ASSAY_CASE_TEXT = 512 };
-/* misalign of the first tensor alone, and what moves further by one, or by eight where all move. */
+/* misalign of the first tensor alone; the step that moves further: by one element, or by eight
+ * where all tensors move. */
 enum { ASSAY_MISALIGN_ONE = 8, ASSAY_MISALIGN_STEP = 64 };
 
 typedef enum assay_key_kind {
@@ -82,7 +84,7 @@ typedef enum assay_math { ASSAY_STRICT, ASSAY_TF32 } assay_math;
 
 #define ASSAY_MATH_BIT(math) (1u << (unsigned)(math))
 
-/* What a variant may know of a case: not its seed, nor how its data was made. */
+/* The part of a case that a variant sees: not its seed, nor how its data were made. */
 typedef struct assay_params {
     assay_param item[ASSAY_MAX_KEYS]; /* in the order of the operator's keys */
     int32_t count;
@@ -140,7 +142,7 @@ typedef struct assay_case {
 
 const char *assay_math_name(assay_math math);
 const char *assay_fill_name(assay_fill fill);
-/* Whether a right kernel rounds nothing but the result, once, as it is stored. */
+/* Whether a right kernel rounds only the stored result, once. */
 bool assay_fill_is_exact(assay_fill fill);
 const char *assay_schedule_name(assay_schedule schedule);
 

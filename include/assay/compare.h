@@ -19,8 +19,8 @@ typedef struct assay_comparison {
     int64_t count;           /* elements compared */
     int64_t wrong;           /* elements beyond their bound */
     int64_t unbounded;       /* finite `want` whose bound is not: a defect of the harness */
-    int64_t worst;           /* index of the largest ratio, of the first unbounded one where there
-                                is one; -1 when count is 0 */
+    int64_t worst;           /* index of the largest ratio, or of the first unbounded element if
+                                there is one; -1 when count is 0 */
     double ratio;            /* the largest |got - want| / bound; 1 is the limit */
     double got, want, bound; /* at `worst` */
     /* The norm tier: always reported, never decides. */
@@ -35,7 +35,7 @@ typedef struct assay_comparison {
  * A NaN is right exactly where the oracle has a NaN, an infinity where it has the same one, or
  * where its value plus the bound rounds to it in `dtype`. With bound 0 (the exact tier) got must
  * equal want; -0 equals +0.
- * Error: an oracle's finite value whose bound is infinite, NaN or negative, whatever was got.
+ * Error: a finite value of the oracle whose bound is infinite, NaN or negative, for any `got`.
  * Mistrusted: nothing to compare, or a result of zeros would have passed too.
  */
 assay_comparison assay_compare(assay_dtype dtype, const double *got, const double *want,

@@ -38,8 +38,8 @@ typedef struct assay_device {
     assay_status (*alloc)(size_t bytes, void **memory);
     void (*release)(void *memory);
 
-    /* From now on a little of what was released is kept for the next request, which is faster.
-     * Called once, before any memory is asked for. NULL: that gains nothing. */
+    /* From now on a little released memory is kept for the next request, which is faster. Called
+     * once, before the first alloc. NULL: keeping gains nothing. */
     void (*keep_memory)(void);
 
     assay_status (*upload)(void *to, const void *from_host, size_t bytes);
@@ -59,8 +59,8 @@ typedef struct assay_device {
     /* How the simulated device orders its threads in the launches to come; others ignore it. */
     void (*schedule)(assay_schedule schedule, uint64_t seed);
 
-    /* The multiprocessors that its kernels' plans count blocks against, and how it is told to plan
-     * from now on as a device with so many does (0: as itself); NULL: it cannot. */
+    /* The number of multiprocessors that its kernels' plans count on, and a function that makes it
+     * plan from now on as a device with another number does (0: its own); NULL: it cannot. */
     int32_t multiprocessors;
     void (*plan_for)(int32_t multiprocessors);
 
@@ -84,13 +84,12 @@ typedef struct assay_device {
  * reason when it cannot run here (not built, no driver, no GPU). */
 assay_status assay_device_open(const char *name, const assay_device **device) ASSAY_MUST_CHECK;
 
-/* The same without oracles and gemm, and memory that was released is given back at once, until
- * keep_memory is called: for the process that variants run in, where memory that they keep must
- * show. */
+/* The same without oracles and gemm. Released memory is given back at once, until keep_memory is
+ * called. For the process that variants run in, where memory that they keep must show. */
 assay_status assay_device_open_bare(const char *name, const assay_device **device) ASSAY_MUST_CHECK;
 
-/* What a device's two modules export under these names, as functions of these types: the device
- * with its variants, and what it does for oracles. */
+/* A device's two modules export functions of these names and types: one gives the device with its
+ * variants, the other the device's help for oracles. */
 #define ASSAY_DEVICE_ENTRY "assay_device_module"
 typedef const assay_device *(*assay_device_entry)(void);
 

@@ -16,7 +16,7 @@ enum { ASSAY_GOLDEN_SOURCE = 256 };
 typedef struct assay_golden {
     assay_problem problem;
     assay_results want;               /* absent arrays: the source did not give that tensor */
-    char source[ASSAY_GOLDEN_SOURCE]; /* what computed it: library, version, machine */
+    char source[ASSAY_GOLDEN_SOURCE]; /* its origin: library, version, machine */
     bool foreign;                     /* not computed by assay's own oracle */
 } assay_golden;
 
@@ -32,8 +32,8 @@ typedef assay_status (*assay_golden_visitor)(const char *case_text, const char *
 assay_status assay_golden_visit(const char *path, assay_golden_visitor visit,
                                 void *context) ASSAY_MUST_CHECK;
 
-/* Compares a golden file with the list SHA256SUMS beside it: ASSAY_ERR_FILE when it is another one
- * than listed. Without a list, or a line for it, nothing is `listed` and nothing compared. */
+/* Compares a golden file with the list SHA256SUMS beside it: ASSAY_ERR_FILE when its digest is
+ * another. Without a list, or a line for the file, *listed is false and nothing is compared. */
 assay_status assay_golden_check_listed(const char *path, bool *listed) ASSAY_MUST_CHECK;
 
 /* Adds or replaces one case made by our own oracle; all others stay. Creates the file if absent,
@@ -41,8 +41,8 @@ assay_status assay_golden_check_listed(const char *path, bool *listed) ASSAY_MUS
 assay_status assay_golden_write(const char *path, const assay_problem *problem,
                                 const assay_reference *reference) ASSAY_MUST_CHECK;
 
-/* The same for answers that another program gave, whose name `source` is: a foreign case, without
- * bounds. One that is there already is not replaced. */
+/* The same for the answers of another program, named by `source`: a foreign case, without bounds. A
+ * case that is there already is not replaced. */
 assay_status assay_golden_import(const char *path, const assay_problem *problem,
                                  const assay_results *want, const char *source) ASSAY_MUST_CHECK;
 

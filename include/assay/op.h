@@ -1,7 +1,7 @@
 /*
  * An operator: its definition as data and functions. One oracle file defines one `assay_op`; the
- * line ASSAY_OP(name, variants) in oracles/ops.def registers it. Nothing else lists operators.
- * One that is not built in comes in a shared object (operator.h).
+ * line ASSAY_OP(name, variants) in oracles/ops.def registers it. No other file lists operators.
+ * An operator that is not built in comes in a shared object (operator.h).
  */
 #ifndef ASSAY_OP_H
 #define ASSAY_OP_H
@@ -38,7 +38,7 @@ typedef struct assay_tensor_spec {
     bool differentiable; /* an input with a gradient, an output with a cotangent */
     int64_t indices;     /* an input of dtype i32: its random elements are in 0..indices-1 */
     bool magnitudes;     /* its random data are absolute values, whatever the fill */
-    bool series;         /* an output whose elements, few, are a course: reports show them */
+    bool series;         /* an output of few elements, such as a loss by step: reports show them */
 } assay_tensor_spec;
 
 int64_t assay_spec_count(const assay_tensor_spec *spec);
@@ -54,7 +54,7 @@ assay_status assay_signature_init(assay_signature *sig, int32_t n_in,
                                   int32_t n_out) ASSAY_MUST_CHECK;
 void assay_signature_clear(assay_signature *sig);
 
-/* Whether any input has one: otherwise no kernel is asked for backward. */
+/* Whether any input has a gradient: otherwise no kernel is asked for backward. */
 bool assay_signature_has_gradients(const assay_signature *sig);
 
 /* Leaves no input with a gradient: backward is not asked for. */
@@ -75,7 +75,7 @@ assay_status assay_arrays_init(assay_arrays *arrays, int32_t count) ASSAY_MUST_C
 assay_status assay_arrays_add(assay_arrays *arrays, int32_t i, int64_t size) ASSAY_MUST_CHECK;
 void assay_arrays_clear(assay_arrays *arrays);
 
-/* What an oracle sees. Inputs and cotangents are already rounded to the case's dtype. */
+/* An oracle's arguments. Inputs and cotangents are already rounded to the case's dtype. */
 typedef struct assay_oracle_args {
     const assay_params *params;
     const assay_signature *sig;
@@ -104,10 +104,10 @@ typedef struct assay_bounds {
     assay_arrays element;
     char (*why)[ASSAY_WHY];     /* element.count lines */
     char (*outside)[ASSAY_WHY]; /* element.count lines, "" for most: why the definition says nothing
-                                   of the tensor on these data. No bound of it is looked at. */
-    bool **nan_too;             /* element.count arrays, NULL for most: elements that may be NaN as
-                                   well, because a right kernel may multiply what is not finite by
-                                   the 0 that leaves it out */
+                                   of the tensor on these data. Its bounds are not compared. */
+    bool **nan_too;             /* element.count arrays, NULL for most: elements that may also be
+                                   NaN, because a right kernel may multiply an Inf or a NaN by the
+                                   0 of a masked pair */
 } assay_bounds;
 
 /* Allocates nan_too[i], all false, where there is none. */
@@ -124,8 +124,8 @@ assay_comparison assay_compare_bounded(assay_dtype dtype, const double *got,
 typedef assay_status (*assay_bounder)(const assay_oracle_args *args, const assay_rounding *rounding,
                                       const assay_arrays *want, assay_bounds *bounds);
 
-/* The least that one call must do, for rooflines: a kernel that is faster than this allows has not
- * done the work. */
+/* The least work of one call, for rooflines: a kernel that is faster than this work allows has not
+ * done it. */
 typedef struct assay_work {
     double read,
         written;  /* bytes: each element of an operand that must be looked at, of a result */
@@ -160,8 +160,8 @@ typedef struct assay_op {
 
     bool own_forward; /* backward computes its forward anew: a call of both is backward's alone */
     bool multilinear; /* affine in each input separately: gradient checks rely on it */
-    bool surrogate;   /* backward is not the derivative of forward, by its definition:
-                         straight-through   estimators. Gradient checks leave it out. */
+    bool surrogate;   /* backward is defined not to be the derivative of forward, as for
+                         straight-through estimators. Gradient checks leave it out. */
     /* Percent of the cases of a dtype, the set's and the secret ones each, that a variant must run
      * for a certificate: the rest it may decline, by shape. 0: 75. */
     int32_t least_share;
@@ -185,12 +185,13 @@ typedef struct assay_op {
     assay_oracle forward_plain, backward_plain; /* the twin: loops as the definition is written */
     assay_bounder forward_bound, backward_bound;
 
-    /* Changes the data of a fresh problem, whatever its fill, where random data of one scale would
-     * not do; not golden data. What it leaves is rounded to each tensor's dtype. NULL: nothing. */
+    /* Changes the data of a fresh problem of any fill but golden, if random data of one scale do
+     * not suit the operator. The changed data are rounded to each tensor's dtype. NULL: no change.
+     */
     assay_status (*data)(struct assay_problem *p);
 
-    /* Turns normal data into those of a fill of `fills`, and does nothing for one that needs no
-     * help (fill.h). NULL: none of them does. */
+    /* Turns normal data into those of a fill of `fills`, and does nothing for a fill that is the
+     * same for all operators (core/fill.h). NULL: all of `fills` are. */
     assay_status (*dress)(struct assay_problem *p);
 
     /* Why a kernel that ignores part of its inputs would be right on these data, as a text that
@@ -198,9 +199,9 @@ typedef struct assay_op {
      * that are too large to find that out (engine/trivial.h). NULL: never. */
     const char *(*mistrust)(const struct assay_problem *p);
 
-    /* Says of each tensor for which that is so why its definition says nothing on these data
-     * (assay_bounds.outside), and which elements may be NaN as well (nan_too). NULL: the definition
-     * always holds, and has one answer. */
+    /* Writes a line for each tensor of which the definition says nothing on these data
+     * (assay_bounds.outside), and marks elements that may also be NaN (nan_too). NULL: the
+     * definition always holds, and has one answer. */
     assay_status (*outside)(const assay_oracle_args *args, const assay_rounding *rounding,
                             assay_bounds *out, assay_bounds *grad);
 
@@ -213,8 +214,8 @@ typedef struct assay_op {
      * already chosen; math is strict and may be changed to another of `maths`. */
     void (*draw)(assay_rng *rng, double budget, assay_params *params);
 
-    /* How many times longer its cases take on the simulated device than those of most operators of
-     * as many multiply-adds: its launches are many, or its threads meet often. 0 stands for 1. */
+    /* How many times longer its cases take on the simulated device than those of most operators
+     * with as many multiply-adds, because it has many launches or barriers. 0 stands for 1. */
     double overhead;
 
     const struct assay_relation *relations;
@@ -230,8 +231,9 @@ assay_status assay_op_work(const assay_op *op, const assay_params *params, assay
 /* The registry: the operators of oracles/ops.def in its order, then those that were added. */
 int32_t assay_op_count(void);
 const assay_op *assay_op_at(int32_t i);
-/* Adds one, which must outlive its use: cases of it can be parsed then. ASSAY_ERR_USAGE: it lacks a
- * member that it needs, or there is one of that name. Before any thread uses the registry. */
+/* Adds an operator, which must outlive its use: its cases can be parsed then. ASSAY_ERR_USAGE: it
+ * lacks a member that it needs, or its name is taken. Call it before any thread uses the
+ * registry. */
 assay_status assay_op_add(const assay_op *op) ASSAY_MUST_CHECK;
 void assay_op_remove(const assay_op *op);
 /* NULL when there is none of that name (length n). */

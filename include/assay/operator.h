@@ -1,7 +1,7 @@
 /*
- * An operator of one's own, out of assay's tree: a shared object that ASSAY_OPERATOR names an
- * assay_op in, for `assay VERB --operator FILE.so`. assay itself has the functions of the public
- * headers and of the oracles' helpers; the object is linked with nothing.
+ * An operator outside of assay's tree: a shared object in which ASSAY_OPERATOR names an assay_op,
+ * for `assay VERB --operator FILE.so`. The command has the functions of the public headers and of
+ * the oracles' helpers; the object is linked with no library.
  *
  * It is loaded into the program that judges, as the built-in oracles are, and is trusted as they
  * are: it is no place for code that is to be judged. Kernels run elsewhere, and never see it.
@@ -22,8 +22,8 @@
 extern "C" {
 #endif
 
-/* What both sides must agree in: counted up when a function of these headers changes its meaning.
- * A structure that changes its size changes the layout by itself. */
+/* Both sides must have the same number. It grows when a function of these headers changes its
+ * meaning; a structure that changes its size changes the layout by itself. */
 enum { ASSAY_OPERATOR_ABI = 2 };
 #define ASSAY_OPERATOR_LAYOUT                                                                      \
     ((uint32_t)(sizeof(assay_op) + 3 * sizeof(assay_case) + 5 * sizeof(assay_params) +             \

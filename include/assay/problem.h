@@ -1,5 +1,5 @@
 /*
- * A problem is a case with its data; a reference is what the oracle says of it.
+ * A problem is a case with its data; a reference has the oracle's answers and their bounds.
  */
 #ifndef ASSAY_PROBLEM_H
 #define ASSAY_PROBLEM_H
@@ -20,8 +20,8 @@ typedef struct assay_problem {
     assay_arrays in;  /* n_in, each rounded to its spec's dtype */
     assay_arrays cot; /* n_out, absent where not differentiable; rounded likewise */
 
-    /* Not NULL: it stands for a larger problem, to all of whose rows its own are dealt out, and on
-     * which variants run (engine/sample.h). */
+    /* Not NULL: it stands for a larger problem, each of whose rows is a copy of one of its own, and
+     * variants run on the larger one (engine/sample.h). */
     const struct assay_sample *sample;
 } assay_problem;
 
@@ -37,7 +37,7 @@ void assay_problem_clear(assay_problem *p);
 /* Whether backward is asked for: the operator has one, and an input has a gradient. */
 bool assay_problem_has_backward(const assay_problem *p);
 
-/* How many operands exponent= may be of (case.h). */
+/* The number of operands that exponent= may change (case.h). */
 int64_t assay_problem_operands(const assay_signature *sig);
 
 /* Results of one side, an oracle or a variant, widened to fp64. */
@@ -45,9 +45,9 @@ typedef struct assay_results {
     assay_arrays out;  /* n_out */
     assay_arrays grad; /* n_in, absent where not differentiable */
 
-    /* Where the problem stands for a larger one: the least and the greatest that its rows gave for
-     * each element of `out` and, when all of them had cotangents, of `grad`; otherwise empty. NaN:
-     * one of them was. */
+    /* Where the problem stands for a larger one: the least and the greatest value of all copies of
+     * each element of `out` and, when all rows had cotangents, of `grad`; otherwise empty. NaN: one
+     * copy was NaN. */
     assay_arrays out_low, out_high, grad_low, grad_high;
 
     bool again;     /* set before a run: the data have run before, and are not rehearsed */

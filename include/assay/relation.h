@@ -1,7 +1,7 @@
 /*
- * A metamorphic relation: what must hold between a kernel's answers to related problems, with no
- * oracle in between. Take a base problem, derive up to two others from it, run the kernel on all;
- * predict the base's results from the derived ones (and from the data) and compare.
+ * A metamorphic relation: an identity between a kernel's answers to related problems, checked
+ * without the oracle's answers. Take a base problem, derive up to two others from it, run the
+ * kernel on all; predict the base's results from the derived ones (and from the data) and compare.
  *
  * `predict` must be linear in the derived results, its coefficients non-negative or data of the
  * problems, because the bounds go through it too, with the magnitudes of those data: the difference
@@ -26,7 +26,7 @@ typedef struct assay_relation {
     bool exact;
     int32_t n_derived;
 
-    /* Whether the relation says anything of this case; NULL: always. */
+    /* Whether the relation applies to this case; NULL: always. */
     bool (*applies)(const assay_case *c);
 
     /* Changes the base problem's data before anything runs; NULL: leave it. */
@@ -38,15 +38,15 @@ typedef struct assay_relation {
     /* Fills derived->in and derived->cot, which come allocated and zero. */
     assay_status (*derive)(const assay_problem *base, int32_t i, assay_problem *derived);
 
-    /* Reduces the base's results in place to what predict speaks of: sets others to 0, or puts sums
-     * in place of an array's first elements and makes its size their number; predict then does the
-     * same to `want`. Either rounds a sum to fp64 once, which is allowed for. NULL: predict speaks
-     * of each element. */
+    /* Reduces the base's results in place to the values that predict gives: it sets others to 0, or
+     * replaces an array's first elements by sums and makes its size their number; predict then does
+     * the same to `want`. Each rounds a sum to fp64 once; the bound allows that. NULL: predict
+     * gives each element. */
     assay_status (*reduce)(const assay_problem *base, const assay_problem *derived,
                            assay_results *results);
 
-    /* Writes what the base's results must be, given those of each derived problem (arrays of
-     * n_derived). `want` comes fully allocated; predict drops what it says nothing of with
+    /* Writes the base's results as they follow from those of each derived problem (arrays of
+     * n_derived). `want` comes fully allocated; predict drops the arrays that it does not give with
      * assay_arrays_drop, and absent arrays are not compared. */
     assay_status (*predict)(const assay_problem *base, const assay_problem *derived,
                             const assay_results *results, assay_results *want);

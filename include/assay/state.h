@@ -21,7 +21,7 @@ extern "C" {
 #endif
 
 /*
- * The file's first bytes say what format it has.
+ * The file's first bytes decide its format.
  *
  * Puts every /in and /cot tensor of the file in place of the problem's own, and counts them in
  * `taken`; /out and /grad are not looked at. ASSAY_ERR_FILE, with the problem's data then in part
@@ -36,12 +36,12 @@ assay_status assay_state_read(const char *path, assay_problem *p, int32_t *taken
 assay_status assay_state_read_results(const char *path, const assay_problem *p,
                                       assay_results *got) ASSAY_MUST_CHECK;
 
-/* Whether a file could be written there; leaves everything as it is. For before a long run. */
+/* Whether a file could be written there; changes nothing. Called before a long run. */
 assay_status assay_state_try(const char *path) ASSAY_MUST_CHECK;
 
-/* Writes a problem, and the results of a run where `got` is not NULL, in the format of the path's
- * end: .npz, .safetensors, otherwise HDF5. Replaces the file when all of
- * it is written, by renaming. */
+/* Writes a problem, and the results of a run where `got` is not NULL, in the format that the path
+ * ends with: .npz, .safetensors, otherwise HDF5. Replaces the file by renaming, when all of it is
+ * written. */
 assay_status assay_state_write(const char *path, const assay_problem *p,
                                const assay_results *got) ASSAY_MUST_CHECK;
 

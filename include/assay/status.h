@@ -1,7 +1,7 @@
 /*
- * Plumbing errors: what went wrong around the numbers, never the numbers themselves (those get an
- * assay_verdict, see verdict.h). Every failing function leaves one line that names the thing and
- * the remedy; the line belongs to the calling thread and lives until its next assay_fail().
+ * Plumbing errors: failures around the numbers, never wrong numbers (those get an assay_verdict,
+ * see verdict.h). Every failing function leaves one line that names the thing and the remedy; the
+ * line belongs to the calling thread and lives until its next assay_fail().
  */
 #ifndef ASSAY_STATUS_H
 #define ASSAY_STATUS_H
@@ -20,10 +20,10 @@ typedef enum assay_status {
     ASSAY_ERR_KERNEL,      /* the kernel broke a rule: race, wrong mask, out of bounds, deadlock */
 } assay_status;
 
-/* What a kernel did wrong, where its status does not tell. */
+/* The kind of a kernel's failure, where its status does not tell. */
 typedef enum assay_failure {
-    ASSAY_FAILURE_OTHER,   /* a defect that the device reports; nothing that a kernel did */
-    ASSAY_FAILURE_WRONG,   /* it left a number that no bound is needed to refute, or none at all */
+    ASSAY_FAILURE_OTHER,   /* a defect that the device reports; or not the kernel's failure */
+    ASSAY_FAILURE_WRONG,   /* a number that is wrong under any bound, or no number at all */
     ASSAY_FAILURE_STRAY,   /* it wrote outside its tensors, or changed an input */
     ASSAY_FAILURE_CRASH,   /* its process ended, by a signal or an exit */
     ASSAY_FAILURE_HANG,    /* no answer within the time limit */
@@ -43,7 +43,7 @@ typedef enum assay_failure {
  * `return assay_fail(ASSAY_ERR_FILE, "%s: %s", path, strerror(errno));`. */
 assay_status assay_fail(assay_status status, const char *format, ...) ASSAY_PRINTF(2, 3);
 
-/* The same, of a kernel's failure that is known more closely. */
+/* The same for a kernel's failure of a known kind. */
 assay_status assay_fail_as(assay_status status, assay_failure failure, const char *format, ...)
     ASSAY_PRINTF(3, 4);
 

@@ -1,6 +1,6 @@
 /*
- * A variant: one implementation of an operator, judged like any other. It sees parameters, plain
- * memory and a stream, and returns a status; nothing else passes this door.
+ * A variant: one implementation of an operator, judged like any other. It gets parameters, plain
+ * memory and a stream, and nothing else; it returns a status.
  *
  * kernels/<op>/<name>.cu defines it with ASSAY_VARIANT(op, name); the same file is compiled for
  * each device.
@@ -38,8 +38,8 @@ typedef struct assay_call {
     void *stream; /* cudaStream_t on the device that has streams, otherwise NULL */
 } assay_call;
 
-/* Whether the order of a variant's sums is the same in every run. Float atomics add in whatever
- * order threads arrive in; then no one asks for the same bits of two runs, on one device or two. */
+/* Whether the order of a variant's sums is the same in every run. Float atomics add in the order in
+ * which threads arrive; then two runs, on one device or two, need not give the same bits. */
 typedef enum assay_order { ASSAY_ORDER_FIXED, ASSAY_ORDER_ANY } assay_order;
 
 typedef struct assay_variant {
@@ -47,8 +47,8 @@ typedef struct assay_variant {
     const char *device;    /* "cuda", "sim" */
     const char *summary;   /* one line for `assay list` */
     const char *lacks;     /* why it runs no case at all on this device, in a line; NULL: it runs */
-    const int32_t *tiles;  /* extents at which it changes what it does, then 0: where `assay fuzz`
-                              looks closely; NULL: none */
+    const int32_t *tiles;  /* sizes of its tiles, then 0: `assay fuzz` draws extents beside them;
+                              NULL: none */
 
     /* ASSAY_ERR_UNSUPPORTED with the reason when it cannot do this call; NULL: it can do all.
      * Tensors in `call` carry shapes and strides, but no data yet. */

@@ -1,4 +1,4 @@
-/* What may be said of a number. Only ASSAY_PASS counts as a pass. */
+/* The verdicts on numbers. Only ASSAY_PASS counts as a pass. */
 #ifndef ASSAY_VERDICT_H
 #define ASSAY_VERDICT_H
 
@@ -10,7 +10,7 @@ extern "C" {
 typedef enum assay_verdict {
     ASSAY_PASS,       /* every element within its bound */
     ASSAY_SKIP,       /* could not run here; the reason says why */
-    ASSAY_MISTRUSTED, /* passed, but the case could not have told a wrong kernel */
+    ASSAY_MISTRUSTED, /* passed, but a wrong kernel would have passed as well */
     ASSAY_FAIL,       /* at least one wrong number */
     ASSAY_ERROR,      /* the harness or the kernel broke */
 } assay_verdict;

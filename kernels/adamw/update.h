@@ -1,4 +1,4 @@
-/* What the versions of adamw share: the constants of a step, and what it does to one parameter. */
+/* Shared by the versions of adamw: the constants of a step, and what it does to one parameter. */
 #ifndef ASSAY_ADAMW_UPDATE_H
 #define ASSAY_ADAMW_UPDATE_H
 

@@ -1,5 +1,5 @@
 /*
- * What the versions of attention share: a call as rows, and which keys a query sees.
+ * Shared by the versions of attention: a call as rows, and which keys a query sees.
  *
  *     forward   S = q kᵀ / √d,  lse_i = log Σ_j exp S_ij,  P = exp(S - lse),  o = P v
  *     backward  Δ_i = Σ_c do_ic o_ic,  dS = P ⊙ (do vᵀ - Δ)

@@ -1,7 +1,7 @@
 /*
- * What attention v2 does between its products: softmax of rows of scores, and its gradient, with a
- * warp for each row. P and dS may lie where the scores and dP did: a thread reads an element before
- * it writes it, and no other thread does either.
+ * The step of attention v2 between its products: softmax of rows of scores, and its gradient, with
+ * a warp for each row. P and dS may lie where the scores and dP did: a thread reads an element
+ * before it writes it, and no other thread does either.
  */
 #ifndef ASSAY_ATTENTION_V2_SOFTMAX_H
 #define ASSAY_ATTENTION_V2_SOFTMAX_H

@@ -1,7 +1,7 @@
 /*
- * What sm_90a alone has, by its PTX names: inline PTX under nvcc, models on the simulated device
- * (sim/proxy.h). Shared memory is the launch's dynamic one. Every function is one instruction
- * unless it says otherwise.
+ * The instructions that sm_90a alone has, by their PTX names: inline PTX under nvcc, models on the
+ * simulated device (sim/proxy.h). Shared memory is the launch's dynamic one. Every function is one
+ * instruction unless it says otherwise.
  *
  *     uint32_t shared_address(const void *shared)
  *         Where it lies as the hardware counts, which descriptors, swizzles and alignments go by.

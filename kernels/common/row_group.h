@@ -1,6 +1,6 @@
 /*
  * Rows in registers: a group of lanes (1 to 32, or 2 to 8 warps) takes one row and holds up to four
- * packs of 16 bytes a lane; what is longer is read again, from the cache. Sums and maxima over a
+ * packs of 16 bytes a lane; longer rows are read again, from the cache. Sums and maxima over a
  * row have one order, given by the shape alone: an address that does not allow 16-byte accesses
  * changes how elements are fetched, not which lane adds them.
  */

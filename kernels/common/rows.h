@@ -1,4 +1,4 @@
-/* What kernels of operators on rows share: where the rows of a tensor begin, and the choice of the
+/* Shared by kernels of operators on rows: where the rows of a tensor begin, and the choice of the
  * storage type. */
 #ifndef ASSAY_KERNELS_COMMON_ROWS_H
 #define ASSAY_KERNELS_COMMON_ROWS_H

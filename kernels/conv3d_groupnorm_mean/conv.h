@@ -1,5 +1,5 @@
 /*
- * What the versions of conv3d_groupnorm_mean share: the sizes of a call, and its tensors as plain
+ * Shared by the versions of conv3d_groupnorm_mean: the sizes of a call, and its tensors as plain
  * arrays.
  *
  *     c[n, co, p]  = b[co] + sum over ci and taps of w[co, ci, tap] x[n, ci, p + tap]

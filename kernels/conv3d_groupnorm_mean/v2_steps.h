@@ -1,5 +1,5 @@
 /*
- * What v2 does around the convolution, on c (n, co, p) without its bias:
+ * The steps of v2 around the convolution, on c (n, co, p) without its bias:
  *
  *     sum_channels       s[n, co] = sum over p of c
  *     find_means         mean[n, g]

@@ -1,4 +1,4 @@
-/* What the versions of cross_entropy share: the tensors of a call, and a row's sum of exponentials
+/* Shared by the versions of cross_entropy: the tensors of a call, and a row's sum of exponentials
  * relative to its maximum. */
 #ifndef ASSAY_CROSS_ENTROPY_TOKENS_H
 #define ASSAY_CROSS_ENTROPY_TOKENS_H

@@ -1,4 +1,4 @@
-/* What the versions of embedding share: the tensors of a call. */
+/* Shared by the versions of embedding: the tensors of a call. */
 #ifndef ASSAY_EMBEDDING_TABLE_H
 #define ASSAY_EMBEDDING_TABLE_H
 

@@ -1,4 +1,4 @@
-/* What the versions of gelu share: the tensors of a call, and the arithmetic of one element. */
+/* Shared by the versions of gelu: the tensors of a call, and the arithmetic of one element. */
 #ifndef ASSAY_GELU_GATE_H
 #define ASSAY_GELU_GATE_H
 

@@ -1,5 +1,5 @@
 /*
- * What the versions of kronecker share: the chain of stages that a call stands for.
+ * Shared by the versions of kronecker: the chain of stages that a call stands for.
  *
  * A state is (rows, left, extent, right): `extent` is the mode at hand, `left` and `right` collect
  * the axes before and behind it; a row of the batch is packed. One stage contracts one mode,

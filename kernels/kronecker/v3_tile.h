@@ -1,4 +1,4 @@
-/* What a block of kronecker v3 does with its tile: fetch it, contract it, sum its gradients. A tile
+/* The work of a block of kronecker v3 on its tile: fetch, contract, sum its gradients. A tile
  * in shared memory is (units, extents, columns), packed. */
 #ifndef ASSAY_KRONECKER_V3_TILE_H
 #define ASSAY_KRONECKER_V3_TILE_H

@@ -1,4 +1,4 @@
-/* What the versions of layernorm share: the tensors of a call, and the scale of a row. */
+/* Shared by the versions of layernorm: the tensors of a call, and the scale of a row. */
 #ifndef ASSAY_LAYERNORM_NORM_H
 #define ASSAY_LAYERNORM_NORM_H
 

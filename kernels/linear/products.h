@@ -1,5 +1,5 @@
 /*
- * What the versions of linear share: a call as matrix products, those of matmul_accumulate with
+ * Shared by the versions of linear: a call as matrix products, those of matmul_accumulate with
  * nothing added.
  *
  *     forward   Y  = X Wᵀ

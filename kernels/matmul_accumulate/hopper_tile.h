@@ -2,7 +2,7 @@
  * A persistent kernel for products in bf16: TMA brings operands to a ring of stages in shared
  * memory, wgmma multiplies them, TMA takes the results away.
  *
- * Who does what, in a block of three warpgroups:
+ * The threads of a block of three warpgroups:
  *
  *     thread 0     fills stages: for each tile its slices of k, then what is added to it
  *     thread 32    empties those that hold results

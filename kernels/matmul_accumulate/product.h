@@ -1,5 +1,5 @@
 /*
- * What the versions of matmul_accumulate share: a call as matrix products.
+ * Shared by the versions of matmul_accumulate: a call as matrix products.
  *
  *     forward   Y  = C + n A B
  *     backward  dA = n dY Bᵀ,  dB = n Aᵀ dY,  dC = dY

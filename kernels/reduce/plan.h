@@ -1,4 +1,4 @@
-/* What the versions of reduce share: where the elements lie that make a result. Leading axes that
+/* Shared by the versions of reduce: where the elements lie that make a result. Leading axes that
  * follow each other, and are of one kind, are one; the last axis stays, so that no order depends on
  * the padding. */
 #ifndef ASSAY_REDUCE_PLAN_H

@@ -1,4 +1,4 @@
-/* What the versions of rmsnorm share: the tensors of a call, and the inverse root of a row. */
+/* Shared by the versions of rmsnorm: the tensors of a call, and the inverse root of a row. */
 #ifndef ASSAY_RMSNORM_NORM_H
 #define ASSAY_RMSNORM_NORM_H
 

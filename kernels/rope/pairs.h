@@ -1,5 +1,5 @@
 /*
- * What the versions of rope share: the tensors of a call, the angle of a pair, and the rotation of
+ * Shared by the versions of rope: the tensors of a call, the angle of a pair, and the rotation of
  * one. dx is dy rotated by the opposite angle, so that both stages are the same kernel.
  */
 #ifndef ASSAY_ROPE_PAIRS_H

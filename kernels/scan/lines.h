@@ -1,4 +1,4 @@
-/* What the versions of scan share: lines along one axis. Backward scans dy from the other end. */
+/* Shared by the versions of scan: lines along one axis. Backward scans dy from the other end. */
 #ifndef ASSAY_SCAN_LINES_H
 #define ASSAY_SCAN_LINES_H
 

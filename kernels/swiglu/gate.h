@@ -1,4 +1,4 @@
-/* What the versions of swiglu share: the tensors of a call, and the arithmetic of one element. */
+/* Shared by the versions of swiglu: the tensors of a call, and the arithmetic of one element. */
 #ifndef ASSAY_SWIGLU_GATE_H
 #define ASSAY_SWIGLU_GATE_H
 

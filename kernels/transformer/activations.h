@@ -1,6 +1,6 @@
 /*
- * What a layer computes and its backward needs again. A store has either room for every layer, or
- * for one, whose tensors the next layer overwrites.
+ * The tensors of a layer that its backward needs again. A store has room for every layer, or for
+ * one, whose tensors the next layer overwrites.
  *
  * Bytes of a layer, with e bytes an element: tokens (9 d + 3 ff) e, and tokens heads 4 for lse;
  * each tensor rounded up to 256.

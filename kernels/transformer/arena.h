@@ -1,6 +1,6 @@
 /*
- * One block of memory as a stack, aligned to 256 bytes. What is taken is given back by going back
- * to a mark, so that what lives at different times shares memory.
+ * One block of memory as a stack, aligned to 256 bytes. Going back to a mark gives back all memory
+ * taken since, so that tensors that live at different times share memory.
  *
  * An arena without memory measures: it gives NULL and counts. The workspace of a call is measured
  * by the code that takes it afterwards, so the plan is exact.

@@ -1,8 +1,8 @@
 /*
  * Backward, from dlogits to the gradient of every parameter, through forward's steps in reverse.
  * The residual stream's cotangent goes around each branch inside of the norm that had added the
- * branch, so that it is rounded once there. What q, k and v leave for their input, or both gates,
- * is one product, and so rounded once.
+ * branch, so that it is rounded once there. The gradient that q, k and v, or both gates, give for
+ * their input is one product, and so rounded once.
  */
 #ifndef ASSAY_TRANSFORMER_BACKWARD_H
 #define ASSAY_TRANSFORMER_BACKWARD_H

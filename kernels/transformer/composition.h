@@ -1,4 +1,4 @@
-/* What a variant of the model is made of: a variant of each operator, by its name. */
+/* The parts of a variant of the model: a variant of each operator, by its name. */
 #ifndef ASSAY_TRANSFORMER_COMPOSITION_H
 #define ASSAY_TRANSFORMER_COMPOSITION_H
 

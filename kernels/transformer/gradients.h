@@ -1,7 +1,7 @@
 /*
- * What becomes of a block's gradient as soon as it is there: each parameter's goes into its output,
- * or AdamW makes a step with it at once, while it may still be in cache. The block's weights are
- * not needed any more by then.
+ * The use of a block's gradients as soon as they are computed: each parameter's goes into its
+ * output, or AdamW makes a step with it at once, while it may still be in cache. The block's
+ * weights are no longer needed then.
  */
 #ifndef ASSAY_TRANSFORMER_GRADIENTS_H
 #define ASSAY_TRANSFORMER_GRADIENTS_H

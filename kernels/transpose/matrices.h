@@ -1,4 +1,4 @@
-/* What the versions of transpose share: matrices one after the other, whose rows are `stride`
+/* Shared by the versions of transpose: matrices one after the other, whose rows are `stride`
  * apart. Backward is the same copy, of dy. */
 #ifndef ASSAY_TRANSPOSE_MATRICES_H
 #define ASSAY_TRANSPOSE_MATRICES_H

@@ -1,4 +1,4 @@
-/* What the versions of weighted_sum share: how its tensors lie in memory. */
+/* Shared by the versions of weighted_sum: how its tensors lie in memory. */
 #ifndef ASSAY_WEIGHTED_SUM_ROWS_H
 #define ASSAY_WEIGHTED_SUM_ROWS_H
 

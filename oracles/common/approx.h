@@ -3,7 +3,7 @@
  * Algorithms, 2nd ed., section 3.3): a bound is the operator's own formula, written once more with
  * these functions in place of + - * / and exp. An `approx` is a number and how far a right kernel's
  * may lie from it. Each function takes its operands' errors through the operation, all orders of
- * them, and adds what the operation itself rounds, the oracle's own fp64 rounding included.
+ * them, and adds the operation's own rounding, and the oracle's in fp64.
  *
  *     y = exp(x) / sum exp(x)
  *
@@ -120,7 +120,7 @@ typedef struct approx_sum {
     assay_drift drift;
 } approx_sum;
 
-/* Of `terms` terms. `about`: what the sum comes to where all terms have one sign; otherwise 0. */
+/* Of `terms` terms. `about`: the value of the sum where all terms have one sign; otherwise 0. */
 static inline approx_sum approx_sum_begin(const assay_rounding *r, double terms, double about) {
     return (approx_sum){.terms = terms, .drift = drift_begin(r->independent, r->u, terms, about)};
 }

@@ -61,7 +61,7 @@ void assay_why_product(const assay_rounding *r, double products, double passes, 
 /* Two stages one after the other: (1 + a)(1 + b) - 1. */
 double assay_compound(double a, double b);
 
-/* What one operation may lose by underflow: a subnormal of the accumulator. */
+/* The largest loss of one operation by underflow: a subnormal of the accumulator. */
 double assay_underflow(const assay_rounding *r);
 
 /* The bound of one element: accumulation phi·M, underflow of any of its `depth` operations, then

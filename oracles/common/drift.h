@@ -1,5 +1,5 @@
 /*
- * What a long running sum of terms of one sign is off beside the walk of bound.h.
+ * The error of a long running sum of terms of one sign, beside the walk of bound.h.
  *
  * A walk needs rounding errors of mean zero. A term x that is added to a sum on the grid g of its
  * binade leaves r_g(x) = g·rint(x/g) - x, which depends on x alone: where x comes again, r_g(x)

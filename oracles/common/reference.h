@@ -1,4 +1,4 @@
-/* What the makers of references share. */
+/* Shared by the makers of references. */
 #ifndef ASSAY_ORACLES_COMMON_REFERENCE_H
 #define ASSAY_ORACLES_COMMON_REFERENCE_H
 

@@ -1,7 +1,7 @@
 /*
- * Counters of the simulated device: what each launch asked of memory, warp by warp. They are a mode
- * of recorded kernels: while it is on, races are not looked for.
- * docs/profile.md says what is exact.
+ * Counters of the simulated device: the requests of each launch to memory, warp by warp. They are a
+ * mode of recorded kernels: while it is on, races are not looked for. docs/profile.md says what is
+ * exact.
  */
 #ifndef ASSAY_SIM_COUNT_COUNT_H
 #define ASSAY_SIM_COUNT_COUNT_H
@@ -13,8 +13,8 @@
 extern "C" {
 #endif
 
-/* What warps asked of one memory. A request is one instruction of a warp: at most 16 bytes from
- * each of its lanes that take part. */
+/* The requests of warps to one memory. A request is one instruction of a warp: at most 16 bytes
+ * from each of its lanes that take part. */
 typedef struct sim_requests {
     uint64_t requests;
     uint64_t partial; /* of them, those of fewer than 32 lanes */

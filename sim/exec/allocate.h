@@ -1,4 +1,4 @@
-/* Allocating and freeing as programs do it: with CUDA's errors, and lines for what is wrong. */
+/* Allocating and freeing as programs do it: with CUDA's errors, and lines for errors. */
 #ifndef ASSAY_SIM_EXEC_ALLOCATE_H
 #define ASSAY_SIM_EXEC_ALLOCATE_H
 
@@ -15,7 +15,7 @@ exec_error exec_allocate_rows(void **memory, size_t *pitch, size_t width, size_t
 /* NULL is nothing to free. */
 exec_error exec_deallocate(void *memory);
 
-/* What remains of the device's memory. */
+/* The free bytes of the device's memory. */
 size_t exec_memory_left(void);
 
 /* The program's own memory that it has registered. EXEC_ALREADY_REGISTERED, EXEC_NOT_REGISTERED */

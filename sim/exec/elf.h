@@ -1,4 +1,4 @@
-/* Programs and libraries as files: what they are, before and while they run. */
+/* Programs and libraries as ELF files, before and while they run. */
 #ifndef ASSAY_SIM_EXEC_ELF_H
 #define ASSAY_SIM_EXEC_ELF_H
 

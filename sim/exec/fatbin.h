@@ -1,5 +1,5 @@
 /*
- * Fat binaries: what nvcc puts into a program for the GPU. One holds machine code for some
+ * Fat binaries: the GPU's part of a program, as nvcc writes it. One holds machine code for some
  * architectures and PTX for others; the simulated device takes the PTX. The layout is not
  * documented; it was read from what nvcc 13.0 writes and checked by tests/exec/fatbin_test.c.
  */

@@ -1,6 +1,6 @@
 /*
- * What a program registers or loads: images with kernels and variables. An image is read when one
- * of its kernels or variables is first needed.
+ * The images that a program registers or loads, with kernels and variables. An image is read when
+ * one of its kernels or variables is first needed.
  */
 #ifndef ASSAY_SIM_EXEC_MODULE_H
 #define ASSAY_SIM_EXEC_MODULE_H

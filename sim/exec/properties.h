@@ -1,5 +1,5 @@
 /*
- * What the simulated device says of itself: the kernels' limits of an H200, compute capability 9.0,
+ * The properties of the simulated device: the kernels' limits of an H200, compute capability 9.0,
  * and few multiprocessors and a small cache, since programs choose the size of their work by them.
  */
 #ifndef ASSAY_SIM_EXEC_PROPERTIES_H

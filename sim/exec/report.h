@@ -1,5 +1,5 @@
 /*
- * What `assay exec` learns of a program: a block of memory that the program's process fills and
+ * The report of a program to `assay exec`: a block of memory that the program's process fills and
  * that its parent reads when the program has ended, however that came about. It is a file that both
  * map; EXEC_REPORT_VARIABLE names it. Without one the block is the process's own.
  *

@@ -1,5 +1,5 @@
 /*
- * What streams are given: launches, copies, fills, calls of the host. A piece of work is one block
+ * The work of streams: launches, copies, fills, calls of the host. A piece of work is one block
  * of memory without pointers into itself, so that graphs can copy it and do it often.
  */
 #ifndef ASSAY_SIM_EXEC_WORK_H

@@ -1,4 +1,4 @@
-/* What a kernel is called in its source. */
+/* The name of a kernel in its source. */
 #ifndef ASSAY_SIM_PTX_NAME_H
 #define ASSAY_SIM_PTX_NAME_H
 

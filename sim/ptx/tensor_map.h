@@ -1,5 +1,5 @@
 /*
- * A tensor map: what TMA knows of a tensor. CUDA keeps its 128 bytes secret; these are the
+ * A tensor map: TMA's description of a tensor. CUDA keeps its 128 bytes secret; these are the
  * simulator's own, made by the stand-in for cuTensorMapEncodeTiled and read by the copies (bulk.c).
  */
 #ifndef ASSAY_SIM_PTX_TENSOR_MAP_H

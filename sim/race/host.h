@@ -1,4 +1,4 @@
-/* What kernels of C++ may use although the device did not allocate it. */
+/* Memory that kernels of C++ may access although the device did not allocate it. */
 #ifndef ASSAY_SIM_RACE_HOST_H
 #define ASSAY_SIM_RACE_HOST_H
 

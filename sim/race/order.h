@@ -1,5 +1,5 @@
 /*
- * What orders the threads of a launch: barriers, __syncwarp, mbarriers, and releases and acquires
+ * The order of the threads of a launch: barriers, __syncwarp, mbarriers, and releases and acquires
  * through memory. Each thread has a clock, and knows up to which tick of their clocks it comes
  * behind the others (a vector clock, as in Flanagan, Freund, "FastTrack", PLDI 2009). Threads that
  * do the same show the same time, so that a barrier of a block is one number.

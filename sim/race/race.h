@@ -1,4 +1,4 @@
-/* What the race recorder found; docs/simulated-device.md says what counts as a race. */
+/* The findings of the race recorder; docs/simulated-device.md defines a race. */
 #ifndef ASSAY_SIM_RACE_RACE_H
 #define ASSAY_SIM_RACE_RACE_H
 

@@ -1,6 +1,6 @@
 /*
- * Shadow memory: for every word that a kernel accesses, who did so. It is found by the address
- * alone, a page of 4 KB at a time, so that nobody needs to tell of allocations.
+ * Shadow memory: for every word that a kernel accesses, the threads that did so. It is found by the
+ * address alone, a page of 4 KB at a time, so that allocations need not be known.
  *
  * A cell keeps up to four accesses, of shared memory up to 36. One stands for all lanes of a warp
  * that did the same at the same time. What is kept of an earlier launch counts as nothing.

@@ -1,7 +1,7 @@
 /*
- * The special function unit of NVIDIA's GPUs, bit for bit: what MUFU gives, and what ptxas makes of
- * the instructions of PTX that approximate. All 2^32 inputs of each function have the bits of an
- * H200 (tests/sim/sfu_test.c). Floats go in and out as their bits.
+ * The special function unit of NVIDIA's GPUs, bit for bit: the results of MUFU, and ptxas's code
+ * for the instructions of PTX that approximate. All 2^32 inputs of each function have the bits of
+ * an H200 (tests/sim/sfu_test.c). Floats go in and out as their bits.
  */
 #ifndef ASSAY_SIM_SFU_SFU_H
 #define ASSAY_SIM_SFU_SFU_H

@@ -1,4 +1,4 @@
-/* What the special function unit holds of each function: a quadratic for each segment of inputs. */
+/* The tables of the special function unit: for each function a quadratic for each segment. */
 #ifndef ASSAY_SIM_SFU_TABLES_H
 #define ASSAY_SIM_SFU_TABLES_H
 
