@@ -71,6 +71,9 @@ expect_caught 'NaN passes' kernels/bad.cu '/* */ int g = max_error >= p->atol;'
 expect_caught 'NaN passes' golden/bad.py 'if ratio > limit:'
 expect_caught 'NaN passes' tests/bad.cpp 'bool bad = fabs(got - want) > 2 * bound;'
 expect_caught 'a line of a page over 100 characters' BAD.md "$(printf 'word %.0s' {1..21})"
+expect_caught 'a page names a file or heading' BAD.md '[gone](gone.md)'
+expect_caught 'a page names a file or heading' BAD.md '# Title\n\n[here](#titel)'
+expect_caught 'a page names a file or heading' BAD.md 'see `oracles/gone_*.c`'
 expect_caught 'a path of one machine' ci/bad.txt "see $machine_path"
 expect_caught 'a path of one machine' oracles/bad.c "const char *p = \"$machine_path\";"
 with_function='struct split {\n    int n;\n    int get() const {\n        return n;\n    }\n};'
