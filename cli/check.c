@@ -10,6 +10,7 @@
 #include "core/clock.h"
 #include "core/sink.h"
 #include "engine/isolate.h"
+#include "engine/process/pool.h"
 #include "engine/variant_run.h"
 
 #include <errno.h>
@@ -85,6 +86,9 @@ static assay_status choose_processes(run *r) {
     /* Each process of a reference's has another that imports its library, which takes seconds. */
     const int64_t usual = r->args->reference != NULL ? 1 : check_processors();
     const int64_t wanted = r->args->jobs > 0 ? r->args->jobs : usual;
+    if (wanted > POOL_MOST_WORKERS)
+        return assay_fail(ASSAY_ERR_USAGE, "--jobs %" PRId64 ": must be a number in 1..%d", wanted,
+                          POOL_MOST_WORKERS);
     r->processes = (int32_t)(cuda || (r->args->in_process && r->args->jobs == 0) ? 1 : wanted);
     if (r->processes > r->cases.n_jobs)
         r->processes = (int32_t)r->cases.n_jobs;
@@ -176,11 +180,6 @@ static assay_status note_broken(void *context, int64_t i, const char *reason,
     return status == ASSAY_OK ? note_failure(r, &c, ASSAY_ERROR, reason, report) : status;
 }
 
-static void leave(void *context) {
-    const run *r = context;
-    assay_isolate_end(r->device);
-}
-
 /* Standard output that takes no more text ends the run. */
 static assay_status print_case(const run *r, const assay_report *report) {
     const assay_cli_out *out = &r->args->out;
@@ -217,14 +216,13 @@ static assay_status take(void *context, int64_t i, assay_report *report, bool *m
 
 static assay_status check_all(run *r) {
     const double start = now();
-    const check_pool pool = {.cases = r->cases.n_jobs,
-                             .processes = r->processes,
-                             .judge = judge,
-                             .broken = note_broken,
-                             .take = take,
-                             .leave = leave,
-                             .context = r};
-    const assay_status status = check_pool_run(&pool);
+    const check_pool checks = {.cases = r->cases.n_jobs,
+                               .processes = r->processes,
+                               .judge = judge,
+                               .broken = note_broken,
+                               .take = take,
+                               .context = r};
+    const assay_status status = check_pool_run(&checks);
     assay_cli_progress("%s", "");
     r->results.seconds = now() - start;
     return status;

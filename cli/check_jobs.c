@@ -1,56 +1,42 @@
 /*
- * A process for each job takes the next case from a counter in shared memory and sends its report
- * through a pipe. A fork shares all addresses that were there before, so that a report travels as
- * its bytes: names and operators are where they were, and only the rows, pairs and series, which
- * follow it, get new places.
+ * Workers (engine/process/pool.h) check a case each. A worker is a copy of this process, so a
+ * report travels as its bytes: names and operators have the same addresses in both. Only its rows,
+ * pairs and series get new places; they travel in a file of memory, because a job's own bytes are
+ * few.
  */
 #include "cli/check_jobs.h"
 #include "cli/cli.h"
 #include "engine/memory.h"
+#include "engine/process/pool.h"
 
 #include <errno.h>
 #include <math.h>
-#include <poll.h>
 #include <sched.h>
-#include <signal.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-enum { MOST_PROCESSES = 256 };
-
-typedef struct shared {
-    _Atomic int64_t next;               /* the first case that no process has taken */
-    _Atomic bool stop;                  /* no further case is wanted */
-    _Atomic int64_t at[MOST_PROCESSES]; /* the case that a process is at; -1: none */
-} shared;
-
-typedef struct message {
+typedef struct check_job {
     int64_t number;
     assay_status status;
     char line[ASSAY_REASON]; /* why, where status is no ASSAY_OK */
-    assay_report report;
-    int64_t series; /* numbers */
-} message;
+    assay_report report;     /* its arrays are addresses in the worker */
+    int64_t series;          /* numbers */
+    int file;                /* the worker's: rows, pairs and series */
+} check_job;
 
-typedef struct worker {
-    pid_t pid;
-    int from; /* -1: it is gone */
-} worker;
-
+/* ALONE: it did not fit beside other cases, and runs in this process when they are done. */
 typedef enum fate { PENDING, ARRIVED, ALONE } fate;
 
 typedef struct run {
-    const check_pool *pool;
-    shared *shared;
-    worker *worker;
-    int32_t alive;
+    const check_pool *check;
+    pool pool;
+    bool pooled; /* workers run */
+    int *file;   /* of each worker; -1: none */
     fate *fate;
     assay_report *report;
-    int64_t taken; /* reports that were handed over */
+    int64_t given, taken; /* cases that workers got; reports that were handed over */
     bool more;
 } run;
 
@@ -59,12 +45,12 @@ int32_t check_processors(void) {
     if (sched_getaffinity(0, sizeof set, &set) != 0)
         return 1;
     const int count = CPU_COUNT(&set);
-    return count < 1 ? 1 : count > MOST_PROCESSES ? MOST_PROCESSES : count;
+    return count < 1 ? 1 : count > POOL_MOST_WORKERS ? POOL_MOST_WORKERS : count;
 }
 
-/* ---- bytes ---- */
+/* ---- a report's parts ---- */
 
-/* All of them, through write(), which changes none, or read(). */
+/* All of the bytes, through write(), which changes none, or read(). */
 static bool move_all(int file, void *bytes, size_t size, bool out) {
     char *at = bytes;
     while (size > 0) {
@@ -79,24 +65,18 @@ static bool move_all(int file, void *bytes, size_t size, bool out) {
     return true;
 }
 
+static bool move_parts(const check_job *j, const assay_report *r, bool out) {
+    return lseek(j->file, 0, SEEK_SET) == 0 &&
+           move_all(j->file, r->rows, (size_t)r->n_rows * sizeof *r->rows, out) &&
+           move_all(j->file, r->pairs, (size_t)r->n_pairs * sizeof *r->pairs, out) &&
+           move_all(j->file, r->series, (size_t)j->series * sizeof *r->series, out);
+}
+
 static int64_t series_of(const assay_report *report) {
     int64_t count = 0;
     for (int32_t r = 0; r < report->n_rows; ++r)
         count += report->rows[r].got != NULL ? 2 * report->rows[r].cmp.count : 0;
     return count;
-}
-
-/* What follows a report's own bytes. */
-static bool move_parts(int file, const message *m, bool out) {
-    const assay_report *r = &m->report;
-    return move_all(file, r->rows, (size_t)r->n_rows * sizeof *r->rows, out) &&
-           move_all(file, r->pairs, (size_t)r->n_pairs * sizeof *r->pairs, out) &&
-           move_all(file, r->series, (size_t)m->series * sizeof *r->series, out);
-}
-
-static bool send_report(int to, message *m) {
-    m->series = m->status == ASSAY_OK ? series_of(&m->report) : 0;
-    return move_all(to, m, sizeof *m, true) && (m->status != ASSAY_OK || move_parts(to, m, true));
 }
 
 /* The rows' numbers lie in the series, wherever that lies now. */
@@ -110,211 +90,180 @@ static void move_series(assay_report *report, const double *before) {
     }
 }
 
-static bool receive_report(int from, message *m) {
-    if (!move_all(from, m, sizeof *m, false))
-        return false;
-    if (m->status != ASSAY_OK)
-        return true;
-    assay_report *r = &m->report;
-    const double *before = r->series;
+static assay_status take_report(const check_job *j, assay_report *r) {
+    *r = j->report;
     r->rows = calloc((size_t)r->n_rows + 1, sizeof *r->rows);
     r->pairs = calloc((size_t)r->n_pairs + 1, sizeof *r->pairs);
-    r->series = calloc((size_t)m->series + 1, sizeof *r->series);
-    if (r->rows != NULL && r->pairs != NULL && r->series != NULL && move_parts(from, m, false)) {
-        move_series(r, before);
-        return true;
+    r->series = calloc((size_t)j->series + 1, sizeof *r->series);
+    const bool room = r->rows != NULL && r->pairs != NULL && r->series != NULL;
+    if (room && move_parts(j, r, false)) {
+        move_series(r, j->report.series);
+        return ASSAY_OK;
     }
     assay_report_clear(r);
-    return false;
+    return room ? assay_fail(ASSAY_ERR_FILE, "the results of a process of --jobs are lost: %s",
+                             strerror(errno))
+                : assay_fail(ASSAY_ERR_MEMORY, "no memory for the results of --jobs");
 }
 
-/* ---- a process ---- */
+/* ---- in a worker ---- */
 
-static void work(const run *r, int32_t self, int to) {
-    for (;;) {
-        const int64_t i = atomic_fetch_add(&r->shared->next, 1);
-        if (i >= r->pool->cases || atomic_load(&r->shared->stop) || assay_cli_interrupted())
-            return;
-        atomic_store(&r->shared->at[self], i);
-        message m = {.number = i};
-        m.status = r->pool->judge(r->pool->context, i, &m.report);
-        if (m.status != ASSAY_OK)
-            snprintf(m.line, sizeof m.line, "%s", assay_error());
-        const bool sent = send_report(to, &m);
-        if (m.status == ASSAY_OK)
-            assay_report_clear(&m.report);
-        if (!sent)
-            return;
-        atomic_store(&r->shared->at[self], -1);
-    }
-}
-
-/* Of the memory that is there: what needs more than a share runs alone, when all others are done.
- */
-static void take_share(int32_t processes) {
-    const double share = assay_memory_available() / processes;
+/* Its share of the memory: a case that needs more runs alone, when all others are done. */
+static assay_status begin(void *context, int32_t worker, void **state) {
+    const run *r = context;
+    const double share = assay_memory_available() / r->check->processes;
     char text[32];
     snprintf(text, sizeof text, "%.6f", share / (1 << 30));
     if (isfinite(share))
         setenv("ASSAY_HOST_MEMORY_GIB", text, 1);
+    *state = &r->file[worker];
+    return ASSAY_OK;
 }
 
-static assay_status start(run *r, int32_t self) {
-    int ends[2];
-    if (pipe(ends) != 0)
-        return assay_fail(ASSAY_ERR_FILE, "no pipe for --jobs: %s", strerror(errno));
-    atomic_store(&r->shared->at[self], -1);
-    fflush(NULL);
-    const pid_t pid = fork();
-    if (pid == 0) {
-        close(ends[0]);
-        for (int32_t i = 0; i < r->pool->processes; ++i)
-            if (r->worker[i].from >= 0)
-                close(r->worker[i].from);
-        take_share(r->pool->processes);
-        work(r, self, ends[1]);
-        r->pool->leave(r->pool->context);
-        _exit(0);
+static assay_status work(void *context, void *state, void *job) {
+    const check_pool *check = ((const run *)context)->check;
+    check_job *j = job;
+    j->file = *(const int *)state;
+    j->status = check->judge(check->context, j->number, &j->report);
+    if (j->status == ASSAY_OK) {
+        assay_report mine = j->report;
+        j->series = series_of(&mine);
+        if (!move_parts(j, &mine, true))
+            j->status = assay_fail(ASSAY_ERR_MEMORY, "no memory for a report: %s", strerror(errno));
+        assay_report_clear(&mine);
     }
-    close(ends[1]);
-    if (pid < 0) {
-        close(ends[0]);
-        return assay_fail(ASSAY_ERR_MEMORY, "no process for --jobs: %s", strerror(errno));
-    }
-    r->worker[self] = (worker){.pid = pid, .from = ends[0]};
-    ++r->alive;
+    if (j->status != ASSAY_OK)
+        snprintf(j->line, sizeof j->line, "%s", assay_error());
     return ASSAY_OK;
 }
 
 /* ---- the order of the cases ---- */
 
 static assay_status hand_over(run *r) {
-    const check_pool *pool = r->pool;
+    const check_pool *check = r->check;
     assay_status status = ASSAY_OK;
-    while (status == ASSAY_OK && r->more && r->taken < pool->cases &&
+    while (status == ASSAY_OK && r->more && r->taken < check->cases &&
            r->fate[r->taken] != PENDING && !assay_cli_interrupted()) {
         const int64_t i = r->taken;
-        /* What did not fit beside other cases runs when they are through. */
-        if (r->fate[i] == ALONE && r->alive > 0)
+        if (r->fate[i] == ALONE && r->pooled)
             return ASSAY_OK;
         if (r->fate[i] == ALONE)
-            status = pool->judge(pool->context, i, &r->report[i]);
+            status = check->judge(check->context, i, &r->report[i]);
         if (status != ASSAY_OK)
             return status;
         ++r->taken;
-        status = pool->take(pool->context, i, &r->report[i], &r->more);
+        status = check->take(check->context, i, &r->report[i], &r->more);
     }
-    if (!r->more)
-        atomic_store(&r->shared->stop, true);
     return status;
 }
 
-static assay_status accept(run *r, const message *m) {
-    if (m->status != ASSAY_OK && m->status != ASSAY_ERR_MEMORY)
-        return assay_fail(m->status, "%s", m->line);
-    r->report[m->number] = m->report;
-    r->fate[m->number] = m->status == ASSAY_OK ? ARRIVED : ALONE;
+static assay_status accept(run *r, const pool_done *done) {
+    const check_job *j = done->job;
+    const int64_t i = j->number;
+    assay_status status = ASSAY_OK;
+    if (done->end != PROCESS_NOT_ENDED) {
+        char reason[ASSAY_REASON];
+        snprintf(reason, sizeof reason, "the process that checked this case %s", done->line);
+        status = r->check->broken(r->check->context, i, reason, &r->report[i]);
+    } else if (j->status == ASSAY_OK) {
+        status = take_report(j, &r->report[i]);
+    } else if (j->status != ASSAY_ERR_MEMORY) {
+        return assay_fail(j->status, "%s", j->line);
+    }
+    if (status != ASSAY_OK)
+        return status;
+    const bool alone = done->end == PROCESS_NOT_ENDED && j->status == ASSAY_ERR_MEMORY;
+    r->fate[i] = alone ? ALONE : ARRIVED;
     return hand_over(r);
 }
 
-/* The pipe has ended: the process is through, or it died at a case. */
-static assay_status bury(run *r, int32_t self) {
-    worker *w = &r->worker[self];
-    char reason[128] = "the process that judged this case ended in the middle of it";
-    int how = 0;
-    const int64_t at = atomic_load(&r->shared->at[self]);
-    close(w->from);
-    w->from = -1;
-    --r->alive;
-    while (waitpid(w->pid, &how, 0) < 0 && errno == EINTR)
-        continue;
-    if (WIFSIGNALED(how))
-        snprintf(reason, sizeof reason, "the process that checked this case was ended by signal %d",
-                 WTERMSIG(how));
-    if (at < 0 || assay_cli_interrupted())
-        return hand_over(r);
-    assay_status status = r->pool->broken(r->pool->context, at, reason, &r->report[at]);
-    if (status != ASSAY_OK)
-        return status;
-    r->fate[at] = ARRIVED;
-    status = hand_over(r);
-    if (status == ASSAY_OK && r->more && atomic_load(&r->shared->next) < r->pool->cases)
-        status = start(r, self);
+static assay_status give(run *r) {
+    assay_status status = ASSAY_OK;
+    check_job *j;
+    while (status == ASSAY_OK && r->more && r->given < r->check->cases &&
+           !assay_cli_interrupted() && (j = pool_idle(&r->pool)) != NULL) {
+        *j = (check_job){.number = r->given++};
+        status = pool_give(&r->pool, j);
+    }
     return status;
 }
 
-static assay_status hear(run *r) {
-    struct pollfd ends[MOST_PROCESSES];
-    assay_status status = ASSAY_OK;
-    for (int32_t i = 0; i < r->pool->processes; ++i)
-        ends[i] = (struct pollfd){.fd = r->worker[i].from, .events = POLLIN};
-    if (poll(ends, (nfds_t)r->pool->processes, -1) < 0 && errno != EINTR)
-        return assay_fail(ASSAY_ERR_FILE, "--jobs: %s", strerror(errno));
-    if (assay_cli_interrupted())
-        atomic_store(&r->shared->stop, true);
-    for (int32_t i = 0; status == ASSAY_OK && i < r->pool->processes; ++i) {
-        message m;
-        if (r->worker[i].from < 0 || ends[i].revents == 0)
-            continue;
-        status = receive_report(r->worker[i].from, &m) ? accept(r, &m) : bury(r, i);
+static assay_status run_pool(run *r) {
+    assay_status status = give(r);
+    while (status == ASSAY_OK && r->more && pool_busy(&r->pool) > 0 && !assay_cli_interrupted()) {
+        pool_done done;
+        status = pool_wait(&r->pool, -1, &done);
+        if (status == ASSAY_OK && done.job != NULL)
+            status = accept(r, &done);
+        if (status == ASSAY_OK)
+            status = give(r);
     }
     return status;
+}
+
+static assay_status open_files(run *r) {
+    for (int32_t i = 0; i < r->check->processes; ++i) {
+        r->file[i] = memfd_create("assay-check", MFD_CLOEXEC);
+        if (r->file[i] < 0)
+            return assay_fail(ASSAY_ERR_MEMORY, "no memory for --jobs: %s", strerror(errno));
+    }
+    return ASSAY_OK;
 }
 
 static void clear(run *r) {
-    if (r->shared != NULL)
-        atomic_store(&r->shared->stop, true);
-    for (int32_t i = 0; r->worker != NULL && i < r->pool->processes; ++i) {
-        if (r->worker[i].from < 0)
-            continue;
-        close(r->worker[i].from); /* its next write fails, and it ends */
-        while (waitpid(r->worker[i].pid, NULL, 0) < 0 && errno == EINTR)
-            continue;
-    }
-    for (int64_t i = r->taken; r->fate != NULL && i < r->pool->cases; ++i)
+    for (int32_t i = 0; r->file != NULL && i < r->check->processes; ++i)
+        if (r->file[i] >= 0)
+            close(r->file[i]);
+    for (int64_t i = r->taken; r->fate != NULL && i < r->check->cases; ++i)
         if (r->fate[i] == ARRIVED)
             assay_report_clear(&r->report[i]);
-    if (r->shared != NULL)
-        munmap(r->shared, sizeof *r->shared);
-    free(r->worker);
+    free(r->file);
     free(r->fate);
     free(r->report);
 }
 
-static assay_status run_in_turn(const check_pool *pool) {
+static assay_status run_in_turn(const check_pool *check) {
     bool more = true;
-    for (int64_t i = 0; more && i < pool->cases && !assay_cli_interrupted(); ++i) {
+    for (int64_t i = 0; more && i < check->cases && !assay_cli_interrupted(); ++i) {
         assay_report report;
-        assay_status status = pool->judge(pool->context, i, &report);
+        assay_status status = check->judge(check->context, i, &report);
         if (status == ASSAY_OK)
-            status = pool->take(pool->context, i, &report, &more);
+            status = check->take(check->context, i, &report, &more);
         if (status != ASSAY_OK)
             return status;
     }
     return ASSAY_OK;
 }
 
-assay_status check_pool_run(const check_pool *pool) {
-    if (pool->processes < 2)
-        return run_in_turn(pool);
-    const size_t cases = (size_t)pool->cases;
-    run r = {.pool = pool,
-             .worker = calloc((size_t)pool->processes, sizeof *r.worker),
+assay_status check_pool_run(const check_pool *check) {
+    if (check->processes < 2)
+        return run_in_turn(check);
+    const size_t cases = (size_t)check->cases;
+    run r = {.check = check,
+             .file = calloc((size_t)check->processes, sizeof *r.file),
              .fate = calloc(cases, sizeof *r.fate),
              .report = calloc(cases, sizeof *r.report),
              .more = true};
-    void *memory =
-        mmap(NULL, sizeof *r.shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    const pool_plan plan = {.workers = check->processes,
+                            .job_bytes = sizeof(check_job),
+                            .context = &r,
+                            .begin = begin,
+                            .work = work};
     assay_status status = ASSAY_OK;
-    r.shared = memory != MAP_FAILED ? memory : NULL;
-    for (int32_t i = 0; r.worker != NULL && i < pool->processes; ++i)
-        r.worker[i].from = -1;
-    if (r.worker == NULL || r.fate == NULL || r.report == NULL || r.shared == NULL)
+    for (int32_t i = 0; r.file != NULL && i < check->processes; ++i)
+        r.file[i] = -1;
+    if (r.file == NULL || r.fate == NULL || r.report == NULL)
         status = assay_fail(ASSAY_ERR_MEMORY, "no memory for --jobs");
-    for (int32_t i = 0; status == ASSAY_OK && i < pool->processes; ++i)
-        status = start(&r, i);
-    while (status == ASSAY_OK && r.alive > 0)
-        status = hear(&r);
+    if (status == ASSAY_OK)
+        status = open_files(&r);
+    if (status == ASSAY_OK)
+        status = pool_start(&r.pool, &plan);
+    if (status == ASSAY_OK) {
+        r.pooled = true;
+        status = run_pool(&r);
+        pool_end(&r.pool);
+        r.pooled = false;
+    }
     if (status == ASSAY_OK)
         status = hand_over(&r);
     clear(&r);

@@ -6,9 +6,9 @@
 
 typedef struct check_pool {
     int64_t cases;
-    int32_t processes;
+    int32_t processes; /* at most POOL_MOST_WORKERS */
 
-    /* Judges case i; in a process of its own, but for what needed more memory than its share. */
+    /* Judges case i: in a worker, or here if the case needed more memory than a worker's share. */
     assay_status (*judge)(void *context, int64_t i, assay_report *report);
 
     /* A report in its place for a case whose process died. */
@@ -18,8 +18,6 @@ typedef struct check_pool {
      * further case is wanted. */
     assay_status (*take)(void *context, int64_t i, assay_report *report, bool *more);
 
-    /* Tidies up in a process that ends. */
-    void (*leave)(void *context);
     void *context;
 } check_pool;
 

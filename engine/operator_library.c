@@ -2,15 +2,14 @@
 #include "assay/operator.h"
 #include "engine/elf_file.h"
 #include "engine/kernel_file.h"
+#include "engine/process/process.h"
 #include "engine/shared_object.h"
 
 #include <dlfcn.h>
-#include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 static const char entry[] = "assay_operator_entry";
@@ -38,11 +37,11 @@ static assay_status check_file(const kernel_file *file, const char *path) {
     return ASSAY_OK;
 }
 
-/* The loader trusts what a file says of itself, so that a damaged one may end its process. */
-static void try_in_this_process(const char *loaded) {
+/* In a child: the loader trusts a file's headers, so that a damaged file may end its process. */
+static void try_to_load(int channel, void *context) {
+    const char *const loaded = context;
     void *object;
-    setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
-    alarm(LOADING_SECONDS);
+    (void)channel;
     if (!freopen("/dev/null", "w", stderr))
         _exit(1);
     const char *const why = shared_object_load(loaded, &object);
@@ -51,22 +50,20 @@ static void try_in_this_process(const char *loaded) {
     _exit(o && o->abi == ASSAY_OPERATOR_ABI && o->op && !o->op->name ? 1 : 0);
 }
 
-static assay_status check_whole(const char *loaded, const char *path) {
-    int state = 0;
-    const pid_t child = fork();
-    if (child == 0)
-        try_in_this_process(loaded);
-    while (child > 0 && waitpid(child, &state, 0) < 0 && errno == EINTR)
-        continue;
-    if (child > 0 && WIFEXITED(state) && WEXITSTATUS(state) == 0)
-        return ASSAY_OK;
-    if (child < 0)
+static assay_status check_whole(char *loaded, const char *path) {
+    const process_limits limits = {.seconds = LOADING_SECONDS, .bytes = INFINITY};
+    process child;
+    char how[PROCESS_LINE];
+    const int error = process_fork(&child, try_to_load, loaded);
+    if (error != 0)
         return assay_fail(ASSAY_ERR_MEMORY, "%.300s: no process to try it in: %s", path,
-                          strerror(errno));
+                          strerror(error));
+    process_finish(&child, &limits);
+    if (child.end == PROCESS_EXIT && child.code == 0)
+        return ASSAY_OK;
     return assay_fail(ASSAY_ERR_FILE,
-                      "%.300s: is damaged: a process that loads it ends by %s; "
-                      "build it again",
-                      path, WIFSIGNALED(state) ? strsignal(WTERMSIG(state)) : "an error");
+                      "%.300s: is damaged: a process that loads it %s; build it again", path,
+                      process_how(&child, how));
 }
 
 /* ---- what it says ---- */

@@ -61,10 +61,6 @@ static assay_status take(void *context, int64_t i, assay_report *report, bool *m
     return ASSAY_OK;
 }
 
-static void leave(void *context) {
-    (void)context;
-}
-
 static watch run(int32_t processes, int64_t stop_at) {
     watch w = {.pid = getpid(), .ordered = true, .stop_at = stop_at};
     const check_pool pool = {.cases = CASES,
@@ -72,7 +68,6 @@ static watch run(int32_t processes, int64_t stop_at) {
                              .judge = judge,
                              .broken = broken,
                              .take = take,
-                             .leave = leave,
                              .context = &w};
     CHECK(check_pool_run(&pool) == ASSAY_OK);
     return w;

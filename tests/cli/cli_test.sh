@@ -174,6 +174,7 @@ mv out alone
 ASSAY_HOST_MEMORY_GIB=0.0001 run 3 check weighted_sum/v1 n=1:4 d=99999 --device sim --jobs 3
 cmp -s <(sed '$d' alone) <(sed '$d' out) || fault "memory: other results with --jobs 3"
 refuses 2 '--jobs "0": must be a number in 1..' check weighted_sum --jobs 0
+refuses 2 '--jobs 1000: must be a number in 1..256' check weighted_sum --jobs 1000
 
 # Problems and the last line.
 run 0 check weighted_sum --device sim --quiet
