@@ -38,6 +38,21 @@ assay_status relate_rows_add_gradients(const assay_problem *base, const assay_pr
         .predict = relate_rows_unreverse_columns                                                   \
     }
 
+/* The relation shift of an operator to whose results a number added to all of input 0 makes no
+ * difference, in cases of which most elements are below 4. */
+bool relate_rows_is_moderate(const assay_case *c);
+assay_status relate_rows_make_coarse(assay_problem *base);
+assay_status relate_rows_shift(const assay_problem *base, int32_t i, assay_problem *derived);
+assay_status relate_rows_unshift(const assay_problem *base, const assay_problem *derived,
+                                 const assay_results *results, assay_results *want);
+
+#define RELATE_ROWS_SHIFT                                                                          \
+    {                                                                                              \
+        .name = "shift", .why = "x + 4 leaves every result as it was",                             \
+        .applies = relate_rows_is_moderate, .prepare = relate_rows_make_coarse, .n_derived = 1,    \
+        .derive = relate_rows_shift, .predict = relate_rows_unshift                                \
+    }
+
 #define RELATE_ROWS_COTANGENTS                                                                     \
     {                                                                                              \
         .name = "cotangent_linearity",                                                             \

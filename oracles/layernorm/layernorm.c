@@ -370,39 +370,6 @@ static assay_status outside(const assay_oracle_args *args, const assay_rounding 
 
 /* ---- relations ---- */
 
-/* Where x is a multiple of 1/16 below 4, x + 4 is a number of every dtype. */
-enum { SHIFT = 4, STEPS = 16 };
-
-static assay_status make_coarse(assay_problem *base) {
-    for (int64_t e = 0; e < base->in.size[X]; ++e)
-        base->in.data[X][e] =
-            fmax(fmin(rint(base->in.data[X][e] * STEPS) / STEPS, SHIFT - 1), 1 - SHIFT);
-    return ASSAY_OK;
-}
-
-/* Most elements are below 4. */
-static bool is_moderate(const assay_case *c) {
-    const unsigned fills = ASSAY_FILL_BIT(ASSAY_FILL_NORMAL) | ASSAY_FILL_BIT(ASSAY_FILL_UNIFORM) |
-                           ASSAY_FILL_BIT(ASSAY_FILL_POSITIVE) | ASSAY_FILL_BIT(ASSAY_FILL_CANCEL);
-    return (fills & ASSAY_FILL_BIT(c->fill)) != 0 && c->exponent == 0;
-}
-
-static assay_status shift(const assay_problem *base, int32_t i, assay_problem *derived) {
-    (void)i;
-    relate_copy_data(base, derived);
-    for (int64_t e = 0; e < base->in.size[X]; ++e)
-        derived->in.data[X][e] += SHIFT;
-    return ASSAY_OK;
-}
-
-static assay_status unshift(const assay_problem *base, const assay_problem *derived,
-                            const assay_results *results, assay_results *want) {
-    (void)base;
-    (void)derived;
-    relate_copy_results(results, want);
-    return ASSAY_OK;
-}
-
 /* y = x̂·w + b: the weight of a column has to do with that column of y alone. */
 static relate_link link_of(const assay_problem *base, int32_t i) {
     (void)i;
@@ -412,13 +379,7 @@ static relate_link link_of(const assay_problem *base, int32_t i) {
 RELATE_LINKS(link_of, 1);
 
 static const assay_relation relations[] = {
-    {.name = "shift",
-     .why = "x + 4 leaves every result as it was",
-     .applies = is_moderate,
-     .prepare = make_coarse,
-     .n_derived = 1,
-     .derive = shift,
-     .predict = unshift},
+    RELATE_ROWS_SHIFT,
     RELATE_ROWS_PERMUTATIONS,
     RELATE_ROWS_COTANGENTS,
     RELATE_ADJOINT,
