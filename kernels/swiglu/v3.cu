@@ -1,36 +1,16 @@
 /*
- * swiglu v3, fused: memory is touched once. A thread takes 16 bytes of each tensor; backward writes
- * da and db from one sigma. Tensors whose rows follow on each other are one long row, so that no
- * index is divided, and only the last thread meets an end.
+ * swiglu v3, fused: memory is touched once. A thread takes 16 bytes of each tensor
+ * (kernels/common/packs.h); backward writes da and db from one sigma.
  *
  * Against v1: a, b and dy are read once, 16 bytes at a time. Bytes: a, b and y forward; a, b, dy,
  * da and db backward. Flops: an exp, a division and 3 more an element forward, 9 more backward.
  *
  * Each element is computed as in v1, bit for bit.
  */
-#include "kernels/common/pack.h"
+#include "kernels/common/packs.h"
 #include "kernels/swiglu/gate.h"
 
 enum { THREADS = 256 };
-
-/* How the elements are shared out: a thread takes one pack. */
-struct split {
-    int64_t rows, d;
-    int64_t row_packs; /* of one row */
-    bool packs;        /* all tensors allow 16-byte accesses */
-};
-
-/* The elements of one thread: a pack at column j of row i. */
-struct place {
-    int64_t i, j, left;
-};
-
-template <typename T>
-static __device__ __forceinline__ place place_of(const split &cut, int64_t pack_index) {
-    const int64_t i = cut.rows == 1 ? 0 : pack_index / cut.row_packs;
-    const int64_t j = (pack_index - i * cut.row_packs) * pack<T>::size;
-    return {i, j, cut.d - j};
-}
 
 template <typename T>
 static __global__ void gate(matrix<const T> a, matrix<const T> b, matrix<T> y, split cut) {
@@ -66,25 +46,14 @@ static __global__ void grad_both(matrix<const T> a, matrix<const T> b, matrix<co
     }
 }
 
-template <typename T> static split split_for(const tensors &t) {
-    const assay_tensor *all[] = {t.a, t.b, t.y, t.dy, t.da, t.db};
-    split cut = {t.rows, t.d, 0, true};
-    bool one_row = true;
-    for (const assay_tensor *one : all)
-        one_row = one_row && (one == NULL || assay_tensor_row_stride(one) == t.d);
-    if (one_row)
-        cut = {1, t.rows * t.d, 0, true};
-    for (const assay_tensor *one : all)
-        if (one != NULL)
-            cut.packs = cut.packs && (uintptr_t)one->data % PACK_BYTES == 0 &&
-                        (one_row || takes_packs(one));
-    cut.row_packs = ceil_div(cut.d, pack<T>::size);
-    return cut;
+template <typename T> static split split_of(const tensors &t) {
+    const assay_tensor *const all[] = {t.a, t.b, t.y, t.dy, t.da, t.db};
+    return split_for<T>(t.rows, t.d, all);
 }
 
 template <typename T> static assay_status run_forward(const assay_call *call) {
     const tensors t = tensors_of(call, ASSAY_FORWARD);
-    const split cut = split_for<T>(t);
+    const split cut = split_of<T>(t);
     return ASSAY_LAUNCH(call->stream, linear_grid(cut.rows * cut.row_packs, THREADS), dim3(THREADS),
                         0, (gate<T>), matrix_of<const T>(t.a), matrix_of<const T>(t.b),
                         matrix_of<T>(t.y), cut);
@@ -92,7 +61,7 @@ template <typename T> static assay_status run_forward(const assay_call *call) {
 
 template <typename T> static assay_status run_backward(const assay_call *call) {
     const tensors t = tensors_of(call, ASSAY_BACKWARD);
-    const split cut = split_for<T>(t);
+    const split cut = split_of<T>(t);
     return ASSAY_LAUNCH(call->stream, linear_grid(cut.rows * cut.row_packs, THREADS), dim3(THREADS),
                         0, (grad_both<T>), matrix_of<const T>(t.a), matrix_of<const T>(t.b),
                         matrix_of<const T>(t.dy), matrix_of<T>(t.da), matrix_of<T>(t.db), cut);
