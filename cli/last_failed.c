@@ -4,7 +4,6 @@
  */
 #include "cli/last_failed.h"
 #include "cli/text_file.h"
-#include "core/case_parse.h"
 
 #include <errno.h>
 #include <limits.h>

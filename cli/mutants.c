@@ -1,6 +1,5 @@
 /* assay mutants: checks the checks, by kernels that are made wrong on purpose. */
 #include "cli/mutants.h"
-#include "cli/variants.h"
 #include "core/clock.h"
 #include "core/mix.h"
 #include "core/place.h"

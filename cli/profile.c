@@ -2,7 +2,6 @@
 #include "cli/profile.h"
 
 #include "cli/cases.h"
-#include "cli/report.h"
 #include "engine/isolate.h"
 #include "engine/runner.h"
 #include "engine/variant_run.h"

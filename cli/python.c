@@ -2,7 +2,6 @@
 #include "cli/kernel.h"
 #include "cli/verbs.h"
 #include "engine/isolate.h"
-#include "engine/runner.h"
 #include "engine/variant_run.h"
 
 #include <errno.h>

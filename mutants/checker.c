@@ -53,11 +53,6 @@ assay_status checker_init(checker *k, const builder *b, operator_cases *cases, i
     return mkdir(k->place, 0700) == 0 || errno == EEXIST ? ASSAY_OK : cannot(k->place);
 }
 
-void checker_clear(checker *k) {
-    free(k->cleared);
-    *k = (checker){0};
-}
-
 static void overlay_path(const checker *k, const mutant *m, char path[PATH_SIZE]) {
     snprintf(path, PATH_SIZE, "%s/tree/%s", k->place, m->file->path);
 }

@@ -58,10 +58,9 @@ typedef struct checker {
     int32_t n_cleared, room;
 } checker;
 
-/* `number` tells checkers that work at once apart. */
+/* `number` tells checkers that work at once apart. A checker lasts as long as its process. */
 assay_status checker_init(checker *k, const builder *b, operator_cases *cases, int32_t n_cases,
                           int32_t number) ASSAY_MUST_CHECK;
-void checker_clear(checker *k);
 
 /* Trouble around the mutant is an outcome too: MUTANT_BROKEN, with the line. */
 void check_mutant(checker *k, const mutant *m, mutant_result *result);

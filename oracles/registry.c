@@ -1,5 +1,4 @@
 #include "assay/op.h"
-#include "core/case_parse.h"
 
 #include <stdlib.h>
 #include <string.h>

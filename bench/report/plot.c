@@ -1,7 +1,5 @@
 #include "bench/report/plot.h"
 
-#include "bench/report/format.h"
-
 #include <ctype.h>
 #include <inttypes.h>
 #include <math.h>

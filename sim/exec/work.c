@@ -2,7 +2,7 @@
 
 #include "sim/exec/allocate.h"
 #include "sim/exec/call.h"
-#include "sim/exec/graph.h"
+#include "sim/exec/capture.h"
 #include "sim/exec/handles.h"
 #include "sim/exec/memory.h"
 #include "sim/exec/overlap.h"

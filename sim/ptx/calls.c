@@ -3,7 +3,6 @@
 
 #include "sim/block.h"
 #include "sim/cluster.h"
-#include "sim/defect.h"
 #include "sim/proxy.h"
 
 #include <fenv.h>

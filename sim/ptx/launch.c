@@ -1,8 +1,6 @@
 #include "sim/ptx/launch.h"
 
-#include "sim/block.h"
 #include "sim/cluster.h"
-#include "sim/defect.h"
 #include "sim/ptx/emit.h"
 #include "sim/ptx/internal.h"
 

@@ -1,7 +1,6 @@
 /* An oracle on a device gives what the CPU's gives: the same answers as far as fp64 goes, and the
  * same bounds. */
 #include "assay/compare.h"
-#include "engine/check.h"
 #include "tests/shim/assay_test.h"
 #include "tests/suite/suite.h"
 

@@ -1,5 +1,4 @@
 /* Which layer a run without numbers counts for. */
-#include "engine/isolate.h"
 #include "engine/runner.h"
 #include "engine/variant_run.h"
 #include "mutants/checker.h"

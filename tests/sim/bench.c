@@ -1,7 +1,6 @@
 /* What the simulated device costs: a program, not a test. */
 #include "core/clock.h"
 #include "sim/context.h"
-#include "sim/sim.h"
 #include "tests/sim/kernels.h"
 
 #include <stdio.h>

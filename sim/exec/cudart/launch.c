@@ -1,4 +1,3 @@
-#include "sim/exec/capture.h"
 #include "sim/exec/cudart/cudart.h"
 
 #include <string.h>

@@ -1,6 +1,5 @@
 /* What nvcc's code calls before main(): its images, kernels and variables. */
 #include "sim/exec/cudart/cudart.h"
-#include "sim/exec/fatbin.h"
 #include "sim/exec/module.h"
 
 #include <errno.h>

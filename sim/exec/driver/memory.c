@@ -1,7 +1,6 @@
 #include "sim/exec/allocate.h"
 #include "sim/exec/copy.h"
 #include "sim/exec/driver/driver.h"
-#include "sim/exec/sync.h"
 #include "sim/exec/work.h"
 
 static exec_error allocate(device_pointer *memory, size_t bytes, exec_memory_kind kind) {
