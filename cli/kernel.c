@@ -4,6 +4,7 @@
 #include "cli/python.h"
 #include "cli/text_file.h"
 #include "engine/binding.h"
+#include "engine/elf_file.h"
 #include "engine/kernel_file.h"
 #include "sim/exec/prepare.h"
 #include "sim/exec/race.h"
@@ -243,18 +244,38 @@ static assay_status bind_tvm_ffi(assay_cli_args *args, const kernel_file *k) {
     return status;
 }
 
-static assay_status find_binding(assay_cli_args *args) {
+static assay_status find_module_binding(assay_cli_args *args) {
+    if (args->binding_file != NULL)
+        return read_binding(args, args->binding_file);
     if (ends_with(args->kernel, ".cubin"))
         return assay_fail(ASSAY_ERR_USAGE, "%.300s: --binding must say how it is launched",
                           args->kernel);
+    return read_binding(args, args->kernel);
+}
+
+static assay_status check_object(const char *path, const kernel_file *k) {
+    const kernel_part *own = &k->part[k->n_parts - 1];
+    if (elf_is(own->image, own->bytes))
+        return ASSAY_OK;
+    return assay_fail(ASSAY_ERR_FILE,
+                      "%.300s: is no shared object; --kernel takes .cu, .so, .ptx, .cubin and "
+                      "FILE.py:FUNCTION",
+                      path);
+}
+
+/* Of a shared object: in a file, in its source, or tvm-ffi's; ASSAY_VARIANT needs none. */
+static assay_status find_binding(assay_cli_args *args) {
     if (is_module(args->kernel))
-        return read_binding(args, args->kernel);
+        return find_module_binding(args);
     kernel_file *k = calloc(1, sizeof *k);
     if (k == NULL)
         return assay_fail(ASSAY_ERR_MEMORY, "no memory to read %.300s", args->kernel);
     assay_status status = kernel_file_open(k, args->kernel);
-    const bool own = status == ASSAY_OK && is_for_assay(args, k);
-    if (status == ASSAY_OK && !own)
+    if (status == ASSAY_OK)
+        status = check_object(args->kernel, k);
+    if (status == ASSAY_OK && args->binding_file != NULL)
+        status = read_binding(args, args->binding_file);
+    else if (status == ASSAY_OK && !is_for_assay(args, k))
         status = args->kernel_source != NULL ? read_binding(args, args->kernel_source)
                                              : bind_tvm_ffi(args, k);
     kernel_file_close(k);
@@ -291,8 +312,7 @@ assay_status cli_kernel_prepare(assay_cli_args *args) {
     if (status == ASSAY_OK)
         status = cli_kernel_name(args);
     if (status == ASSAY_OK)
-        status = args->binding_file != NULL ? read_binding(args, args->binding_file)
-                                            : find_binding(args);
+        status = find_binding(args);
     if (status == ASSAY_OK && args->binding != NULL && args->certify)
         status =
             assay_fail(ASSAY_ERR_USAGE,

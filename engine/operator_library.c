@@ -66,13 +66,7 @@ static assay_status check_whole(char *loaded, const char *path) {
                       process_how(&child, how));
 }
 
-/* ---- what it says ---- */
-
-/* The loader's words without the name that the file has in memory. */
-static const char *without_name(const char *why) {
-    const char *colon = strncmp(why, "/proc/self/fd/", 14) == 0 ? strstr(why, ": ") : NULL;
-    return colon ? colon + 2 : why;
-}
+/* ---- its operator ---- */
 
 static assay_status check_abi(const assay_operator *o, const char *path) {
     if (o->abi == ASSAY_OPERATOR_ABI && o->layout == ASSAY_OPERATOR_LAYOUT)
@@ -106,8 +100,7 @@ static assay_status check_cases(const assay_op *op) {
 static assay_status take(operator_library *l, const char *loaded) {
     const char *const why = shared_object_load(loaded, &l->object);
     if (why)
-        return assay_fail(ASSAY_ERR_FILE, "%.300s: cannot be loaded: %.300s", l->path,
-                          without_name(why));
+        return assay_fail(ASSAY_ERR_FILE, "%.300s: cannot be loaded: %.300s", l->path, why);
     const assay_operator *o = dlsym(l->object, entry);
     if (!o || !o->op)
         return assay_fail(ASSAY_ERR_FILE, "%.300s: defines no operator: ASSAY_OPERATOR is missing",

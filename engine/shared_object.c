@@ -5,6 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 
+/* The loader's words without the name that the file has in memory. */
+static const char *without_name(const char *why) {
+    const char *colon = strncmp(why, "/proc/self/fd/", 14) == 0 ? strstr(why, ": ") : NULL;
+    return colon ? colon + 2 : why;
+}
+
 const char *shared_object_load(const char *paths, void **object) {
     char path[PATH_MAX];
     *object = NULL;
@@ -13,7 +19,7 @@ const char *shared_object_load(const char *paths, void **object) {
         snprintf(path, sizeof path, "%.*s", (int)length, at);
         *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
         if (!*object)
-            return dlerror();
+            return without_name(dlerror());
         at += length + (at[length] == ':');
     }
     return *object ? NULL : "no file is named";
