@@ -13,7 +13,7 @@
 
 typedef struct arm_process {
     /* The caller's, to be set once it is started: asked while an answer is waited for; false ends
-     * the process. NULL: nobody. */
+     * the process. NULL: never. */
     bool (*go_on)(void *context);
     void *context;
 

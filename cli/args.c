@@ -272,7 +272,7 @@ static assay_status check_targets(const cli_verb *verb, const assay_cli_args *ar
         return assay_fail(ASSAY_ERR_USAGE,
                           "--reference needs --kernel, the file that it judges: FILE.py:FUNCTION");
     if (args->kernel == NULL && args->binding_file != NULL)
-        return assay_fail(ASSAY_ERR_USAGE, "--binding needs --kernel, the file that it is of");
+        return assay_fail(ASSAY_ERR_USAGE, "--binding needs --kernel, the file that it describes");
     if (args->kernel == NULL)
         return ASSAY_OK;
     if (args->n_targets != 1 || args->target[0].variant == NULL)
@@ -310,7 +310,7 @@ static bool is_padding(const char *word) {
 static assay_status name_scope(const cli_verb *verb, assay_cli_args *args) {
     const bool forward = args->stage != NULL && strcmp(args->stage, "forward") == 0;
     if (verb->bit != CLI_BENCH && args->stage != NULL && strcmp(args->stage, "backward") == 0)
-        return assay_fail(ASSAY_ERR_USAGE, "--stage backward: backward is given what forward left; "
+        return assay_fail(ASSAY_ERR_USAGE, "--stage backward: backward needs forward's outputs; "
                                            "leave --stage out to judge both");
     args->scope = (check_scope){
         .forward = forward, .packed = args->layout != NULL && strcmp(args->layout, "packed") == 0};
@@ -380,7 +380,8 @@ static assay_status check_flags(const parser *p) {
         return assay_fail(ASSAY_ERR_USAGE, "--certify is for a whole set: give no --fail-fast and "
                                            "no --exclude");
     if (args->no_sandbox && args->in_process)
-        return assay_fail(ASSAY_ERR_USAGE, "--no-sandbox and --in-process: one of them does");
+        return assay_fail(ASSAY_ERR_USAGE,
+                          "--no-sandbox and --in-process exclude each other; give one of them");
     if (args->certify && args->in_process)
         return assay_fail(ASSAY_ERR_USAGE,
                           "--certify and --in-process: only a variant in a process of its own can "

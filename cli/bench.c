@@ -324,7 +324,7 @@ static assay_exit conclude(const bench *b, bool regressed) {
         return ASSAY_EXIT_FAILED;
     if (count[BENCH_OK] > 0)
         return ASSAY_EXIT_PASSED;
-    fputs("assay: none of assay's variants could be timed here\n", stderr);
+    fputs("assay: no variant of assay's could be timed here\n", stderr);
     return ASSAY_EXIT_NOTHING;
 }
 

@@ -132,7 +132,7 @@ static void put_fish(FILE *to) {
           "    test \"$words[2]\" = $argv[1]\n"
           "end\n"
           "complete -c assay -f\n"
-          "complete -c assay -n __fish_use_subcommand -l help -d 'what the verbs are'\n"
+          "complete -c assay -n __fish_use_subcommand -l help -d 'lists the verbs'\n"
           "complete -c assay -n __fish_use_subcommand -l version -d 'the version'\n",
           to);
     for (int i = 0; i < CLI_VERBS; ++i) {

@@ -101,7 +101,7 @@ static int check_runtime(const char *path, const exec_elf *elf) {
         names(elf, ".dynstr", "libcuda.so"))
         return 0;
     return refuse(EXEC_EXIT_CANNOT,
-                  "%s: its symbol table has been stripped, and with it what is known of CUDA's "
+                  "%s: its symbol table has been stripped, and with it the names of CUDA's "
                   "static runtime; build it without -s, or with nvcc -cudart shared",
                   path);
 }

@@ -107,8 +107,8 @@ void fuzz_ranks_leave(const fuzz_campaign *f, const fuzz_ranks *ranks);
 /* ---- fuzz_gather.c ---- */
 
 /* Rank 0, when it is done itself: waits for the others, goes on with the shares of those that are
- * lost, prints what became of each, and makes their findings its own. *lost: shares that nobody has
- * run to their end. */
+ * lost, prints what became of each, and makes their findings its own. *lost: shares that were not
+ * finished. */
 assay_status fuzz_ranks_gather(fuzz_campaign *f, const fuzz_ranks *ranks,
                                int32_t *lost) ASSAY_MUST_CHECK;
 

@@ -1,8 +1,8 @@
 /*
  * The end of a campaign of several ranks, as rank 0 has it. A share whose rank is lost is gone on
- * with from the state that the rank left. Case i is a function of the seed and i, so that it does
- * not matter who judges it: should the rank only have been slow, then of two states of its share
- * one holds the other, and that one alone counts.
+ * with from the state that the rank left. Case i is a function of the seed and i, so that any
+ * rank may judge it. If the rank was only slow, there are two states of its share: one contains the
+ * other, and that one alone counts.
  */
 #include "cli/fuzz.h"
 

@@ -4,8 +4,8 @@
  * tell each process its rank in its environment.
  *
  * Beside the findings file lies a folder for each campaign, FILE.ranks, with rank-N.state, renewed
- * while the rank runs, rank-N.done when it is through, and rank-N.lost when it gave up. What nobody
- * has heard of for too long may be dead or slow: rank 0 then goes on with its share, in
+ * while the rank runs, rank-N.done when it is through, and rank-N.lost when it gave up. A rank that
+ * has been silent for too long may be dead or slow: rank 0 then goes on with its share, in
  * rank-N.taken, and a rank that finds that file, or no folder any more, has lost its share and
  * ends.
  */

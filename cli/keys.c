@@ -37,7 +37,7 @@ const cli_key cli_keys[] = {
      "operand can be driven through the whole range of its dtype. What would overflow becomes the\n"
      "dtype's largest number. Not for fill=exact and fill=golden.\n"},
     {"operand", "J",
-     "The operand that exponent= is of (default: 0). Operands are counted from 0: inputs without\n"
+     "The operand that exponent= changes (default: 0). Operands are counted from 0: inputs without\n"
      "indices, then gradients of outputs.\n"},
     {"pad", "N",
      "Elements between the end of one row and the start of the next, in 0..1024 (default: 0).\n"

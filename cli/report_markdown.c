@@ -59,7 +59,7 @@ static void put_commands(FILE *to, const cli_results *results) {
         for (cli_part part = {0}; report_next_part(&results->report[i], &part);) {
             if (part.verdict == ASSAY_PASS)
                 continue;
-            fputs(any ? "" : "\nTo see what is not a pass again:\n\n", to);
+            fputs(any ? "" : "\nTo see the failures again:\n\n", to);
             put_command(to, part.worst->repro);
             any = true;
         }

@@ -123,8 +123,10 @@ static void print_tensors(const run *r) {
     print_group(to, "out", sig->out, &r->got.out, width);
     print_group(to, "grad", sig->in, &r->got.grad, width);
     if (!r->args->no_run)
-        fprintf(to, "not proven; what proves the variant: assay check %s/%s%s --device %s\n",
-                r->c.op->name, r->variant->name, words, r->device->name);
+        fprintf(
+            to,
+            "these results are not checked; to check the variant: assay check %s/%s%s --device %s\n",
+            r->c.op->name, r->variant->name, words, r->device->name);
 }
 
 /* ---- the verb ---- */

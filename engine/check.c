@@ -128,10 +128,9 @@ static assay_status hold_to_baseline(assay_row *row, tier *t, int32_t i, const d
     if (b.kept || status != ASSAY_OK)
         return status;
     row->verdict = ASSAY_FAIL;
-    snprintf(
-        row->reason, sizeof row->reason,
-        "as a whole off by %.3g in L2, where %.3g is allowed by what v1 is off, and a rounding",
-        b.error, b.allowed);
+    snprintf(row->reason, sizeof row->reason,
+             "as a whole off by %.3g in L2; v1's error and a rounding allow %.3g", b.error,
+             b.allowed);
     return ASSAY_OK;
 }
 

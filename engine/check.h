@@ -67,7 +67,7 @@ void assay_report_clear(assay_report *report);
 void assay_report_excuse(assay_report *report);
 
 /* The same without asking what the case's data prove: a kernel that is wrong may pass on some that
- * assay_check() mistrusts, none that is right fails. For who looks for failures, in a half of the
+ * assay_check() mistrusts, none that is right fails. For a search for failures, in half of the
  * time or less. */
 assay_status assay_check_numbers(const assay_case *c, const assay_device *device,
                                  const char *const *variants, int32_t n_variants,

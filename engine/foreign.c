@@ -58,7 +58,7 @@ static assay_status check_argument(const binding_launcher *l, const binding_argu
                                    const foreign_value *v) {
     const bool pointer = v->kind == FOREIGN_TENSOR || v->kind == FOREIGN_POINTER;
     if (pointer && a->type != BINDING_UNTOLD && a->type != BINDING_POINTER)
-        return assay_fail(ASSAY_ERR_UNSUPPORTED, "%s: %s is a pointer, and its type is none",
+        return assay_fail(ASSAY_ERR_UNSUPPORTED, "%s: %s is a pointer, and its type is not",
                           l->symbol, a->value);
     if (!pointer && v->kind != FOREIGN_ABSENT && a->type == BINDING_POINTER)
         return assay_fail(ASSAY_ERR_UNSUPPORTED, "%s: %s is a number, and its type a pointer",

@@ -136,8 +136,7 @@ static assay_status unknown(const foreign_call *c, const char *text) {
         snprintf(names + used, sizeof names - used, " %s", c->call->params->item[k].name);
     }
     return assay_fail(ASSAY_ERR_UNSUPPORTED,
-                      "the binding's argument %s is nothing that this case has; it has%s", text,
-                      names);
+                      "the binding's argument %s is not in this case, which has%s", text, names);
 }
 
 /* A real key of 0 looks like an empty list where no type is told. */

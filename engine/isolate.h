@@ -42,7 +42,7 @@ typedef struct assay_isolation {
     double gib;         /* of memory, beyond some copies of the tensors */
     int32_t rehearsals; /* runs on the same elements in another order before the one that counts:
                            a result that is kept from one call for the next is then wrong */
-    bool surprise;      /* each time some number of them, from 1 on, that nobody can foresee */
+    bool surprise;      /* each time a random number of them, at least 1 */
     bool open;          /* without a sandbox, by the operator's own wish */
     bool together;      /* all variants in one process, which also stays for other operators: where
                            each would need seconds for a GPU's context. What one leaves behind in

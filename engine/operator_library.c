@@ -92,7 +92,7 @@ static assay_status check_cases(const assay_op *op) {
         if (status != ASSAY_OK)
             return status;
         if (s == ASSAY_SMOKE && cases == 0)
-            return assay_fail(ASSAY_ERR_FILE, "its cases have none of the set smoke");
+            return assay_fail(ASSAY_ERR_FILE, "it has no case of the set smoke");
     }
     return ASSAY_OK;
 }

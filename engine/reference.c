@@ -191,7 +191,7 @@ static void explain(assay_bounds *bounds, int32_t i, char letter) {
                  "the largest does at ties");
     else if (letter == 'U')
         snprintf(bounds->outside[i], ASSAY_WHY,
-                 "undecided: most tolerances exceed half of what they are of");
+                 "undecided: most tolerances exceed half of their elements");
 }
 
 static assay_status derive(const char *word, const assay_oracle_args *args, bool backwards,

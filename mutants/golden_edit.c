@@ -129,7 +129,7 @@ static void note_line(const golden_line *line, void *context) {
         *(bool *)context = true;
 }
 
-/* Reads it as anybody would. */
+/* Reads it as any reader does. */
 static assay_status check(const edit_run *d, const golden_record *record, bool *refused,
                           bool *wrong) {
     golden_check check;

@@ -14,7 +14,7 @@ typedef enum planted_finder {
 } planted_finder;
 enum { PLANTED_FINDERS = 4 };
 
-/* One fault and who found it. */
+/* One fault, and the searches that found it. */
 typedef struct planted_row {
     planted fault;
     planted_site site;

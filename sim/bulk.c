@@ -1,6 +1,6 @@
 /*
  * Bulk copies between global and shared memory, plain and of tensors (TMA). The recorder sees their
- * accesses where they are issued; the bytes move then, or as late as somebody waits (operation.h),
+ * accesses where they are issued; the bytes move then, or when a thread waits (operation.h),
  * and in between a destination in shared memory holds 0xFF. An mbarrier hears of its bytes.
  */
 #include "sim/cluster.h"

@@ -10,7 +10,7 @@ enum {
     GRAD = SET_BIT(SET_GRAD),
 };
 
-/* ---- who reads and writes what ---- */
+/* ---- the tensors that a stage reads and writes ---- */
 
 /* Whether a call of this stage computes the outputs. */
 static bool runs_forward(const work *w) {

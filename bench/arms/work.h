@@ -59,7 +59,7 @@ assay_status work_time(work *w, bench_cache cache, int64_t count, bool last,
 /* `count` calls back to back, and the wait for their end. */
 assay_status work_burst(work *w, int64_t count) ASSAY_MUST_CHECK;
 
-/* Sees to it that all timed sets hold data that no call has seen: for when nobody waits. */
+/* Gives all timed sets data that no call has seen, at a time that is not measured. */
 assay_status work_settle(work *w) ASSAY_MUST_CHECK;
 
 /* Device memory that a call of the stage holds, and what is held just before the backward: bytes

@@ -235,7 +235,7 @@ static void put_missing(FILE *to, const report *r) {
         return;
     }
     fputs("<p>Refused: not proven, or its answers were wrong. Out of memory, unavailable: the arm "
-          "cannot do this here. Error: it broke, or told a time that cannot be.</p>\n",
+          "cannot do this here. Error: it broke, or reported an impossible time.</p>\n",
           to);
     html_missing(to, &r->missing, "missing", "Rows without a time, by arm and reason");
     fputs("</section>\n", to);

@@ -26,7 +26,7 @@ assay_status fuzz_findings_add(fuzz_findings *all, const fuzz_finding *finding) 
         const int32_t room = all->room > 0 ? 2 * all->room : 16;
         fuzz_finding *larger = realloc(all->finding, (size_t)room * sizeof *larger);
         if (!larger)
-            return assay_fail(ASSAY_ERR_MEMORY, "no memory for what was found");
+            return assay_fail(ASSAY_ERR_MEMORY, "no memory for the findings");
         all->finding = larger;
         all->room = room;
     }

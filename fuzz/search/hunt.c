@@ -304,8 +304,8 @@ static assay_status hand_out(run *r) {
     return status;
 }
 
-/* With the failures that are still being shrunk, as they were met: whoever goes on from this state
- * does not meet them again. */
+/* With the failures that are still being shrunk, as they were met: a run that goes on from this
+ * state does not meet them again. */
 static assay_status keep_state(const run *r) {
     fuzz_state state = *r->state;
     state.findings = (fuzz_findings){0};

@@ -17,7 +17,7 @@ static assay_status grow(void **list, int32_t count, int32_t *room, size_t size)
     const int32_t more = *room > 0 ? 2 * *room : 64;
     void *larger = realloc(*list, (size_t)more * size);
     if (!larger)
-        return assay_fail(ASSAY_ERR_MEMORY, "no memory for what guides the campaign");
+        return assay_fail(ASSAY_ERR_MEMORY, "no memory for the campaign's population");
     *list = larger;
     *room = more;
     return ASSAY_OK;

@@ -86,7 +86,7 @@ class Function:
             return inputs + [p.name if p.name in known else None for p in rest]  # by position
         if missing:
             raise Unsupported(
-                f"{self}: {missing[0]} is nothing that this case has; it has "
+                f"{self}: {missing[0]} is not in this case, which has "
                 + " ".join([*(t.name for t in call.tensors), *call.keys])
             )
         names = [p.name if p.name in known else None for p in self.parameters]

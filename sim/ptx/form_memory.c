@@ -32,7 +32,7 @@ static bool is_checked(const emitter *e) {
     return !in_space(e, "param");
 }
 
-/* Local memory is the thread's own, and nobody writes constants. */
+/* Local memory is the thread's own, and no thread writes constants. */
 static bool is_recorded(const emitter *e) {
     return is_checked(e) && !in_space(e, "local") && !in_space(e, "const");
 }

@@ -38,7 +38,7 @@ void ptx_unload(ptx_compiled *compiled);
  */
 assay_status ptx_store(const char *code, const char *name, const char *folder) ASSAY_MUST_CHECK;
 
-/* The functions of the table; who runs and where memory lies is the launch's. */
+/* The functions of the table; the launch sets the thread that runs and the memory. */
 void ptx_context_fill(ptx_context *x);
 
 /* Device printf, as ptx_context documents it. */

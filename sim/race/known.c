@@ -7,10 +7,10 @@
 struct sim_known {
     uint32_t references;
     uint32_t visit;          /* the last walk that came by */
-    sim_known *part[2];      /* of a join that nobody has looked into */
+    sim_known *part[2];      /* of a join that has not been looked into */
     sim_known *next_to_free; /* while it is dropped */
     size_t n;
-    sim_moment *moments; /* by who; NULL while it has parts */
+    sim_moment *moments; /* sorted by `who`; NULL while it has parts */
 };
 
 static struct {

@@ -3,7 +3,7 @@
  * are vector clocks with most entries left out: an entry for a whole block, and those of threads
  * that are further. They never change, are shared, and are counted. Most joins are never looked
  * into (a counter that a hundred thousand blocks increase, and only the last one reads), so a join
- * is two references until somebody asks.
+ * is two references until it is needed.
  */
 #ifndef ASSAY_SIM_RACE_KNOWN_H
 #define ASSAY_SIM_RACE_KNOWN_H

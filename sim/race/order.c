@@ -478,7 +478,7 @@ void sim_order_barrier(sim_clocks *c, int32_t id, const uint32_t lanes[SIM_WARPS
 void sim_order_arrive(int32_t id) {
     sim_clocks *c = sim_running_now.clocks;
     sim_known *known = knowledge(c, sim_running_now.thread);
-    c->tied = true; /* its end drops what nobody waits for */
+    c->tied = true; /* its end drops arrivals that no thread waits for */
     sim_known_add(&c->arrived[id], known);
     sim_known_drop(known);
     tick(c, sim_running_now.thread);

@@ -46,8 +46,8 @@ typedef struct sim_clocks {
     struct {
         int32_t thread;
         uint64_t block;
-    } issuer[SIM_AGENTS][SIM_MAX_THREADS]; /* by agent: who asked it last */
-    sim_known *arrived[SIM_BARRIERS];      /* what those brought who do not wait */
+    } issuer[SIM_AGENTS][SIM_MAX_THREADS]; /* by agent: its last thread */
+    sim_known *arrived[SIM_BARRIERS];      /* from threads that do not wait */
     struct sim_clocks *next;
 } sim_clocks;
 

@@ -254,7 +254,7 @@ static inline bool walk(const access *a, sim_entry *entries, int32_t room, visit
             continue;
         if (e->serial == a->serial && e->what == a->what && !sim_is_thread(a->serial) &&
             e->lanes == a->lane && (a->how & SIM_WRITES) == 0)
-            e->time = a->time; /* an agent works in order: who knows this knows what was before */
+            e->time = a->time; /* an agent works in order: to know this is to know all before it */
         if (e->what == a->what && e->time == a->time && e->serial == a->serial) {
             v->same = &entries[kept];
             if ((a->how & SIM_WRITES) != 0 && (a->how & SIM_STRONG) == 0 &&
@@ -383,7 +383,7 @@ static void record(const volatile void *address, size_t bytes, uint32_t how, con
 }
 
 /*
- * What most accesses of a whole word come to: nobody has accessed it, or it has been read only, in
+ * The usual case of an access to a whole word: it has not been accessed, or has only been read, in
  * this time of this block, by the same warp or by two others. False: nothing is done.
  */
 static inline bool is_quick(sim_entry *entries, uint32_t what) {

@@ -42,7 +42,7 @@ static sim_page *slot_of(uintptr_t number) {
             return &shadow.pages[i & mask];
 }
 
-/* Pages move: nobody keeps one beyond an access, but for the recent ones. */
+/* Pages move: none is kept beyond an access, except the recent ones. */
 static void grow(void) {
     sim_page *old = shadow.pages;
     const size_t n = shadow.room;

@@ -225,7 +225,7 @@ check 3 n=5 d=33 --kernel sum.so --binding gone.toml --stage forward
 says 'has no function gone'
 echo 'forward = row_sum(float *x, q.stride, float *w, float *y, x.rows, d)' >unknown.toml
 check 77 n=5 d=33 --kernel sum.so --binding unknown.toml --stage forward
-says "the binding's argument q.stride is nothing that this case has; it has x w y n d"
+says "the binding's argument q.stride is not in this case, which has x w y n d"
 expect 2 "$assay" check weighted_sum/v1 --device sim --binding sum.toml
 says '--binding needs --kernel'
 check 2 --kernel sum.so --binding sum.toml --certify

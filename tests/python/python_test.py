@@ -34,7 +34,7 @@ SAID = {
     "crashes": ("error", "its process ended by signal 11"),
     "stale": ("fail", "elements beyond their bound"),
     "by_address": ("fail", "elements beyond their bound"),
-    "unknown": ("skip", "unknown(x, weight, eps): weight is nothing that this case has; it has x w y n d residual eps"),
+    "unknown": ("skip", "unknown(x, weight, eps): weight is not in this case, which has x w y n d residual eps"),
     "writes": ("pass", ""),
     "writes_half": ("fail", "got nan"),
     "reads_files": ("error", "forward: FileNotFoundError"),
