@@ -60,7 +60,7 @@ says err 'name an operator, or all published experiments'
 run 2 weighted_sum --peers torhc --device sim
 says err "unknown peer 'torhc'"
 run 2 weighted_sum --stage sideways
-says err 'unknown stage .sideways.; the nearest is forward'
+says err 'unknown stage .sideways.; give one of forward.backward.forward'
 run 2 weighted_sum --set seeds n=5 d=7
 "$assay" check --set seeds >out 2>err && fault "check takes --set seeds"
 says err 'which only bench runs'
