@@ -2,34 +2,8 @@
 # Plain CUDA kernels with <<<...>>> on the simulated device, without a GPU: cuda_kernel_test.sh ASSAY.
 # nvcc compiles them; without it only the line that says so is tested.
 set -euo pipefail
-assay=$(realpath "$1")
-place=$(mktemp -d)
-trap 'rm -rf "$place"' EXIT
-cd "$place"
-export TMPDIR=$place
-
-expect() { # STATUS COMMAND...
-    local want=$1 status=0
-    shift
-    timeout 120 "$@" >log 2>&1 || status=$?
-    if [ $status -ne "$want" ]; then
-        printf 'exit %d, expected %d: %s\n' $status "$want" "$*"
-        cat log
-        exit 1
-    fi
-}
-says() { # TEXT
-    if ! tr -s '\n ' ' ' <log | grep -qF -- "$1"; then
-        printf 'does not say "%s":\n' "$1"
-        cat log
-        exit 1
-    fi
-}
-check() { # STATUS FLAGS...
-    local want=$1
-    shift
-    expect "$want" "$assay" check weighted_sum/mine --device sim --jobs 1 "$@"
-}
+# shellcheck source=tests/cli/expect.sh
+source "$(dirname "$(realpath "${BASH_SOURCE[0]}")")/expect.sh"
 
 # Each launcher but the first has a bug, which is a template's argument.
 cat >mine.cu <<'C'

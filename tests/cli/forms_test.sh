@@ -3,34 +3,8 @@
 # file whose launchers are found by their names, and tvm-ffi's C ABI. In each form a right kernel
 # passes, three bugs are found, and wrong input gets one line.
 set -euo pipefail
-assay=$1
-place=$(mktemp -d)
-trap 'rm -rf "$place"' EXIT
-cd "$place"
-export TMPDIR=$place
-
-expect() { # STATUS COMMAND...
-    local want=$1 status=0
-    shift
-    "$@" >log 2>&1 || status=$?
-    if [ $status -ne "$want" ]; then
-        printf 'exit %d, expected %d: %s\n' $status "$want" "$*"
-        cat log
-        exit 1
-    fi
-}
-says() { # TEXT
-    if ! tr -s '\n ' ' ' <log | grep -qF -- "$1"; then
-        printf 'does not say "%s":\n' "$1"
-        cat log
-        exit 1
-    fi
-}
-check() { # STATUS FLAGS...
-    local want=$1
-    shift
-    expect "$want" "$assay" check weighted_sum/mine --device sim --jobs 1 "$@"
-}
+# shellcheck source=tests/cli/expect.sh
+source "$(dirname "$(realpath "${BASH_SOURCE[0]}")")/expect.sh"
 bugs() { # FILE BUILD-FUNCTION FLAGS...: each line `sed expression|what is said` of the file bugs.txt
     local file=$1 build=$2 expression said
     shift 2

@@ -2,29 +2,8 @@
 # assay new and assay build: each operator's file passes as it is written, three bugs in one are
 # found, and wrong words, files and compilers get one line.
 set -euo pipefail
-assay=$1
-place=$(mktemp -d)
-trap 'rm -rf "$place"' EXIT
-cd "$place"
-export TMPDIR=$place
-
-expect() { # STATUS COMMAND...
-    local want=$1 status=0
-    shift
-    "$@" >log 2>&1 || status=$?
-    if [ $status -ne "$want" ]; then
-        printf 'exit %d, expected %d: %s\n' $status "$want" "$*"
-        cat log
-        exit 1
-    fi
-}
-says() { # TEXT
-    if ! grep -qF -- "$1" log; then
-        printf 'does not say "%s":\n' "$1"
-        cat log
-        exit 1
-    fi
-}
+# shellcheck source=tests/cli/expect.sh
+source "$(dirname "$(realpath "${BASH_SOURCE[0]}")")/expect.sh"
 
 # Every operator has one; compiling takes a while, so that only some are.
 for op in $("$assay" list --json - 2>/dev/null | sed -nE 's/^\{"name": "([a-z0-9_]+)".*/\1/p'); do
@@ -56,10 +35,10 @@ bug() { # SED-EXPRESSION VERDICT
     says "$2"
     says 'reproduce: assay check rmsnorm/mine n=3 d=33 dtype=f32 seed=0 --device sim --kernel bug.cu'
 }
-bug 's/j < d; ++j)/j + 1 < d; ++j)/' 'fail  mine y'
+bug 's/j < d; ++j)/j + 1 < d; ++j)/' 'fail mine y'
 bug 's/sum = fma_(widen(dy.row(i)\[j\]), widen(h.row(i)\[j\]) \* inverse\[i\], sum);/sum += widen(dy.row(i)[j]);/' \
-    'fail  mine dw'
-bug 's/widen(h.row(i)\[j\]) \* inverse\[i\] \* widen(w\[j\])/widen(h.row(i)[j]) * inverse[i]/' 'fail  mine y'
+    'fail mine dw'
+bug 's/widen(h.row(i)\[j\]) \* inverse\[i\] \* widen(w\[j\])/widen(h.row(i)[j]) * inverse[i]/' 'fail mine y'
 compgen -G 'assay-kernel-*' && exit 1 # nothing is left behind
 
 # A source and a certificate: the object is the same each time.

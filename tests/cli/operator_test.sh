@@ -3,29 +3,9 @@
 # kernels and wrong oracles are found, and files that are no operator, damaged ones among them, get
 # one line.
 set -euo pipefail
-assay=$1
-place=$(mktemp -d)
-trap 'rm -rf "$place"' EXIT
-cd "$place"
-export TMPDIR=$place ASSAY_CERTIFICATES=$place/certificates
-
-expect() { # STATUS COMMAND...
-    local want=$1 status=0
-    shift
-    timeout 120 "$@" >log 2>&1 || status=$?
-    if [ $status -ne "$want" ]; then
-        printf 'exit %d, expected %d: %s\n' $status "$want" "$*"
-        cat log
-        exit 1
-    fi
-}
-says() { # TEXT
-    if ! tr -s '\n ' ' ' <log | grep -qF -- "$1"; then
-        printf 'does not say "%s":\n' "$1"
-        cat log
-        exit 1
-    fi
-}
+# shellcheck source=tests/cli/expect.sh
+source "$(dirname "$(realpath "${BASH_SOURCE[0]}")")/expect.sh"
+export ASSAY_CERTIFICATES=$place/certificates
 line() { # STATUS TEXT COMMAND...: that status, and one line that says so
     local want=$1 text=$2
     shift 2

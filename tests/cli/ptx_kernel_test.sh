@@ -3,36 +3,10 @@
 # the forms that Triton emits a right kernel passes, three bugs are found, and wrong input gets one
 # line.
 set -euo pipefail
-assay=$(realpath "$1")
 here=$(dirname "$(realpath "${BASH_SOURCE[0]}")")
-place=$(mktemp -d)
-trap 'rm -rf "$place"' EXIT
-cd "$place"
-export TMPDIR=$place
+# shellcheck source=tests/cli/expect.sh
+source "$here/expect.sh"
 cp "$here"/ptx/*.ptx .
-
-expect() { # STATUS COMMAND...
-    local want=$1 status=0
-    shift
-    timeout 120 "$@" >log 2>&1 || status=$?
-    if [ $status -ne "$want" ]; then
-        printf 'exit %d, expected %d: %s\n' $status "$want" "$*"
-        cat log
-        exit 1
-    fi
-}
-says() { # TEXT
-    if ! tr -s '\n ' ' ' <log | grep -qF -- "$1"; then
-        printf 'does not say "%s":\n' "$1"
-        cat log
-        exit 1
-    fi
-}
-check() { # STATUS FLAGS...
-    local want=$1
-    shift
-    expect "$want" "$assay" check weighted_sum/mine --device sim --jobs 1 "$@"
-}
 
 # ---- two kernels with their binding in comments: all of a set, both stages ----
 check 0 --kernel row_sum.ptx
