@@ -74,6 +74,7 @@ expect_caught 'a line of a page over 100 characters' BAD.md "$(printf 'word %.0s
 expect_caught 'a page names a file or heading' BAD.md '[gone](gone.md)'
 expect_caught 'a page names a file or heading' BAD.md '# Title\n\n[here](#titel)'
 expect_caught 'a page names a file or heading' BAD.md 'see `oracles/gone_*.c`'
+expect_caught 'a row of a table with other cells' BAD.md '| a | b |\n|---|---|\n| c | | d |'
 expect_caught 'a path of one machine' ci/bad.txt "see $machine_path"
 expect_caught 'a path of one machine' oracles/bad.c "const char *p = \"$machine_path\";"
 with_function='struct split {\n    int n;\n    int get() const {\n        return n;\n    }\n};'
