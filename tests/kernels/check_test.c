@@ -87,19 +87,24 @@ enum { ALL_CASES = 1 };
 enum { ALL_CASES = 0 };
 #endif
 
-/* What is recorded needs no other instrument to see where it reaches; that no arithmetic of a
- * kernel is undefined in another shape than the smoke cases', ASSAY_ALL_CASES asks every night. */
-static bool is_worth_instruments(const suite_item *item) {
-#if defined(ASSAY_RECORDED)
-    return !is_large(item);
-#else
-    return ALL_CASES || is_large(item);
-#endif
+/* Cases of ci that the program of recorded kernels takes, where the build has it. It compares their
+ * numbers as this one does. */
+static bool is_recorded(const suite_item *item) {
+    return item->simulated && item->set == ASSAY_CI && reaches_more(item) && !is_large(item);
 }
 
+/* A case of ci runs once: recorded if it is small enough, as it is otherwise, and then under
+ * AddressSanitizer, too. Every night (ASSAY_ALL_CASES) it runs in each build. */
 static bool worth_running(const suite_item *item) {
-    return !SUITE_INSTRUMENTED || item->set != ASSAY_CI ||
-           (reaches_more(item) && is_worth_instruments(item));
+#if defined(ASSAY_RECORDED)
+    return item->set != ASSAY_CI || is_recorded(item);
+#elif defined(ASSAY_INSTRUMENTED)
+    return item->set != ASSAY_CI || (reaches_more(item) && (ALL_CASES || is_large(item)));
+#elif defined(ASSAY_RECORDED_BESIDE)
+    return ALL_CASES || !is_recorded(item);
+#else
+    return true;
+#endif
 }
 
 static void add(const suite_item *item) {

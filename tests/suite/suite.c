@@ -26,11 +26,10 @@ static const assay_device *simulated_device(void) {
     return device;
 }
 
-void suite_visit_variants(const assay_case *c, assay_set set, void (*add)(const suite_item *item)) {
+static void visit_variants(suite_item item, void (*add)(const suite_item *item)) {
     const assay_device *sim = simulated_device(); /* has every variant that there is */
-    suite_item item = {.c = *c, .set = set};
     for (int32_t i = 0; i < sim->n_variants; ++i) {
-        if (strcmp(sim->variants[i]->op, c->op->name) != 0)
+        if (strcmp(sim->variants[i]->op, item.c.op->name) != 0)
             continue;
         snprintf(item.variant, sizeof item.variant, "%s", sim->variants[i]->name);
         item.library = sim->variants[i]->library;
@@ -43,14 +42,22 @@ void suite_visit_variants(const assay_case *c, assay_set set, void (*add)(const 
     }
 }
 
+void suite_visit_variants(const assay_case *c, assay_set set, void (*add)(const suite_item *item)) {
+    visit_variants((suite_item){.c = *c, .set = set, .smoke = set == ASSAY_SMOKE}, add);
+}
+
 typedef struct visit {
     assay_set set;
+    bool first; /* nothing of this operator was visited yet */
     void (*add)(const suite_item *item);
 } visit;
 
 static assay_status visit_case(const assay_case *c, void *context) {
-    const visit *v = context;
-    suite_visit_variants(c, v->set, v->add);
+    visit *v = context;
+    visit_variants(
+        (suite_item){.c = *c, .set = v->set, .first = v->first, .smoke = v->set == ASSAY_SMOKE},
+        v->add);
+    v->first = false;
     return ASSAY_OK;
 }
 
@@ -61,6 +68,7 @@ void suite_visit(const char *suite, assay_set from, assay_set to,
         const assay_op *op = assay_op_at(i);
         if (!assay_test_wanted(suite, op->name))
             continue;
+        v.first = true;
         for (int32_t g = 0; g < op->n_cases; ++g) {
             if (op->cases[g].set < from || op->cases[g].set > to)
                 continue;
@@ -93,7 +101,7 @@ void suite_register(const char *suite, const char *prefix, const char *labels,
              item->c.op->name, item->variant[0] ? "/" : "", item->variant, words ? words : "",
              item->device);
     snprintf(all, sizeof all, "%s %s %s%s", labels, item->c.op->name,
-             item->simulated ? "sim" : "gpu", item->set == ASSAY_SMOKE ? " smoke" : "");
+             item->simulated ? "sim" : "gpu", item->smoke ? " smoke" : "");
     assay_test_register(suite, name, all, run, suite_keep(item));
 }
 

@@ -18,10 +18,12 @@ enum { SUITE_INSTRUMENTED = 0 };
 typedef struct suite_item {
     assay_case c;
     assay_set set;
-    char variant[16];               /* "": the test is not about a variant */
-    const char *device;             /* "sim", "cuda" */
-    bool simulated;                 /* as assay_device has it */
-    bool library;                   /* as assay_variant has it */
+    char variant[16];   /* "": the test is not about a variant */
+    const char *device; /* "sim", "cuda" */
+    bool first;         /* of its operator's cases */
+    bool smoke;         /* has the label smoke: cases of that set, unless a test says no */
+    bool simulated;     /* as assay_device has it */
+    bool library;       /* as assay_variant has it */
     const assay_relation *relation; /* property tests only */
 } suite_item;
 
