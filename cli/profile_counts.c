@@ -8,13 +8,40 @@
 
 #define METER(field)                                                                               \
     { #field, offsetof(sim_count, met.field) }
+#define EVENT(name, number)                                                                        \
+    { name, offsetof(sim_count, event) + sizeof(uint64_t) * (number) }
 static const struct {
     const char *name;
     size_t offset;
 } meters[] = {
-    METER(barriers), METER(syncwarps),  METER(shuffles), METER(votes),
-    METER(matches),  METER(reductions), METER(mma_bf16), METER(mma_f16),
-    METER(mma_tf32), METER(mma_f64),    METER(ldmatrix), METER(cp_async),
+    METER(barriers),
+    METER(syncwarps),
+    METER(shuffles),
+    METER(votes),
+    METER(matches),
+    METER(reductions),
+    METER(mma_bf16),
+    METER(mma_f16),
+    METER(mma_tf32),
+    METER(mma_f64),
+    METER(ldmatrix),
+    METER(cp_async),
+    EVENT("wgmma_bf16", SIM_EVENT_WGMMA_BF16),
+    EVENT("wgmma_f16", SIM_EVENT_WGMMA_F16),
+    EVENT("wgmma_tf32", SIM_EVENT_WGMMA_TF32),
+    EVENT("tensor_core_multiply_adds", SIM_EVENT_MULTIPLY_ADDS),
+    EVENT("bulk_loads", SIM_EVENT_BULK_LOADS),
+    EVENT("bulk_load_bytes", SIM_EVENT_BULK_LOAD_BYTES),
+    EVENT("bulk_load_sectors", SIM_EVENT_BULK_LOAD_SECTORS),
+    EVENT("bulk_stores", SIM_EVENT_BULK_STORES),
+    EVENT("bulk_store_bytes", SIM_EVENT_BULK_STORE_BYTES),
+    EVENT("bulk_store_sectors", SIM_EVENT_BULK_STORE_SECTORS),
+    EVENT("bulk_reductions", SIM_EVENT_BULK_REDUCTIONS),
+    EVENT("bulk_reduction_bytes", SIM_EVENT_BULK_REDUCTION_BYTES),
+    EVENT("bulk_reduction_sectors", SIM_EVENT_BULK_REDUCTION_SECTORS),
+    EVENT("mbarrier_phases", SIM_EVENT_MBARRIER_PHASES),
+    EVENT("mbarrier_waits", SIM_EVENT_MBARRIER_WAITS),
+    EVENT("mbarrier_stalls", SIM_EVENT_MBARRIER_STALLS),
 };
 
 static void visit_requests(const char *memory, const char *access, const char *step,

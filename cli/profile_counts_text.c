@@ -85,12 +85,21 @@ static assay_status put_sum(FILE *to, const profile_sum *s) {
     return status == ASSAY_OK ? printed : status;
 }
 
+static uint64_t sectors_of(const sim_count *c) {
+    uint64_t sectors = c->event[SIM_EVENT_BULK_LOAD_SECTORS] +
+                       c->event[SIM_EVENT_BULK_STORE_SECTORS] +
+                       c->event[SIM_EVENT_BULK_REDUCTION_SECTORS];
+    for (int a = 0; a < SIM_ACCESSES; ++a)
+        sectors += c->global[a].steps;
+    return sectors;
+}
+
 static void put_moved(FILE *to, const profile *p, const profile_counts *counts, assay_stage stage) {
     assay_work work;
     uint64_t moved = 0;
     for (int32_t s = 0; s < counts->n_sums; ++s)
-        for (int a = 0; counts->sum[s].stage == stage && a < SIM_ACCESSES; ++a)
-            moved += SECTOR * counts->sum[s].count.global[a].steps;
+        if (counts->sum[s].stage == stage)
+            moved += SECTOR * sectors_of(&counts->sum[s].count);
     fprintf(to, "  sectors of global memory: %" PRIu64 " bytes", moved);
     if (assay_op_work(p->c.op, &p->c.params, stage, &work) == ASSAY_OK &&
         work.read + work.written > 0) {

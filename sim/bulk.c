@@ -25,6 +25,7 @@ typedef struct bulk {
     char *base; /* address 0 of shared memory */
     sim_reduction reduction;
     uint32_t type;
+    bool again; /* of a multicast: what it loads was read for another block already */
 } bulk;
 
 /* Of the block that runs. */
@@ -254,6 +255,39 @@ static void record(const bulk *b) {
     visit_all(b, record_piece);
 }
 
+/* ---- what the counters see ---- */
+
+enum { SECTOR = 32 };
+static struct {
+    uint64_t number;
+    uintptr_t last; /* a copy's pieces lie in order */
+} sectors;
+
+static void count_piece(const bulk *b, char *shared, char *global, uint32_t bytes) {
+    const uintptr_t sector = (uintptr_t)global / SECTOR;
+    (void)b;
+    (void)shared;
+    (void)bytes;
+    if (global != NULL && sector != sectors.last) {
+        ++sectors.number;
+        sectors.last = sector;
+    }
+}
+
+static void count(const bulk *b) {
+    const sim_event first = b->loads                           ? SIM_EVENT_BULK_LOADS
+                            : b->reduction == SIM_NO_REDUCTION ? SIM_EVENT_BULK_STORES
+                                                               : SIM_EVENT_BULK_REDUCTIONS;
+    if (!sim_trace_on)
+        return;
+    sectors.number = sectors.last = 0;
+    if (!b->again)
+        visit_all(b, count_piece);
+    trace_count(first, 1);
+    trace_count(first + 1, b->bytes);
+    trace_count(first + 2, sectors.number);
+}
+
 /* ---- issue ---- */
 
 static void run(sim_operation *op) {
@@ -276,20 +310,27 @@ static void issue(const bulk *wanted, void *barrier, const sim_site *site) {
                             .bytes = b->bytes,
                             .site = *site};
     record(b);
+    count(b);
     if (b->loads)
         visit_all(b, blank_piece);
     sim_operation_issue(&b->op);
 }
 
-void sim_bulk_load(void *shared, const void *global, uint32_t bytes, void *barrier,
-                   const sim_site *site) {
+static void load(void *shared, const void *global, uint32_t bytes, void *barrier, bool again,
+                 const sim_site *site) {
     const bulk b = {.loads = true,
                     .shared = shared,
                     .global = (char *)(uintptr_t)global,
                     .bytes = bytes,
-                    .reduction = SIM_NO_REDUCTION};
+                    .reduction = SIM_NO_REDUCTION,
+                    .again = again};
     check_plain(shared, global, bytes, site);
     issue(&b, barrier, site);
+}
+
+void sim_bulk_load(void *shared, const void *global, uint32_t bytes, void *barrier,
+                   const sim_site *site) {
+    load(shared, global, bytes, barrier, false, site);
 }
 
 /* A load goes to the same place in each block of the mask, and tells the barrier there. */
@@ -310,14 +351,9 @@ static bool next_of(uint32_t *mask, const void *shared, const void *barrier, mul
 
 void sim_bulk_load_to_all(void *shared, const void *global, uint32_t bytes, void *barrier,
                           uint32_t mask, const sim_site *site) {
-    for (multicast to; next_of(&mask, shared, barrier, &to, site);)
-        sim_bulk_load(to.shared, global, bytes, to.barrier, site);
-}
-
-void sim_tensor_load_to_all(void *shared, const void *map, uint32_t rank, const int32_t *at,
-                            void *barrier, uint32_t mask, const sim_site *site) {
-    for (multicast to; next_of(&mask, shared, barrier, &to, site);)
-        sim_tensor_load(to.shared, map, rank, at, to.barrier, site);
+    bool again = false;
+    for (multicast to; next_of(&mask, shared, barrier, &to, site); again = true)
+        load(to.shared, global, bytes, to.barrier, again, site);
 }
 
 void sim_bulk_store(void *global, const void *shared, uint32_t bytes, int reduction, uint32_t type,
@@ -377,10 +413,23 @@ static bulk begin(bool loads, const void *map, uint32_t rank, const int32_t *at,
     return b;
 }
 
+static void load_tensor(void *shared, const void *map, uint32_t rank, const int32_t *at,
+                        void *barrier, bool again, const sim_site *site) {
+    bulk b = begin(true, map, rank, at, shared, site);
+    b.again = again;
+    issue(&b, barrier, site);
+}
+
 void sim_tensor_load(void *shared, const void *map, uint32_t rank, const int32_t *at, void *barrier,
                      const sim_site *site) {
-    const bulk b = begin(true, map, rank, at, shared, site);
-    issue(&b, barrier, site);
+    load_tensor(shared, map, rank, at, barrier, false, site);
+}
+
+void sim_tensor_load_to_all(void *shared, const void *map, uint32_t rank, const int32_t *at,
+                            void *barrier, uint32_t mask, const sim_site *site) {
+    bool again = false;
+    for (multicast to; next_of(&mask, shared, barrier, &to, site); again = true)
+        load_tensor(to.shared, map, rank, at, to.barrier, again, site);
 }
 
 void sim_tensor_store(const void *map, uint32_t rank, const int32_t *at, const void *shared,

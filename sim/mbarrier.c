@@ -136,6 +136,7 @@ static void store(mbarrier *m, state s, const sim_site *site) {
         s.pending = s.expected;
         ++m->phases;
         trace_mbarrier(SIM_MBARRIER_COMPLETE, m->address, 0);
+        trace_count(SIM_EVENT_MBARRIER_PHASES, 1);
         sim_progress();
     }
     m->word = pack(&s);
@@ -143,8 +144,7 @@ static void store(mbarrier *m, state s, const sim_site *site) {
 }
 
 static void note_access(const void *barrier, const sim_site *site) {
-    trace_access(barrier, sizeof(uint64_t), SIM_READS | SIM_WRITES | SIM_STRONG, site->file,
-                 site->line);
+    trace_mbarrier_access(barrier, SIM_READS | SIM_WRITES | SIM_STRONG, site->file, site->line);
 }
 
 static bool is_in_use(const mbarrier *m) {
@@ -243,8 +243,9 @@ static const char *waits_for(const mbarrier *m, bool tries) {
 bool sim_mbarrier_test(const void *barrier, uint32_t parity, bool tries, bool acquires,
                        const sim_site *site) {
     const mbarrier *m = get(barrier, site);
-    trace_access(barrier, sizeof(uint64_t), SIM_READS | SIM_STRONG, site->file, site->line);
+    trace_mbarrier_access(barrier, SIM_READS | SIM_STRONG, site->file, site->line);
     if (unpack(m->word).phase == parity) {
+        trace_count(SIM_EVENT_MBARRIER_STALLS, 1);
         if (tries)
             sim_rest((sim_place){waits_for(m, true), site->file, site->line});
         else
@@ -254,8 +255,10 @@ bool sim_mbarrier_test(const void *barrier, uint32_t parity, bool tries, bool ac
             (void)sim_operation_advance(barrier);
     }
     const bool complete = unpack(m->word).phase != parity;
-    if (complete)
+    if (complete) {
         sim_operation_awaited(barrier, m->phases);
+        trace_count(SIM_EVENT_MBARRIER_WAITS, 1);
+    }
     if (complete && acquires)
         trace_mbarrier(SIM_MBARRIER_WAIT, barrier, parity);
     return complete;

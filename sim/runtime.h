@@ -128,6 +128,27 @@ typedef enum sim_collective {
     SIM_WGMMA,
 } sim_collective;
 
+/* What only the counters want to know of (count/count.h), beside accesses and meetings. */
+typedef enum sim_event {
+    SIM_EVENT_MULTIPLY_ADDS, /* of tensor cores, mma.sync and wgmma */
+    SIM_EVENT_WGMMA_BF16,    /* instructions of a warpgroup */
+    SIM_EVENT_WGMMA_F16,
+    SIM_EVENT_WGMMA_TF32,
+    SIM_EVENT_BULK_LOADS, /* cp.async.bulk, of tensors or not */
+    SIM_EVENT_BULK_LOAD_BYTES,
+    SIM_EVENT_BULK_LOAD_SECTORS,
+    SIM_EVENT_BULK_STORES,
+    SIM_EVENT_BULK_STORE_BYTES,
+    SIM_EVENT_BULK_STORE_SECTORS,
+    SIM_EVENT_BULK_REDUCTIONS,
+    SIM_EVENT_BULK_REDUCTION_BYTES,
+    SIM_EVENT_BULK_REDUCTION_SECTORS,
+    SIM_EVENT_MBARRIER_PHASES, /* that were completed */
+    SIM_EVENT_MBARRIER_WAITS,  /* a thread finds its phase complete */
+    SIM_EVENT_MBARRIER_STALLS, /* it looks, and the phase is not complete yet */
+    SIM_EVENTS,
+} sim_event;
+
 /* The calling lane meets the lanes of `mask`. `value`: what it brings; `lane` and `width`: the
  * shuffles' last two arguments. Returns what the collective gives this lane; of SIM_BALLOT, the
  * upper half says which lanes met. */

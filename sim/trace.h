@@ -133,9 +133,11 @@ void sim_trace_done(sim_agent agent, uint32_t number, uint32_t until);
 void sim_trace_proxy_fence(void);
 void sim_trace_access(const volatile void *address, size_t bytes, uint32_t how, const char *file,
                       int line);
+void sim_trace_mbarrier_access(const void *barrier, uint32_t how, const char *file, int line);
 void sim_trace_copy(const void *shared, const void *global, int32_t bytes, int32_t valid,
                     const char *file, int line);
 void sim_trace_row(const void *row, size_t bytes, const char *file, int line);
+void sim_trace_count(sim_event event, uint64_t amount);
 
 void sim_trace_unwritten(sim_range shared);
 
@@ -234,6 +236,13 @@ static inline void trace_write(const volatile void *address, size_t bytes, const
     trace_access(address, bytes, SIM_WRITES, file, line);
 }
 
+/* The same of an mbarrier, by an instruction of its own: the counters have events for them. */
+static inline void trace_mbarrier_access(const void *barrier, uint32_t how, const char *file,
+                                         int line) {
+    if (sim_trace_on)
+        sim_trace_mbarrier_access(barrier, how, file, line);
+}
+
 /* What is read there is not defined until it is written again. */
 static inline void trace_unwritten(void *shared, size_t bytes) {
     if (sim_trace_on)
@@ -250,6 +259,10 @@ static inline void trace_copy(const void *shared, const void *global, int32_t by
 static inline void trace_row(const void *row, size_t bytes, const char *file, int line) {
     if (sim_trace_on)
         sim_trace_row(row, bytes, file, line);
+}
+static inline void trace_count(sim_event event, uint64_t amount) {
+    if (sim_trace_on)
+        sim_trace_count(event, amount);
 }
 
 #ifdef __cplusplus

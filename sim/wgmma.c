@@ -305,6 +305,15 @@ static void take_lane(product *p, uint32_t lane, const request *r) {
     }
 }
 
+/* The last of its warps has issued it. */
+static void count(const sim_wgmma *w) {
+    trace_count(is_tf32(w)                        ? SIM_EVENT_WGMMA_TF32
+                : w->product == SIM_M16N8K16_BF16 ? SIM_EVENT_WGMMA_BF16
+                                                  : SIM_EVENT_WGMMA_F16,
+                1);
+    trace_count(SIM_EVENT_MULTIPLY_ADDS, (uint64_t)ROWS * w->columns * k_of(w));
+}
+
 void sim_wgmma_meet(int32_t warp, const uint64_t values[SIM_WARP]) {
     warpgroup *g = &now->group[warp / WARPS];
     const uint32_t own = (uint32_t)warp % WARPS;
@@ -326,6 +335,8 @@ void sim_wgmma_meet(int32_t warp, const uint64_t values[SIM_WARP]) {
         record(&a, 16 * own, 16, k_of(&p->w), &who);
     record(&b, 0, p->w.columns, k_of(&p->w), &who);
     p->warps |= 1u << own;
+    if (p->warps == (1u << WARPS) - 1)
+        count(&p->w);
     if (p->warps == (1u << WARPS) - 1 && !sim_schedule_delays())
         (void)compute_until(g, number + 1);
     sim_progress();

@@ -137,14 +137,43 @@ static uint64_t *meetings_of(sim_collective kind) {
     case SIM_REDUCE_AND:
     case SIM_REDUCE_OR:
     case SIM_REDUCE_XOR:
-    case SIM_WGMMA: /* from PTX, whose kernels are not counted */
+        return &met->reductions;
+    case SIM_WGMMA: /* four warps issue one: an event */
         break;
     }
-    return &met->reductions;
+    return NULL;
+}
+
+/* Of m16n8k16, k8 or k4, and m8n8k4 in fp64. */
+static uint64_t multiply_adds_of(sim_collective kind) {
+    switch (kind) {
+    case SIM_MMA_BF16:
+    case SIM_MMA_F16:
+    case SIM_MMA_F16_F16:
+        return 16 * 8 * 16;
+    case SIM_MMA_K8_BF16:
+    case SIM_MMA_K8_F16:
+    case SIM_MMA_K8_F16_F16:
+    case SIM_MMA_TF32:
+        return 16 * 8 * 8;
+    case SIM_MMA_K4_TF32:
+        return 16 * 8 * 4;
+    case SIM_MMA_F64:
+        return 8 * 8 * 4;
+    default:
+        return 0;
+    }
+}
+
+void sim_count_event(sim_event event, uint64_t amount) {
+    now()->event[event] += amount;
 }
 
 void sim_count_met(sim_collective kind, int32_t warp, uint32_t lanes) {
-    ++*meetings_of(kind);
+    uint64_t *meetings = meetings_of(kind);
+    if (meetings != NULL)
+        ++*meetings;
+    sim_count_event(SIM_EVENT_MULTIPLY_ADDS, multiply_adds_of(kind));
     if (lanes == sim_live_lanes(warp))
         sim_lanes_converge(warp, add);
     else

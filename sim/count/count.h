@@ -39,6 +39,7 @@ typedef struct sim_count {
     uint64_t dynamic_shared; /* bytes */
     sim_requests global[SIM_ACCESSES], shared[SIM_ACCESSES];
     sim_meetings met;
+    uint64_t event[SIM_EVENTS];
 } sim_count;
 
 /* Forgets what was counted; launches are counted from now on, until the end. Not within a launch.

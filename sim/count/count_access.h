@@ -18,6 +18,7 @@ void sim_count_block(const sim_range shared[2]);
 void sim_count_block_end(void);
 void sim_count_barrier(void);
 void sim_count_met(sim_collective kind, int32_t warp, uint32_t lanes);
+void sim_count_event(sim_event event, uint64_t amount);
 
 /* The current thread accesses memory; as sim_race_access. `statics`: variables of the program that
  * are in no kernel file's section count as shared memory. */

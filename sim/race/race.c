@@ -695,6 +695,11 @@ void sim_trace_unwritten(sim_range shared) {
         sim_shadow_unwritten(shared);
 }
 
+void sim_trace_mbarrier_access(const void *barrier, uint32_t how, const char *file, int line) {
+    if (!sim_count_on())
+        sim_trace_access(barrier, sizeof(uint64_t), how, file, line);
+}
+
 void sim_trace_copy(const void *shared, const void *global, int32_t bytes, int32_t valid,
                     const char *file, int line) {
     if (sim_count_on())
@@ -704,6 +709,11 @@ void sim_trace_copy(const void *shared, const void *global, int32_t bytes, int32
 void sim_trace_row(const void *row, size_t bytes, const char *file, int line) {
     if (sim_count_on())
         sim_count_access(row, bytes, SIM_READ, sim_place_of_line(file, line), true);
+}
+
+void sim_trace_count(sim_event event, uint64_t amount) {
+    if (sim_count_on())
+        sim_count_event(event, amount);
 }
 
 void sim_race_accessed(void (*see)(uintptr_t low, uintptr_t high, bool writes)) {

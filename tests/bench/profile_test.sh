@@ -41,6 +41,7 @@ cases=(
     'embedding/v1 t=64 v=32 d=64' 'embedding/v3 t=64 v=32 d=64'
     'matmul_accumulate/v1 m=32 n=32 k=32' 'matmul_accumulate/v3 m=64 n=64 k=64'
     'matmul_accumulate/v3 m=64 n=64 k=64 dtype=bf16' 'matmul_accumulate/v3 m=256 n=128 k=32'
+    'matmul_accumulate/v3_hopper m=128 n=256 k=128 dtype=bf16'
     'linear/v3 m=8 n=16 k=32'
     'kronecker/v1 b=2 f=32x32'
 )

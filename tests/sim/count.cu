@@ -1,6 +1,7 @@
 #include "tests/sim/count.h"
 
 #include "device/kernel.h"
+#include "kernels/common/hopper.h"
 #include "kernels/common/tensor.h"
 
 enum { WARP = 32, SIDE = 32, ROW = 8 /* ints of 32 bytes */ };
@@ -140,6 +141,59 @@ static __global__ void collectives(int *out) {
     out[threadIdx.x] = __syncthreads_or(v);
 }
 
+/* Lines of 40 elements, 128 bytes apart: 80 bytes, in three sectors. */
+enum { LENGTH = 40, PITCH = 64, A_LINES = 64, B_LINES = 128, LEFT = 100, WRITTEN = 50 };
+
+struct hopper_maps {
+    tensor_map a, b, out;
+};
+
+/* A warpgroup loads both factors of a product, multiplies 16 of their columns, and stores a. */
+static __global__ void hopper(const __grid_constant__ hopper_maps maps) {
+    ASSAY_DYNAMIC_SHARED(char, shared);
+    char *const a = shared + (0 - shared_address(shared)) % TENSOR_ALIGNMENT;
+    char *const b = a + A_LINES * TENSOR_LINE_BYTES;
+    uint64_t *const barrier = reinterpret_cast<uint64_t *>(b + B_LINES * TENSOR_LINE_BYTES);
+    float sums[B_LINES / 2];
+    if (threadIdx.x == 0) {
+        mbarrier_init(barrier, 1);
+        mbarriers_made();
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        mbarrier_expect(barrier, (A_LINES + B_LINES) * TENSOR_LINE_BYTES);
+        tensor_load(a, &maps.a, 0, 0, barrier);
+        tensor_load(b, &maps.b, 0, 0, barrier);
+    }
+    __syncthreads();
+    mbarrier_wait(barrier, 0);
+    wgmma_fence();
+    wgmma_bf16<false, false>(sums, wgmma_descriptor(shared_address(a), 0),
+                             wgmma_descriptor(shared_address(b), 0), false);
+    wgmma_commit();
+    wgmma_wait<0>();
+    wgmma_results(sums);
+    if (threadIdx.x == 0) {
+        tensor_store(&maps.out, 0, 0, a);
+        bulk_commit();
+        bulk_wait<0>();
+    }
+}
+
+static assay_status launch_hopper(const int *in, int *out) {
+    enum { BYTES = TENSOR_ALIGNMENT + (A_LINES + B_LINES) * TENSOR_LINE_BYTES + sizeof(uint64_t) };
+    hopper_maps maps;
+    const tensor_lines a = {in, LENGTH, LEFT, PITCH, A_LINES},
+                       b = {in, LENGTH, LEFT, PITCH, B_LINES};
+    const tensor_lines to = {out, LENGTH, WRITTEN, PITCH, A_LINES};
+    assay_status status = make_tensor_map(&maps.a, &a);
+    if (status == ASSAY_OK)
+        status = make_tensor_map(&maps.b, &b);
+    if (status == ASSAY_OK)
+        status = make_tensor_map(&maps.out, &to);
+    return status == ASSAY_OK ? ASSAY_LAUNCH(nullptr, 1, 128, BYTES, hopper, maps) : status;
+}
+
 assay_status count_launch(count_kernel kernel, int *in, int *out) {
     enum { WARPS = 2 * WARP };
     const dim3 square(SIDE, SIDE);
@@ -184,6 +238,8 @@ assay_status count_launch(count_kernel kernel, int *in, int *out) {
         return ASSAY_LAUNCH(nullptr, 1, WARP, WARP * 4 * sizeof(int), async_copy, in, out);
     case COLLECTIVES:
         return ASSAY_LAUNCH(nullptr, 1, WARPS, 0, collectives, out);
+    case HOPPER:
+        return launch_hopper(in, out);
     case COUNT_KERNELS:
         break;
     }

@@ -29,6 +29,7 @@ typedef enum count_kernel {
     MATRICES_IN_LINE,
     ASYNC_COPY,
     COLLECTIVES,
+    HOPPER,
     COUNT_KERNELS,
 } count_kernel;
 

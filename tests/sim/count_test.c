@@ -17,6 +17,7 @@ typedef struct expected {
     sim_requests load, store, atomic;                      /* of global memory */
     sim_requests shared_load, shared_store, shared_atomic; /* of shared memory */
     sim_meetings met;
+    uint64_t event[SIM_EVENTS];
 } expected;
 
 /* Requests of all lanes that cost what they must. */
@@ -119,6 +120,19 @@ static const expected table[COUNT_KERNELS] = {
                              .votes = 4,
                              .matches = 2,
                              .reductions = 2}},
+    /* Of a box's lines 64 and 100 are in the matrix, and 50 of those that are stored: three sectors
+     * each. Bytes are those of whole boxes. */
+    [HOPPER] = {"Hopper", .met = {.barriers = 2},
+                .event = {[SIM_EVENT_MULTIPLY_ADDS] = 64 * 128 * 16,
+                          [SIM_EVENT_WGMMA_BF16] = 1,
+                          [SIM_EVENT_BULK_LOADS] = 2,
+                          [SIM_EVENT_BULK_LOAD_BYTES] = (64 + 128) * 128,
+                          [SIM_EVENT_BULK_LOAD_SECTORS] = 3 * (64 + 100),
+                          [SIM_EVENT_BULK_STORES] = 1,
+                          [SIM_EVENT_BULK_STORE_BYTES] = 64 * 128,
+                          [SIM_EVENT_BULK_STORE_SECTORS] = 3 * 50,
+                          [SIM_EVENT_MBARRIER_PHASES] = 1,
+                          [SIM_EVENT_MBARRIER_WAITS] = 128}},
 };
 
 /* The only launch of this kernel, counted. */
@@ -151,6 +165,28 @@ static void check_requests(const char *name, const char *of, const sim_requests 
               want->ideal, want->repeats);
 }
 
+/* How often a thread looks at an mbarrier too early depends on the schedule: never where copies are
+ * done at once, and at least once where they are done as late as may be. */
+static bool stalls_well(uint64_t stalls, uint64_t waits, assay_schedule schedule) {
+    switch (schedule) {
+    case ASSAY_SCHEDULE_IN_ORDER:
+        return stalls == 0;
+    case ASSAY_SCHEDULE_REVERSE:
+        return (stalls > 0) == (waits > 0);
+    default:
+        return stalls == 0 || waits > 0;
+    }
+}
+
+static void check_events(const expected *want, const sim_count *got, assay_schedule schedule) {
+    for (int e = 0; e < SIM_EVENT_MBARRIER_STALLS; ++e)
+        CHECK_MSG(got->event[e] == want->event[e], "%s: event %d: %" PRIu64 ", expected %" PRIu64,
+                  want->name, e, got->event[e], want->event[e]);
+    CHECK_MSG(stalls_well(got->event[SIM_EVENT_MBARRIER_STALLS],
+                          got->event[SIM_EVENT_MBARRIER_WAITS], schedule),
+              "%s: %" PRIu64 " stalls", want->name, got->event[SIM_EVENT_MBARRIER_STALLS]);
+}
+
 static void check_kernel(void *context) {
     const expected *want = context;
     for (int s = 0; s < ASSAY_SCHEDULES; ++s) {
@@ -166,6 +202,7 @@ static void check_kernel(void *context) {
                   "%s: other meetings than expected, %" PRIu64 " barriers and %" PRIu64
                   " shuffles among them",
                   want->name, got->met.barriers, got->met.shuffles);
+        check_events(want, got, (assay_schedule)s);
     }
 }
 
