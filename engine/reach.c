@@ -136,11 +136,12 @@ assay_status reach_layout(assay_rng *rng, assay_case *c) {
     case 0:
         c->misalign = reach_shift_of_all(draw_shift(rng, line));
         break;
-    case 1:
-        c->misalign =
-            reach_shift_of_one(assay_rng_between(rng, 0, (tensors < most ? tensors : most) - 1),
-                               draw_shift(rng, line));
+    case 1: {
+        const int64_t shift = draw_shift(rng, line);
+        const int64_t tensor = assay_rng_between(rng, 0, (tensors < most ? tensors : most) - 1);
+        c->misalign = reach_shift_of_one(tensor, shift);
         break;
+    }
     default:
         c->misalign = 0;
         break;

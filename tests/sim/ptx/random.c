@@ -153,11 +153,13 @@ static void pair_step(writer *w) {
     put_operand(w, 'n', count);
     put_result(w, 'i', result);
     put_result(w, 'p', predicate);
-    if (kind == 4)
+    if (kind == 4) {
         put(w, "match.all.sync.b32 %s|%s, %s, 0xffffffff;\n", result, predicate, value);
-    else
-        put(w, "shfl.sync.%s.b32 %s|%s, %s, %s, %u, 0xffffffff;\n", shuffles[kind], result,
-            predicate, value, count, draw(w, 32) | draw(w, 4) << 11);
+        return;
+    }
+    const uint32_t clamp = draw(w, 32), segment = draw(w, 4) << 11;
+    put(w, "shfl.sync.%s.b32 %s|%s, %s, %s, %u, 0xffffffff;\n", shuffles[kind], result, predicate,
+        value, count, clamp | segment);
 }
 
 /* Carries go from one instruction to the next. */

@@ -49,9 +49,10 @@ tma_case tma_draw(uint32_t rank, uint32_t swizzle, tma_mode mode, int32_t i) {
         t->stride[d] = bytes;
         bytes = bytes * t->size[d] + 16 * below(&state, 2);
     }
-    for (uint32_t d = 1; d < rank; ++d)
-        c.start[d] = (int32_t)below(&state, (uint32_t)t->size[d] + 4) - 2 -
-                     (int32_t)below(&state, t->box[d]) / 2;
+    for (uint32_t d = 1; d < rank; ++d) { /* statements, since C does not order operands */
+        c.start[d] = (int32_t)below(&state, (uint32_t)t->size[d] + 4) - 2;
+        c.start[d] -= (int32_t)below(&state, t->box[d]) / 2;
+    }
     c.start[0] = (int32_t)(chunk * below(&state, (uint32_t)t->size[0] / chunk + 2));
     if (mode == TMA_LOAD) /* a store may not begin in front of the row */
         c.start[0] -= (int32_t)(chunk * below(&state, 3));
