@@ -227,8 +227,8 @@ static void run_launch(exec_work *work) {
     ptx_watch(&exec_report_get()->now.begun);
     exec_fault_begin();
     const double start = now();
-    const assay_status status =
-        ptx_launch(k->function, grid, block, cluster, l->dynamic_shared, w->parameters);
+    const assay_status status = (l->cooperative ? ptx_launch_cooperative : ptx_launch)(
+        k->function, grid, block, cluster, l->dynamic_shared, w->parameters);
     if (k->row != NULL)
         k->row->seconds += now() - start;
     exec_fault_end();

@@ -2,6 +2,7 @@
 
 #include "sim/cluster.h"
 #include "sim/ptx/emit.h"
+#include "sim/ptx/grid.h"
 #include "sim/ptx/internal.h"
 
 #include <stdlib.h>
@@ -139,8 +140,9 @@ static assay_status copy_parameters(const ptx_function *k, const void *parameter
     return ASSAY_OK;
 }
 
-assay_status ptx_launch(const ptx_function *k, const uint32_t grid[3], const uint32_t block[3],
-                        const uint32_t asked[3], size_t dynamic, const void *parameters) {
+static assay_status launch_with(const ptx_function *k, const uint32_t grid[3],
+                                const uint32_t block[3], const uint32_t asked[3], size_t dynamic,
+                                const void *parameters, uint32_t *grid_barrier) {
     static const uint32_t one[] = {1, 1, 1};
     const size_t shared = k->dynamic_offset + dynamic;
     uint32_t cluster[3];
@@ -158,6 +160,9 @@ assay_status ptx_launch(const ptx_function *k, const uint32_t grid[3], const uin
         return status;
     ptx_context x;
     describe(&x, k, grid, block, cluster, shared, dynamic, copy);
+    x.grid_barrier = grid_barrier;
+    if (grid_barrier != NULL)
+        x.access = ptx_grid_access;
     const ptx_compiled *compiled = &k->module->compiled[number_of(k)];
     const thread_code code = {compiled->entry, &x};
     const sim_launch launch = {.kernel = k->own_name,
@@ -176,5 +181,21 @@ assay_status ptx_launch(const ptx_function *k, const uint32_t grid[3], const uin
     status = sim_launch_kernel(&launch);
     sim_cluster_shape(one);
     free(copy);
+    return status;
+}
+
+assay_status ptx_launch(const ptx_function *k, const uint32_t grid[3], const uint32_t block[3],
+                        const uint32_t cluster[3], size_t dynamic, const void *parameters) {
+    return launch_with(k, grid, block, cluster, dynamic, parameters, NULL);
+}
+
+assay_status ptx_launch_cooperative(const ptx_function *k, const uint32_t grid[3],
+                                    const uint32_t block[3], const uint32_t cluster[3],
+                                    size_t dynamic, const void *parameters) {
+    uint32_t *barrier = ptx_grid_begin((uint64_t)grid[0] * grid[1] * grid[2]);
+    if (barrier == NULL)
+        return assay_fail(ASSAY_ERR_MEMORY, "%s: no memory for its grid's barrier", k->name);
+    const assay_status status = launch_with(k, grid, block, cluster, dynamic, parameters, barrier);
+    ptx_grid_end();
     return status;
 }

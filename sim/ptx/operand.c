@@ -30,6 +30,10 @@ static const struct {
     {"%smid", "0u", "u32"},
     {"%nsmid", "2u", "u32"},
     {"%gridid", "UINT64_C(1)", "u64"},
+    /* What the driver tells cooperative groups (cooperative_groups/details/driver_abi.h). */
+    {"%envreg0", "0u", "u32"},
+    {"%envreg1", "(uint32_t)((uintptr_t)x->grid_barrier >> 32)", "u32"},
+    {"%envreg2", "(uint32_t)(uintptr_t)x->grid_barrier", "u32"},
     {"%clock", "(uint32_t)x->clock()", "u32"},
     {"%clock_hi", "(uint32_t)(x->clock() >> 32)", "u32"},
     {"%clock64", "x->clock()", "u64"},

@@ -138,6 +138,19 @@ for kind in static shared; do
     run 0 --no-race --error-exitcode 9 -- ./races.$kind racy
 done
 
+# ---- a grid that waits for all of its blocks; once too seldom; launched without the right to ----
+for kind in static shared; do
+    for sched in inorder reverse random warp; do
+        run 9 --error-exitcode 9 --sched $sched -- ./cooperative.$kind once
+        says out ok
+        says err 'race in hand_on: global memory, byte'
+        says err 'cooperative.cu:23'
+    done
+    run 0 -- ./cooperative.$kind plain
+    says out ok
+    says err 'stray access in hand_on'
+done
+
 # ---- work of streams, and the host beside it ----
 build unordered 2>/dev/null
 racy() { # WHAT, TEXT: told, whatever was done first

@@ -52,6 +52,9 @@ int main() {
     EXPECT(cuCtxSynchronize() == CUDA_SUCCESS);
     CUDA(cudaMemcpy(host, (void *)memory, sizeof host, cudaMemcpyDeviceToHost));
     EXPECT(host[0] == 12 && host[15] == 12 && host[16] == 1);
+    EXPECT(cuLaunchCooperativeKernel(fill, 1, 1, 1, 32, 1, 1, 0, NULL, words) == CUDA_SUCCESS);
+    CUDA(cudaMemcpy(host, (void *)memory, sizeof host, cudaMemcpyDeviceToHost));
+    EXPECT(host[16] == 12 && host[31] == 12);
     EXPECT(cuGetErrorName(CUDA_ERROR_INVALID_VALUE, &name) == CUDA_SUCCESS);
     EXPECT(name[0] == 'C');
     EXPECT(cuMemFree(memory) == CUDA_SUCCESS && cuModuleUnload(module) == CUDA_SUCCESS);

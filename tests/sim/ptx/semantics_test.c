@@ -139,6 +139,19 @@ ASSAY_TEST(ptx, instructions_have_two_results, "unit sim") {
     CHECK(memcmp(out, want, sizeof want) == 0);
 }
 
+ASSAY_TEST(ptx, all_blocks_of_a_cooperative_launch_wait_for_each_other, "unit sim") {
+    enum { BLOCKS = 7 };
+    const uint32_t grid[] = {BLOCKS, 1, 1}, one[] = {1, 1, 1};
+    uint32_t out[2 * BLOCKS];
+    void *parameter = out;
+    ptx_module *module = load("hand.ptx");
+    REQUIRE_OK(ptx_launch_cooperative(ptx_module_find(module, "grid_waits"), grid, one, one, 0,
+                                      &parameter));
+    for (uint32_t b = 0; b < BLOCKS; ++b)
+        CHECK(out[b] == b + 100 && out[BLOCKS + b] == (b + 1) % BLOCKS + 100);
+    ptx_module_free(module);
+}
+
 ASSAY_TEST(ptx, defects_are_named_with_their_line, "unit sim") {
     ptx_module *module = load("hand.ptx");
     uint32_t reach = 0, memory[2] = {0};
