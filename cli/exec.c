@@ -1,6 +1,7 @@
 /* assay exec */
 #include "cli/exec.h"
 #include "core/sink.h"
+#include "sim/exec/launch.h"
 #include "sim/exec/limit.h"
 #include "sim/exec/race.h"
 
@@ -48,6 +49,12 @@ static bool give_schedule(const assay_cli_args *args) {
     return setenv(EXEC_SCHEDULE_VARIABLE, text, 1) == 0;
 }
 
+static bool give_jobs(const assay_cli_args *args) {
+    char text[32];
+    snprintf(text, sizeof text, "%" PRId64, (int64_t)args->jobs);
+    return args->jobs == 0 || setenv(EXEC_JOBS_VARIABLE, text, 1) == 0;
+}
+
 static assay_status prepare(const assay_cli_args *args, const char *path, const char *report) {
     char folder[PATH_MAX];
     const assay_status status = exec_stand_ins(folder);
@@ -55,7 +62,7 @@ static assay_status prepare(const assay_cli_args *args, const char *path, const 
         return status;
     const bool done =
         exec_prepend("LD_LIBRARY_PATH", folder) && preload(folder, path) &&
-        setenv(EXEC_REPORT_VARIABLE, report, 1) == 0 && give_schedule(args) &&
+        setenv(EXEC_REPORT_VARIABLE, report, 1) == 0 && give_schedule(args) && give_jobs(args) &&
         (args->launches == NULL || setenv(EXEC_LIMIT_VARIABLE, args->launches, 1) == 0) &&
         setenv(EXEC_RACE_VARIABLE, args->no_race ? "off" : "on", 1) == 0 &&
         (args->streams == NULL || setenv(EXEC_ORDER_VARIABLE, args->streams, 1) == 0);

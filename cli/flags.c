@@ -78,7 +78,7 @@ const cli_flag_entry cli_flags[] = {
     {"--sample", "N", "check N mutants, drawn by --seed", CLI_COUNT, AT(sample), 1e6, CLI_MUTANTS},
     {"--shard", "I/N", "only the I-th of N parts", CLI_SHARE, AT(share), 0, CLI_MUTANTS | CLI_FUZZ},
     {"--jobs", "N", "processes (default: one for each processor; on a GPU 4, of check 1)",
-     CLI_COUNT, AT(jobs), 1e6, CLI_CHECK | CLI_MUTANTS | CLI_FUZZ},
+     CLI_COUNT, AT(jobs), 1e6, CLI_CHECK | CLI_MUTANTS | CLI_FUZZ | CLI_EXEC},
     {"--resume", "FILE", "continue the run whose state or rows are in this file", CLI_FILE,
      AT(resume), 0, CLI_MUTANTS | CLI_FUZZ | CLI_BENCH},
     {"--survivors", "FILE", "only those that survive in this CSV file", CLI_FILE, AT(survivors), 0,

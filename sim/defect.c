@@ -7,13 +7,16 @@
 #include <stdio.h>
 #include <string.h>
 
-static struct {
-    const sim_launch *launch;
-    char kind[48]; /* of the first; "" when there is none */
-    char line[1024];
-    char file[512]; /* the first's path; "" */
-    uint64_t more;  /* of the same kind */
-} defect;
+static const sim_launch *launch;
+static sim_defect_text defect;
+
+const sim_defect_text *sim_defect_get(void) {
+    return &defect;
+}
+
+void sim_defect_put(const sim_defect_text *text) {
+    defect = *text;
+}
 
 const char *sim_base_name(const char *path) {
     const char *slash = strrchr(path, '/');
@@ -21,7 +24,7 @@ const char *sim_base_name(const char *path) {
 }
 
 static void put_thread(char *text, size_t size, int32_t thread) {
-    uint32_t t = (uint32_t)thread, x = defect.launch->block.x, y = defect.launch->block.y;
+    uint32_t t = (uint32_t)thread, x = launch->block.x, y = launch->block.y;
     snprintf(text, size, "thread (%u,%u,%u)", t % x, t / x % y, t / x / y);
 }
 
@@ -31,15 +34,15 @@ const char *sim_thread_text(int32_t thread, char text[SIM_POSITION]) {
 }
 
 const char *sim_block_thread_text(uint64_t block, int32_t thread, char text[SIM_POSITION]) {
-    uint64_t x = defect.launch->grid.x, y = defect.launch->grid.y;
+    uint64_t x = launch->grid.x, y = launch->grid.y;
     int n = snprintf(text, SIM_POSITION, "block (%" PRIu64 ",%" PRIu64 ",%" PRIu64 ") ", block % x,
                      block / x % y, block / x / y);
     put_thread(text + n, SIM_POSITION - (size_t)n, thread);
     return text;
 }
 
-void sim_defects_begin(const sim_launch *launch) {
-    defect.launch = launch;
+void sim_defects_begin(const sim_launch *l) {
+    launch = l;
     defect.kind[0] = '\0';
     defect.file[0] = '\0';
     defect.more = 0;

@@ -9,6 +9,16 @@ void sim_defects_begin(const sim_launch *launch);
 /* ASSAY_OK, or ASSAY_ERR_KERNEL with the first defect's line. */
 assay_status sim_defects_end(void) ASSAY_MUST_CHECK;
 
+/* What the first said; "": there is none. To take it from one process to another. */
+typedef struct sim_defect_text {
+    char kind[48];
+    char line[1024];
+    char file[512]; /* the source's path; "" */
+    uint64_t more;  /* of the same kind */
+} sim_defect_text;
+const sim_defect_text *sim_defect_get(void);
+void sim_defect_put(const sim_defect_text *text);
+
 /* The source's path of the first defect in the launch that ended last, whose line has its name
  * without folders; "": there was none, or its source is not known. */
 const char *sim_defect_file(void);

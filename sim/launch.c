@@ -5,6 +5,7 @@
 #include "sim/operation.h"
 #include "sim/schedule.h"
 #include "sim/shared.h"
+#include "sim/split.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -83,7 +84,11 @@ static bool run_block(const blocks *b, sim_block *block, int32_t others, bool *s
 static bool run_next(blocks *b, sim_range section) {
     sim_block *begun[SIM_MOST_CLUSTER];
     const uint32_t n = sim_cluster_size();
-    const uint64_t cluster = sim_schedule_block(b->begun++);
+    const uint64_t next = sim_split_take(b->begun, b->all);
+    b->begun = next < b->all ? next + 1 : b->all;
+    if (next >= b->all)
+        return true;
+    const uint64_t cluster = sim_schedule_block(next);
     sim_cluster *c = sim_cluster_begin();
     bool going = c != NULL;
     if (c == NULL)
@@ -132,12 +137,17 @@ static bool run_blocks(const sim_launch *l, sim_range section) {
     if (b.live == NULL)
         return false;
     sim_schedule_launch(b.all);
+    sim_split_begin(l);
     while (going && (b.n > 0 || b.begun < b.all)) {
-        while (going && has_room(&b))
+        while (going && has_room(&b)) {
             going = run_next(&b, section);
+            if (going && b.n == 0)
+                sim_split(b.begun, b.all);
+        }
         if (going)
             going = run_stalled(&b);
     }
+    sim_split_end(!going);
     free(b.live);
     sim_blocks_forget();
     sim_clusters_forget();

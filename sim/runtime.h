@@ -63,7 +63,8 @@ typedef struct sim_launch {
     /* Accesses are recorded; of a kernel from PTX, the places that sim_trace_site() is called from:
      * in C++ the compiler's hooks tell (race/race_access.c). */
     bool records;
-    bool proxies; /* it has instructions of the asynchronous proxy */
+    bool proxies;   /* it has instructions of the asynchronous proxy */
+    bool unordered; /* its blocks may run at the same time and leave the same bits */
     const sim_site *sites;
     size_t n_sites;
 } sim_launch;

@@ -52,6 +52,10 @@ void sim_schedule_set(assay_schedule kind, uint64_t seed) {
     schedule.launches = 0;
 }
 
+bool sim_schedule_draws(void) {
+    return schedule.kind == ASSAY_SCHEDULE_RANDOM || schedule.kind == ASSAY_SCHEDULE_WARP;
+}
+
 static uint64_t gcd(uint64_t a, uint64_t b) {
     while (b != 0) {
         uint64_t rest = a % b;

@@ -14,6 +14,9 @@
 /* The schedule of the launches to come. */
 void sim_schedule_set(assay_schedule kind, uint64_t seed);
 
+/* Whether it draws random numbers, which run on from one block to the next. */
+bool sim_schedule_draws(void);
+
 /* A launch of `n_blocks` blocks starts; every launch has random numbers of its own. */
 void sim_schedule_launch(uint64_t n_blocks);
 

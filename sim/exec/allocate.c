@@ -84,6 +84,10 @@ exec_error exec_host_unregister(void *memory) {
     return EXEC_NOT_REGISTERED;
 }
 
+bool exec_host_any_registered(void) {
+    return registered != NULL;
+}
+
 exec_place exec_place_of(const void *address) {
     const exec_allocation *a = exec_memory_find(address);
     if (a != NULL)

@@ -21,6 +21,7 @@ size_t exec_memory_left(void);
 /* The program's own memory that it has registered. EXEC_ALREADY_REGISTERED, EXEC_NOT_REGISTERED */
 exec_error exec_host_register(void *memory, size_t bytes);
 exec_error exec_host_unregister(void *memory);
+bool exec_host_any_registered(void);
 
 typedef enum exec_place {
     EXEC_PLACE_OWN,

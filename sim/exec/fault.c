@@ -9,7 +9,6 @@
 
 static struct sigaction before[2];
 static const int signals[2] = {SIGSEGV, SIGBUS};
-static volatile sig_atomic_t seen;
 
 /* The signal comes from an instruction of the kernel, on the stack of its thread, which is left for
  * good; so nothing that this calls is interrupted in its midst. */
@@ -20,9 +19,8 @@ static void stray(int number, siginfo_t *info, void *context) {
         signal(number, SIG_DFL);
         return;
     }
-    seen = 1;
     const bool known = exec_memory_describe(info->si_addr, where);
-    sim_defect("stray access", NULL, 0, "%s: address %p, %s",
+    sim_defect(EXEC_FAULT, NULL, 0, "%s: address %p, %s",
                sim_block_thread_text(sim_now.block, sim_now.thread, thread), info->si_addr,
                known ? where : "near to no allocation of the device");
     sim_abandon();
@@ -30,7 +28,6 @@ static void stray(int number, siginfo_t *info, void *context) {
 
 void exec_fault_begin(void) {
     struct sigaction action = {.sa_sigaction = stray, .sa_flags = SA_SIGINFO | SA_NODEFER};
-    seen = 0;
     sigemptyset(&action.sa_mask);
     for (int i = 0; i < 2; ++i)
         sigaction(signals[i], &action, &before[i]);
@@ -39,8 +36,4 @@ void exec_fault_begin(void) {
 void exec_fault_end(void) {
     for (int i = 0; i < 2; ++i)
         sigaction(signals[i], &before[i], NULL);
-}
-
-bool exec_fault_seen(void) {
-    return seen != 0;
 }

@@ -3,13 +3,10 @@
 #ifndef ASSAY_SIM_EXEC_FAULT_H
 #define ASSAY_SIM_EXEC_FAULT_H
 
-#include <stdbool.h>
+#define EXEC_FAULT "stray access" /* the kind of the defect */
 
 /* Around a launch: what the program does about such signals is put back behind it. */
 void exec_fault_begin(void);
 void exec_fault_end(void);
-
-/* Whether the launch had such an access. */
-bool exec_fault_seen(void);
 
 #endif

@@ -1,6 +1,7 @@
 #include "sim/exec/launch.h"
 
 #include "sim/defect.h"
+#include "sim/exec/allocate.h"
 #include "sim/exec/call.h"
 #include "sim/exec/fault.h"
 #include "sim/exec/limit.h"
@@ -11,6 +12,7 @@
 #include "sim/exec/report.h"
 #include "sim/ptx/launch.h"
 #include "sim/race/race.h"
+#include "sim/split.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -157,7 +159,7 @@ static void fail(const exec_kernel *k, assay_status status) {
     exec_error error = EXEC_LAUNCH_FAILURE;
     if (status == ASSAY_ERR_UNSUPPORTED)
         error = EXEC_NOT_SUPPORTED;
-    else if (exec_fault_seen())
+    else if (strcmp(sim_defect_get()->kind, EXEC_FAULT) == 0)
         error = EXEC_ILLEGAL_ADDRESS;
     else if (status == ASSAY_ERR_KERNEL && strstr(assay_error(), "assert") != NULL)
         error = EXEC_ASSERT;
@@ -206,6 +208,12 @@ static void tell_accesses(const exec_kernel *k) {
         sim_race_accessed(touch);
 }
 
+static int32_t processes = 1;
+
+void exec_launch_share(int32_t n) {
+    processes = n;
+}
+
 static void run_launch(exec_work *work) {
     const launch_work *w = (const launch_work *)work;
     exec_kernel *k = w->kernel;
@@ -226,6 +234,8 @@ static void run_launch(exec_work *work) {
     exec_report_begin(k->name, volume(l->grid));
     ptx_watch(&exec_report_get()->now.begun);
     exec_fault_begin();
+    /* What is registered is not shared memory; a fork takes about a millisecond. */
+    sim_split_allow(exec_host_any_registered() ? 1 : processes, 20000000);
     const double start = now();
     const assay_status status = (l->cooperative ? ptx_launch_cooperative : ptx_launch)(
         k->function, grid, block, cluster, l->dynamic_shared, w->parameters);

@@ -9,6 +9,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* By how many processes the blocks of a launch may be run (sim/split.h): 1 at first. What the
+ * variable says, in a program that `assay exec` runs; not given: one for each processor. */
+#define EXEC_JOBS_VARIABLE "ASSAY_EXEC_JOBS"
+void exec_launch_share(int32_t processes);
+
 /* dim3 */
 typedef struct exec_dim {
     uint32_t x, y, z;

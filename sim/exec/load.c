@@ -1,12 +1,14 @@
 /* What happens when libassay_exec.so comes into a program and when it leaves it. */
 #include "sim/exec/allocate.h"
 #include "sim/exec/call.h"
+#include "sim/exec/launch.h"
 #include "sim/exec/replace.h"
 #include "sim/exec/report.h"
 #include "sim/exec/stream.h"
 #include "sim/schedule.h"
 
 #include <dlfcn.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +18,14 @@ static void set_schedule(const char *text) {
     for (int i = 0; colon != NULL && i < ASSAY_SCHEDULES; ++i)
         if (strncmp(text, names[i], (size_t)(colon - text)) == 0)
             sim_schedule_set((assay_schedule)i, strtoull(colon + 1, NULL, 10));
+}
+
+static int32_t processes(void) {
+    const char *given = getenv(EXEC_JOBS_VARIABLE);
+    cpu_set_t set;
+    if (given != NULL)
+        return (int32_t)strtol(given, NULL, 10);
+    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
 /* Whether the program holds the simulated device itself, as assay_kernel_guest does: its functions
@@ -35,6 +45,7 @@ __attribute__((constructor)) static void enter(void) {
     const char *schedule = getenv(EXEC_SCHEDULE_VARIABLE);
     if (schedule != NULL)
         set_schedule(schedule);
+    exec_launch_share(processes());
     exec_replace_runtime();
 }
 

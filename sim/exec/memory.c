@@ -72,11 +72,12 @@ static bool make_room(void) {
     return true;
 }
 
-/* Pages of its own between two that cannot be touched. */
+/* Pages of its own between two that cannot be touched; shared, for the processes that run a
+ * launch's blocks (sim/split.h). */
 static bool map(exec_allocation *a) {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
     const size_t bytes = a->bytes > 0 ? (a->bytes + page - 1) / page * page : page;
-    char *all = mmap(NULL, bytes + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *all = mmap(NULL, bytes + 2 * page, PROT_NONE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (all == MAP_FAILED)
         return false;
     a->pages = all + page;
@@ -145,8 +146,8 @@ assay_status exec_memory_free(void *memory) {
                           "beginning",
                           memory, (size_t)((char *)memory - a->low), a->number, a->call, a->bytes);
     a->freed = true;
+    (void)madvise(a->pages, a->page_bytes, MADV_REMOVE); /* while it can be written */
     (void)mprotect(a->pages, a->page_bytes, PROT_NONE);
-    (void)madvise(a->pages, a->page_bytes, MADV_DONTNEED);
     m.live_bytes -= a->bytes;
     if (m.n_freed == KEPT)
         forget_oldest();

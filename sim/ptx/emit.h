@@ -39,6 +39,9 @@ bool is_wgmma(const statement *s);
 /* add, fma, ... of fp32. */
 bool is_arithmetic(const statement *s, const ptx_type *last);
 
+/* Its blocks may run at the same time and leave the same bits (blocks.c). */
+bool blocks_unordered(const kernel_parts *parts);
+
 kernel_parts parts_of(const tree *t, const function *kernel, arena *memory);
 
 typedef struct emitter {

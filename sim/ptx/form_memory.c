@@ -151,7 +151,13 @@ static const char *next_value(emitter *e, const ptx_type *type, const char *oper
     emit_unknown(e);
 }
 
-/* Threads run one at a time: a read and a write are atomic. */
+/* One that blocks of several processes may do at the same time (blocks.c). */
+static bool is_concurrent(const emitter *e, const ptx_type *type, const char *operation) {
+    return !in_space(e, "shared") && type->class != CLASS_FLOAT && type->class != CLASS_SMALL &&
+           strstr("add and or xor min max", operation) != NULL;
+}
+
+/* Threads of a process run one at a time: a read and a write are atomic. */
 void form_atomic(emitter *e, const statement *s) {
     const bool returns = strcmp(s->part[0], "atom") == 0;
     const ptx_type *type = last_type(e);
@@ -166,20 +172,24 @@ void form_atomic(emitter *e, const statement *s) {
         emit_unknown(e);
     emit(e, "{%s *const p = (%s *)%s;ALIGNED(p, %u, %s);", type->c, type->c,
          emit_address(e, s->operands[first], emit_space(e)), n * type->bytes, site);
+    const bool concurrent = !compares && is_concurrent(e, type, operation);
     for (uint32_t i = 0; i < n; ++i) {
-        emit(e, "{const %s old = p[%u], b = %s;", type->c, i,
+        emit(e, "{%s old = p[%u], next; const %s b = %s;", type->c, i, type->c,
              emit_read(e, item(e, s->operands[first + 1], i, n), type));
         if (compares)
-            emit(e, "const %s next = old == b ? %s : old;", type->c,
-                 emit_read(e, s->operands[first + 2], type));
-        else
-            emit(e, "const %s next = %s;", type->c, next_value(e, type, operation));
+            emit(e, "next = old == b ? %s : old;", emit_read(e, s->operands[first + 2], type));
+        else if (!concurrent)
+            emit(e, "next = %s;", next_value(e, type, operation));
         /* One that compares and fails only reads. */
         emit(e, "RECORD(p + %u, %u, %s, 0, %s);", i, type->bytes,
              compares ? emit_text(e, "old == b ? %u : %u", how, how & ~(uint32_t)PTX_WRITES)
                       : emit_text(e, "%u", how),
              site);
-        emit(e, "p[%u] = next;", i);
+        if (concurrent)
+            emit(e, "do next = %s; while (!SWAPPED(p + %u, old, next));",
+                 next_value(e, type, operation), i);
+        else
+            emit(e, "p[%u] = next;", i);
         if (returns)
             emit_write(e, item(e, s->operands[0], i, n), type, "old");
         emit(e, "x->atomic_done(__builtin_memcmp(&old, &next, %u) != 0, %s);}", type->bytes, site);

@@ -24,7 +24,9 @@ struct ptx_module {
     ptx_compiled *compiled;
     bool records, proxies; /* proxies: as sim_launch has it */
     int32_t n_kernels;
-    char **globals; /* by index: where each lies */
+    char **globals;  /* by index: where each lies */
+    char *variables; /* one mapping with all of them; NULL: there are none */
+    size_t variable_bytes;
     ptx_unknown *unknown;
     int32_t n_unknown, room_for_unknown;
 };

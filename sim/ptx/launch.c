@@ -175,6 +175,8 @@ static assay_status launch_with(const ptx_function *k, const uint32_t grid[3],
                                .closure = &code,
                                .records = k->module->records,
                                .proxies = k->module->proxies,
+                               .unordered = k->unordered && grid_barrier == NULL &&
+                                            (uint64_t)cluster[0] * cluster[1] * cluster[2] == 1,
                                .sites = (const sim_site *)(const void *)compiled->sites,
                                .n_sites = compiled->n_sites};
     sim_cluster_shape(cluster);

@@ -1,11 +1,13 @@
+#include "sim/asan.h"
 #include "sim/ptx/emit.h"
 #include "sim/ptx/internal.h"
 #include "sim/ptx/name.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
-enum { PLENTY = 256 /* cudaGetSymbolAddress: as cudaMalloc aligns */ };
+enum { PLENTY = 256 /* cudaGetSymbolAddress: as cudaMalloc aligns; and between two variables */ };
 
 /* ---- variables */
 
@@ -57,22 +59,55 @@ static assay_status fill(const ptx_module *m, const symbol *s) {
     return ASSAY_OK;
 }
 
-/* Zero where nothing else is said (PTX ISA, "Initializers"). All get their places before any is
- * filled: one may hold the address of another. */
+/* Where a variable begins at the earliest; beyond all memory where that is not to be had. */
+static uint64_t place_of(const symbol *s, uint64_t at) {
+    const uint64_t alignment = s->alignment > PLENTY ? s->alignment : PLENTY;
+    const uint64_t end = SIZE_MAX / 2;
+    return at > end || s->bytes > end || alignment > end
+               ? end
+               : (at + PLENTY + alignment - 1) / alignment * alignment;
+}
+
+/* Of all variables from the address `at` on; the last one is followed by a gap, too. */
+static uint64_t end_of_globals(const ptx_module *m, uint64_t at) {
+    for (int32_t i = 0; i < m->tree.n_globals; ++i)
+        at = place_of(m->tree.globals[i], at) + m->tree.globals[i]->bytes;
+    return at + PLENTY;
+}
+
+/* Shared, for processes that share a launch's blocks (sim/split.h); zero where nothing else is said
+ * (PTX ISA, "Initializers"). The gaps trap in a build with AddressSanitizer. */
+static assay_status map_globals(ptx_module *m) {
+    uint64_t widest = 4096;
+    for (int32_t i = 0; i < m->tree.n_globals; ++i)
+        if (m->tree.globals[i]->alignment > widest)
+            widest = m->tree.globals[i]->alignment;
+    /* However a mapping lies, less than `widest` is lost. */
+    const uint64_t bytes = end_of_globals(m, 0);
+    void *memory =
+        bytes > SIZE_MAX / 4 || widest > SIZE_MAX / 4
+            ? MAP_FAILED
+            : mmap(NULL, bytes + widest, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+        return assay_fail(ASSAY_ERR_MEMORY, "%s: no memory for its variables", m->tree.name);
+    m->variables = memory;
+    m->variable_bytes = bytes + widest;
+    sim_poison(memory, m->variable_bytes, true);
+    return ASSAY_OK;
+}
+
+/* All get their places before any is filled: one may hold the address of another. */
 static assay_status place_globals(ptx_module *m) {
     const tree *t = &m->tree;
     m->globals = arena_take(&m->memory, ((size_t)t->n_globals + 1) * sizeof(char *));
-    for (int32_t i = 0; i < t->n_globals; ++i) {
-        const symbol *s = t->globals[i];
-        const size_t alignment = s->alignment > PLENTY ? s->alignment : PLENTY;
-        void *memory;
-        if (posix_memalign(&memory, alignment, s->bytes > 0 ? s->bytes : 1) != 0)
-            return assay_fail(ASSAY_ERR_MEMORY, "%s: no memory for the variable %s of %zu bytes",
-                              t->name, s->name, (size_t)s->bytes);
-        memset(memory, 0, s->bytes);
-        m->globals[i] = memory;
+    assay_status status = t->n_globals > 0 ? map_globals(m) : ASSAY_OK;
+    uint64_t at = (uintptr_t)m->variables;
+    for (int32_t i = 0; i < t->n_globals && status == ASSAY_OK; ++i) {
+        at = place_of(t->globals[i], at);
+        m->globals[i] = m->variables + (at - (uintptr_t)m->variables);
+        at += t->globals[i]->bytes;
+        sim_poison(m->globals[i], t->globals[i]->bytes, false);
     }
-    assay_status status = ASSAY_OK;
     for (int32_t i = 0; i < t->n_globals && status == ASSAY_OK; ++i)
         status = fill(m, t->globals[i]);
     return status;
@@ -145,6 +180,7 @@ static void list_kernels(ptx_module *m) {
         k->local_bytes = f->local_bytes;
         for (int32_t i = 0; i < parts.n_functions; ++i)
             k->system_scope |= is_system_scope(parts.functions[i]);
+        k->unordered = blocks_unordered(&parts);
         add_parameters(m, k, f);
     }
 }
@@ -216,8 +252,10 @@ void ptx_module_free(ptx_module *m) {
         return;
     for (int32_t i = 0; i < m->n_kernels; ++i)
         ptx_unload(&m->compiled[i]);
-    for (int32_t i = 0; m->globals != NULL && i < m->tree.n_globals; ++i)
-        free(m->globals[i]);
+    if (m->variables != NULL) {
+        sim_poison(m->variables, m->variable_bytes, false);
+        munmap(m->variables, m->variable_bytes);
+    }
     arena_free(&m->memory);
     free(m);
 }

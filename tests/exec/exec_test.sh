@@ -138,6 +138,21 @@ for kind in static shared; do
     run 0 --no-race --error-exitcode 9 -- ./races.$kind racy
 done
 
+# ---- blocks of a launch in several processes: the same bits, the same first defect ----
+build split 2>/dev/null
+run 0 --no-race --jobs 1 -- ./split.static
+cp out alone
+for jobs in 2 5; do
+    for sched in inorder reverse; do
+        run 0 --no-race --jobs $jobs --sched $sched --error-exitcode 9 -- ./split.shared
+        says err '1 launch, 2000 blocks'
+        cmp -s out alone || fail "split: other bits by $jobs processes"
+    done
+    run 0 --no-race --jobs $jobs -- ./split.static stray
+    says out ok
+    says err 'stray access in write: block (1234,0,0) thread (0,0,0)'
+done
+
 # ---- a grid that waits for all of its blocks; once too seldom; launched without the right to ----
 for kind in static shared; do
     for sched in inorder reverse random warp; do

@@ -26,5 +26,9 @@
         const __typeof__(*(p)) written[] = {__VA_ARGS__};                                          \
         RECORD(p, bytes, how, written, site);                                                      \
     } while (0)
+/* An atomic that other processes may do, too, where blocks run at the same time (sim/split.h):
+ * false: memory was not `old`, which it is now. */
+#define SWAPPED(p, old, next)                                                                      \
+    __atomic_compare_exchange_n((p), &(old), (next), 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)
 
 #endif
