@@ -1,6 +1,5 @@
 #include "sim/split.h"
 
-#include "sim/asan.h"
 #include "sim/defect.h"
 #include "sim/schedule.h"
 #include "sim/trace.h"
@@ -51,11 +50,7 @@ int32_t sim_split_processes(void) {
 }
 
 void sim_split_begin(const sim_launch *l) {
-#if defined(SIM_ASAN) /* which knows of no other process's poison */
-    now.may = false;
-#else
     now.may = allowed > 1 && l->unordered && !l->records && !sim_schedule_draws();
-#endif
     now.shared = NULL;
     now.n = 1;
     if (now.may)

@@ -1,6 +1,5 @@
 /* Blocks in several processes (sim/split.h): the same bits, the same line where a block fails, and
  * only for kernels whose blocks nothing orders. */
-#include "sim/asan.h"
 #include "sim/ptx/launch.h"
 #include "sim/split.h"
 #include "tests/shim/assay_test.h"
@@ -50,9 +49,7 @@ static uint32_t *run(uint32_t bad, int32_t processes, assay_status *status) {
     sim_split_allow(processes, 0);
     *status = ptx_launch(ptx_module_kernel(module, 0), grid, block, one, 0, &parameters);
     sim_split_allow(1, 0);
-#if !defined(SIM_ASAN)
     CHECK(sim_split_processes() == processes);
-#endif
     REQUIRE_OK(ptx_module_symbol(module, "total", &total, &size));
     memcpy(&out[BLOCKS * THREADS], total, sizeof(uint32_t));
     ptx_module_free(module);
