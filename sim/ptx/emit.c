@@ -208,22 +208,25 @@ static void emit_statement(emitter *e, const statement *s) {
     if (s->place.file > 0 && emit_file(e->tree, s) != e->tree->name)
         emit(e, "#line %d \"%s\"\n", emit_line(e->tree, s) > 0 ? emit_line(e->tree, s) : 1,
              escaped(e, emit_file(e->tree, s)));
+    volatile bool guarded = false; /* by a register that is there */
     if (setjmp(e->unknown) == 0) {
-        if (s->guard != NULL)
-            emit(e, "if (%s) {", emit_read(e, s->guard, type_named("pred")));
+        const char *guard = s->guard != NULL ? emit_read(e, s->guard, type_named("pred")) : NULL;
+        guarded = guard != NULL;
+        if (guarded)
+            emit(e, "if (%s) {", guard);
         emit_by_table(e, s);
     } else {
         e->code.n = before;
         e->sites.n = sites;
         e->n_sites = n_sites;
         e->last_site = last;
-        if (s->guard != NULL)
+        if (guarded)
             emit(e, "if (%s) {", emit_read(e, s->guard, type_named("pred")));
         emit(e, "x->unknown(\"%s\", %s);", escaped(e, s->opcode), emit_site(e));
         if (e->note != NULL)
             e->note(e->note_context, e->function, s);
     }
-    emit(e, s->guard != NULL ? "}\n" : "\n");
+    emit(e, guarded ? "}\n" : "\n");
 }
 
 static void emit_signature(emitter *e, const function *f, const char *end) {

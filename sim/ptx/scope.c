@@ -53,7 +53,7 @@ static symbol *find_family(const scope *s, const char *name, int64_t *number) {
     if (digits == 0 || n - digits + 2 > sizeof stem || (digits > 1 && name[n - digits] == '0'))
         return NULL;
     memcpy(stem, name, n - digits);
-    memcpy(stem + n - digits, "<", 2);
+    memcpy(&stem[n - digits], "<", 2);
     symbol *family = *slot(s, stem);
     int64_t value = 0;
     for (size_t i = n - digits; i < n; ++i)
