@@ -9,7 +9,7 @@
  *
  * Sums in f16 are rounded to nearest even instead, once; of those below 2^-14 one in some thousands
  * is another one on an H200 (docs/ptx.md). TF32 operands are the upper 19 bits of
- * fp32 numbers. m8n8k4 is a chain of fused multiply-adds in ascending k.
+ * fp32 numbers. Integers are exact. m8n8k4 is a chain of fused multiply-adds in ascending k.
  *
  * And (tests/sim/tensor_gpu.cu, no difference): a subnormal factor has the smallest exponent and a
  * significand below 1; a zero takes no part in E; a sum of zero is +0; subnormal results are kept;
@@ -236,6 +236,40 @@ static void multiply_m8n8k4(const sim_fragments lane[]) {
     }
 }
 
+static int64_t byte_of(uint32_t word, int32_t i, bool is_unsigned) {
+    const uint32_t byte = word >> 8 * i & 0xff;
+    return is_unsigned || byte < 0x80 ? (int64_t)byte : (int64_t)byte - 0x100;
+}
+
+/* The sum of 16 products for each block of k, which lie with the four lanes of a row of a, and with
+ * those of a column of b. */
+static int64_t dot_integers(const sim_fragments lane[], int32_t row, int32_t column,
+                            uint32_t which) {
+    int64_t sum = 0;
+    for (int32_t block = 0; block < ((which & SIM_INTEGERS_K32) != 0 ? 2 : 1); ++block)
+        for (int32_t t = 0; t < 4; ++t) {
+            const uint32_t *a = lane[row % 8 * 4 + t].a, *b = lane[column * 4 + t].b;
+            for (int32_t h = 0; h < 4; ++h)
+                sum += byte_of(a[2 * block + row / 8], h, (which & SIM_INTEGERS_UNSIGNED_A) != 0) *
+                       byte_of(b[block], h, (which & SIM_INTEGERS_UNSIGNED_B) != 0);
+        }
+    return sum;
+}
+
+static void multiply_integers(const sim_fragments lane[]) {
+    const uint32_t which = ((const uint32_t *)lane[0].a)[4];
+    for (int32_t l = 0; l < WARP; ++l) {
+        int32_t *c = lane[l].c;
+        for (int32_t i = 0; i < 4; ++i) {
+            int64_t sum =
+                c[i] + dot_integers(lane, l / 4 + 8 * (i / 2), 2 * (l % 4) + i % 2, which);
+            if ((which & SIM_INTEGERS_SATURATE) != 0)
+                sum = sum < INT32_MIN ? INT32_MIN : sum > INT32_MAX ? INT32_MAX : sum;
+            c[i] = (int32_t)(uint32_t)sum;
+        }
+    }
+}
+
 void sim_mma_compute(sim_mma_shape shape, const sim_fragments lane[32]) {
     const format bf16 = {8, 7}, tf32 = {8, 10};
     switch (shape) {
@@ -262,6 +296,9 @@ void sim_mma_compute(sim_mma_shape shape, const sim_fragments lane[32]) {
         break;
     case SIM_M16N8K8_F16_F16:
         multiply_m16n8_f16(lane, 1);
+        break;
+    case SIM_M16N8_INTEGERS:
+        multiply_integers(lane);
         break;
     case SIM_M8N8K4_F64:
         multiply_m8n8k4(lane);

@@ -22,7 +22,16 @@ typedef enum sim_mma_shape {
     SIM_M16N8K4_TF32,
     SIM_M16N8K16_F16_F16, /* sums in f16, two in a register, as the next */
     SIM_M16N8K8_F16_F16,
+    SIM_M16N8_INTEGERS, /* a[4]: of which */
 } sim_mma_shape;
+
+/* Bytes, four in a register, of 16 or 32 k; signed, as their sums in 32 bits, which wrap around. */
+enum {
+    SIM_INTEGERS_K32 = 1,
+    SIM_INTEGERS_UNSIGNED_A = 2,
+    SIM_INTEGERS_UNSIGNED_B = 4,
+    SIM_INTEGERS_SATURATE = 8,
+};
 
 /* One lane's registers: a, b, c of the functions in kernels/common/tensor.h, which says where in
  * the tile they belong. For m8n8k4 a and b point at the one number. */

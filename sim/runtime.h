@@ -123,6 +123,7 @@ typedef enum sim_collective {
     SIM_MMA_K4_TF32,
     SIM_MMA_F16_F16,
     SIM_MMA_K8_F16_F16,
+    SIM_MMA_INTEGERS,
     SIM_LDMATRIX,
     SIM_STMATRIX,
     SIM_MOVMATRIX,

@@ -138,7 +138,8 @@ static uint64_t *meetings_of(sim_collective kind) {
     case SIM_REDUCE_OR:
     case SIM_REDUCE_XOR:
         return &met->reductions;
-    case SIM_WGMMA: /* four warps issue one: an event */
+    case SIM_MMA_INTEGERS: /* from PTX alone, whose kernels are not counted */
+    case SIM_WGMMA:        /* four warps issue one: an event */
         break;
     }
     return NULL;

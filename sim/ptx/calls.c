@@ -14,6 +14,11 @@ _Static_assert((int)PTX_READS == SIM_READS && (int)PTX_WRITES == SIM_WRITES &&
                    (int)PTX_STRONG == SIM_STRONG && (int)PTX_BLOCK_SCOPE == SIM_BLOCK_SCOPE &&
                    (int)PTX_ACQUIRE == SIM_ACQUIRE && (int)PTX_RELEASE == SIM_RELEASE,
                "one meaning on both sides");
+_Static_assert((int)PTX_INTEGERS_K32 == SIM_INTEGERS_K32 &&
+                   (int)PTX_INTEGERS_UNSIGNED_A == SIM_INTEGERS_UNSIGNED_A &&
+                   (int)PTX_INTEGERS_UNSIGNED_B == SIM_INTEGERS_UNSIGNED_B &&
+                   (int)PTX_INTEGERS_SATURATE == SIM_INTEGERS_SATURATE,
+               "one meaning on both sides");
 _Static_assert((int)PTX_REDUCE_ADD == SIM_BULK_ADD && (int)PTX_REDUCE_XOR == SIM_BULK_XOR,
                "one meaning on both sides");
 
@@ -105,11 +110,11 @@ static uint32_t call_move_matrix(uint32_t r, const ptx_site *site) {
 static void call_multiply(ptx_product product, const void *a, const void *b, void *c,
                           const ptx_site *site) {
     static const sim_collective kinds[] = {
-        [PTX_M16N8K16_BF16] = SIM_MMA_BF16,        [PTX_M16N8K16_F16] = SIM_MMA_F16,
-        [PTX_M16N8K8_TF32] = SIM_MMA_TF32,         [PTX_M8N8K4_F64] = SIM_MMA_F64,
-        [PTX_M16N8K8_BF16] = SIM_MMA_K8_BF16,      [PTX_M16N8K8_F16] = SIM_MMA_K8_F16,
-        [PTX_M16N8K4_TF32] = SIM_MMA_K4_TF32,      [PTX_M16N8K16_F16_F16] = SIM_MMA_F16_F16,
-        [PTX_M16N8K8_F16_F16] = SIM_MMA_K8_F16_F16};
+        [PTX_M16N8K16_BF16] = SIM_MMA_BF16,         [PTX_M16N8K16_F16] = SIM_MMA_F16,
+        [PTX_M16N8K8_TF32] = SIM_MMA_TF32,          [PTX_M8N8K4_F64] = SIM_MMA_F64,
+        [PTX_M16N8K8_BF16] = SIM_MMA_K8_BF16,       [PTX_M16N8K8_F16] = SIM_MMA_K8_F16,
+        [PTX_M16N8K4_TF32] = SIM_MMA_K4_TF32,       [PTX_M16N8K16_F16_F16] = SIM_MMA_F16_F16,
+        [PTX_M16N8K8_F16_F16] = SIM_MMA_K8_F16_F16, [PTX_M16N8_INTEGERS] = SIM_MMA_INTEGERS};
     sim_mma(kinds[product], a, b, c, site->file, site->line);
 }
 

@@ -1,4 +1,5 @@
 /* mma.sync: the products that the model of the tensor cores knows (sim/mma.c). */
+#include "sim/ptx/device/context.h"
 #include "sim/ptx/emit.h"
 
 #include <string.h>
@@ -22,8 +23,8 @@ static const product products[] = {
 };
 
 static const product *find(emitter *e) {
-    if (e->n_types != 4 || e->types[1] != e->types[2] || e->types[0] != e->types[3] ||
-        !emit_has(e, "row") || !emit_has(e, "col"))
+    if (e->n_types != 4 || emit_has(e, "satfinite") || e->types[1] != e->types[2] ||
+        e->types[0] != e->types[3] || !emit_has(e, "row") || !emit_has(e, "col"))
         emit_unknown(e);
     for (size_t i = 0; i < sizeof products / sizeof products[0]; ++i)
         if (emit_has(e, products[i].shape) && strcmp(e->types[0]->name, products[i].d) == 0 &&
@@ -43,7 +44,40 @@ static void emit_fragment(emitter *e, const char *name, const operand *o, uint32
     emit(e, "};");
 }
 
+static bool is_byte(const ptx_type *type) {
+    return strcmp(type->name, "s8") == 0 || strcmp(type->name, "u8") == 0;
+}
+
+/* Of bytes, with sums in 32 bits; false: it has other types. */
+static bool multiply_integers(emitter *e, const statement *s) {
+    const ptx_type *word = type_named("b32"), *sum = type_named("s32");
+    const bool wide = emit_has(e, "m16n8k32");
+    if (e->n_types != 4 || e->types[0] != sum || e->types[3] != sum || !is_byte(e->types[1]) ||
+        !is_byte(e->types[2]))
+        return false;
+    if ((!wide && !emit_has(e, "m16n8k16")) || !emit_has(e, "row") || !emit_has(e, "col") ||
+        s->n_operands != 4 || s->operands[0]->kind != OPERAND_VECTOR ||
+        s->operands[0]->n_items != 4)
+        emit_unknown(e);
+    emit(e, "{");
+    emit_fragment(e, "most", s->operands[1], wide ? 4 : 2, word);
+    emit_fragment(e, "b", s->operands[2], wide ? 2 : 1, word);
+    emit_fragment(e, "c", s->operands[3], 4, sum);
+    emit(e, "const uint32_t a[] = {most[0], most[1], %s, %d};", wide ? "most[2], most[3]" : "0, 0",
+         (wide ? PTX_INTEGERS_K32 : 0) |
+             (e->types[1]->name[0] == 'u' ? PTX_INTEGERS_UNSIGNED_A : 0) |
+             (e->types[2]->name[0] == 'u' ? PTX_INTEGERS_UNSIGNED_B : 0) |
+             (emit_has(e, "satfinite") ? PTX_INTEGERS_SATURATE : 0));
+    emit(e, "x->multiply(PTX_M16N8_INTEGERS, a, b, c, %s);", emit_site(e));
+    for (uint32_t i = 0; i < 4; ++i)
+        emit_write(e, &s->operands[0]->items[i], sum, emit_text(e, "c[%u]", i));
+    emit(e, "}");
+    return true;
+}
+
 void form_multiply(emitter *e, const statement *s) {
+    if (multiply_integers(e, s))
+        return;
     const product *p = find(e);
     const ptx_type *element = type_named(p->element),
                    *sum = type_named(strcmp(p->d, "f16") == 0 ? "b32" : p->d);

@@ -59,7 +59,14 @@ typedef enum ptx_product {
     PTX_M16N8K4_TF32,
     PTX_M16N8K16_F16_F16,
     PTX_M16N8K8_F16_F16,
+    PTX_M16N8_INTEGERS, /* a[4]: of which, as sim/mma.h has it */
 } ptx_product;
+enum {
+    PTX_INTEGERS_K32 = 1,
+    PTX_INTEGERS_UNSIGNED_A = 2,
+    PTX_INTEGERS_UNSIGNED_B = 4,
+    PTX_INTEGERS_SATURATE = 8,
+};
 
 /* How memory is accessed, as sim/trace.h has it. */
 enum {
