@@ -231,6 +231,8 @@ static const assay_case_group cases[] = {
     {ASSAY_SMOKE, "n=2 ci=3 co=8 s=6x7x8 k=3 g=2 dtype=f32 math=tf32 pad=1 misalign=1 seed=1"},
     {ASSAY_SMOKE, "n=1 ci=1 co=4 s=5x3x7 k=1 g=1 eps=0.25 dtype=f32,f64 pad=3 misalign=1"},
     {ASSAY_SMOKE, "n=3 ci=5 co=16 s=4x5x6 k=2 g=8 dtype=f32 sched=random"},
+    /* means of few elements, of many samples: operands of fewer digits than fp32 has show */
+    {ASSAY_SMOKE, "n=80 ci=2 co=4 s=2x2x2 k=2 g=1 dtype=f32"},
     {ASSAY_SMOKE, "n=5 ci=3 co=24 s=4x4x5 k=3 g=4 dtype=f32 math=strict,tf32 sched=warp seed=1"},
     {ASSAY_SMOKE, "n=2 ci=2 co=6 s=3x4x11 k=2 g=3 eps=1e-3 dtype=f32,f64 fill=uniform pad=1"},
     {ASSAY_SMOKE, "n=2 ci=2 co=128 s=1x1x2 k=1 g=1 dtype=f64"}, /* a large group */
