@@ -295,8 +295,10 @@ static const assay_case_group cases[] = {
                     "exponent=-149,-140,-126,-100,-75,-50,-20,20,50,63,75,100,120,127,200"},
     {ASSAY_NIGHTLY, "n=5 d=33 dtype=f64 operand=0:2 "
                     "exponent=-1074,-1022,-900,-600,-520,-140,140,500,520,700,1000,1023,1100"},
-    {ASSAY_NIGHTLY, "n=5 d=33 residual=1 dtype=f32 operand=0:4 "
+    {ASSAY_NIGHTLY, "n=5 d=33 residual=1 dtype=f32,bf16 operand=0:4 "
                     "exponent=-149,-140,-126,-100,-75,-50,-20,20,50,63,75,100,120,127,200"},
+    {ASSAY_NIGHTLY, "n=5 d=33 residual=1 dtype=f64 operand=0:4 "
+                    "exponent=-1074,-1022,-900,-600,-520,-140,140,500,520,700,1000,1023,1100"},
     {ASSAY_EDGE, "n=0,3x0 d=5 residual=0,1 dtype=f32,f64,bf16"},
     {ASSAY_EDGE, "n=4,none,0 d=0 residual=0,1 dtype=f32,bf16"},
     /* right, and no proof that w was used */
