@@ -33,6 +33,10 @@
 
 #include <stdio.h>
 
+/* The first line, and how those of its shares begin. */
+#define CERTIFICATE_FIRST_LINE "assay-certificate 2\n"
+#define CERTIFICATE_SHARE      "share "
+
 enum { CERTIFICATE_NAME = 64, CERTIFICATE_TEXT = 256, CERTIFICATE_WHY = 320 };
 
 /* The code that was judged, its device, and the programs that ran and judged it. */

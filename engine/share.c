@@ -12,7 +12,7 @@ static bool dtype_of(const char *text, assay_dtype *dtype) {
     if (!word)
         return false;
     word += strlen(" dtype=");
-    return assay_dtype_parse(word, strcspn(word, " "), dtype) && (int)*dtype < ASSAY_DTYPES;
+    return assay_dtype_parse(word, strcspn(word, " "), dtype);
 }
 
 void share_count(const assay_certificate *c, certificate_share share[ASSAY_DTYPES]) {

@@ -2,7 +2,7 @@
  * What Frama-C's Eva shows of the comparison, core/compare.c, for four elements and all values of
  * its arguments: nothing undefined happens, and a NaN is right only where the oracle has one, in
  * whichever of the three numbers it is. Eva (https://frama-c.com) follows sets of values, so what
- * it shows holds for each of them; tests/proofs/compare_test.sh runs it, on this and on comparisons
+ * it shows holds for each of them; tests/proofs/frama_c_test.sh runs it, on this and on comparisons
  * that are wrong.
  */
 #include "core/compare.c"

@@ -186,6 +186,46 @@ ASSAY_TEST(certificate, its_life_ends_with_any_change, "unit") {
     }
 }
 
+/* Of packed tensors alone a set's cases that differ in their layout are one. */
+static assay_status add_packed(const assay_case *c, void *context) {
+    assay_certificate *to = context;
+    char text[ASSAY_CASE_TEXT];
+    assay_case packed = *c;
+    scope_apply(to->subject.scope, &packed);
+    assay_case_format(&packed, text);
+    for (int64_t i = 0; i < to->n_cases; ++i)
+        if (strcmp(to->cases[i].text, text) == 0)
+            return ASSAY_OK;
+    return certificate_add(to, ASSAY_PASS, 0.25, false, text);
+}
+
+ASSAY_TEST(certificate, packed_cases_count_once, "unit") {
+    assay_certificate c;
+    char why[CERTIFICATE_WHY] = "";
+    bool holds;
+    make(&c);
+    const certificate_subject subject = c.subject;
+    certificate_clear(&c);
+    c = (assay_certificate){.subject = subject, .set = "ci"};
+    c.subject.scope.packed = true;
+    REQUIRE_OK(certificate_add(&c, ASSAY_PASS, 1, true, "kronecker b=1 f=2 dtype=f32 seed=77"));
+    REQUIRE_OK(assay_op_visit_set(assay_op_find("kronecker", 9), ASSAY_CI, add_packed, &c));
+    const certificate_subject now = c.subject;
+    REQUIRE_OK(certificate_holds(&c, &now, &holds, why));
+    CHECK_MSG(holds, "%s", why);
+    certificate_clear(&c);
+}
+
+ASSAY_TEST(certificate, hashes_of_files_and_of_nothing, "unit") {
+    char hash[HASH_TEXT];
+    hash_bytes(NULL, 0, hash);
+    CHECK_STREQ(hash, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+    hash_bytes("abc", 3, hash);
+    CHECK_STREQ(hash, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    CHECK_FAILS(hash_file("/nosuch/file", hash), ASSAY_ERR_FILE, "cannot be read");
+    CHECK_FAILS(hash_file("/", hash), ASSAY_ERR_FILE, "/: cannot be read to its end");
+}
+
 /* RFC 4231, test case 2, its key padded with zeros as HMAC itself does. */
 ASSAY_TEST(certificate, seal_is_hmac_sha256, "unit") {
     static const unsigned char jefe[HASH_KEY] = "Jefe";

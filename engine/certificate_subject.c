@@ -1,0 +1,57 @@
+/* What a certificate is about, as it is now. */
+#include "engine/certificate.h"
+#include "engine/isolate.h"
+#include "engine/operator_library.h"
+
+#include <ctype.h>
+#include <dlfcn.h>
+#include <string.h>
+
+static assay_status hash_kernel(const assay_device *isolated, const assay_variant *variant,
+                                char hash[HASH_TEXT]) {
+    Dl_info info;
+    if (assay_isolated_kernel(isolated, variant)) {
+        memcpy(hash, assay_isolated_kernel_hash(isolated), HASH_TEXT);
+        return ASSAY_OK;
+    }
+    if (isolated->simulated)
+        return hash_file(assay_isolated_program(isolated, variant), hash);
+    if (dladdr(variant, &info) == 0 || !info.dli_fname)
+        return assay_fail(ASSAY_ERR_FILE, "%s: the file that holds %s/%s is not known",
+                          isolated->name, variant->op, variant->name);
+    return hash_file(info.dli_fname, hash); /* the device's module: the guest loads the same */
+}
+
+void certificate_name_operator(certificate_subject *subject) {
+    subject->operator[0] = subject->operator_file[0] = '\0';
+    const operator_library *l = operator_library_of(subject->op);
+    if (!l)
+        return;
+    const char *slash = strrchr(l->path, '/');
+    memcpy(subject->operator, l->hash, sizeof subject->operator);
+    snprintf(subject->operator_file, sizeof subject->operator_file, "%.200s",
+             slash ? slash + 1 : l->path);
+    for (char *c = subject->operator_file; *c != '\0'; ++c)
+        if (iscntrl((unsigned char)*c))
+            *c = '?';
+}
+
+assay_status certificate_subject_init(certificate_subject *subject, const assay_device *isolated,
+                                      const assay_variant *variant) {
+    char text[ASSAY_DEVICE_TEXT];
+    *subject = (certificate_subject){0};
+    snprintf(subject->op, sizeof subject->op, "%s", variant->op);
+    snprintf(subject->variant, sizeof subject->variant, "%s", variant->name);
+    snprintf(subject->device, sizeof subject->device, "%s", isolated->name);
+    assay_status status = isolated->probe(text);
+    if (status == ASSAY_OK) {
+        snprintf(subject->device_text, sizeof subject->device_text, "%s", text);
+        status = hash_kernel(isolated, variant, subject->kernel);
+    }
+    if (status == ASSAY_OK)
+        status = hash_file(assay_isolated_program(isolated, variant), subject->guest);
+    if (status == ASSAY_OK)
+        status = hash_file("/proc/self/exe", subject->judge);
+    certificate_name_operator(subject);
+    return status;
+}
