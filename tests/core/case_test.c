@@ -243,6 +243,43 @@ ASSAY_TEST(case, refuses_bad_ranges_before_any_visit, "unit") {
     CHECK_FAILS(EXPAND(&t, "n=1,,2"), ASSAY_ERR_USAGE, "must be an integer");
     CHECK_FAILS(EXPAND(&t, "n=1:1000:1", "seed=1:1001:1"), ASSAY_ERR_USAGE, "1000000 cases");
     CHECK_FAILS(EXPAND(&t, "n=1", "seed=0:9223372036854775807:1"), ASSAY_ERR_USAGE, "1000000");
+    CHECK_FAILS(EXPAND(&t, "n=1,2", "seed=0:9223372036854775807:1"), ASSAY_ERR_USAGE, "1000000");
+    CHECK_FAILS(EXPAND(&t, "n=1,2", "seed=0:4611686018427387904:1"), ASSAY_ERR_USAGE, "1000000");
+    CHECK_FAILS(expand(&t, 0, NULL), ASSAY_ERR_USAGE, "key \"n\" is missing");
+}
+
+ASSAY_TEST(case, a_list_has_an_end, "unit") {
+    enum { VALUES = 1000001 };
+    trace t = {0};
+    char *word = malloc(2 * VALUES + 2), *end = word;
+    REQUIRE(word != NULL);
+    end += sprintf(end, "n=");
+    for (int i = 0; i < VALUES; ++i)
+        end += sprintf(end, i == 0 ? "1" : ",1");
+    const char *const words[] = {word};
+    CHECK_FAILS(expand(&t, 1, words), ASSAY_ERR_USAGE, "no room for a list of 1000001 values");
+    free(word);
+}
+
+ASSAY_TEST(case, what_operators_refuse, "unit") {
+    static const struct {
+        const char *text, *line;
+    } bad[] = {
+        {"adamw n=3 beta1=0.5000000000000000000000000000000000000000000000000000000000000000000",
+         "beta1"},
+        {"matmul_accumulate m=3 n=3 k=3 dtype=f32 math=tf32 fill=single", "TF32 holds 11"},
+        {"matmul_accumulate m=3 n=3 k=3 dtype=f32 math=tf32 fill=denormal", "use math=strict"},
+        {"softmax n=7 d=24 dtype=f64 fill=golden exponent=1", "use another fill"},
+        {"weighted_sum n=3 d=5 exponent=x", "an integer in"},
+        {"weighted_sum n=3 d=5 operand=64", "an integer in 0..63"},
+        {"weighted_sum n=3 d=5 operand=-1", "an integer in 0..63"},
+        {"weighted_sum n=3 d", "d"},
+        {"weighted_sum =3", "has no key"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; ++i) {
+        assay_case c;
+        CHECK_FAILS(assay_case_parse(bad[i].text, &c), ASSAY_ERR_USAGE, bad[i].line);
+    }
 }
 
 ASSAY_TEST(case, stops_when_the_visitor_fails, "unit") {

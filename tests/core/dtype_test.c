@@ -131,6 +131,14 @@ ASSAY_TEST(dtype, constants_agree_with_the_rounding, "unit") {
     CHECK(assay_dtype_size(ASSAY_F64) == 8 && assay_dtype_size(ASSAY_F16) == 2);
 }
 
+ASSAY_TEST(dtype, no_elements_are_none, "unit") {
+    double wide = 7;
+    float narrow = 7;
+    assay_dtype_widen(ASSAY_F32, &narrow, &wide, 0);
+    assay_dtype_narrow(ASSAY_F32, &wide, &narrow, -1);
+    CHECK(wide == 7 && narrow == 7);
+}
+
 ASSAY_TEST(dtype, indices_are_kept, "unit") {
     static const double integers[] = {0, 1, -1, 2147483647, -2147483648.0, 10000};
     int32_t stored[6];

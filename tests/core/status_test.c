@@ -51,4 +51,5 @@ ASSAY_TEST(verdict, the_worst_wins_but_a_skip_leaves_the_pass, "unit") {
     }
     CHECK_STREQ(assay_verdict_name(ASSAY_MISTRUSTED), "mistrusted");
     CHECK_STREQ(assay_verdict_name(ASSAY_PASS), "pass");
+    CHECK_STREQ(assay_verdict_name((assay_verdict)99), "error");
 }

@@ -46,6 +46,14 @@ ASSAY_TEST(baseline, what_v1_has_exactly_right, "unit smoke") {
     }
 }
 
+ASSAY_TEST(baseline, what_says_nothing_is_kept, "unit smoke") {
+    const double want = 0, v1 = 0, got = 0x1p-140, bound = 0x1p-139, none = INFINITY;
+    CHECK(baseline_compare(ASSAY_F32, &got, &v1, &want, &bound, NULL, 1, 1000, 64).kept);
+    double *jump = baseline_jumps(&bound, &none, 1);
+    CHECK(jump != NULL && jump[0] == 0);
+    free(jump);
+}
+
 /* ---- in the engine ---- */
 
 /* Three gradients of ffn.w3 have another sign than v1's, so near 0 are they: each moves its element

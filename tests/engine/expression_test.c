@@ -35,6 +35,9 @@ ASSAY_TEST(expression, has_the_values_of_c, "unit") {
         {"d < 33 || x.rows > 5", 0},
         {"d <= 33 && d % 2 == 1 && x.rows < 6", 1},
         {"1 || 0 && 0", 1},
+        {"1 && 0", 0},
+        {"(-huge - 1) / 2", INT64_MIN / 2},
+        {"a_b - huge", 0},
         {"9223372036854775807", INT64_MAX},
     };
     for (size_t i = 0; i < sizeof right / sizeof *right; ++i) {
@@ -65,11 +68,17 @@ ASSAY_TEST(expression, a_wrong_one_gets_a_line, "unit") {
         {"1, 2, 3", ASSAY_ERR_USAGE, "too many values"},
         {"f(1, 2)", ASSAY_ERR_USAGE, "its functions are cdiv, min and max"},
         {"cdiv(1)", ASSAY_ERR_USAGE, "cannot be read at )"},
+        {"cdiv(1, 2", ASSAY_ERR_USAGE, "cannot be read at its end"},
+        {"a123456789a123456789a123456789a123456789a123456789a123456789a123456789a123456789"
+         "a123456789a123456789a123456789a123456789a123456789",
+         ASSAY_ERR_USAGE, "cannot be read at"},
         {"1.5", ASSAY_ERR_USAGE, "cannot be read at .5"},
         {"$", ASSAY_ERR_USAGE, "cannot be read at $"},
         {"((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((1", ASSAY_ERR_USAGE,
          "nested too deeply"},
         {"gone", ASSAY_ERR_UNSUPPORTED, "there is no gone"},
+        {"cdiv(gone, d)", ASSAY_ERR_UNSUPPORTED, "there is no gone"},
+        {"gone + d", ASSAY_ERR_UNSUPPORTED, "there is no gone"},
         {"gone + 1 / 0", ASSAY_ERR_UNSUPPORTED, "there is no gone"},
         {"1 / (d - 33)", ASSAY_ERR_UNSUPPORTED, "divides by 0"},
         {"1 % 0", ASSAY_ERR_UNSUPPORTED, "divides by 0"},

@@ -32,6 +32,10 @@ void inject_disarm(void) {
     armed = NULL;
 }
 
+bool inject_is_armed(void) {
+    return armed != NULL;
+}
+
 bool inject_fires(const char *name) {
     if (armed == NULL)
         return false;

@@ -31,6 +31,7 @@ typedef struct inject_record {
 /* From now on calls count; call `at`, the first being 1, is the one that `mode` is for. */
 void inject_arm(inject_mode mode, int64_t at, inject_record *record);
 void inject_disarm(void);
+bool inject_is_armed(void);
 
 /* For wrappers: whether this call is to fail. */
 bool inject_fires(const char *name);
