@@ -29,10 +29,10 @@ assay_status fuzz_files_try(const fuzz_campaign *f) {
     const assay_cli_args *args = f->args;
     assay_status status = ASSAY_OK;
     if (args->findings != NULL) {
-        assay_findings_file *file;
-        status = assay_findings_begin(&file, args->findings);
+        tensor_writer file;
+        status = writer_begin(&file, args->findings);
         if (status == ASSAY_OK)
-            assay_findings_discard(file);
+            writer_clear(&file);
     }
     if (status == ASSAY_OK && args->corpus != NULL)
         status = try_corpus(args->corpus);
@@ -100,8 +100,11 @@ static assay_status load(const fuzz_campaign *f, const assay_device *device,
     assay_case c;
     variant_runs t;
     assay_status status = assay_case_parse(finding->shrunk, &c);
-    if (status != ASSAY_OK || f->rows == 0)
-        return status == ASSAY_OK ? assay_problem_load(p, &c) : status;
+    if (status != ASSAY_OK)
+        return status;
+    scope_apply(f->args->scope, &c);
+    if (f->rows == 0)
+        return assay_problem_load(p, &c);
     status = variant_runs_init(&t, device, c.op->name, &variant, 1);
     if (status != ASSAY_OK)
         return status;
@@ -110,7 +113,7 @@ static assay_status load(const fuzz_campaign *f, const assay_device *device,
     return status == ASSAY_OK ? sample_problem(s, p) : status;
 }
 
-static assay_status add_finding(const fuzz_campaign *f, assay_findings_file *file,
+static assay_status add_finding(const fuzz_campaign *f, tensor_writer *file, int32_t number,
                                 const fuzz_finding *finding, const assay_device *device) {
     sample s = {0};
     assay_problem p = {0};
@@ -125,18 +128,19 @@ static assay_status add_finding(const fuzz_campaign *f, assay_findings_file *fil
     if (status == ASSAY_OK && ran)
         sample_choose_worst(&p, &got, &ref.want);
     if (status == ASSAY_OK)
-        status = assay_findings_add(file, &(assay_finding_record){
-                                              .variant = finding->failure.variant,
-                                              .device = device->name,
-                                              .kind = fuzz_kind_name(finding->failure.kind),
-                                              .relation = finding->failure.relation,
-                                              .tensor = finding->failure.tensor,
-                                              .reason = finding->failure.reason,
-                                              .found = finding->found,
-                                              .problem = &p,
-                                              .got = ran ? &got : NULL,
-                                              .reference = &ref,
-                                          });
+        status = assay_findings_add(file, number,
+                                    &(assay_finding_record){
+                                        .variant = finding->failure.variant,
+                                        .device = device->name,
+                                        .kind = fuzz_kind_name(finding->failure.kind),
+                                        .relation = finding->failure.relation,
+                                        .tensor = finding->failure.tensor,
+                                        .reason = finding->failure.reason,
+                                        .found = finding->found,
+                                        .problem = &p,
+                                        .got = ran ? &got : NULL,
+                                        .reference = &ref,
+                                    });
     assay_reference_clear(&ref);
     assay_results_clear(&got);
     assay_problem_clear(&p);
@@ -146,18 +150,17 @@ static assay_status add_finding(const fuzz_campaign *f, assay_findings_file *fil
 
 static assay_status write_file(const fuzz_campaign *f, const fuzz_findings *findings) {
     const assay_device *base, *device = NULL;
-    assay_findings_file *file = NULL;
+    tensor_writer file = {0};
     assay_status status = assay_device_open(f->device, &base);
     if (status == ASSAY_OK)
         status = assay_isolate(base, &f->how, &device);
     if (status == ASSAY_OK)
-        status = assay_findings_begin(&file, f->args->findings);
+        status = writer_begin(&file, f->args->findings);
     for (int32_t i = 0; status == ASSAY_OK && i < findings->count; ++i)
-        status = add_finding(f, file, &findings->finding[i], device);
+        status = add_finding(f, &file, i + 1, &findings->finding[i], device);
     if (status == ASSAY_OK)
-        status = assay_findings_commit(file);
-    else
-        assay_findings_discard(file);
+        status = writer_commit(&file);
+    writer_clear(&file);
     assay_isolate_end(device);
     return status;
 }

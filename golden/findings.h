@@ -1,22 +1,25 @@
 /*
- * Findings files: the failures that `assay fuzz` found, with tensors, in plain HDF5. A group for
- * each finding, /0001 and on, has as attributes
+ * Findings files: the failures that `assay fuzz` found, with tensors, in the formats of state files
+ * (state.h): a group for each finding, 0001 and on, with the texts (writer.h)
  *
  *     case      the smallest case that fails so     variant, device   of what
  *     kind      what kind of failure it is          relation, tensor  "" where there is none
  *     reason    a line: where, and by how much      found             the case as it was met
  *
- * and holds the smallest case's tensors, in groups as state files have them (state.h):
+ * and the smallest case's tensors, "0001/in/x":
  *
  *     in, cot                    inputs and cotangents
  *     out, grad                  the variant's results; missing where it gave none
  *     want_out, want_grad        the oracle's results, fp64
  *     bound_out, bound_grad      by how much each element may be off, fp64
+ *
+ * The first four are those of a state file, and are read as one: assay_state_read("f.npz:1").
  */
 #ifndef ASSAY_FINDINGS_H
 #define ASSAY_FINDINGS_H
 
 #include "assay/problem.h"
+#include "golden/writer.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -29,18 +32,9 @@ typedef struct assay_finding_record {
     const assay_reference *reference; /* NULL: none */
 } assay_finding_record;
 
-typedef struct assay_findings_file assay_findings_file;
-
-/* Begins a file beside its place. ASSAY_ERR_FILE when nothing can be written there. */
-assay_status assay_findings_begin(assay_findings_file **file, const char *path) ASSAY_MUST_CHECK;
-assay_status assay_findings_add(assay_findings_file *file,
+/* Findings are numbered from 1. */
+assay_status assay_findings_add(tensor_writer *w, int32_t number,
                                 const assay_finding_record *record) ASSAY_MUST_CHECK;
-
-/* Puts it into its place; ends it either way. */
-assay_status assay_findings_commit(assay_findings_file *file) ASSAY_MUST_CHECK;
-
-/* Leaves nothing of a file that was not committed; NULL does nothing. */
-void assay_findings_discard(assay_findings_file *file);
 
 #ifdef __cplusplus
 }

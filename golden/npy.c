@@ -159,17 +159,21 @@ const char *npy_parse(const unsigned char *bytes, size_t size, char type[NPY_TYP
 
 /* ---- writing ---- */
 
-size_t npy_format(const assay_tensor_spec *spec, char header[NPY_HEADER]) {
+const char *npy_type(assay_dtype dtype) {
+    return descriptions[dtype];
+}
+
+size_t npy_format(const char *type, int32_t rank, const int64_t *shape, char header[NPY_HEADER]) {
     enum { START = MAGIC + 4 };
     char *text = header + START;
     const size_t room = NPY_HEADER - START - ALIGNMENT;
-    size_t used = (size_t)snprintf(text, room, "{'descr': '%s', 'fortran_order': False, 'shape': (",
-                                   descriptions[spec->dtype]);
-    for (int32_t a = 0; a < spec->rank; ++a)
-        used += (size_t)snprintf(text + used, room - used, "%" PRId64 "%s", spec->shape[a],
-                                 spec->rank == 1      ? ","
-                                 : a + 1 < spec->rank ? ", "
-                                                      : "");
+    size_t used =
+        (size_t)snprintf(text, room, "{'descr': '%s', 'fortran_order': False, 'shape': (", type);
+    for (int32_t a = 0; a < rank; ++a)
+        used += (size_t)snprintf(text + used, room - used, "%" PRId64 "%s", shape[a],
+                                 rank == 1      ? ","
+                                 : a + 1 < rank ? ", "
+                                                : "");
     used += (size_t)snprintf(text + used, room - used, "), }");
     while ((START + used + 1) % ALIGNMENT != 0)
         text[used++] = ' ';

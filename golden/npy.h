@@ -12,7 +12,10 @@ enum { NPY_TYPE = 32 };
 const char *npy_parse(const unsigned char *bytes, size_t size, char type[NPY_TYPE],
                       packed_tensor *t) ASSAY_MUST_CHECK;
 
-/* What precedes the data of a tensor; its length. */
-size_t npy_format(const assay_tensor_spec *spec, char header[NPY_HEADER]);
+/* How NumPy calls a type. */
+const char *npy_type(assay_dtype dtype);
+
+/* What precedes the data of an array; its length. */
+size_t npy_format(const char *type, int32_t rank, const int64_t *shape, char header[NPY_HEADER]);
 
 #endif

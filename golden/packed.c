@@ -9,13 +9,15 @@
 
 enum { PIECE = 4096 };
 
-/* ---- reading ---- */
-
 assay_status packed_find(const state_reading *r, const char *name, state_slot *slot) {
     char group_name[PACKED_NAME];
     const state_group *group = NULL;
-    const size_t length = strcspn(name, "/");
     *slot = (state_slot){.use = STATE_IGNORE};
+    if (!state_strip_prefix(r, &name))
+        return ASSAY_OK;
+    const size_t length = strcspn(name, "/");
+    if (r->prefix[0] != '\0' && name[length] == '\0')
+        return ASSAY_OK; /* a text */
     snprintf(group_name, sizeof group_name, "%.*s", (int)length, name);
     const assay_status status = state_find_group(r, group_name, &group);
     if (status != ASSAY_OK || group->use == STATE_IGNORE)
@@ -136,43 +138,4 @@ assay_status packed_read(const state_reading *r) {
     status = format_of(file.bytes) == FORMAT_NPZ ? npz_read(&file, r) : safetensors_read(&file, r);
     free((void *)file.bytes);
     return status;
-}
-
-/* ---- writing ---- */
-
-bool packed_next(packed_walk *walk, packed_item *item) {
-    const struct {
-        const char *name;
-        const assay_tensor_spec *specs;
-        const assay_arrays *arrays;
-    } groups[STATE_GROUPS] = {
-        {"in", walk->p->sig.in, &walk->p->in},
-        {"cot", walk->p->sig.out, &walk->p->cot},
-        {"out", walk->p->sig.out, walk->got ? &walk->got->out : NULL},
-        {"grad", walk->p->sig.in, walk->got ? &walk->got->grad : NULL},
-    };
-    for (; walk->group < STATE_GROUPS; ++walk->group, walk->next = 0) {
-        const assay_arrays *arrays = groups[walk->group].arrays;
-        while (arrays && walk->next < arrays->count) {
-            const int32_t i = walk->next++;
-            if (!arrays->data[i])
-                continue;
-            *item = (packed_item){groups[walk->group].name, &groups[walk->group].specs[i],
-                                  arrays->data[i], arrays->size[i]};
-            return true;
-        }
-    }
-    return false;
-}
-
-bool packed_narrow(const packed_item *item, packed_put put, void *context) {
-    const size_t size = assay_dtype_size(item->spec->dtype);
-    double narrow[PIECE];
-    for (int64_t done = 0, n; done < item->count; done += n) {
-        n = item->count - done < PIECE ? item->count - done : PIECE;
-        assay_dtype_narrow(item->spec->dtype, item->data + done, narrow, n);
-        if (!put(context, narrow, (size_t)n * size))
-            return false;
-    }
-    return true;
 }

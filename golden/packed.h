@@ -1,13 +1,11 @@
 /*
- * Files of packed tensors beside HDF5: NumPy's .npz and safetensors. Both are read whole, and
- * nothing in them is taken on trust: any bytes give the tensors, or one line.
+ * Reading files of packed tensors beside HDF5: NumPy's .npz and safetensors. Both are read whole,
+ * and nothing in them is taken on trust: any bytes give the tensors, or one line.
  */
 #ifndef ASSAY_GOLDEN_PACKED_H
 #define ASSAY_GOLDEN_PACKED_H
 
 #include "golden/state.h"
-
-#include <stdio.h>
 
 typedef struct packed_file {
     const char *path;
@@ -43,37 +41,12 @@ assay_status packed_take(const state_slot *slot, const packed_tensor *t) ASSAY_M
 void packed_print_name(const unsigned char *bytes, size_t length, char name[PACKED_NAME]);
 
 assay_status npz_read(const packed_file *file, const state_reading *r) ASSAY_MUST_CHECK;
+/* How safetensors calls a type. */
+const char *safetensors_type(assay_dtype dtype);
+
 assay_status safetensors_read(const packed_file *file, const state_reading *r) ASSAY_MUST_CHECK;
 
 /* Reads the file as what its first bytes say. */
 assay_status packed_read(const state_reading *r) ASSAY_MUST_CHECK;
-
-/* ---- writing ---- */
-
-/* The tensors of a problem, and of a run where `got` is not NULL: false after the last. */
-typedef struct packed_walk {
-    const assay_problem *p;
-    const assay_results *got;
-    int group;
-    int32_t next;
-} packed_walk;
-
-typedef struct packed_item {
-    const char *group;
-    const assay_tensor_spec *spec;
-    const double *data;
-    int64_t count;
-} packed_item;
-
-bool packed_next(packed_walk *walk, packed_item *item);
-
-/* Hands a tensor's stored bytes to `put`, piece by piece; false as soon as that says so. */
-typedef bool (*packed_put)(void *context, const void *bytes, size_t size);
-bool packed_narrow(const packed_item *item, packed_put put, void *context);
-
-assay_status npz_write(FILE *to, const char *path, const assay_problem *p,
-                       const assay_results *got) ASSAY_MUST_CHECK;
-assay_status safetensors_write(FILE *to, const char *path, const assay_problem *p,
-                               const assay_results *got) ASSAY_MUST_CHECK;
 
 #endif

@@ -3,7 +3,6 @@
  * the header, JSON: {"in/x": {"dtype": "F32", "shape": [3, 5], "data_offsets": [first, end]}, ...,
  * "__metadata__": {...}}; then the data, which the offsets count from.
  */
-#include "core/json.h"
 #include "golden/packed.h"
 
 #include <cJSON.h>
@@ -12,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LENGTH = 8, ALIGNMENT = 8 };
+enum { LENGTH = 8 };
 static const uint64_t most_header = 100000000; /* the format's own limit */
 
 static const char *const type_names[] = {[ASSAY_F64] = "F64",
@@ -22,7 +21,9 @@ static const char *const type_names[] = {[ASSAY_F64] = "F64",
                                          [ASSAY_I32] = "I32"};
 enum { TYPES = sizeof type_names / sizeof *type_names };
 
-/* ---- reading ---- */
+const char *safetensors_type(assay_dtype dtype) {
+    return type_names[dtype];
+}
 
 static assay_status damaged(const packed_file *file, const char *what) {
     return assay_fail(ASSAY_ERR_FILE,
@@ -117,66 +118,4 @@ assay_status safetensors_read(const packed_file *file, const state_reading *r) {
         status = read_entry(file, r, entry, LENGTH + (size_t)length);
     cJSON_Delete(header);
     return status;
-}
-
-/* ---- writing ---- */
-
-static void put_entry(FILE *to, const packed_item *item, uint64_t *end) {
-    const uint64_t bytes = (uint64_t)item->count * assay_dtype_size(item->spec->dtype);
-    char name[PACKED_NAME];
-    snprintf(name, sizeof name, "%s/%s", item->group, item->spec->name);
-    json_string(to, name);
-    fprintf(to, ":{\"dtype\":\"%s\",\"shape\":[", type_names[item->spec->dtype]);
-    for (int32_t a = 0; a < item->spec->rank; ++a)
-        fprintf(to, "%s%" PRId64, a > 0 ? "," : "", item->spec->shape[a]);
-    fprintf(to, "],\"data_offsets\":[%" PRIu64 ",%" PRIu64 "]}", *end, *end + bytes);
-    *end += bytes;
-}
-
-/* With blanks behind it, so that data begin at a multiple of eight bytes. */
-static char *make_header(const assay_problem *p, const assay_results *got, size_t *length) {
-    char *text = NULL;
-    packed_item item;
-    uint64_t end = 0;
-    bool first = true;
-    FILE *to = open_memstream(&text, length);
-    if (to == NULL)
-        return NULL;
-    putc('{', to);
-    for (packed_walk walk = {.p = p, .got = got}; packed_next(&walk, &item);) {
-        if (!first)
-            putc(',', to);
-        put_entry(to, &item, &end);
-        first = false;
-    }
-    putc('}', to);
-    while (ftell(to) % ALIGNMENT != 0)
-        putc(' ', to);
-    const bool whole = !ferror(to);
-    if (fclose(to) == 0 && whole)
-        return text;
-    free(text);
-    return NULL;
-}
-
-static bool put(void *context, const void *bytes, size_t size) {
-    return fwrite(bytes, 1, size, context) == size;
-}
-
-assay_status safetensors_write(FILE *to, const char *path, const assay_problem *p,
-                               const assay_results *got) {
-    size_t length = 0;
-    unsigned char prefix[LENGTH];
-    packed_item item;
-    char *header = make_header(p, got, &length);
-    if (header == NULL)
-        return assay_fail(ASSAY_ERR_MEMORY, "%s: no memory for its header", path);
-    for (int i = 0; i < LENGTH; ++i)
-        prefix[i] = (unsigned char)((uint64_t)length >> 8 * i);
-    bool whole = put(to, prefix, sizeof prefix) && put(to, header, length);
-    free(header);
-    for (packed_walk walk = {.p = p, .got = got}; whole && packed_next(&walk, &item);)
-        whole = packed_narrow(&item, put, to);
-    return whole ? ASSAY_OK
-                 : assay_fail(ASSAY_ERR_FILE, "%s: cannot be written; is the disk full?", path);
 }

@@ -4,6 +4,7 @@
 
 #include "assay/state.h"
 #include "golden/file.h"
+#include "golden/writer.h"
 
 #include <hdf5.h>
 
@@ -11,11 +12,9 @@
 hid_t state_type(assay_dtype dtype);
 const char *state_type_name(assay_dtype dtype); /* "fp32" */
 
-/* Writes the tensors of `arrays` that are there into a group of that name; none, where there are
- * none. */
-assay_status state_write_group(const golden_file *file, hid_t parent, const char *name,
-                               const assay_tensor_spec *specs,
-                               const assay_arrays *arrays) ASSAY_MUST_CHECK;
+/* Writes the groups of a state file, each name behind `prefix`: "", or "0001/" of a finding. */
+assay_status state_put(tensor_writer *w, const char *prefix, const assay_problem *p,
+                       const assay_results *got) ASSAY_MUST_CHECK;
 
 /* ---- reading ---- */
 
@@ -35,8 +34,10 @@ typedef struct state_group {
 } state_group;
 
 enum { STATE_GROUPS = 4 };
+enum { STATE_PATH = 4096, STATE_PREFIX = 24 };
 typedef struct state_reading {
-    const char *path;
+    char path[STATE_PATH];     /* of the file alone */
+    char prefix[STATE_PREFIX]; /* of its names that count: "", or "0001/" of a finding */
     state_group group[STATE_GROUPS];
 } state_reading;
 
@@ -51,6 +52,13 @@ typedef struct state_slot {
 
 /* ASSAY_ERR_FILE: "path: /in/logits: what; remedy". */
 assay_status state_refuse(const state_slot *s, const char *format, ...) ASSAY_PRINTF(2, 3);
+
+/* "0001" */
+void state_finding_name(int32_t number, char name[16]);
+
+/* The place that `name` has behind the reading's prefix: false where it is not looked at, as
+ * another finding, and of a finding its texts and what the oracle says. */
+bool state_strip_prefix(const state_reading *r, const char **name);
 
 /* Unknown names are refused. `name` has nothing in it that a terminal would obey. */
 assay_status state_find_group(const state_reading *r, const char *name,

@@ -147,11 +147,11 @@ static bool name_at(hid_t group, hsize_t i, char name[NAME]) {
     return length >= 0;
 }
 
-static assay_status read_group(const golden_file *file, const state_reading *r,
+static assay_status read_group(const golden_file *file, hid_t root, const state_reading *r,
                                const state_group *t) {
     H5G_info_t info = {0};
     const hid_t group =
-        is_own(file->id, t->name) ? H5Gopen2(file->id, t->name, H5P_DEFAULT) : H5I_INVALID_HID;
+        is_own(root, t->name) ? H5Gopen2(root, t->name, H5P_DEFAULT) : H5I_INVALID_HID;
     assay_status status = ASSAY_OK;
     if (group < 0 || H5Gget_info(group, &info) < 0)
         status =
@@ -169,18 +169,38 @@ static assay_status read_group(const golden_file *file, const state_reading *r,
     return status;
 }
 
-static assay_status read_root(const golden_file *file, const state_reading *r) {
+static assay_status read_groups(const golden_file *file, hid_t root, const state_reading *r) {
     H5G_info_t info;
-    if (H5Gget_info(file->id, &info) < 0)
+    if (H5Gget_info(root, &info) < 0)
         return damaged(file);
     assay_status status = ASSAY_OK;
     for (hsize_t i = 0; status == ASSAY_OK && i < info.nlinks; ++i) {
-        char name[NAME];
+        char name[NAME], whole[NAME + STATE_PREFIX];
+        const char *stripped = whole;
         const state_group *group = NULL;
-        status = name_at(file->id, i, name) ? state_find_group(r, name, &group) : damaged(file);
-        if (status == ASSAY_OK && group->use != STATE_IGNORE)
-            status = read_group(file, r, group);
+        if (!name_at(root, i, name))
+            return damaged(file);
+        snprintf(whole, sizeof whole, "%s%s", r->prefix, name);
+        if (state_strip_prefix(r, &stripped))
+            status = state_find_group(r, stripped, &group);
+        if (status == ASSAY_OK && group != NULL && group->use != STATE_IGNORE)
+            status = read_group(file, root, r, group);
     }
+    return status;
+}
+
+/* A finding's groups lie in the group with its number. */
+static assay_status read_root(const golden_file *file, const state_reading *r) {
+    char number[STATE_PREFIX];
+    if (r->prefix[0] == '\0')
+        return read_groups(file, file->id, r);
+    snprintf(number, sizeof number, "%.*s", (int)strlen(r->prefix) - 1, r->prefix);
+    const hid_t root =
+        is_own(file->id, number) ? H5Gopen2(file->id, number, H5P_DEFAULT) : H5I_INVALID_HID;
+    if (root < 0)
+        return assay_fail(ASSAY_ERR_FILE, "%s: has no finding %s", file->path, number);
+    const assay_status status = read_groups(file, root, r);
+    H5Gclose(root);
     return status;
 }
 

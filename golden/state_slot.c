@@ -16,12 +16,30 @@ assay_status state_refuse(const state_slot *s, const char *format, ...) {
     return assay_fail(ASSAY_ERR_FILE, "%s: /%s/%s: %s", s->path, s->group, s->spec->name, what);
 }
 
+bool state_strip_prefix(const state_reading *r, const char **name) {
+    static const char *const others[] = {"want_", "bound_"};
+    const size_t length = strlen(r->prefix);
+    if (length == 0)
+        return true;
+    if (strncmp(*name, r->prefix, length) != 0)
+        return false;
+    *name += length;
+    for (size_t i = 0; i < sizeof others / sizeof *others; ++i)
+        if (strncmp(*name, others[i], strlen(others[i])) == 0)
+            return false;
+    return true;
+}
+
 assay_status state_find_group(const state_reading *r, const char *name, const state_group **group) {
     for (int g = 0; g < STATE_GROUPS; ++g)
         if (strcmp(r->group[g].name, name) == 0) {
             *group = &r->group[g];
             return ASSAY_OK;
         }
+    if (r->prefix[0] == '\0' && strlen(name) >= 4 && strspn(name, "0123456789") == strlen(name))
+        return assay_fail(ASSAY_ERR_FILE,
+                          "%s: holds findings of `assay fuzz`; %.100s:1 names the first one",
+                          r->path, r->path);
     return assay_fail(ASSAY_ERR_FILE,
                       "%s: /%.100s: unknown; inputs belong in /in, cotangents in /cot, outputs in "
                       "/out, gradients in /grad",

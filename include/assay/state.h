@@ -21,7 +21,8 @@ extern "C" {
 #endif
 
 /*
- * The file's first bytes decide its format.
+ * The file's first bytes decide its format. "FILE:3" is the third finding of a file that
+ * `assay fuzz --findings` wrote (golden/findings.h).
  *
  * Puts every /in and /cot tensor of the file in place of the problem's own, and counts them in
  * `taken`; /out and /grad are not looked at. ASSAY_ERR_FILE, with the problem's data then in part

@@ -94,6 +94,29 @@ expect 3 "is not a folder" "${wsum[@]}" --cases 5 --corpus "$scratch/none"
 expect 3 "no case could be checked" "${wsum[@]}" n=1000000x1000000000 d=3 dtype=f32 seed=0
 expect 3 "none.so" weighted_sum/x --kernel "$scratch/none.so" --device sim --cases 5
 
+# What a variant gave is judged again from the findings, in each format; forward alone, too.
+cat >"$scratch/sum.c" <<'C'
+void row_sum(const float *x, const float *w, float *y, int rows, int d) {
+    for (int i = 0; i < rows; ++i) {
+        y[i] = 0;
+        for (int j = 0; j + 1 < d; ++j)
+            y[i] += x[i * d + j] * w[j];
+    }
+}
+C
+echo 'forward = row_sum(float *x, float *w, float *y, int x.rows, int d)' >"$scratch/sum.toml"
+cc -shared -fPIC "$scratch/sum.c" -o "$scratch/sum.so"
+sums=(weighted_sum/mine --kernel "$scratch/sum.so" --binding "$scratch/sum.toml" --device sim
+    --layout packed --stage forward n=3 d=5,7 dtype=f32 seed=2 --jobs 1)
+for end in h5 npz safetensors; do
+    output=$("$assay" fuzz "${sums[@]}" --findings "$scratch/sums.$end") || true
+    words=$(sed -n '/^  smallest  /{s///p;q}' <<<"$output")
+    [ -n "$words" ] || fail "fuzz ${sums[*]}: no finding: $output"
+    got=0
+    output=$("$assay" judge $words --got "$scratch/sums.$end:1" --device sim --stage forward) || got=$?
+    [ "$got" = 1 ] || fail "judge $words, sums.$end: exit $got: $output"
+done
+
 # An interrupt ends it with its summary and its state.
 "$assay" fuzz "${wsum[@]}" --time 60 --resume "$scratch/cut" >"$scratch/out" 2>&1 &
 sleep 1.5
