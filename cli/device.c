@@ -49,21 +49,23 @@ assay_status assay_cli_isolate(const assay_cli_args *args, const assay_device *d
     if (args->in_process)
         return ASSAY_OK;
     const assay_cli_target *target = args->kernel != NULL ? &args->target[0] : NULL;
-    return assay_isolate(device,
-                         &(assay_isolation){
-                             .kernel = args->kernel,
-                             .source = args->kernel_words,
-                             .binding = args->binding,
-                             .python = args->python,
-                             .op = target != NULL ? target->op->name : NULL,
-                             .variant = target != NULL ? target->variant : NULL,
-                             .recorded = find_recorded(args, recorded),
-                             .recorded_always = args->race,
-                             .seconds = args->time_limit > 0 ? args->time_limit : seconds,
-                             .gib = args->memory_limit > 0 ? args->memory_limit : gib,
-                             .rehearsals = args->certify ? CERTIFY_REHEARSALS : 1,
-                             .surprise = args->certify,
-                             .open = args->no_sandbox,
-                         },
-                         isolated);
+    const assay_status status =
+        assay_isolate(device,
+                      &(assay_isolation){
+                          .kernel = args->kernel,
+                          .source = args->kernel_words,
+                          .binding = args->binding,
+                          .python = args->python,
+                          .op = target != NULL ? target->op->name : NULL,
+                          .variant = target != NULL ? target->variant : NULL,
+                          .recorded = find_recorded(args, recorded),
+                          .recorded_always = args->race,
+                          .seconds = args->time_limit > 0 ? args->time_limit : seconds,
+                          .gib = args->memory_limit > 0 ? args->memory_limit : gib,
+                          .rehearsals = args->certify ? CERTIFY_REHEARSALS : 1,
+                          .surprise = args->certify,
+                          .open = args->no_sandbox,
+                      },
+                      isolated);
+    return status == ASSAY_OK ? assay_isolated_load(*isolated) : status;
 }

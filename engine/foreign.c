@@ -10,6 +10,7 @@
 #include "engine/tvm_ffi.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -236,17 +237,54 @@ static assay_status backward(const assay_call *call) {
     return run(ASSAY_BACKWARD, call);
 }
 
+/* The object's table of names, which the loader has mapped. */
+static const char *table_of_names(void *object, size_t *bytes) {
+    const char *table = NULL;
+    struct link_map *map;
+    *bytes = 0;
+    if (dlinfo(object, RTLD_DI_LINKMAP, &map) != 0)
+        return NULL;
+    for (const ElfW(Dyn) *d = map->l_ld; d->d_tag != DT_NULL; ++d) {
+        if (d->d_tag == DT_STRTAB)
+            table = (const char *)d->d_un.d_ptr; /* relocated by the loader */
+        if (d->d_tag == DT_STRSZ)
+            *bytes = (size_t)d->d_un.d_val;
+    }
+    return table;
+}
+
+/* Without extern "C" its name is _Z, its length, itself and its parameters' types; overloads have
+ * several such names. */
+static void *find_function(void *object, const char *symbol) {
+    void *found = dlsym(object, symbol);
+    char start[BINDING_SYMBOL + 16];
+    size_t bytes;
+    int count = 0;
+    if (found)
+        return found;
+    const size_t length = (size_t)snprintf(start, sizeof start, "_Z%zu%s", strlen(symbol), symbol);
+    const char *table = table_of_names(object, &bytes), *end = table ? table + bytes : NULL;
+    for (const char *at = table; at < end; at += strlen(at) + 1) {
+        void *other = strncmp(at, start, length) == 0 ? dlsym(object, at) : NULL;
+        count += other != NULL;
+        found = other ? other : found;
+    }
+    return count == 1 ? found : NULL;
+}
+
 static assay_status find_functions(const char *file) {
     const assay_status status = inside_load(file, &the.object);
     if (status != ASSAY_OK)
         return status;
     for (int s = 0; s < ASSAY_STAGES; ++s) {
         const char *symbol = the.binding.stage[s].symbol;
-        the.function[s] = symbol[0] != '\0' ? dlsym(the.object, symbol) : NULL;
+        the.function[s] = symbol[0] != '\0' ? find_function(the.object, symbol) : NULL;
         if (symbol[0] != '\0' && the.function[s] == NULL)
-            return assay_fail(ASSAY_ERR_USAGE,
-                              "%.200s has no function %s; is it extern \"C\", and exported?", file,
-                              symbol);
+            return assay_fail(
+                ASSAY_ERR_USAGE,
+                "has no function %s that it exports: is it static, in a namespace, or "
+                "there more than once?",
+                symbol);
     }
     return ASSAY_OK;
 }

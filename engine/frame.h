@@ -19,8 +19,9 @@
 
 enum { FRAME_NAME = 64, FRAME_LINE = 512 };
 
-/* Messages about a frame, a byte each. The first two are answered. */
+/* Messages about a frame, a byte each. The first three are answered. */
 enum {
+    FRAME_LOAD = 'l',  /* before any frame: can the kernel file be loaded? */
     FRAME_OFFER = 'o', /* with its file, before there are any data: is the problem supported? */
     FRAME_RUN = 'r',   /* the data are there */
     FRAME_END = 'e',

@@ -1,5 +1,7 @@
 #include "engine/guest.h"
+#include "engine/frame.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,6 +82,18 @@ assay_status guest_start(process *guest, const guest_plan *plan, sandbox_walls *
     if (status != ASSAY_OK)
         process_stop(guest);
     return status;
+}
+
+assay_status guest_load(process *guest, double seconds, double bytes) {
+    char line[FRAME_LINE];
+    (void)process_send(guest, &(char){FRAME_LOAD}, 1, -1);
+    const assay_status status = await(guest, seconds, bytes, line, sizeof line);
+    if (status != ASSAY_OK || strcmp(line, "done") == 0)
+        return status;
+    for (char *c = line; *c != '\0'; ++c)
+        if (iscntrl((unsigned char)*c))
+            *c = ' ';
+    return assay_fail(ASSAY_ERR_FILE, "%s", line);
 }
 
 assay_status guest_ask(process *guest, char word, int file, double seconds, double bytes) {

@@ -27,6 +27,9 @@ typedef struct guest_plan {
 assay_status guest_start(process *guest, const guest_plan *plan,
                          sandbox_walls *walls) ASSAY_MUST_CHECK;
 
+/* Asks it to load its kernel file. An error's line is what the loader says. */
+assay_status guest_load(process *guest, double seconds, double bytes) ASSAY_MUST_CHECK;
+
 /* Says one of the words of frame.h, with the frame's file or -1, and waits for its answer.
  * ASSAY_ERR_KERNEL, with what happened: it did not answer, and has been ended. */
 assay_status guest_ask(process *guest, char word, int file, double seconds,

@@ -39,6 +39,16 @@ static assay_status find_own(void *object, const char *kernel, const char *symbo
     return ASSAY_OK;
 }
 
+assay_status inside_try(const assay_device *device, const inside_kernel *kernel) {
+    const assay_variant *variant;
+    void *object;
+    if (kernel->file == NULL)
+        return ASSAY_OK;
+    return kernel->binding
+               ? foreign_load(kernel->file, "", "", device->name, kernel->binding, &variant)
+               : inside_load(kernel->file, &object);
+}
+
 assay_status inside_find_variant(const assay_device *device, const inside_kernel *kernel,
                                  const char *op, const char *name, const assay_variant **variant) {
     *variant = NULL;

@@ -219,6 +219,22 @@ assay_status assay_isolated_walls(const assay_device *device, sandbox_walls *wal
     return status;
 }
 
+assay_status assay_isolated_load(const assay_device *device) {
+    isolated *i = find_isolated(device);
+    process probe = {0};
+    char line[FRAME_LINE];
+    if (!i || !i->how.kernel || i->how.python)
+        return ASSAY_OK;
+    assay_status status = start(i, &probe, &i->stranger);
+    if (status == ASSAY_OK)
+        status = guest_load(&probe, i->how.seconds, i->how.gib * (1 << 30));
+    process_stop(&probe);
+    if (status == ASSAY_OK)
+        return ASSAY_OK;
+    snprintf(line, sizeof line, "%s", assay_error());
+    return assay_fail(status, "%.300s: %s", assay_isolated_source(device, &i->stranger), line);
+}
+
 const char *assay_isolated_kernel_hash(const assay_device *device) {
     const isolated *i = find_isolated(device);
     return i->kernel.n_parts > 0 ? i->kernel.hash : NULL;

@@ -73,6 +73,10 @@ const char *assay_isolated_source(const assay_device *device, const assay_varian
 assay_status assay_isolated_walls(const assay_device *isolated,
                                   sandbox_walls *walls) ASSAY_MUST_CHECK;
 
+/* Whether a guest can load the kernel file, and its binding's functions are there: for one line
+ * ahead of all cases. Of a function of Python's, and where there is no file, nothing is asked. */
+assay_status assay_isolated_load(const assay_device *isolated) ASSAY_MUST_CHECK;
+
 /* What was read of that file (kernel_file.h): the hash of it, and what processes that this one
  * starts load it by. NULL when the device has none. */
 const char *assay_isolated_kernel_hash(const assay_device *isolated);

@@ -218,7 +218,7 @@ void kernel_file_close(kernel_file *k) {
 
 assay_status kernel_file_names(const kernel_file *k, const char *path, const char *symbol) {
     const kernel_part *own = &k->part[k->n_parts - 1];
-    if (!elf_is(own->image, own->bytes) || elf_mentions(own->image, own->bytes, symbol))
+    if (!elf_is_whole(own->image, own->bytes) || elf_mentions(own->image, own->bytes, symbol))
         return ASSAY_OK;
     return assay_fail(ASSAY_ERR_USAGE,
                       "%s has no %s: ASSAY_VARIANT names another, or --binding is missing", path,

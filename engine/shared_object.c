@@ -5,10 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The loader's words without the name that the file has in memory. */
-static const char *without_name(const char *why) {
-    const char *colon = strncmp(why, "/proc/self/fd/", 14) == 0 ? strstr(why, ": ") : NULL;
-    return colon ? colon + 2 : why;
+/* The loader's words without the path, which is a descriptor's. */
+static const char *words_of(const char *error, const char *path) {
+    const size_t length = strlen(path);
+    return strncmp(error, path, length) == 0 && strncmp(error + length, ": ", 2) == 0
+               ? error + length + 2
+               : error;
 }
 
 const char *shared_object_load(const char *paths, void **object) {
@@ -19,7 +21,7 @@ const char *shared_object_load(const char *paths, void **object) {
         snprintf(path, sizeof path, "%.*s", (int)length, at);
         *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
         if (!*object)
-            return without_name(dlerror());
+            return words_of(dlerror(), path);
         at += length + (at[length] == ':');
     }
     return *object ? NULL : "no file is named";

@@ -128,10 +128,18 @@ static bool take(char *word, int *file) {
     return channel_receive(PROCESS_CHANNEL, word, 1, file) == 1;
 }
 
+/* What is wrong with the file is said before there is a problem. */
+static bool load(const assay_device *device, const inside_kernel *kernel) {
+    const assay_status status = inside_try(device, kernel);
+    return say(status == ASSAY_OK ? "done" : assay_error());
+}
+
 /* Whether to go on. */
 static bool obey(problem *p, const assay_device *device, const inside_kernel *kernel, char word,
                  int file) {
     switch (word) {
+    case FRAME_LOAD:
+        return load(device, kernel);
     case FRAME_OFFER:
         return begin(p, device, file) && answer(p, kernel, support);
     case FRAME_RUN:

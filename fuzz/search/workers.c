@@ -18,6 +18,8 @@ static assay_status open_devices(worker_state *s) {
     assay_status status = assay_device_open(s->workers->device, &device);
     if (status == ASSAY_OK)
         status = assay_isolate(device, s->workers->how, &s->device);
+    if (status == ASSAY_OK)
+        status = assay_isolated_load(s->device);
     if (status != ASSAY_OK || !s->workers->twin)
         return status;
     status = assay_device_open(s->workers->twin, &device);

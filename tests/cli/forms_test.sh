@@ -5,6 +5,10 @@
 set -euo pipefail
 # shellcheck source=tests/cli/expect.sh
 source "$(dirname "$(realpath "${BASH_SOURCE[0]}")")/expect.sh"
+one_line() { # TEXT: and nothing else
+    says "$1"
+    [ "$(wc -l <log)" -eq 1 ] || { cat log; exit 1; }
+}
 bugs() { # FILE BUILD-FUNCTION FLAGS...: each line `sed expression|what is said` of the file bugs.txt
     local file=$1 build=$2 expression said
     shift 2
@@ -102,6 +106,15 @@ printf '%s\n' 's/j < d; ++j)/j + 3 < d; ++j)/|fail mine y' 's/sum += dy\[i\] \* 
 bugs mine.cu true --kernel mine.cu
 expect 2 "$assay" check rope/mine --device sim --kernel mine.cu
 says 'its binding is for weighted_sum'
+sed 's/^extern "C" //' mine.cu >plain.cu # functions of C++
+check 0 --kernel plain.cu
+says '0 failed, 0 mistrusted, 0 errors'
+sed 's/^extern "C" //; $a int row_sum(int x) { return x; }' mine.cu >overloaded.cu
+check 3 --kernel overloaded.cu --quiet
+one_line 'overloaded.cu: has no function row_sum that it exports'
+sed 's/^extern "C" int/static int/; $a void *used[] = {(void *)row_sum};' mine.cu >static.cu
+check 3 --kernel static.cu --quiet
+one_line 'static.cu: has no function row_sum that it exports'
 grep -v '// assay:' mine.cu >unnamed.cu
 check 2 --kernel unnamed.cu
 says 'name it extern "C" weighted_sum_forward'
@@ -195,8 +208,8 @@ echo 'forward = row_sum(x' >short.toml
 check 2 --kernel sum.so --binding short.toml
 says 'short.toml: binding, line 1: expected , or )'
 echo 'forward = gone(x)' >gone.toml
-check 3 n=5 d=33 --kernel sum.so --binding gone.toml --stage forward
-says 'has no function gone'
+check 3 --kernel sum.so --binding gone.toml --stage forward
+one_line 'sum.so --binding gone.toml: has no function gone that it exports'
 echo 'forward = row_sum(float *x, q.stride, float *w, float *y, x.rows, d)' >unknown.toml
 check 77 n=5 d=33 --kernel sum.so --binding unknown.toml --stage forward
 says "the binding's argument q.stride is not in this case, which has x w y n d"
@@ -206,3 +219,15 @@ check 2 --kernel sum.so --binding sum.toml --certify
 says 'a certificate says nothing of a binding'
 printf '\177ELF' >damaged.so
 expect 3 "$assay" check weighted_sum/mine n=5 d=33 --device sim --kernel damaged.so --binding sum.toml
+one_line 'cannot be loaded: file too short'
+expect 3 "$assay" fuzz weighted_sum/mine --device sim --kernel damaged.so --binding sum.toml --cases 5
+one_line 'cannot be loaded: file too short'
+echo 'void gone(void); void row_sum(void) { gone(); }' >lacking.c
+cc -shared -fPIC lacking.c -o lacking.so
+echo 'forward = row_sum()' >lacking.toml
+check 3 --kernel lacking.so --binding lacking.toml
+one_line 'cannot be loaded: undefined symbol: gone'
+echo '__attribute__((constructor)) void leave(void) { __builtin_trap(); }' >dying.c
+cc -shared -fPIC dying.c -o dying.so
+check 3 --kernel dying.so --binding lacking.toml
+one_line 'dying.so --binding lacking.toml: its process ended by signal 4'
