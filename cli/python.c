@@ -71,11 +71,12 @@ static assay_status cut_words(assay_cli_args *args) {
     return status == ASSAY_OK ? name_functions(args, *end == ':' ? end + 1 : name) : status;
 }
 
-/* ---- whether it has a backward ---- */
+/* ---- whether it can be loaded, and has a backward ---- */
 
 typedef struct probe {
     const assay_variant *variant;
     const assay_device *device;
+    bool only_forward; /* no backward is asked for */
     bool known, forward;
     char why[512];
 } probe;
@@ -96,19 +97,34 @@ static assay_status ask_case(const assay_case *c, void *context) {
     forward.forward_only = true;
     if (p->known)
         return ASSAY_OK;
-    assay_status status = ask(p, c);
+    assay_status status = ask(p, p->only_forward ? &forward : c);
     p->known = status == ASSAY_OK;
-    if (status != ASSAY_ERR_UNSUPPORTED)
-        return status;
+    if (status != ASSAY_ERR_UNSUPPORTED || p->only_forward)
+        return status == ASSAY_ERR_UNSUPPORTED ? ASSAY_OK : status;
     snprintf(p->why, sizeof p->why, "%s", assay_error());
     status = ask(p, &forward);
     p->known = p->forward = status == ASSAY_OK;
     return status == ASSAY_ERR_UNSUPPORTED ? ASSAY_OK : status;
 }
 
+/* A line without the stage, which the runner puts before it. */
+static const char *without_stage(const char *line) {
+    static const char *const stages[] = {"forward: ", "backward: "};
+    for (size_t s = 0; s < sizeof stages / sizeof *stages; ++s)
+        if (strncmp(line, stages[s], strlen(stages[s])) == 0)
+            return line + strlen(stages[s]);
+    return line;
+}
+
+static assay_status refuse(const assay_cli_args *args, assay_status status) {
+    char line[512];
+    snprintf(line, sizeof line, "%s", without_stage(assay_error()));
+    return assay_fail(status, "%.300s: %s", args->kernel_source, line);
+}
+
 static assay_status find_scope(assay_cli_args *args) {
     const assay_cli_target *target = args->target;
-    probe p = {.known = false};
+    probe p = {.only_forward = args->scope.forward};
     const assay_device *device;
     assay_status status = assay_cli_open_device(args, &device);
     if (status == ASSAY_OK)
@@ -118,13 +134,12 @@ static assay_status find_scope(assay_cli_args *args) {
     p.variant = variant_find(p.device, target->op->name, target->variant);
     status = assay_op_visit_set(target->op, ASSAY_SMOKE, ask_case, &p);
     assay_isolate_end(p.device);
-    if (status != ASSAY_OK || !p.forward)
-        return status;
+    if (status != ASSAY_OK)
+        return refuse(args, status);
+    if (!p.forward)
+        return ASSAY_OK;
     args->scope.forward = args->out.scope.forward = true;
-    const char *stage = "backward: "; /* which the runner puts before the line */
-    const size_t n = strlen(stage);
-    fprintf(args->out.stream, "forward only: %s\n",
-            p.why + (strncmp(p.why, stage, n) == 0 ? n : 0));
+    fprintf(args->out.stream, "forward only: %s\n", without_stage(p.why));
     return ASSAY_OK;
 }
 
@@ -141,5 +156,5 @@ assay_status cli_python_prepare(assay_cli_args *args) {
         status = assay_fail(ASSAY_ERR_USAGE,
                             "--certify: a certificate names the bytes that were checked, and a "
                             "Python function is more than its file");
-    return status == ASSAY_OK && !args->scope.forward ? find_scope(args) : status;
+    return status == ASSAY_OK ? find_scope(args) : status;
 }

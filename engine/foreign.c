@@ -224,7 +224,7 @@ static assay_status run(assay_stage stage, const assay_call *call) {
     const foreign_call c = {the.sig, stage, call};
     if (binding_is_of_kernels(&the.binding))
         return foreign_module_launch(&the.binding, &c);
-    return l->tvm_ffi ? tvm_ffi_call(the.function[stage], l, is_all(l), &c,
+    return l->tvm_ffi ? tvm_ffi_call(the.object, the.function[stage], l, is_all(l), &c,
                                      strcmp(the.device, "cuda") == 0)
                       : call_plain(l, &c);
 }

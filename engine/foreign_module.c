@@ -254,7 +254,13 @@ static assay_status start(const kernel *k, const binding_launcher *l, const geom
                  "cuLaunchKernel");
     char line[256];
     snprintf(line, sizeof line, "%s", assay_error());
-    return status == ASSAY_OK ? ASSAY_OK : assay_fail(status, "%s: %s", l->symbol, line);
+    return status == ASSAY_OK
+               ? ASSAY_OK
+               : assay_fail(status,
+                            "%s: %s: grid %" PRId64 " x %" PRId64 " x %" PRId64 ", block %" PRId64
+                            " x %" PRId64 " x %" PRId64 ", %" PRId64 " bytes of shared memory",
+                            l->symbol, line, g->grid[0], g->grid[1], g->grid[2], g->block[0],
+                            g->block[1], g->block[2], g->shared);
 }
 
 assay_status foreign_module_launch(const binding *b, const foreign_call *c) {

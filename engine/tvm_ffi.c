@@ -1,7 +1,8 @@
 /*
  * tvm-ffi's C ABI, and DLPack's tensors, as far as a call needs them. Layouts and numbers from the
  * public headers tvm/ffi/c_api.h (Apache TVM FFI: TVMFFIAny, TVMFFISafeCallType, TVMFFIErrorCell)
- * and dlpack/dlpack.h (DLTensor). tests/engine/tvm_ffi_test.sh compares them with those.
+ * and dlpack/dlpack.h (DLTensor). tests/cli/forms_test.sh calls a kernel that was compiled with
+ * them, where they are installed.
  *
  * Functions that a kernel calls and that this process defines as well, so that a kernel needs
  * nothing else: TVMFFIEnvGetStream, TVMFFIErrorSetRaisedFromCStr and ...FromCStrParts.
@@ -70,9 +71,9 @@ void TVMFFIErrorSetRaisedFromCStrParts(const char *kind, const char **parts, int
             used += (size_t)snprintf(raised + used, sizeof raised - used, "%s", parts[i]);
 }
 
-/* An error object of the library itself, where the kernel brought that: behind its header of 24
+/* An error object of the library itself, where the kernel needs that: behind its header of 24
  * bytes kind and message, each a pointer and a size. */
-static void ask_library(void) {
+static void ask_library(void *object) {
     typedef void (*mover)(void **error);
     struct {
         char header[24];
@@ -82,7 +83,7 @@ static void ask_library(void) {
         } kind, message;
     } *error = NULL;
     mover move = NULL;
-    void *symbol = dlsym(RTLD_DEFAULT, "TVMFFIErrorMoveFromRaised");
+    void *symbol = dlsym(object, "TVMFFIErrorMoveFromRaised");
     memcpy(&move, &symbol, sizeof move);
     if (move != NULL)
         move((void **)&error);
@@ -163,7 +164,7 @@ static assay_status fill(arguments *to, const binding_launcher *l, bool all, con
     return ASSAY_OK;
 }
 
-assay_status tvm_ffi_call(void *function, const binding_launcher *l, bool all,
+assay_status tvm_ffi_call(void *object, void *function, const binding_launcher *l, bool all,
                           const foreign_call *c, bool cuda) {
     arguments a = {.count = 0};
     any result = {.type_index = TYPE_NONE};
@@ -178,7 +179,7 @@ assay_status tvm_ffi_call(void *function, const binding_launcher *l, bool all,
     if (code == 0)
         return ASSAY_OK;
     if (raised[0] == '\0')
-        ask_library();
+        ask_library(object);
     return assay_fail(ASSAY_ERR_KERNEL, "%s returned %d%s%.200s", l->symbol, code,
                       raised[0] != '\0' ? ": " : "", raised);
 }

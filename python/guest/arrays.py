@@ -75,10 +75,15 @@ class Numpy:
         array = self.numpy.asarray(Memory(tensor, False))
         return array.view(self.bfloat16) if tensor.dtype == "bf16" else array
 
-    def give(self, tensor, array):
-        array = self.numpy.asarray(array)
+    def checked(self, tensor, returned):
+        array = self.numpy.asarray(returned)
+        if array.dtype.kind not in "biufcV":  # V: ml_dtypes' bfloat16
+            raise Wrong(f"{tensor.name} is a {type(returned).__name__}, and must be an array")
         check(tensor, str(array.dtype), array.shape)
-        self.take(tensor)[...] = array
+        return array
+
+    def give(self, tensor, array):
+        self.take(tensor)[...] = self.checked(tensor, array)
 
 
 class Jax(Numpy):
@@ -137,10 +142,7 @@ class Jax(Numpy):
             array = self.jax.block_until_ready(self.jax.numpy.asarray(array))
             self.torch.give(tensor, self.torch.torch.from_dlpack(array))
             return self.wait()
-        target = super().take(tensor)
-        array = self.numpy.asarray(array)
-        check(tensor, str(array.dtype), array.shape)
-        target[...] = array
+        super().take(tensor)[...] = self.checked(tensor, array)
 
     def derivation(self, function, call, value):
         """The function of its differentiable arguments alone, and these."""

@@ -7,7 +7,7 @@ import json
 import os
 import sys
 
-OK, USAGE, UNSUPPORTED, KERNEL = 0, 1, 2, 6  # assay_status
+OK, USAGE, UNSUPPORTED, FILE, KERNEL = 0, 1, 2, 4, 6  # assay_status
 
 
 class Unsupported(Exception):
@@ -181,7 +181,7 @@ class Door:
         except Usage as error:
             return USAGE, str(error)
         except BaseException as error:
-            status = USAGE if self.functions is None else KERNEL
+            status = FILE if self.functions is None else KERNEL
             return status, describe(error, self.source.file)
 
     def supports(self, call):

@@ -199,6 +199,31 @@ check 0 "${flags[@]}" --binding scaled.txt
 check 77 n=5 d=33 dtype=f64 --kernel tvm.so --stage forward --binding scaled.txt
 says 'x is f32, and the case has f64'
 
+# A kernel that links the library raises errors there.
+cat >library.c <<'C'
+#include <stddef.h>
+static struct { char header[24]; struct { const char *data; size_t size; } kind, message; } error;
+void TVMFFIErrorSetRaised(const char *message, size_t size) {
+    error.kind.data = "TypeError";
+    error.kind.size = 9;
+    error.message.data = message;
+    error.message.size = size;
+}
+void TVMFFIErrorMoveFromRaised(void **result) { *result = &error; }
+C
+cat >linked.c <<'C'
+void TVMFFIErrorSetRaised(const char *message, unsigned long size);
+int __tvm_ffi_run(void *self, const void *args, int n, void *result) {
+    (void)self, (void)args, (void)n, (void)result;
+    TVMFFIErrorSetRaised("no such dtype", 13);
+    return -1;
+}
+C
+cc -shared -fPIC library.c -o liblibrary.so -Wl,-soname,liblibrary.so
+cc -shared -fPIC linked.c -o linked.so -L. -llibrary -Wl,-rpath,'$ORIGIN'
+check 3 n=5 d=33 dtype=f32 --kernel linked.so --stage forward
+says '__tvm_ffi_run returned -1: TypeError: no such dtype'
+
 # ---- wrong input ----
 check 2 --kernel sum.so
 says 'ASSAY_VARIANT names another, or --binding is missing'

@@ -27,6 +27,7 @@ SAID = {
     "wrong_shape": ("error", "forward: y has the shape (5, 7, 32), and must have (5, 7, 33)"),
     "too_many": ("error", "forward: too_many returned 2 results where 1 are wanted: y"),
     "nothing": ("error", "forward: nothing returned 0 results where 1 are wanted: y"),
+    "generates": ("error", "forward: y is a generator, and must be an array"),
     "raises": ("error", "forward: ValueError: no such luck (functions.py, line"),
     "mutates": ("error", "forward: changed its input x"),
     "loops": ("error", "no answer after 2 s"),
@@ -286,12 +287,25 @@ class Shell(unittest.TestCase):
                 self.assertIn(said, text)
 
     def test_a_file_that_is_broken(self):
+        broken = {
+            "import numpy\nimport no_such_module\n": "No module named 'no_such_module' (broken.py, line 2)",
+            "def f(x)\n": "SyntaxError: expected ':' (broken.py, line 1)",
+            "import sys\nsys.exit(0)\n": "SystemExit: 0 (broken.py, line 2)",
+            "import os\nos._exit(0)\n": "its process ended with exit code 0 before it was done",
+            "while True:\n    pass\n": "no answer after 2 s",
+        }
         with tempfile.TemporaryDirectory() as folder:
-            with open(f"{folder}/broken.py", "w", encoding="utf-8") as to:
-                to.write("import numpy\nimport no_such_module\n")
-            code, text = self.check("weighted_sum/mine", "--kernel", f"{folder}/broken.py:f")
-            self.assertEqual(code, 2)
-            self.assertIn("No module named 'no_such_module' (broken.py, line 2)", text)
+            for source, said in broken.items():
+                with open(f"{folder}/broken.py", "w", encoding="utf-8") as to:
+                    to.write(source)
+                for stage in [], ["--stage", "forward"]:
+                    code, text = self.check("weighted_sum/mine", "--kernel", f"{folder}/broken.py:f",
+                                            "--time-limit", "2", *stage)
+                    with self.subTest(source, stage=stage, text=text):
+                        self.assertEqual(code, 3)
+                        self.assertEqual(len(text.splitlines()), 1)
+                        self.assertIn(f"{folder}/broken.py:f: ", text)
+                        self.assertIn(said, text)
         code, text = words(ASSAY, "check", "weighted_sum/mine", "--device", "sim", "--kernel", "functions.py",
                            env={"ASSAY_PYTHON": "/no/python"})
         self.assertEqual(code, 3)
