@@ -2,8 +2,6 @@
  * reduce v1, naive: one thread a result, which walks over the elements that make it; backward the
  * same, for max once more to count those that are the largest.
  *
- * cuDNN reduces tensors; the simulated device has none of that, so that there is no v2.
- *
  * Bytes: every element is read once (backward, max: twice) and every result written. Where the last
  * axis is reduced, the threads of a warp read from 32 rows. Flops: one an element.
  */

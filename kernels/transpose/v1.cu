@@ -1,9 +1,6 @@
 /*
  * transpose v1, naive: one thread for each element of the result.
  *
- * cuBLAS has it for f32 and f64, as geam, which the simulated device has none of, so that there is
- * no v2.
- *
  * Bytes: every element is read and written once. A warp writes 32 elements of a row and reads from
  * 32 rows, a sector for each. No flops.
  */
