@@ -28,7 +28,7 @@ RULES = {
     **dict.fromkeys(["exp", "exp2", "expm1"], scales.exp),
     **dict.fromkeys(["log", "log1p"], scales.log),
     **dict.fromkeys(["tanh", "erf", "erf_inv", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh",
-                     "asinh", "acosh", "atanh", "lgamma", "digamma"], scales.function),
+                     "asinh", "acosh", "atanh", "lgamma", "digamma", "bessel_i0e", "bessel_i1e"], scales.function),
     "logistic": scales.logistic,
     "erfc": scales.erfc,
     **dict.fromkeys(["pow", "integer_pow"], scales.power),
@@ -45,7 +45,8 @@ EXACT = {
     "eq", "ne", "lt", "le", "gt", "ge", "and", "or", "not", "reduce_and", "reduce_or", "rem", "cummax", "cummin", "squeeze",
     "real", "imag", "shift_left", "shift_right_logical", "random_bits", "random_wrap", "random_unwrap", "random_seed",
     "threefry2x32", "xor", "bitcast_convert_type", "nextafter", "zeros_like", "full", "reduce_precision", "symbolic_zeros",
-    "pvary", "sharding_constraint", "optimization_barrier", "tie_in",
+    "pvary", "sharding_constraint", "optimization_barrier", "tie_in", "tie", "stack", "unstack", "tile", "empty",
+    "scatter-max", "scatter-min", "shift_right_arithmetic", "population_count", "clz", "mulhi",
 }
 SHAPES = {"reshape", "squeeze", "broadcast_in_dim", "transpose", "expand_dims"}
 
