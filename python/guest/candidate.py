@@ -48,7 +48,8 @@ class Model(CALLS.Function):
         shapes = {t.name: list(t.shape) for t in call.of("input")}
         own = {n.replace(".", "_")[:47]: list(p.shape) for n, p in self.own.items()}
         behind = {n: shapes[n] for n in inputs[len(inputs) - len(own) :]}
-        if len(inputs) - len(own) < len(self.required) or list(own.values()) != list(behind.values()):
+        fits = len(self.required) <= len(inputs) - len(own) <= len(self.parameters)
+        if not fits or list(own.values()) != list(behind.values()):
             raise CALLS.Unsupported(f"{self.name}: its parameters are not those of the reference: {own}, {behind}")
         return inputs
 

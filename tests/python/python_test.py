@@ -200,6 +200,11 @@ class Reference(unittest.TestCase):
         said = self.judge("softmax_reference", ["right"], "dtype=f16", "own=0,1")
         self.assertEqual(said["right"][0], 0, said)
 
+    def test_inputs_may_have_the_names_of_results(self):
+        said = self.judge("loss_reference", ["right", "half"], "dtype=f32")
+        self.assertEqual([s[0] for s in said.values()], [0, 1], said)
+        self.assertIn("candidate out", said["half"][1])
+
     def test_indices_and_bad_ones(self):
         said = self.judge("index_reference", ["candidate", "off_by_one"], "dtype=f32")
         self.assertEqual([s[0] for s in said.values()], [0, 1], said)
@@ -212,6 +217,7 @@ class Reference(unittest.TestCase):
                 self.assertIn(verdict, text)
         for line, args in [
             ("numpy.svd: how it rounds is not known here", ["index_reference.py:unknown"]),
+            ("numpy.multiply: complex numbers are not followed", ["loss_reference.py:wave"]),
             ("index_reference.py has no nope", ["index_reference.py:nope"]),
             ("functions.py has no get_inputs()", ["functions.py:rmsnorm"]),
             ("gone.py", ["gone.py"]),

@@ -55,6 +55,8 @@ class Followed(np.ndarray):
         inputs = [plain(x) for x in inputs]
         keywords = {k: wide(v) if k == "dtype" else plain(v) for k, v in keywords.items()}
         y = getattr(ufunc, method)(*inputs, **keywords)
+        if np.iscomplexobj(y):
+            raise Unknown(f"numpy.{ufunc.__name__}: complex numbers are not followed")
         if isinstance(y, tuple) or np.asarray(y).dtype.kind != "f":
             results = y
         else:

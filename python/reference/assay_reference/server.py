@@ -53,9 +53,18 @@ class Reference:
 
         lines += [line("in", n, x, d and self.gradients)
                   for n, x, d in zip(self.names, self.inputs, self.differentiable)]
-        names = ["y"] if len(self.outputs) == 1 else [f"y{i}" for i in range(len(self.outputs))]
+        names = self.output_names()
         lines += [line("out", n, y, d and self.gradients) for n, y, d in zip(names, self.outputs, self.cotangents)]
         return "\n".join(lines)
+
+    def output_names(self):
+        """None that an input has, nor is a cotangent called so: (x, y) are inputs of a loss."""
+        count = len(self.outputs)
+        for stem in ("y", "out", "result"):
+            names = [stem] if count == 1 else [f"{stem}{i}" for i in range(count)]
+            if not {n for name in names for n in (name, f"d{name}")} & set(self.names):
+                return names
+        raise load.Bad("its parameters have the names that results are given: y, out and result")
 
     # ---- numbers ----
 

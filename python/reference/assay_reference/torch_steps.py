@@ -24,7 +24,8 @@ RULES = {
     **dict.fromkeys(["exp", "exp2", "expm1"], scales.exp),
     **dict.fromkeys(["log", "log2", "log10", "log1p"], scales.log),
     **dict.fromkeys(["tanh", "erf", "sin", "cos", "tan", "atan", "atan2", "asin", "acos", "sinh", "cosh", "asinh",
-                     "acosh", "atanh", "logaddexp", "lgamma", "digamma"], scales.function),
+                     "acosh", "atanh", "logaddexp"], scales.function),
+    **dict.fromkeys(["lgamma", "digamma"], scales.gamma),
     "sigmoid": scales.logistic,
     "erfc": scales.erfc,
     "pow": scales.power,
@@ -102,6 +103,8 @@ class Following(TorchDispatchMode):
         kwargs = dict(kwargs or {})
         args, kwargs = tree_map(self.wide, args), tree_map(self.wide, kwargs)
         name = func._schema.name.removeprefix("aten::").removeprefix("prims::")
+        if any(isinstance(a, torch.Tensor) and a.is_complex() for a in args):
+            raise Unknown(f"torch.ops.aten.{name}: complex numbers are not followed")
         base = name.removesuffix("_") if not name.startswith("_") or name.endswith("_") else name
         if base in INDICES or (base in ("max", "min") and len(func._schema.returns) > 1):
             return func(*(self.untied(a) for a in args), **kwargs)
