@@ -12,3 +12,6 @@ def right(x, w):
 @assay.judges("weighted_sum", device="sim", cases="n=5x7 d=33,34,35")
 def wrong(x, w):
     return np.sum(x[..., 1:] * w[1:], -1, dtype=x.dtype)
+
+
+test_wrong = wrong  # the same function: no second test, and none of pytest's own
