@@ -109,11 +109,33 @@ static void put_part(FILE *to, const source *s, const assay_report *report, cons
     putc('\n', to);
 }
 
-void annotate(const assay_cli_args *args, const cli_results *results) {
+static bool is_wanted(const assay_cli_args *args) {
     const char *const github = getenv("GITHUB_ACTIONS");
+    return github != NULL && strcmp(github, "true") == 0 && args->kernel != NULL;
+}
+
+void annotate_unjudged(const assay_cli_args *args) {
+    char line[1024], title[160];
+    source s;
+    if (!is_wanted(args) || args->n_targets == 0)
+        return;
+    snprintf(line, sizeof line, "%s", assay_error());
+    find_source(args, &s);
+    snprintf(title, sizeof title, "%.60s/%.60s: not judged", args->target->op->name,
+             args->target->variant != NULL ? args->target->variant : "");
+    fputs("::error file=", args->out.stream);
+    put(args->out.stream, s.path, true);
+    fprintf(args->out.stream, ",line=%d,title=", named_line(&s, line));
+    put(args->out.stream, title, true);
+    fputs("::", args->out.stream);
+    put(args->out.stream, line, false);
+    putc('\n', args->out.stream);
+}
+
+void annotate(const assay_cli_args *args, const cli_results *results) {
     source s;
     int shown = 0;
-    if (github == NULL || strcmp(github, "true") != 0 || args->kernel == NULL)
+    if (!is_wanted(args))
         return;
     find_source(args, &s);
     for (int64_t i = 0; i < results->count; ++i)

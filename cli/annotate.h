@@ -8,6 +8,9 @@
 
 #include "cli/report.h"
 
+/* The error at hand, where the kernel file was not judged at all. */
+void annotate_unjudged(const assay_cli_args *args);
+
 void annotate(const assay_cli_args *args, const cli_results *results);
 
 #endif

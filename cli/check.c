@@ -315,6 +315,8 @@ assay_exit assay_cli_check(const assay_cli_args *args) {
     if (status == ASSAY_OK)
         status = conclude(&r);
     const assay_exit code = status == ASSAY_OK ? exit_code(&r) : assay_cli_complain(status);
+    if (status != ASSAY_OK)
+        annotate_unjudged(args);
     for (int i = 0; i < r.n_sinks; ++i)
         sink_discard(&r.sink[i]);
     assay_isolate_end(r.device);

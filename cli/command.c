@@ -1,3 +1,4 @@
+#include "cli/annotate.h"
 #include "cli/kernel.h"
 #include "cli/operator.h"
 #include "cli/terminal.h"
@@ -38,19 +39,23 @@ assay_exit assay_cli_main(int argc, char *const *argv) {
     assay_cli_args args;
     terminal_catch_signals();
     assay_status status = assay_cli_args_parse(argc, argv, &args);
+    const bool parsed = status == ASSAY_OK;
     if (status == ASSAY_OK && !args.version && !args.help)
         status = cli_kernel_prepare(&args);
     if (status == ASSAY_OK && !args.version && !args.help && is_judge(&args))
         status = cli_operator_prove(&args);
     assay_exit code = ASSAY_EXIT_PASSED;
-    if (status != ASSAY_OK)
+    if (status != ASSAY_OK) {
         code = assay_cli_complain(status);
-    else if (args.version)
+        if (parsed)
+            annotate_unjudged(&args);
+    } else if (args.version) {
         printf("assay %s\n", ASSAY_VERSION);
-    else if (args.help)
+    } else if (args.help) {
         cli_help(stdout, args.verb != NULL ? cli_verb_find(args.verb) : NULL);
-    else
+    } else {
         code = cli_verb_find(args.verb)->run(&args);
+    }
     code = flush_output(stdout, status == ASSAY_OK && is_listing(&args), code);
     assay_cli_args_clear(&args);
     return code;

@@ -105,6 +105,16 @@ GITHUB_ACTIONS=true expect 1 "$assay" check weighted_sum/x --kernel kernels/shor
     --binding kernels/sum.binding n=5 d=44 --stage forward --device sim
 says '::error file=kernels/short.so,line=1,title=weighted_sum/x%3A fail::y: '
 says '%0Aassay check weighted_sum/x n=5 d=44'
+# What cannot be judged is annotated as well.
+printf 'int x = y;\n// assay: forward = f(x, y)\n' >kernels/broken.cu
+for file in kernels/gone.cu kernels/broken.cu; do
+    GITHUB_ACTIONS=true expect 3 "$assay" check weighted_sum/x --kernel $file --stage forward --device sim
+    says "::error file=$file,line=1,title=weighted_sum/x%3A not judged::$file: "
+done
+printf '\177ELF' >kernels/damaged.so
+GITHUB_ACTIONS=true expect 3 "$assay" check weighted_sum/x --kernel kernels/damaged.so \
+    --binding kernels/sum.binding --stage forward --device sim
+says '::error file=kernels/damaged.so,line=1,title=weighted_sum/x%3A not judged::kernels/damaged.so'
 mkdir -p tree/ci tree/build/default/cli
 cp "$tree/ci/action" tree/ci
 ln -s "$assay" tree/build/default/cli/assay
