@@ -491,13 +491,15 @@ static assay_status maybe_take(const assay_case *c, void *context) {
     return ASSAY_OK;
 }
 
-/* False: the operator has no such case. */
-static bool draw_unfinite(const fuzz_source *s, assay_rng *rng, assay_case *c) {
+/* `found` is false where the operator has no such case. */
+static assay_status draw_unfinite(const fuzz_source *s, assay_rng *rng, assay_case *c,
+                                  bool *found) {
     lottery l = {.rng = rng, .winner = c};
-    if (assay_op_visit_set(s->op, ASSAY_CI, maybe_take, &l) != ASSAY_OK || l.seen == 0)
-        return false;
-    change_layout(rng, c);
-    return true;
+    const assay_status status = assay_op_visit_set(s->op, ASSAY_CI, maybe_take, &l);
+    *found = status == ASSAY_OK && l.seen > 0;
+    if (*found)
+        change_layout(rng, c);
+    return status;
 }
 
 /* The rows of a fresh case become many, unless they are fixed. */
@@ -553,9 +555,11 @@ assay_status fuzz_source_draw(const fuzz_source *s, int64_t index, assay_case *c
                 return status;
             continue;
         }
-        const bool unfinite = s->n_fixed == 0 && !s->sampled &&
-                              assay_rng_between(&rng, 0, RARE - 1) == 0 &&
-                              draw_unfinite(s, &rng, &drawn);
+        bool unfinite = false;
+        if (s->n_fixed == 0 && !s->sampled && assay_rng_between(&rng, 0, RARE - 1) == 0)
+            status = draw_unfinite(s, &rng, &drawn, &unfinite);
+        if (status != ASSAY_OK)
+            return status;
         if (unfinite || assay_rng_between(&rng, 0, 1) == 0) {
             *c = drawn;
             status = settle(s, &rng, c);
