@@ -92,7 +92,8 @@ static sim_race_reason reason_of(const access *a, const sim_entry *e, uint32_t l
         return SIM_NO_WAIT;
     if (sim_order_lacks_fence(e->serial, warp_of(e->what), lanes, e->time))
         return SIM_NO_FENCE;
-    return e->serial == a->serial ? SIM_NO_BARRIER : SIM_NO_ORDER_OF_BLOCKS;
+    return sim_order_block_of(e->serial) == sim_order_block_of(a->serial) ? SIM_NO_BARRIER
+                                                                          : SIM_NO_ORDER_OF_BLOCKS;
 }
 
 static bool is_shared(const volatile void *address) {

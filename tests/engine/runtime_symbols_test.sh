@@ -33,7 +33,7 @@ CXXFLAGS="-include $place/all.h" "$assay" build "$root/examples/row_sum.cu" --de
 sed -i '1a     ".quad sim_no_such_thing\\n"' all.h
 CXXFLAGS="-include $place/all.h" "$assay" build "$root/examples/row_sum.cu" --device sim >/dev/null
 status=0
-"$assay" check weighted_sum/mine n=5 d=33 dtype=f32 --device sim --kernel row_sum.so >out || status=$?
+"$assay" check weighted_sum/mine n=5 d=33 dtype=f32 --device sim --kernel row_sum.so 2>out || status=$?
 [ $status -eq 3 ] && grep -q 'undefined symbol: sim_no_such_thing' out
 
 # Shared memory of a template, in a file that assay itself compiles: NaN before it is written.

@@ -140,7 +140,8 @@ static bool is_marked(const sim_source *source) {
            source->line > 0 && source->line < LINES && now.races[source->line];
 }
 
-static void check_lines(const char *name, const char *in, int class) {
+static void check_lines(const seed *s, const char *in, int class) {
+    const char *name = s->name;
     CHECK_MSG(sim_race_count() > 0, "%s, %s: no race is told: %s", name, in, assay_error());
     for (int32_t i = 0; i < sim_race_count(); ++i) {
         const sim_race *race = sim_race_at(i);
@@ -149,6 +150,8 @@ static void check_lines(const char *name, const char *in, int class) {
                   "%s, %s: a %s: %s", name, in, sim_race_name(race->class), race->text);
         CHECK_MSG(is_marked(&race->after) && (alone || is_marked(&race->before)),
                   "%s, %s: %s:%d: %s", name, in, race->after.file, race->after.line, race->text);
+        CHECK_MSG(s->blocks > 1 || strstr(race->text, "nothing orders blocks") == NULL,
+                  "%s, %s: one block: %s", name, in, race->text);
     }
 }
 
@@ -175,7 +178,7 @@ static void check_kernel(const seed *s, int32_t i, assay_schedule schedule) {
     CHECK_MSG(status == (fails ? ASSAY_ERR_KERNEL : ASSAY_OK), "%s, %s: %s", name, in,
               fails ? "not found" : assay_error());
     if (class >= 0)
-        check_lines(name, in, class);
+        check_lines(s, in, class);
     else
         check_kind(s, in);
     status = launch(s, i, true, schedule);
