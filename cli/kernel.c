@@ -255,12 +255,13 @@ static assay_status find_module_binding(assay_cli_args *args) {
 
 static assay_status check_object(const char *path, const kernel_file *k) {
     const kernel_part *own = &k->part[k->n_parts - 1];
-    if (elf_is(own->image, own->bytes))
+    if (elf_is_whole(own->image, own->bytes))
         return ASSAY_OK;
-    return assay_fail(ASSAY_ERR_FILE,
-                      "%.300s: is no shared object; --kernel takes .cu, .so, .ptx, .cubin and "
-                      "FILE.py:FUNCTION",
-                      path);
+    return assay_fail(
+        ASSAY_ERR_FILE,
+        "%.300s: is no whole shared object; --kernel takes .cu, .so, .ptx, .cubin and "
+        "FILE.py:FUNCTION",
+        path);
 }
 
 /* Of a shared object: in a file, in its source, or tvm-ffi's; ASSAY_VARIANT needs none. */

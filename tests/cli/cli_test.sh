@@ -95,7 +95,7 @@ refuses 2 '--kernel needs one OP/VARIANT' check weighted_sum --kernel v4.so
 refuses 2 '--kernel and --in-process' check weighted_sum/v4 --kernel v4.so --in-process
 refuses 3 'v4.so: No such file' check weighted_sum/v4 --kernel v4.so --device sim
 echo 'no kernel' >text.so
-refuses 3 'text.so: is no shared object; --kernel takes .cu, .so' check weighted_sum/v4 --kernel text.so --device sim
+refuses 3 'text.so: is no whole shared object; --kernel takes .cu, .so' check weighted_sum/v4 --kernel text.so --device sim
 refuses 2 '--time-limit "0": must be' check weighted_sum --time-limit 0
 refuses 2 '--certify is for a whole set' check weighted_sum n=1 d=1 --certify
 refuses 2 '--certify and --in-process' check weighted_sum --certify --in-process
