@@ -87,24 +87,33 @@ enum { ALL_CASES = 1 };
 enum { ALL_CASES = 0 };
 #endif
 
-/* Cases of ci that the program of recorded kernels takes, where the build has it. It compares their
- * numbers as this one does. */
-static bool is_recorded(const suite_item *item) {
-    return item->simulated && item->set == ASSAY_CI && reaches_more(item) && !is_large(item);
-}
-
-/* A case of ci runs once: recorded if it is small enough, as it is otherwise, and then under
- * AddressSanitizer, too. Every night (ASSAY_ALL_CASES) it runs in each build. */
-static bool worth_running(const suite_item *item) {
+/* RECORDED: the program of recorded kernels; BESIDE: the one beside it. */
+enum build { PLAIN, RECORDED, BESIDE, SANITIZED };
 #if defined(ASSAY_RECORDED)
-    return item->set != ASSAY_CI || is_recorded(item);
+static const enum build build = RECORDED;
 #elif defined(ASSAY_INSTRUMENTED)
-    return item->set != ASSAY_CI || (reaches_more(item) && (ALL_CASES || is_large(item)));
+static const enum build build = SANITIZED;
 #elif defined(ASSAY_RECORDED_BESIDE)
-    return ALL_CASES || !is_recorded(item);
+static const enum build build = BESIDE;
 #else
-    return true;
+static const enum build build = PLAIN;
 #endif
+
+/* A case of ci runs once: recorded if it is small enough, and the recorder compares its numbers,
+ * too; otherwise plainly, and then under AddressSanitizer as well. Every night (ASSAY_ALL_CASES) it
+ * runs in each build. */
+static bool worth_running(const suite_item *item) {
+    if (item->set != ASSAY_CI || build == PLAIN)
+        return true;
+    const bool more = item->simulated && reaches_more(item), large = is_large(item);
+    switch (build) {
+    case RECORDED:
+        return more && !large;
+    case SANITIZED:
+        return more && (ALL_CASES || large);
+    default:
+        return ALL_CASES || !more || large;
+    }
 }
 
 static void add(const suite_item *item) {
