@@ -1,7 +1,6 @@
 #include "engine/check.h"
-#include "assay/usual.h"
 #include "core/clock.h"
-#include "engine/baseline.h"
+#include "engine/baseline_tier.h"
 #include "engine/isolate.h"
 #include "engine/memory.h"
 #include "engine/sample.h"
@@ -76,36 +75,13 @@ typedef struct tier {
     bool due;              /* the case has a baseline */
     const variant_run *v1; /* it, with numbers */
     const char *lacking;   /* why it is due and there is none */
-    double rows, share;    /* as baseline.h has them */
-    const assay_problem *p;
-    assay_reference usual; /* made when it is first asked for */
-    bool has_usual;
+    baseline_tier of;
 } tier;
 
-/* A second look at a tensor that is further off than allowed: whether results that jump are why.
- * Only of cases of which the host has the oracle's answers soon. */
-static assay_status look_for_jumps(tier *t, assay_stage stage, int32_t i, const double *bound,
-                                   int64_t count, double **jump) {
-    static const double most_flops = 1e10;
-    assay_work work;
-    *jump = NULL;
-    assay_status status = assay_op_work(t->p->c.op, &t->p->c.params, ASSAY_FORWARD, &work);
-    if (status != ASSAY_OK || t->p->sample || work.flops > most_flops)
-        return status;
-    if (!t->has_usual)
-        status = assay_reference_init_usual(&t->usual, t->p, baseline_usual);
-    t->has_usual = status == ASSAY_OK;
-    if (status != ASSAY_OK)
-        return status;
-    const assay_bounds *usual =
-        stage == ASSAY_BACKWARD ? &t->usual.grad_bound : &t->usual.out_bound;
-    *jump = baseline_jumps(bound, usual->element.data[i], count);
-    return *jump ? ASSAY_OK : assay_fail(ASSAY_ERR_MEMORY, "out of memory for a tensor's jumps");
-}
-
-static assay_status hold_to_baseline(assay_row *row, tier *t, int32_t i, const double *got,
-                                     const double *v1, const double *want, const double *bound,
-                                     double rows) {
+static assay_status hold_to_baseline(assay_row *row, tier *t, const assay_tensor_spec *spec,
+                                     int32_t i, const double *got, const double *v1,
+                                     const double *want, const double *bound) {
+    baseline b;
     if (row->verdict != ASSAY_PASS || !t->due)
         return ASSAY_OK;
     if (!v1) {
@@ -116,15 +92,8 @@ static assay_status hold_to_baseline(assay_row *row, tier *t, int32_t i, const d
                  t->lacking);
         return ASSAY_OK;
     }
-    const int64_t count = row->cmp.count;
-    double *jump = NULL;
-    assay_status status = ASSAY_OK;
-    baseline b = baseline_compare(row->dtype, got, v1, want, bound, jump, count, rows, t->share);
-    if (!b.kept)
-        status = look_for_jumps(t, row->stage, i, bound, count, &jump);
-    if (jump)
-        b = baseline_compare(row->dtype, got, v1, want, bound, jump, count, rows, t->share);
-    free(jump);
+    const assay_status status = baseline_tier_compare(&t->of, row->stage, i, spec, got, v1, want,
+                                                      bound, row->cmp.count, &b);
     if (b.kept || status != ASSAY_OK)
         return status;
     row->verdict = ASSAY_FAIL;
@@ -172,10 +141,8 @@ static assay_status compare_group(assay_report *report, const variant_run *t, as
         explain(report->c.op->name, row);
         if (stage == ASSAY_FORWARD && specs[i].series)
             keep_series(row, got->data[i], want->data[i], series);
-        const double *bound = bounds->element.data[i];
-        status =
-            hold_to_baseline(row, whole, i, got->data[i], v1 ? v1->data[i] : NULL, want->data[i],
-                             bound, baseline_rows_of(&specs[i], bound, whole->rows));
+        status = hold_to_baseline(row, whole, &specs[i], i, got->data[i], v1 ? v1->data[i] : NULL,
+                                  want->data[i], bounds->element.data[i]);
     }
     return status;
 }
@@ -437,15 +404,14 @@ static assay_status add_baseline(const assay_case *c, const assay_device *base,
 }
 
 static tier tier_of(const assay_problem *p, const assay_reference *ref, const variant_run *v1) {
-    tier t = {.due = baseline_applies(&p->c) && v1 != NULL, .p = p};
+    tier t = {.due = baseline_applies(&p->c) && v1 != NULL};
     if (!t.due)
         return t;
     if (v1->status == ASSAY_OK)
         t.v1 = v1;
     else
         t.lacking = v1->line;
-    t.rows = baseline_rows(p, ref);
-    t.share = baseline_share(&p->c);
+    t.of = baseline_tier_of(p, ref);
     return t;
 }
 
@@ -470,7 +436,7 @@ static assay_status judge(variant_runs *all, const variant_runs *first, const as
         status = mistrust_rows(report, p, &ref);
     if (status == ASSAY_OK)
         report->verdict = verdict_of(report);
-    assay_reference_clear(&whole.usual);
+    baseline_tier_clear(&whole.of);
     assay_reference_clear(&ref);
     return status;
 }

@@ -8,6 +8,7 @@
 
 #include "assay/device.h"
 #include "assay/problem.h"
+#include "engine/baseline_tier.h"
 #include "mutants/layer.h"
 
 /* Where a case comes from; in this order they are tried. */
@@ -25,6 +26,7 @@ typedef struct test_case {
     assay_problem problem;
     assay_reference reference;
     assay_results v1; /* the baseline's; empty where that tier does not apply */
+    baseline_tier tier;
     bool ready;
 } test_case;
 
@@ -33,7 +35,6 @@ assay_status test_case_prepare(test_case *t) ASSAY_MUST_CHECK;
 void test_case_clear(test_case *t);
 
 /* Which layer finds the results wrong, with the reason; LAYER_NONE: none does. */
-mutant_layer test_case_check(const test_case *t, const assay_results *got,
-                             char reason[LAYER_REASON]);
+mutant_layer test_case_check(test_case *t, const assay_results *got, char reason[LAYER_REASON]);
 
 #endif

@@ -65,3 +65,22 @@ ASSAY_TEST(mutants, test_cases_find_one_wrong_number, "unit") {
     check_test_case("weighted_sum n=3 d=5 dtype=f32 seed=0", LAYER_BOUND);
     check_test_case("weighted_sum n=3 d=5 dtype=f32 fill=exact seed=0", LAYER_EXACT);
 }
+
+/* A step of AdamW jumps where a gradient's sign turns: the check engine allows v2 for it here, and
+ * so must the checks of mutants, which otherwise take a right kernel for a wrong one. */
+ASSAY_TEST(mutants, test_cases_allow_for_results_that_jump, "unit") {
+    const assay_device *sim;
+    test_case t = {.text =
+                       "transformer size=tiny b=1 t=5 steps=3 batches=2 vocab=11 d=16 ff=9 heads=4 "
+                       "lr=0.0039062499999999996 wd=4.789247334442978e-07 dtype=f32 fill=rows "
+                       "pad=1024 sched=reverse seed=21"};
+    assay_results got = {0};
+    char reason[LAYER_REASON] = "";
+    REQUIRE_OK(assay_device_open("sim", &sim));
+    REQUIRE_OK(test_case_prepare(&t));
+    REQUIRE_OK(assay_results_init(&got, &t.problem.sig));
+    REQUIRE_OK(assay_run(variant_find(sim, "transformer", "v2"), sim, &t.problem, &got));
+    CHECK_MSG(test_case_check(&t, &got, reason) == LAYER_NONE, "%s", reason);
+    assay_results_clear(&got);
+    test_case_clear(&t);
+}
