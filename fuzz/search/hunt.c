@@ -99,7 +99,7 @@ static assay_status list_turns(run *r) {
     }
     while (rounds < most)
         rounds *= 2;
-    r->turn = calloc((size_t)rounds * (size_t)workers->n_targets, sizeof *r->turn);
+    r->turn = calloc((size_t)(uint32_t)rounds * (uint32_t)workers->n_targets, sizeof *r->turn);
     if (!r->turn)
         return no_memory();
     for (int32_t round = 0; round < rounds; ++round)
