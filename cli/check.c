@@ -78,17 +78,17 @@ static assay_status gather(run *r) {
 /* Processes on one GPU would wait for each other, and a context does not outlive fork(). */
 static assay_status choose_processes(run *r) {
     const bool cuda = strcmp(r->device->name, "cuda") == 0;
-    if (cuda && r->args->jobs > 1)
-        return assay_fail(ASSAY_ERR_USAGE,
-                          "check --jobs %" PRId64 ": cases of one GPU run one "
-                          "after the other; leave --jobs out",
-                          r->args->jobs);
     /* Each process of a reference's has another that imports its library, which takes seconds. */
     const int64_t usual = r->args->reference != NULL ? 1 : check_processors();
     const int64_t wanted = r->args->jobs > 0 ? r->args->jobs : usual;
     if (wanted > POOL_MOST_WORKERS)
         return assay_fail(ASSAY_ERR_USAGE, "--jobs %" PRId64 ": must be a number in 1..%d", wanted,
                           POOL_MOST_WORKERS);
+    if (cuda && r->args->jobs > 1)
+        return assay_fail(ASSAY_ERR_USAGE,
+                          "check --jobs %" PRId64 ": cases of one GPU run one "
+                          "after the other; leave --jobs out",
+                          r->args->jobs);
     r->processes = (int32_t)(cuda || (r->args->in_process && r->args->jobs == 0) ? 1 : wanted);
     if (r->processes > r->cases.n_jobs)
         r->processes = (int32_t)r->cases.n_jobs;

@@ -6,9 +6,9 @@
 #include <string.h>
 
 enum {
-    AHEAD = 2 * FUZZ_GENERATION, /* cases that may be out beyond the settled ones */
-    RELATION_EVERY = 4,          /* cases for each one that is also held against a relation */
-    TICK = 200,                  /* ms */
+    AHEAD = 2 * FUZZ_GENERATION_MOST, /* cases that may be out beyond the settled ones */
+    RELATION_EVERY = 4,               /* cases for each one that is also held against a relation */
+    TICK = 200,                       /* ms */
 };
 
 static const double keep_seconds = 30, show_seconds = 0.2;
@@ -44,6 +44,7 @@ typedef struct run {
     int32_t n_turns;
     slot *slot;   /* case i's is i % AHEAD */
     int64_t next; /* first case that is not out */
+    int64_t end;  /* of the generation that is settled now: the first case of the next one */
     wish *wish;
     int32_t n_wishes, wish_room, told;
     tally *tally;
@@ -77,10 +78,25 @@ static assay_status no_memory(void) {
     return assay_fail(ASSAY_ERR_MEMORY, "no memory for a campaign's cases");
 }
 
+/* The end of the generation whose first case is `first`. */
+static int64_t generation_end(int64_t first) {
+    const int64_t size = first / 8;
+    return first + (size < FUZZ_GENERATION_LEAST  ? FUZZ_GENERATION_LEAST
+                    : size > FUZZ_GENERATION_MOST ? FUZZ_GENERATION_MOST
+                                                  : size);
+}
+
+/* The end of the generation that has case `index`. */
+static int64_t end_of_generation_with(int64_t index) {
+    int64_t end = generation_end(0);
+    while (end <= index)
+        end = generation_end(end);
+    return end;
+}
+
 /* Members of the population that case `index` of this campaign may have for a parent. */
 static int32_t parents(const run *r, int64_t index) {
-    const int64_t settling = r->state->settled / FUZZ_GENERATION;
-    return r->state->before[index / FUZZ_GENERATION == settling];
+    return r->state->before[index < r->end];
 }
 
 /* Operators have their turns one after the other, those of whose cases even small ones take long in
@@ -130,7 +146,7 @@ static bool more_cases(const run *r) {
 }
 
 static bool may_begin(const run *r) {
-    return r->next < (r->state->settled / FUZZ_GENERATION + 2) * FUZZ_GENERATION;
+    return r->next < generation_end(r->end);
 }
 
 static assay_status give_case(run *r) {
@@ -253,7 +269,8 @@ static assay_status settle(run *r, const slot *s) {
         status = want_shrunk(r, s, &s->result.failure[i]);
     if (status == ASSAY_OK)
         status = fuzz_population_offer(&state->population, s->target, &s->c, &s->result);
-    if (state->settled % FUZZ_GENERATION == 0) {
+    if (state->settled == r->end) {
+        r->end = generation_end(r->end);
         state->before[1] = state->before[0];
         state->before[0] = state->population.count;
     }
@@ -354,6 +371,7 @@ assay_status fuzz_hunt_run(const fuzz_hunt *hunt, fuzz_state *state) {
     run r = {.hunt = hunt,
              .state = state,
              .next = state->settled,
+             .end = end_of_generation_with(state->settled),
              .start = now(),
              .before = state->seconds,
              .kept = state->seconds,

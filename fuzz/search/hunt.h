@@ -15,7 +15,9 @@
 #include "fuzz/search/source.h"
 #include "fuzz/search/workers.h"
 
-enum { FUZZ_GENERATION = 32 };
+/* Cases of a generation: few at first, so that it breeds soon, then an eighth of all before it, so
+ * that workers seldom wait for its slowest case. */
+enum { FUZZ_GENERATION_LEAST = 32, FUZZ_GENERATION_MOST = 1024 };
 
 /* What a campaign was so far: what goes on later, too. */
 typedef struct fuzz_state {

@@ -50,8 +50,8 @@ typedef struct assay_device {
     void (*guard)(void *memory, size_t bytes, bool on);
 
     /* Where work is queued and done in the order of the default stream; all NULL where a launch is
-     * done when it returns. `pause` queues a wait of about a millisecond, `blank` bytes that are a
-     * NaN, `copy` a copy within the device's memory. */
+     * done when it returns. `pause` queues a wait of about a millisecond (after keep_memory, a
+     * shorter one now and then), `blank` bytes that are a NaN, `copy` a copy within the device's memory. */
     assay_status (*pause)(void);
     assay_status (*blank)(void *memory, size_t bytes);
     assay_status (*copy)(void *to, const void *from, size_t bytes);

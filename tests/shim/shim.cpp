@@ -204,7 +204,7 @@ struct Batch {
  * one suite and the same labels share one if that is more than 1, and always those for the GPU,
  * where a process takes longer to start than its test to run. */
 std::vector<Batch> batches(size_t size) {
-    const size_t for_gpu = 40;
+    const size_t for_gpu = 400;
     std::vector<Batch> all;
     std::map<std::pair<std::string, std::string>, size_t> open;
     for (const Entry &entry : entries()) {
