@@ -57,3 +57,13 @@ if(ASSAY_SANITIZE)
     $<$<AND:${hurried},$<CXX_COMPILER_ID:GNU>>:-Wno-format-truncation>
     $<$<AND:${hurried},$<CXX_COMPILER_ID:GNU>>:-Wno-maybe-uninitialized>)
 endif()
+
+# assay_shared_code(<target>...): objects that programs and shared libraries of ours have in common.
+# Compiled once: the linker makes of position-independent calls and thread-local variables what a
+# program would have had, and without interposition a file's functions may be inlined.
+function(assay_shared_code)
+  foreach(target IN LISTS ARGN)
+    set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+    target_compile_options(${target} PRIVATE $<${host}:-fno-semantic-interposition>)
+  endforeach()
+endfunction()

@@ -47,8 +47,7 @@ foreach(library cjson sha256)
 endforeach()
 
 # ---- the library: the public API, include/assay/ ----
-# Static: the API has no stable ABI before 1.0, and position-independent code would slow the
-# simulated device, whose threadIdx and barriers are calls between objects.
+# Static: the API has no stable ABI before 1.0.
 add_library(assay_library STATIC
   $<TARGET_OBJECTS:assay_core> $<TARGET_OBJECTS:assay_golden> $<TARGET_OBJECTS:assay_sha256>
   $<TARGET_OBJECTS:assay_cjson> $<TARGET_OBJECTS:assay_sim> $<TARGET_OBJECTS:assay_sim_runtime>)
