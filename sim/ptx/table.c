@@ -464,6 +464,14 @@ const instruction_row instruction_rows[] = {
     {"movmatrix.sync.aligned.m8n8.trans", "", "b16", "=b32 b32", "x->move_matrix($1, $@)"},
     {"mma.sync", "aligned m16n8k32 m16n8k16 m16n8k8 m16n8k4 m8n8k4 row col rn satfinite", NULL, "",
      NULL, form_multiply},
+#define WMMA_SHAPES "m16n16k16 m32n8k16 m8n32k16 m16n16k8 m8n8k4 row col "
+#define WMMA(name, optional, form)                                                                 \
+    { name ".sync.aligned", WMMA_SHAPES optional, NULL, "", NULL, form }
+    WMMA("wmma.load.a", "global shared shared::cta", form_wmma_load),
+    WMMA("wmma.load.b", "global shared shared::cta", form_wmma_load),
+    WMMA("wmma.load.c", "global shared shared::cta", form_wmma_load),
+    WMMA("wmma.store.d", "global shared shared::cta", form_wmma_store),
+    WMMA("wmma.mma", "rn satfinite", form_wmma_multiply),
     {"wgmma.mma_async.sync.aligned", "*", NULL, "", NULL, form_wgmma},
     {"wgmma.fence.sync.aligned", "", "", "", "++fences; x->wgmma_fence()"},
     {"wgmma.commit_group.sync.aligned", "", "", "", "x->wgmma_commit()"},
