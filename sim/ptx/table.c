@@ -172,6 +172,18 @@ const instruction_row instruction_rows[] = {
     }
     DP2A("lo", "false"),
     DP2A("hi", "true"),
+#define VIDEO(name)                                                                                \
+    {name "2", "sat add", NULL, "", NULL, form_video}, {                                           \
+        name "4", "sat add", NULL, "", NULL, form_video                                            \
+    }
+    VIDEO("vadd"),
+    VIDEO("vsub"),
+    VIDEO("vavrg"),
+    VIDEO("vabsdiff"),
+    VIDEO("vmin"),
+    VIDEO("vmax"),
+    {"vset2", "add eq ne lt le gt ge", NULL, "", NULL, form_video},
+    {"vset4", "add eq ne lt le gt ge", NULL, "", NULL, form_video},
 
     /* bits */
     {"and", "", BITS " pred", "=t t t", "$1 & $2"},

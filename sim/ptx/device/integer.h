@@ -202,6 +202,66 @@ PLAIN uint32_t dp2a(uint32_t a, bool a_signed, uint32_t b, bool b_signed, uint32
     return sum;
 }
 
+/* Instructions for video: parts of words, each the result's part or, with `add`, a term that is
+ * added to c. */
+enum {
+    VIDEO_ADD,
+    VIDEO_SUB,
+    VIDEO_AVRG,
+    VIDEO_ABSDIFF,
+    VIDEO_MIN,
+    VIDEO_MAX,
+    VIDEO_EQ,
+    VIDEO_NE,
+    VIDEO_LT,
+    VIDEO_LE,
+    VIDEO_GT,
+    VIDEO_GE
+};
+INLINE int32_t video_part(int32_t operation, int32_t a, int32_t b) {
+    switch (operation) {
+    case VIDEO_ADD:
+        return a + b;
+    case VIDEO_SUB:
+        return a - b;
+    case VIDEO_AVRG:
+        return a + b >= 0 ? (a + b + 1) >> 1 : (a + b) >> 1;
+    case VIDEO_ABSDIFF:
+        return a < b ? b - a : a - b;
+    case VIDEO_MIN:
+        return a < b ? a : b;
+    case VIDEO_MAX:
+        return a < b ? b : a;
+    case VIDEO_EQ:
+        return a == b;
+    case VIDEO_NE:
+        return a != b;
+    case VIDEO_LT:
+        return a < b;
+    case VIDEO_LE:
+        return a <= b;
+    case VIDEO_GT:
+        return a > b;
+    default:
+        return a >= b;
+    }
+}
+PLAIN uint32_t video(int32_t operation, uint32_t parts, bool is_signed, bool a_signed,
+                     bool b_signed, bool saturates, bool add, uint32_t a, uint32_t b, uint32_t c) {
+    const uint32_t bits = 32 / parts, mask = (1u << bits) - 1;
+    const int32_t least = is_signed ? -(int32_t)(mask >> 1) - 1 : 0;
+    const int32_t most = (int32_t)(is_signed ? mask >> 1 : mask);
+    uint32_t result = add ? c : 0;
+    for (uint32_t i = 0; i < parts; ++i) {
+        int32_t part =
+            video_part(operation, element(a, i, bits, a_signed), element(b, i, bits, b_signed));
+        if (saturates)
+            part = part < least ? least : part > most ? most : part;
+        result += add ? (uint32_t)part : ((uint32_t)part & mask) << i * bits;
+    }
+    return result;
+}
+
 /* Sums with the carry that the thread keeps. */
 INLINE uint64_t add_carry(uint64_t a, uint64_t b, bool in, uint32_t bits, bool *out) {
     const unsigned __int128 sum = (unsigned __int128)a + b + in;
