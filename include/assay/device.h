@@ -51,7 +51,8 @@ typedef struct assay_device {
 
     /* Where work is queued and done in the order of the default stream; all NULL where a launch is
      * done when it returns. `pause` queues a wait of about a millisecond (after keep_memory, a
-     * shorter one now and then), `blank` bytes that are a NaN, `copy` a copy within the device's memory. */
+     * shorter one now and then), `blank` bytes that are a NaN, `copy` a copy within the device's
+     * memory. */
     assay_status (*pause)(void);
     assay_status (*blank)(void *memory, size_t bytes);
     assay_status (*copy)(void *to, const void *from, size_t bytes);
