@@ -375,10 +375,8 @@ static const assay_case_group cases[] = {
     {ASSAY_NIGHTLY, "n=1000000 step=123 lr=0.5 dtype=f32,f64"},
     {ASSAY_NIGHTLY, "n=300001 step=2 lr=0.5 dtype=f32 fill=uniform,positive misalign=3"},
     /* each operand through the whole range of its dtype */
-    {ASSAY_NIGHTLY, "n=101 dtype=f32 operand=0:3 "
-                    "exponent=-149,-140,-126,-100,-75,-50,-20,20,50,63,75,100,120,127,200"},
-    {ASSAY_NIGHTLY, "n=101 dtype=f64 operand=0:3 "
-                    "exponent=-1074,-1022,-900,-600,-520,-140,140,500,520,700,1000,1023,1100"},
+    {ASSAY_NIGHTLY, "n=101 dtype=f32 operand=0:3 " RANGE_F32},
+    {ASSAY_NIGHTLY, "n=101 dtype=f64 operand=0:3 " RANGE_F64},
     {ASSAY_EDGE, "n=0 dtype=f32,f64"},
     /* right, and no proof that m, or v, was used */
     {ASSAY_EDGE, "n=500 beta1=0 beta2=0,0.9999 step=4 lr=0.5 dtype=f32,f64 seed=2"},

@@ -9,6 +9,9 @@
  * by less. A grid so fine that h roundings on it are less than a quarter of the walk is left out.
  * Of terms that are all different and of like size next to nothing is added.
  *
+ * Terms of a small sum are lifted by a power of two, so that neither a grid nor its inverse leaves
+ * fp64's normal numbers. On a grid below fp64's least number each term then lies, and drifts by 0.
+ *
  * (Stagnation, where it is worst: Connolly, Higham and Mary, Stochastic rounding and its
  * probabilistic backward error analysis, SISC 43, 2021.)
  */
@@ -30,6 +33,7 @@ enum { DRIFT_GRIDS = 16 };
 
 typedef struct assay_drift {
     int32_t grids;           /* 0: no term is looked at */
+    double lift;             /* of terms, grids and `off` */
     double coarsest;         /* grid i is 2^-i of it */
     double off[DRIFT_GRIDS]; /* Σ r_g(x) of the terms so far */
 } assay_drift;
@@ -39,8 +43,12 @@ typedef struct assay_drift {
 DRIFT_FN assay_drift drift_begin(bool independent, double u, double terms, double sum) {
     assay_drift d;
     memset(&d, 0, sizeof d);
+    d.lift = 1;
     if (!independent || !(sum > 0 && sum < (double)INFINITY))
         return d;
+    if (sum < 0x1p-800)
+        d.lift = 0x1p200;
+    sum *= d.lift;
     d.coarsest = 2 * exp2(floor(log2(u)) + floor(log2(sum))); /* u may have an oracle's added */
     for (double grid = d.coarsest;
          d.grids < DRIFT_GRIDS && terms * grid / 2 > sqrt(terms) * u * sum; grid /= 2)
@@ -50,6 +58,7 @@ DRIFT_FN assay_drift drift_begin(bool independent, double u, double terms, doubl
 
 DRIFT_FN void drift_add(assay_drift *d, double term) {
     double grid = d->coarsest, inverse = 1 / d->coarsest;
+    term *= d->lift;
     for (int32_t i = 0; i < d->grids; ++i) {
         d->off[i] += rint(term * inverse) * grid - term;
         grid /= 2;
@@ -62,7 +71,7 @@ DRIFT_FN double drift_of(const assay_drift *d) {
     double most = 0;
     for (int32_t i = 0; i < d->grids; ++i)
         most = fmax(most, fabs(d->off[i]));
-    return most;
+    return most / d->lift;
 }
 
 #endif

@@ -11,6 +11,20 @@
 
 #include "assay/op.h"
 
+/*
+ * Words of a set's group that take an operand through its dtype's range. A kernel and its bound
+ * form powers of an element up to the fourth. Of each power there is one in the middle of the
+ * subnormal numbers, one that is normal while its rounding errors are not, and one that overflows:
+ * in fp64, and in fp32, in which kernels for f32, bf16 and f16 compute.
+ */
+#define RANGE_F64                                                                                  \
+    "exponent=-1074,-1050,-1022,-990,-900,-600,-525,-500,-490,-400,-350,-330,-300,-262,-250,"      \
+    "-140,140,250,260,300,340,345,490,505,515,700,1000,1023,1100"
+#define RANGE_F32                                                                                  \
+    "exponent=-149,-140,-126,-110,-100,-75,-70,-57,-50,-46,-38,-35,-28,-20,20,30,35,45,50,63,"     \
+    "75,100,120,127,200"
+#define RANGE_F16 "exponent=-24,-20,-14,-8,4,8,12,15,30"
+
 /* The largest finite absolute value of tensor i; 0 where it has none. */
 double range_largest(const assay_arrays *arrays, int32_t i);
 

@@ -212,7 +212,7 @@ static double variance_error(const conv_sizes *s, const double *b, const conv_sa
     const double phi = assay_accumulation(e->r, count + VARIANCE_ROUNDINGS);
     return 2 * conv_sum_of_errors(e, sum, squares) / count + cut_of_variance(s, t, e, group) +
            second + conv_square(mean_error) +
-           phi * (seen + 2 * d * sqrt(seen) + sqrt(variance * (variance + mean * mean)));
+           phi * (seen + 2 * d * sqrt(seen) + sqrt(variance) * sqrt(variance + mean * mean));
 }
 
 /* Relative error of 1/√v when v is off by `error`: 1/√(1-a) - 1 <= (a/2) / (1-a). No kernel takes a

@@ -6,6 +6,7 @@
 #include "assay/problem.h"
 #include "core/fill.h"
 #include "oracles/common/draw.h"
+#include "oracles/common/range.h"
 #include "oracles/common/relate.h"
 
 #include <math.h>
@@ -203,7 +204,10 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "n=2x2 r=100 c=257 dtype=f64,f16 pad=1 sched=warp"},
     {ASSAY_CI, "n=none r=33 c=34 dtype=f32,bf16 fill=wide,zeros,uniform"},
     {ASSAY_NIGHTLY, "n=3 r=1000,1024 c=1023,2048 dtype=f32,bf16"},
-    {ASSAY_NIGHTLY, "n=4 r=5 c=33 dtype=f32,bf16,f16,f64 operand=0:1 exponent=-140,-20,20,120"},
+    /* each operand through the whole range of its dtype */
+    {ASSAY_NIGHTLY, "n=4 r=5 c=33 dtype=f32,bf16 operand=0:1 " RANGE_F32},
+    {ASSAY_NIGHTLY, "n=4 r=5 c=33 dtype=f16 operand=0:1 " RANGE_F16},
+    {ASSAY_NIGHTLY, "n=4 r=5 c=33 dtype=f64 operand=0:1 " RANGE_F64},
     {ASSAY_EDGE, "n=0 r=3 c=5 dtype=f32,bf16"},
     {ASSAY_EDGE, "n=2,none r=0,3 c=0 dtype=f32"},
     {ASSAY_BENCH, "n=16 r=4096 c=4096 dtype=f32,bf16"},

@@ -7,7 +7,9 @@
 #include "tests/shim/assay_test.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static assay_report check_text(const char *text, const char *const *names, int32_t n) {
@@ -20,10 +22,13 @@ static assay_report check_text(const char *text, const char *const *names, int32
     return report;
 }
 
+enum { LARGEST_EXPONENT = 1100 };
+
 typedef struct sweep {
     int seen, judged;
     uint64_t operands[ASSAY_DTYPES][2]; /* bits: made smaller, made larger */
     uint64_t all;
+    bool at[ASSAY_DTYPES][2 * LARGEST_EXPONENT + 1]; /* exponents, from the least on */
 } sweep;
 
 static void note_operand(sweep *s, const assay_case *c) {
@@ -31,6 +36,7 @@ static void note_operand(sweep *s, const assay_case *c) {
     REQUIRE_OK(assay_case_signature(c, &sig));
     s->all |= ((uint64_t)1 << assay_problem_operands(&sig)) - 1;
     s->operands[c->params.dtype][c->exponent > 0] |= (uint64_t)1 << c->operand;
+    s->at[c->params.dtype][c->exponent + LARGEST_EXPONENT] = true;
     assay_signature_clear(&sig);
 }
 
@@ -53,6 +59,36 @@ static assay_status judge_some(const assay_case *c, void *context) {
     return ASSAY_OK;
 }
 
+static bool reaches(const bool *at, double from, double to) {
+    for (int e = -LARGEST_EXPONENT; e <= LARGEST_EXPONENT; ++e)
+        if (at[e + LARGEST_EXPONENT] && e >= from && e <= to)
+            return true;
+    return false;
+}
+
+/* Not at the edge: elements differ in size, and a sum of powers is larger than one. */
+static bool reaches_middle(const bool *at, double from, double to) {
+    return reaches(at, from + (to - from) / 4, to - (to - from) / 4);
+}
+
+/* Powers of an element that are subnormal, that are normal while their rounding errors are not, and
+ * that overflow, in what the dtype is computed in. */
+static void check_powers(const char *op, assay_dtype dtype, const bool *at) {
+    const assay_dtype accumulator = dtype == ASSAY_F64 ? ASSAY_F64 : ASSAY_F32;
+    const double bits = assay_dtype_significand(accumulator),
+                 least = log2(assay_dtype_denorm_min(accumulator)), normal = least + bits - 1,
+                 largest = log2(assay_dtype_max(accumulator));
+    if (dtype == ASSAY_F16) /* no power of its numbers leaves fp32 but those of the subnormal */
+        return;
+    for (int power = 1; power <= 4; ++power) {
+        CHECK_MSG(reaches_middle(at, least / power, normal / power) &&
+                      reaches_middle(at, normal / power, (normal + bits) / power) &&
+                      reaches(at, (largest - 1) / power, (largest + bits) / power),
+                  "%s, %s: elements whose power %d is lost, or overflows, are left out", op,
+                  assay_dtype_name(dtype), power);
+    }
+}
+
 ASSAY_TEST(range, operands_of_any_size, "unit") {
     const assay_device *sim;
     REQUIRE_OK(assay_device_open("sim", &sim));
@@ -70,6 +106,94 @@ ASSAY_TEST(range, operands_of_any_size, "unit") {
                           " are made smaller and %" PRIx64 " larger",
                           op->name, assay_dtype_name((assay_dtype)d), s.all, s.operands[d][0],
                           s.operands[d][1]);
+        for (int d = 0; d < ASSAY_DTYPES; ++d)
+            if (op->dtypes & ASSAY_DTYPE_BIT(d))
+                check_powers(op->name, (assay_dtype)d, s.at[d]);
+    }
+}
+
+/* ---- bounds alone, at more sizes than kernels run at ---- */
+
+enum { MOST_TENSORS = 32 };
+
+typedef struct bounds_sweep {
+    char group[ASSAY_CASE_TEXT]; /* the last case of the set, at another size */
+    int64_t step;
+    int swept;
+    assay_case c;
+    double largest[2 * MOST_TENSORS]; /* bound of each output and gradient, at the size before */
+} bounds_sweep;
+
+/* A bound of products of four factors moves by their 4th power at most, and 3 more where another
+ * part of it leads, or signs are drawn otherwise. */
+static bool is_smooth(const bounds_sweep *s, double before, double now) {
+    const double clipped = log2(assay_dtype_max(s->c.params.dtype)) - 3;
+    if (!(before > 0 && now > 0) || isinf(before) || isinf(now) || (double)s->c.exponent > clipped)
+        return true;
+    return fabs(log2(now) - log2(before)) <= 4 * (double)s->step + 3;
+}
+
+static void check_bounds(bounds_sweep *s, const char *prefix, const assay_tensor_spec *spec,
+                         const assay_arrays *want, const assay_bounds *bounds, double *before) {
+    char text[ASSAY_CASE_TEXT];
+    assay_case_format(&s->c, text);
+    for (int32_t i = 0; i < want->count; ++i) {
+        double largest = 0;
+        int64_t bad = -1;
+        const bool inside = want->data[i] && bounds->outside[i][0] == '\0';
+        for (int64_t e = 0; inside && e < want->size[i]; ++e) {
+            const double bound = bounds->element.data[i][e];
+            if (isfinite(want->data[i][e]) && !(bound >= 0 && isfinite(bound)))
+                bad = e;
+            largest = fmax(largest, bound);
+        }
+        CHECK_MSG(bad < 0, "%s: %s%s: the bound of element %" PRId64 " is %g, its value %g", text,
+                  prefix, spec[i].name, bad, bounds->element.data[i][bad], want->data[i][bad]);
+        CHECK_MSG(is_smooth(s, before[i], largest),
+                  "%s: %s%s: the largest bound is %g, and at 2^%" PRId64 " before it %g", text,
+                  prefix, spec[i].name, largest, s->step, before[i]);
+        before[i] = largest;
+    }
+}
+
+static void bound_at(bounds_sweep *s) {
+    assay_problem p;
+    assay_reference r;
+    REQUIRE_OK(assay_problem_init(&p, &s->c));
+    REQUIRE_OK(assay_reference_init(&r, &p));
+    REQUIRE(p.sig.n_in <= MOST_TENSORS && p.sig.n_out <= MOST_TENSORS);
+    check_bounds(s, "", p.sig.out, &r.want.out, &r.out_bound, s->largest);
+    check_bounds(s, "d", p.sig.in, &r.want.grad, &r.grad_bound, s->largest + MOST_TENSORS);
+    assay_reference_clear(&r);
+    assay_problem_clear(&p);
+}
+
+/* Each case of the set that differs from the one before by more than its exponent. */
+static assay_status bound_at_any_size(const assay_case *c, void *context) {
+    bounds_sweep *s = context;
+    char group[ASSAY_CASE_TEXT];
+    s->c = *c;
+    s->c.exponent = 1;
+    assay_case_format(&s->c, group);
+    if (c->exponent == 0 || strcmp(group, s->group) == 0)
+        return ASSAY_OK;
+    memcpy(s->group, group, sizeof group);
+    memset(s->largest, 0, sizeof s->largest);
+    for (s->c.exponent = -1100; s->c.exponent <= 1100; s->c.exponent += s->step) {
+        s->c.fill = s->c.fill == ASSAY_FILL_NORMAL ? ASSAY_FILL_POSITIVE : ASSAY_FILL_NORMAL;
+        bound_at(s);
+        ++s->swept;
+    }
+    return ASSAY_OK;
+}
+
+ASSAY_TEST(range, bounds_are_finite_and_smooth_at_any_size, "unit") {
+    const bool all = getenv("ASSAY_CI_ALL") != NULL;
+    for (int32_t o = 0; o < assay_op_count(); ++o) {
+        const assay_op *op = assay_op_at(o);
+        bounds_sweep s = {.step = all ? 1 : 11};
+        REQUIRE_OK(assay_op_visit_set(op, ASSAY_NIGHTLY, bound_at_any_size, &s));
+        CHECK_MSG(s.swept > 0 || strcmp(op->name, "transformer") == 0, "%s: none", op->name);
     }
 }
 

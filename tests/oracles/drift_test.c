@@ -69,6 +69,28 @@ ASSAY_TEST(drift, different_terms_of_like_size_hardly_drift, "unit") {
     }
 }
 
+static double drift_at(double size) {
+    assay_drift drift = drift_begin(true, 0x1p-53, 33, 33 * 0.7 * size);
+    for (int j = 0; j < 33; ++j)
+        drift_add(&drift, 0.7 * size);
+    return drift_of(&drift) / size;
+}
+
+/* Of sums whose grid's inverse, grid, or own size leaves fp64's normal numbers, too. */
+ASSAY_TEST(drift, sums_of_any_size_drift_alike, "unit smoke") {
+    const double usual = drift_at(1);
+    CHECK(usual > 0);
+    for (int e = -1074; e <= 1015; ++e) {
+        const double own = drift_at(ldexp(1, e));
+        if (e > -970)
+            CHECK_MSG(own == usual, "2^%d: %g instead of %g", e, own, usual);
+        else if (e < -1027) /* no grid is coarser than the least number: nothing is rounded */
+            CHECK_MSG(own == 0, "2^%d: %g instead of 0", e, own);
+        else
+            CHECK_MSG(own >= 0 && own <= 2 * usual, "2^%d: %g instead of %g", e, own, usual);
+    }
+}
+
 ASSAY_TEST(drift, nothing_is_looked_at_where_the_bound_has_room, "unit") {
     CHECK(drift_begin(false, u, 1e6, 1e6).grids == 0);
     CHECK(drift_begin(true, u, 1e6, 0).grids == 0);
