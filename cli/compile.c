@@ -1,18 +1,21 @@
 #include "cli/compile.h"
 
 #include "cli/cli.h"
+#include "cli/state.h"
 #include "cli/text_file.h"
 #include "core/place.h"
 #include "engine/process/process.h"
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { WORDS = 128, MOST = 16 << 20 };
+enum { WORDS = 128, MOST = 16 << 20, NOT_FOUND = 127 };
 
 /* A command as it is built: words that `text` holds, and others that outlive it. */
 typedef struct command {
@@ -136,20 +139,36 @@ static void print(FILE *to, const command *c) {
     fflush(to);
 }
 
+/* The compiler. A source may ask it to put any file into the object (`.incbin`), whose code then
+ * tells what is in it. */
+static void start(int channel, void *context) {
+    command *c = context;
+    const int none = open("/dev/null", O_RDWR | O_CLOEXEC);
+    (void)channel; /* closed when the compiler starts */
+    (void)setpgid(0, 0);
+    (void)signal(SIGINT, SIG_DFL);
+    (void)dup2(none, STDIN_FILENO);
+    (void)dup2(STDERR_FILENO, STDOUT_FILENO);
+    state_conceal_key();
+    (void)execvp(c->word[0], c->word);
+    _exit(NOT_FOUND);
+}
+
 static assay_status run(command *c, const char *source, const char *variable) {
     process p;
     char how[PROCESS_LINE];
-    const int error = process_start(&p, c->word, PROCESS_SILENT, STDERR_FILENO);
+    const int error = process_fork(&p, start, c);
     if (error != 0)
-        return assay_fail(ASSAY_ERR_UNSUPPORTED,
-                          "%.200s: %s; it compiles %.200s: install it, or name another with $%s",
-                          c->word[0], strerror(error), source, variable);
+        return assay_fail(ASSAY_ERR_UNSUPPORTED, "%.200s: %s; it compiles %.200s", c->word[0],
+                          strerror(error), source);
     process_finish(&p, &(process_limits){.seconds = INFINITY, .bytes = INFINITY});
     if (p.end == PROCESS_EXIT && p.code == 0)
         return ASSAY_OK;
-    if (p.end == PROCESS_EXIT && p.code == 127)
+    if (p.end == PROCESS_EXIT && p.code == NOT_FOUND)
         return assay_fail(ASSAY_ERR_UNSUPPORTED,
-                          "%.200s was not found; install it, or name another", c->word[0]);
+                          "%.200s was not found; it compiles %.200s: install it, or name another "
+                          "with $%s",
+                          c->word[0], source, variable);
     return assay_fail(ASSAY_ERR_FILE, "%.200s: %.200s does not compile it: its process %s", source,
                       c->word[0], process_how(&p, how));
 }

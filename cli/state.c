@@ -1,5 +1,6 @@
 #include "cli/state.h"
 #include "cli/text_file.h"
+#include "engine/sandbox/sandbox.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -39,7 +40,7 @@ static assay_status make_directories(char *path) {
     }
 }
 
-assay_status state_directory(char path[PATH_MAX]) {
+static assay_status name_directory(char path[PATH_MAX]) {
     const char *given = getenv("ASSAY_CERTIFICATES"), *state = getenv("XDG_STATE_HOME");
     const char *home = getenv("HOME");
     int length;
@@ -53,7 +54,11 @@ assay_status state_directory(char path[PATH_MAX]) {
         return assay_fail(ASSAY_ERR_USAGE,
                           "HOME is not set; set ASSAY_CERTIFICATES to a folder for "
                           "certificates");
-    const assay_status status = fits(length);
+    return fits(length);
+}
+
+assay_status state_directory(char path[PATH_MAX]) {
+    const assay_status status = name_directory(path);
     return status == ASSAY_OK ? make_directories(path) : status;
 }
 
@@ -96,9 +101,20 @@ static assay_status read_key(const char *path, unsigned char key[HASH_KEY]) {
     return assay_fail(ASSAY_ERR_FILE, "%.300s: is not a key; delete it, and certify again", path);
 }
 
+static assay_status name_key(const char *directory, char path[PATH_MAX]) {
+    return fits(snprintf(path, PATH_MAX, "%s/key", directory));
+}
+
+void state_conceal_key(void) {
+    char directory[PATH_MAX], path[PATH_MAX];
+    if (name_directory(directory) == ASSAY_OK && name_key(directory, path) == ASSAY_OK &&
+        access(path, F_OK) == 0)
+        (void)sandbox_conceal(path);
+}
+
 assay_status state_key(const char *directory, unsigned char key[HASH_KEY]) {
     char path[PATH_MAX];
-    assay_status status = fits(snprintf(path, sizeof path, "%s/key", directory));
+    assay_status status = name_key(directory, path);
     if (status == ASSAY_OK && access(path, F_OK) != 0)
         status = make_key(path);
     return status == ASSAY_OK ? read_key(path, key) : status;

@@ -13,6 +13,10 @@ assay_status state_directory(char path[PATH_MAX]) ASSAY_MUST_CHECK;
 /* The key in that folder; made, readable by the user alone, where there is none. */
 assay_status state_key(const char *directory, unsigned char key[HASH_KEY]) ASSAY_MUST_CHECK;
 
+/* From now on this process, of which a copy goes on, finds that key empty, where the system allows
+ * such a wall (sandbox.h). */
+void state_conceal_key(void);
+
 /* DIRECTORY/OP-VARIANT-DEVICE.cert; within a scope OP-VARIANT-DEVICE-forward-packed.cert */
 assay_status state_certificate_path(const char *directory, const certificate_subject *subject,
                                     char path[PATH_MAX]) ASSAY_MUST_CHECK;

@@ -52,7 +52,7 @@ static assay_status read_part(kernel_part *part, const char *path) {
     enum { SEALS = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE };
     struct stat info;
     assay_status status = ASSAY_OK;
-    const int from = open(path, O_RDONLY | O_CLOEXEC);
+    const int from = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* of a pipe, no wait */
     if (from < 0)
         return cannot(path);
     if (fstat(from, &info) != 0 || !S_ISREG(info.st_mode)) {

@@ -10,9 +10,11 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { NOBODY = 65534, LAST_CAPABILITY = 63, MOST_PROCESSES = 4096 };
@@ -197,6 +199,35 @@ sandbox_walls sandbox_enter(const sandbox_plan *plan, void (*moved)(int pid)) {
     for (int w = 0; w < SANDBOX_WALLS; ++w)
         walls |= stands[w] ? 1u << w : 0;
     return walls;
+}
+
+/* Ends as that child does. */
+static void end_as(pid_t child) {
+    int how = 0;
+    while (waitpid(child, &how, 0) < 0 && errno == EINTR)
+        continue;
+    if (WIFSIGNALED(how)) {
+        (void)signal(WTERMSIG(how), SIG_DFL);
+        (void)raise(WTERMSIG(how));
+    }
+    _exit(WIFEXITED(how) ? WEXITSTATUS(how) : 2);
+}
+
+bool sandbox_conceal(const char *file) {
+    enum { APART = CLONE_NEWNS | CLONE_NEWPID };
+    if (!entered(APART) && !(enter_user() && entered(APART)))
+        return false;
+    const pid_t child = fork();
+    if (child < 0)
+        return false;
+    if (child > 0)
+        end_as(child);
+    process_settle();
+    /* The file is behind /proc/PID/root of each process outside as well. */
+    const bool covered = mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+                         mount("/dev/null", file, NULL, MS_BIND, NULL) == 0;
+    const unsigned long how = MS_NOSUID | MS_NODEV | MS_NOEXEC;
+    return covered && mount("proc", "/proc", "proc", how, NULL) == 0;
 }
 
 void sandbox_hide(void) {

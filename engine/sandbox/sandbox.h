@@ -50,6 +50,10 @@ typedef struct sandbox_plan {
  */
 sandbox_walls sandbox_enter(const sandbox_plan *plan, void (*moved)(int pid));
 
+/* For a program that works on what may be hostile text, as a compiler does: in this process, of
+ * which a copy goes on, `file` is empty from now on. false: the system does not allow it. */
+bool sandbox_conceal(const char *file);
+
 /* The judge's own side: no process of the same user may look into its memory. */
 void sandbox_hide(void);
 

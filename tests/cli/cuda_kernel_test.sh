@@ -107,7 +107,7 @@ C
 
 # ---- where no nvcc is ----
 NVCC=$place/none check 77 --kernel mine.cu
-says "none: No such file or directory; it compiles mine.cu: install it, or name another with \$NVCC"
+says "none was not found; it compiles mine.cu: install it, or name another with \$NVCC"
 nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
 if [ ! -x "$nvcc" ]; then
     echo "skipped: no nvcc"

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static void copy_file(const char *from, const char *to) {
@@ -55,6 +56,10 @@ ASSAY_TEST(kernel_file, what_is_hashed_is_what_is_loaded, "unit sim") {
             sim, &(assay_isolation){.kernel = "/dev/null", .op = "weighted_sum", .variant = "v1"},
             &apart),
         ASSAY_ERR_FILE, "is no file");
+    REQUIRE(mkfifo("pipe", 0600) == 0); /* without a writer: to wait for one would be for ever */
+    kernel_file k;
+    CHECK_FAILS(kernel_file_open(&k, "pipe"), ASSAY_ERR_FILE, "is no file");
+    REQUIRE(unlink("pipe") == 0);
     REQUIRE(unlink("mine.so") == 0 && chdir(before) == 0 && rmdir(folder) == 0);
 }
 
