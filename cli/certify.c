@@ -13,6 +13,7 @@ typedef struct certifier {
     char directory[PATH_MAX];
     unsigned char key[HASH_KEY];
     FILE *to;
+    bool refused;
 } certifier;
 
 static bool wanted(const cli_selection *s, const assay_variant *v) {
@@ -101,15 +102,17 @@ static void announce(const certifier *by, const assay_certificate *c) {
     share_print(by->to, c, "  ran ");
 }
 
-static assay_status refuse(const certifier *by, const char *path, const assay_certificate *c,
+static assay_status refuse(certifier *by, const char *path, const assay_certificate *c,
                            const char *why) {
     (void)unlink(path); /* what it had proves nothing any more */
+    for (int64_t i = 0; i < c->n_cases; ++i)
+        by->refused = by->refused || c->cases[i].verdict == ASSAY_PASS;
     fprintf(by->to, "no certificate for %s/%s on %s: %s\n", c->subject.op, c->subject.variant,
             c->subject.device, why);
     return ASSAY_OK;
 }
 
-static assay_status certify(const certifier *by, const cli_selection *s, const assay_variant *v) {
+static assay_status certify(certifier *by, const cli_selection *s, const assay_variant *v) {
     char path[PATH_MAX];
     char why[CERTIFICATE_WHY];
     const char *spoiler = NULL;
@@ -153,7 +156,7 @@ static assay_status check_unchanged(const certificate_subject *before, const cli
 
 assay_status certify_end(const assay_cli_args *args, const cli_cases *cases,
                          const cli_results *results, const assay_device *isolated,
-                         const certificate_subject *subject, FILE *to) {
+                         const certificate_subject *subject, FILE *to, bool *refused) {
     certifier by = {.args = args, .cases = cases, .results = results, .subject = subject, .to = to};
     assay_status status = check_unchanged(subject, cases, isolated);
     if (status == ASSAY_OK)
@@ -164,5 +167,6 @@ assay_status certify_end(const assay_cli_args *args, const cli_cases *cases,
         for (int32_t v = 0; status == ASSAY_OK && v < isolated->n_variants; ++v)
             if (wanted(&cases->selection[s], isolated->variants[v]))
                 status = certify(&by, &cases->selection[s], isolated->variants[v]);
+    *refused = by.refused;
     return status;
 }

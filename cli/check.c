@@ -30,6 +30,7 @@ typedef struct run {
     report_writer writer[REPORTS];
     int n_sinks;
     certificate_subject subject; /* for --certify */
+    bool refused;                /* certify.h */
     bool usage;                  /* a case turned out to be none of the variants' */
     int32_t processes;
     pid_t pid; /* of the process that prints */
@@ -270,7 +271,8 @@ static assay_status conclude(run *r) {
     if (!assay_cli_interrupted() && !r->args->certify)
         last_failed_write(r->args, &r->cases, &r->results);
     if (status == ASSAY_OK && r->args->certify && !assay_cli_interrupted())
-        status = certify_end(r->args, &r->cases, &r->results, r->device, &r->subject, to);
+        status =
+            certify_end(r->args, &r->cases, &r->results, r->device, &r->subject, to, &r->refused);
     report_text_summary(&r->args->out, &r->results);
     annotate(r->args, &r->results);
     return status == ASSAY_OK ? write_reports(r) : status;
@@ -300,7 +302,8 @@ static assay_exit exit_code(const run *r) {
     tally.verdicts[ASSAY_MISTRUSTED] -= mistrusted_in_vain(r);
     if (assay_cli_interrupted())
         return ASSAY_EXIT_INTERRUPTED;
-    return r->usage ? ASSAY_EXIT_USAGE : tally_exit(&tally);
+    const assay_exit code = r->usage ? ASSAY_EXIT_USAGE : tally_exit(&tally);
+    return code == ASSAY_EXIT_PASSED && r->refused ? ASSAY_EXIT_REFUSED : code;
 }
 
 assay_exit assay_cli_check(const assay_cli_args *args) {
