@@ -34,13 +34,14 @@ double mutant_rate(const mutant_tally *t) {
 
 assay_exit mutants_gate(const mutant_rows *rows, double at_least) {
     mutant_tally all = {0};
-    bool list_is_wrong = false;
+    bool list_is_wrong = false, unjudged = false;
     for (int32_t i = 0; i < rows->count; ++i) {
         const mutant_row *row = &rows->row[i];
         mutant_count(&all, row);
+        unjudged = unjudged || (row->wanted && row->result.outcome == MUTANT_PENDING);
         list_is_wrong = list_is_wrong || (row->equivalent && row->result.outcome == MUTANT_KILLED);
     }
-    if (all.broken > 0)
+    if (all.broken > 0 || unjudged)
         return ASSAY_EXIT_ERROR;
     const bool enough = at_least > 0 ? mutant_rate(&all) >= at_least : all.survived == 0;
     return all.programs > 0 && !list_is_wrong && enough ? ASSAY_EXIT_PASSED : ASSAY_EXIT_FAILED;

@@ -127,6 +127,8 @@ ASSAY_TEST(cli_mutants, the_gate_fails, "unit") {
     CHECK(mutants_gate(&s.rows, 0) == ASSAY_EXIT_FAILED);
     s.row[2].result.outcome = MUTANT_BROKEN;
     CHECK(mutants_gate(&s.rows, 0) == ASSAY_EXIT_ERROR);
+    s.row[2].result.outcome = MUTANT_PENDING; /* what is not judged has not passed */
+    CHECK(mutants_gate(&s.rows, 33) == ASSAY_EXIT_ERROR);
     for (int i = 0; i < MUTANTS; ++i)
         s.row[i].result.outcome = MUTANT_NO_PROGRAM;
     CHECK(mutants_gate(&s.rows, 0) == ASSAY_EXIT_FAILED);
