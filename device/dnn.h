@@ -1,7 +1,7 @@
 /*
- * cuDNN for variants: the library's own header under nvcc, a stand-in for its convolutions with the
- * same calls on the simulated device. A variant that needs the convolutions, or the graph API, is
- * compiled where ASSAY_DNN, or ASSAY_DNN_GRAPH, is 1; its `lacks` is ASSAY_DNN_LACKS, or
+ * cuDNN for variants: the library's own header under nvcc, a stand-in for its convolutions and its
+ * softmax with the same calls on the simulated device. A variant that needs these, or the graph
+ * API, is compiled where ASSAY_DNN, or ASSAY_DNN_GRAPH, is 1; its `lacks` is ASSAY_DNN_LACKS, or
  * ASSAY_DNN_GRAPH_LACKS, which is NULL there.
  */
 #ifndef ASSAY_DEVICE_DNN_H

@@ -3,8 +3,6 @@
  * and the sum of the powers, one thread a row, into the workspace; y, one thread an element.
  * Backward: the sum of y dy, one thread a row; dx, one thread an element.
  *
- * cuDNN has a softmax; the simulated device has none of it, so that there is no v2.
- *
  * Bytes: forward reads x three times and writes y; backward reads y and dy twice each and writes
  * dx. The threads of a warp walk 32 different rows in the sums. Flops: two exps, a division and 4
  * more an element forward, 4 backward.

@@ -1,25 +1,15 @@
-#include "device/dnn.h"
+#include "sim/libraries/cudnn_tensor.h"
 
 #include <string.h>
 
 #include <algorithm>
-#include <atomic>
 #include <new>
 #include <vector>
 
 namespace sim_dnn {
 
-enum { SPATIAL = 3, RANK = 2 + SPATIAL, ALIGNMENT = 16 };
+enum { ALIGNMENT = 16 };
 
-struct cudnnContext {
-    bool initialised;
-    std::atomic<unsigned> unordered[2]; /* calls of algorithms that add in no fixed order */
-};
-struct cudnnTensorStruct {
-    cudnnDataType_t type;
-    int size[RANK], stride[RANK];
-    bool set;
-};
 struct cudnnFilterStruct {
     cudnnDataType_t type;
     int size[RANK];
@@ -108,23 +98,6 @@ void cut_to_tf32(std::vector<float> &values) {
         value = __uint_as_float(__float_as_uint(value) & 0xffffe000u);
 }
 void cut_to_tf32(std::vector<double> &) {
-}
-
-/* Calls visit(place in the array, place in a dense one) for all elements. */
-template <typename Visit> void visit_elements(const cudnnTensorStruct &t, Visit visit) {
-    int64_t dense = 0;
-    int at[RANK] = {};
-    for (;;) {
-        int64_t place = 0;
-        for (int i = 0; i < RANK; ++i)
-            place += (int64_t)at[i] * t.stride[i];
-        visit(place, dense++);
-        int axis = RANK - 1;
-        while (axis >= 0 && ++at[axis] == t.size[axis])
-            at[axis--] = 0;
-        if (axis < 0)
-            return;
-    }
 }
 
 /* A filter is a tensor without gaps. */
@@ -323,7 +296,8 @@ cudnnStatus_t run(const problem &p, const arrays &a) try {
 }
 
 bool is_type(cudnnDataType_t type) {
-    return type == CUDNN_DATA_FLOAT || type == CUDNN_DATA_DOUBLE;
+    return type == CUDNN_DATA_FLOAT || type == CUDNN_DATA_DOUBLE || type == CUDNN_DATA_HALF ||
+           type == CUDNN_DATA_BFLOAT16;
 }
 
 template <typename Descriptor> cudnnStatus_t create(Descriptor **made) {
@@ -404,6 +378,15 @@ cudnnStatus_t cudnnSetTensorNdDescriptor(cudnnTensorDescriptor_t tensor, cudnnDa
     return CUDNN_STATUS_SUCCESS;
 }
 
+/* The fifth axis has one element, so that its stride does not matter. */
+cudnnStatus_t cudnnSetTensor4dDescriptorEx(cudnnTensorDescriptor_t tensor, cudnnDataType_t type,
+                                           int n, int c, int h, int w, int n_stride, int c_stride,
+                                           int h_stride, int w_stride) {
+    const int size[RANK] = {n, c, 1, h, w};
+    const int stride[RANK] = {n_stride, c_stride, h_stride, h_stride, w_stride};
+    return cudnnSetTensorNdDescriptor(tensor, type, RANK, size, stride);
+}
+
 cudnnStatus_t cudnnCreateFilterDescriptor(cudnnFilterDescriptor_t *made) {
     return create(made);
 }
@@ -439,7 +422,8 @@ cudnnStatus_t cudnnSetConvolutionNdDescriptor(cudnnConvolutionDescriptor_t convo
                                               cudnnDataType_t compute) {
     if (!convolution || !padding || !stride || !dilation)
         return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
-    if (spatial_dimensions != SPATIAL || !is_type(compute))
+    if (spatial_dimensions != SPATIAL ||
+        (compute != CUDNN_DATA_FLOAT && compute != CUDNN_DATA_DOUBLE))
         return CUDNN_STATUS_NOT_SUPPORTED;
     for (int i = 0; i < SPATIAL; ++i)
         if (padding[i] < 0)

@@ -1,14 +1,17 @@
 /*
- * A stand-in for cuDNN's convolutions on the simulated device: the same names, values and argument
- * order, backed by loops. Arguments are checked as cuDNN checks them, and more strictly where the
- * library only sometimes objects: data and workspace must be aligned to 16 bytes. The workspace is
- * demanded and overwritten. All work is done when a call returns.
+ * A stand-in for cuDNN's convolutions and softmax on the simulated device: the same names, values
+ * and argument order, backed by loops. Arguments are checked as cuDNN checks them. All work is done
+ * when a call returns. What is not here is CUDNN_STATUS_NOT_SUPPORTED.
  *
- * It has three spatial dimensions, FLOAT and DOUBLE, and filters that are neither strided
- * nor dilated; anything else is CUDNN_STATUS_NOT_SUPPORTED. Sums are made in an order of its own,
- * not the GPU's; those of ALGO_0 of the backward convolutions, which a GPU makes by atomics, every
- * other time in another order. Every math but CUDNN_FMA_MATH cuts FLOAT operands to TF32, as sm_80
- * and later may.
+ * Softmax has CUDNN_SOFTMAX_ACCURATE over each instance, in all four types, strides included;
+ * powers, sums and quotients of 16-bit types are FLOAT.
+ *
+ * Convolutions have three spatial dimensions, FLOAT and DOUBLE, and filters that are neither
+ * strided nor dilated. They are stricter where the library only sometimes objects: data and
+ * workspace must be aligned to 16 bytes. The workspace is demanded and overwritten. Sums are made
+ * in an order of its own, not the GPU's; those of ALGO_0 of the backward convolutions, which a GPU
+ * makes by atomics, every other time in another order. Every math but CUDNN_FMA_MATH cuts FLOAT
+ * operands to TF32, as sm_80 and later may.
  *
  * Everything is in a namespace, so that no symbol meets the real library's.
  */
@@ -36,7 +39,12 @@ enum cudnnStatus_t {
     CUDNN_STATUS_NOT_SUPPORTED = 3000,
     CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED = 4003,
 };
-enum cudnnDataType_t { CUDNN_DATA_FLOAT = 0, CUDNN_DATA_DOUBLE = 1 };
+enum cudnnDataType_t {
+    CUDNN_DATA_FLOAT = 0,
+    CUDNN_DATA_DOUBLE = 1,
+    CUDNN_DATA_HALF = 2,
+    CUDNN_DATA_BFLOAT16 = 9,
+};
 enum cudnnTensorFormat_t { CUDNN_TENSOR_NCHW = 0, CUDNN_TENSOR_NHWC = 1 };
 enum cudnnConvolutionMode_t { CUDNN_CONVOLUTION = 0, CUDNN_CROSS_CORRELATION = 1 };
 enum cudnnMathType_t {
@@ -61,6 +69,15 @@ enum cudnnConvolutionBwdFilterAlgo_t {
     CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1 = 1,        /* here: FLOAT only */
     CUDNN_CONVOLUTION_BWD_FILTER_ALGO_WINOGRAD = 4, /* not supported */
 };
+enum cudnnSoftmaxAlgorithm_t {
+    CUDNN_SOFTMAX_FAST = 0, /* not supported */
+    CUDNN_SOFTMAX_ACCURATE = 1,
+    CUDNN_SOFTMAX_LOG = 2, /* not supported */
+};
+enum cudnnSoftmaxMode_t {
+    CUDNN_SOFTMAX_MODE_INSTANCE = 0, /* over c, h and w */
+    CUDNN_SOFTMAX_MODE_CHANNEL = 1,  /* not supported */
+};
 
 const char *cudnnGetErrorString(cudnnStatus_t status);
 cudnnStatus_t cudnnSetStream(cudnnHandle_t handle, cudaStream_t stream);
@@ -69,6 +86,9 @@ cudnnStatus_t cudnnCreateTensorDescriptor(cudnnTensorDescriptor_t *made);
 cudnnStatus_t cudnnDestroyTensorDescriptor(cudnnTensorDescriptor_t tensor);
 cudnnStatus_t cudnnSetTensorNdDescriptor(cudnnTensorDescriptor_t tensor, cudnnDataType_t type,
                                          int dimensions, const int size[], const int stride[]);
+cudnnStatus_t cudnnSetTensor4dDescriptorEx(cudnnTensorDescriptor_t tensor, cudnnDataType_t type,
+                                           int n, int c, int h, int w, int n_stride, int c_stride,
+                                           int h_stride, int w_stride);
 
 cudnnStatus_t cudnnCreateFilterDescriptor(cudnnFilterDescriptor_t *made);
 cudnnStatus_t cudnnDestroyFilterDescriptor(cudnnFilterDescriptor_t filter);
@@ -99,8 +119,17 @@ cudnnStatus_t cudnnGetConvolutionBackwardFilterWorkspaceSize(
     cudnnConvolutionDescriptor_t convolution, cudnnFilterDescriptor_t dw,
     cudnnConvolutionBwdFilterAlgo_t algorithm, size_t *bytes);
 
-/* result = alpha * convolution + beta * result, which is not read when beta is 0. alpha and beta
- * are of the data's type, in host memory. */
+/* result = alpha * operation + beta * result, which is not read when beta is 0. alpha and beta
+ * are in host memory, DOUBLE for data in DOUBLE and FLOAT for others. */
+cudnnStatus_t cudnnSoftmaxForward(cudnnHandle_t handle, cudnnSoftmaxAlgorithm_t algorithm,
+                                  cudnnSoftmaxMode_t mode, const void *alpha,
+                                  cudnnTensorDescriptor_t x_shape, const void *x, const void *beta,
+                                  cudnnTensorDescriptor_t y_shape, void *y);
+cudnnStatus_t cudnnSoftmaxBackward(cudnnHandle_t handle, cudnnSoftmaxAlgorithm_t algorithm,
+                                   cudnnSoftmaxMode_t mode, const void *alpha,
+                                   cudnnTensorDescriptor_t y_shape, const void *y,
+                                   cudnnTensorDescriptor_t dy_shape, const void *dy,
+                                   const void *beta, cudnnTensorDescriptor_t dx_shape, void *dx);
 cudnnStatus_t cudnnConvolutionForward(cudnnHandle_t handle, const void *alpha,
                                       cudnnTensorDescriptor_t x_shape, const void *x,
                                       cudnnFilterDescriptor_t w_shape, const void *w,

@@ -328,3 +328,83 @@ ASSAY_TEST(cudnn, arguments_are_checked, "unit sim") {
                 ASSAY_ERR_DEVICE, "CUDNN_STATUS_BAD_PARAM");
     close_convolution(c);
 }
+
+/* ---- softmax ---- */
+
+enum { ROWS = 3, COLUMNS = 5, ROW = 7 };
+
+/* Rows of COLUMNS elements, ROW from one to the next. */
+static cudnnTensorDescriptor_t open_rows(cudnnDataType_t type, int columns = COLUMNS) {
+    cudnnTensorDescriptor_t made;
+    ok(cudnnCreateTensorDescriptor(&made));
+    ok(cudnnSetTensor4dDescriptorEx(made, type, ROWS, columns, 1, 1, ROW, 1, 1, 1));
+    return made;
+}
+
+/* The definition in fp64; alpha is 2 and beta 3. */
+template <typename T>
+static double wanted(const data<T> &x, const data<T> *dy, const data<T> &before, int i, int j) {
+    double sum = 0, value;
+    for (int k = 0; k < COLUMNS; ++k)
+        sum += dy ? (double)x.v[i * ROW + k] * (double)dy->v[i * ROW + k]
+                  : exp((double)(x.v[i * ROW + k] - x.v[i * ROW + j]));
+    value = dy ? (double)x.v[i * ROW + j] * ((double)dy->v[i * ROW + j] - sum) : 1 / sum;
+    return 2 * value + 3 * (double)before.v[i * ROW + j];
+}
+
+template <typename T> static void check_softmax(bool backward) {
+    const T alpha = 2, beta = 3;
+    data<T> x, dy, out, before;
+    fill(&x, 1);
+    fill(&dy, 2);
+    fill(&out, 3);
+    for (int i = 0; !backward && i < ROWS * ROW; ++i)
+        x.v[i] += 2000; /* whose power overflows in every type */
+    before = out;
+    cudnnTensorDescriptor_t rows = open_rows(data<T>::type);
+    ok(backward ? cudnnSoftmaxBackward(dnn(), CUDNN_SOFTMAX_ACCURATE, CUDNN_SOFTMAX_MODE_INSTANCE,
+                                       &alpha, rows, x.v, rows, dy.v, &beta, rows, out.v)
+                : cudnnSoftmaxForward(dnn(), CUDNN_SOFTMAX_ACCURATE, CUDNN_SOFTMAX_MODE_INSTANCE,
+                                      &alpha, rows, x.v, &beta, rows, out.v));
+    for (int e = 0; e < ROWS * ROW; ++e) {
+        const double want = e % ROW < COLUMNS
+                                ? wanted(x, backward ? &dy : NULL, before, e / ROW, e % ROW)
+                                : (double)before.v[e];
+        CHECK_MSG(fabs((double)out.v[e] - want) <= 1e-5 * (1 + fabs(want)),
+                  "element %d: %g, not %g", e, (double)out.v[e], want);
+    }
+    ok(cudnnDestroyTensorDescriptor(rows));
+}
+
+ASSAY_TEST(cudnn, softmax_is_over_each_row_and_leaves_gaps, "unit sim") {
+    check_softmax<float>(false);
+    check_softmax<double>(false);
+    check_softmax<float>(true);
+    check_softmax<double>(true);
+}
+
+ASSAY_TEST(cudnn, softmax_checks_its_arguments, "unit sim") {
+    const float one = 1, none = 0;
+    data<float> x, y;
+    fill(&x, 1);
+    cudnnTensorDescriptor_t rows = open_rows(CUDNN_DATA_FLOAT), other = open_rows(CUDNN_DATA_HALF),
+                            shorter = open_rows(CUDNN_DATA_FLOAT, COLUMNS - 1);
+    const auto run = [&](cudnnSoftmaxAlgorithm_t algorithm, cudnnSoftmaxMode_t mode,
+                         cudnnTensorDescriptor_t shape, const void *from) {
+        return cudnnSoftmaxForward(dnn(), algorithm, mode, &one, rows, from, &none, shape, y.v);
+    };
+    const auto accurate = [&](cudnnTensorDescriptor_t shape, const void *from) {
+        return run(CUDNN_SOFTMAX_ACCURATE, CUDNN_SOFTMAX_MODE_INSTANCE, shape, from);
+    };
+    CHECK(accurate(rows, x.v) == CUDNN_STATUS_SUCCESS);
+    CHECK(accurate(rows, NULL) == CUDNN_STATUS_BAD_PARAM_NULL_POINTER);
+    CHECK(accurate(other, x.v) == CUDNN_STATUS_BAD_PARAM);
+    CHECK(accurate(shorter, x.v) == CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH);
+    CHECK(accurate(rows, (const char *)x.v + 1) == CUDNN_STATUS_BAD_PARAM_MISALIGNED_POINTER);
+    CHECK(run(CUDNN_SOFTMAX_FAST, CUDNN_SOFTMAX_MODE_INSTANCE, rows, x.v) ==
+          CUDNN_STATUS_NOT_SUPPORTED);
+    CHECK(run(CUDNN_SOFTMAX_ACCURATE, CUDNN_SOFTMAX_MODE_CHANNEL, rows, x.v) ==
+          CUDNN_STATUS_NOT_SUPPORTED);
+    for (cudnnTensorDescriptor_t shape : {rows, other, shorter})
+        ok(cudnnDestroyTensorDescriptor(shape));
+}
