@@ -161,6 +161,32 @@ class Tally:
         self.loose_alarms = self.tight_alarms = self.usual = self.usual_alarms = 0
         self.worst, self.missed = 0.0, {}
 
+    def judge_right(self, y, truth, tolerance, bf16):
+        self.right += 1
+        self.alarms += not within(y, truth, tolerance)
+        self.loose_alarms += not close(y, truth, 1e-2)
+        self.tight_alarms += not close(y, truth, 1e-4)
+        self.usual_alarms += not usual(y, truth, bf16)
+        with np.errstate(all="ignore"):
+            self.worst = max(self.worst, float(np.nanmax(np.abs(y - truth) / tolerance)))
+
+    def judge_fault(self, fault, y, truth, tolerance, bf16):
+        self.seeded += 1
+        self.found += (hit := not within(y, truth, tolerance))
+        self.loose += not close(y, truth, 1e-2)
+        self.tight += not close(y, truth, 1e-4)
+        self.usual += not usual(y, truth, bf16)
+        if not hit:
+            self.missed[fault] = self.missed.get(fault, 0) + 1
+
+    def add(self, other):
+        for key, value in vars(other).items():
+            if isinstance(value, int):
+                setattr(self, key, getattr(self, key) + value)
+
+    def shares(self):
+        return " ".join(percent(part, self.seeded) for part in (self.found, self.loose, self.tight, self.usual))
+
 
 def within(y, truth, tolerance):
     ok = np.abs(y - truth) <= tolerance
@@ -195,50 +221,38 @@ def experiment(name, cases, tally, bf16):
             continue
         for how in ({"order": o, "forms": f} for o in ("forwards", "backwards", "strided", "pairwise") for f in (0, 1)):
             y = stored(kernel(function, arrays, **how))
-            tally.right += 1
-            tally.alarms += not within(y, truth, tolerance)
-            tally.loose_alarms += not close(y, truth, 1e-2)
-            tally.tight_alarms += not close(y, truth, 1e-4)
-            tally.usual_alarms += not usual(y, truth, bf16)
-            with np.errstate(all="ignore"):
-                tally.worst = max(tally.worst, float(np.nanmax(np.abs(y - truth) / tolerance)))
+            tally.judge_right(y, truth, tolerance, bf16)
         right = kernel(function, arrays)
         for fault, y in faults(function, arrays, right, rng):
             y = stored(y)
-            if np.array_equal(y, stored(right), equal_nan=True):
-                continue
-            tally.seeded += 1
-            tally.found += (hit := not within(y, truth, tolerance))
-            tally.loose += not close(y, truth, 1e-2)
-            tally.tight += not close(y, truth, 1e-4)
-            tally.usual += not usual(y, truth, bf16)
-            if not hit:
-                tally.missed[fault] = tally.missed.get(fault, 0) + 1
+            if not np.array_equal(y, stored(right), equal_nan=True):
+                tally.judge_fault(fault, y, truth, tolerance, bf16)
 
 
 def percent(part, whole):
     return f"{100 * part / whole:6.1f}" if whole else "     -"
 
 
-def main(cases):
-    bad = 0
-    for dtype, least in (("f32", 0.99), ("bf16", 0.97)):
+def table(names, measure, cases):
+    """Prints a row of each name and one of all, for each dtype; the tallies of all."""
+    for dtype in ("f32", "bf16"):
         whole = Tally()
         print(f"{dtype:17s} right  false alarms  worst   faults  found %   1e-2   1e-4  usual")
-        for name in REFERENCES:
+        for name in names:
             t = Tally()
             with np.errstate(all="ignore"):
-                experiment(name, cases, t, dtype == "bf16")
-            print(f"{name:17s} {t.right:5d} {t.alarms:13d} {t.worst:6.2f} {t.seeded:8d} {percent(t.found, t.seeded)}"
-                  f" {percent(t.loose, t.seeded)} {percent(t.tight, t.seeded)} {percent(t.usual, t.seeded)}   {t.missed or ''}")
-            for key in ("right", "alarms", "seeded", "found", "loose", "tight", "loose_alarms", "tight_alarms", "usual", "usual_alarms"):
-                setattr(whole, key, getattr(whole, key) + getattr(t, key))
+                measure(name, cases, t, dtype == "bf16")
+            print(f"{name:17s} {t.right:5d} {t.alarms:13d} {t.worst:6.2f} {t.seeded:8d} {t.shares()}   {t.missed or ''}")
+            whole.add(t)
         w = whole
-        print(f"all {dtype:13s} {w.right:5d} {w.alarms:13d}        {w.seeded:8d} {percent(w.found, w.seeded)}"
-              f" {percent(w.loose, w.seeded)} {percent(w.tight, w.seeded)} {percent(w.usual, w.seeded)}")
+        print(f"all {dtype:13s} {w.right:5d} {w.alarms:13d}        {w.seeded:8d} {w.shares()}")
         print(f"false alarms of allclose: 1e-2 {w.loose_alarms}, 1e-4 {w.tight_alarms}, of assert_close {w.usual_alarms}; of {w.right}\n")
-        bad += w.alarms > 0 or w.found < least * w.seeded or w.right == 0
-    return bad
+        yield whole
+
+
+def main(cases):
+    wholes = zip(table(REFERENCES, experiment, cases), (0.99, 0.97))
+    return sum(w.alarms > 0 or w.found < least * w.seeded or w.right == 0 for w, least in wholes)
 
 
 if __name__ == "__main__":
