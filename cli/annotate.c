@@ -89,16 +89,33 @@ static void put(FILE *to, const char *text, bool property) {
     }
 }
 
+/* GitHub knows files by their paths in the repository, which is checked out there. */
+static void put_path(FILE *to, const char *path) {
+    const char *const workspace = getenv("GITHUB_WORKSPACE");
+    char *const root = workspace != NULL ? realpath(workspace, NULL) : NULL;
+    char *const whole = realpath(path, NULL);
+    const size_t length = root != NULL ? strlen(root) : 0;
+    const bool inside =
+        root != NULL && whole != NULL && strncmp(whole, root, length) == 0 && whole[length] == '/';
+    put(to, inside ? whole + length + 1 : path, true);
+    free(root);
+    free(whole);
+}
+
+static void put_head(FILE *to, const source *s, const char *reason, const char *title) {
+    fputs("::error file=", to);
+    put_path(to, s->path);
+    fprintf(to, ",line=%d,title=", named_line(s, reason));
+    put(to, title, true);
+    fputs("::", to);
+}
+
 static void put_part(FILE *to, const source *s, const assay_report *report, const cli_part *part) {
     char title[160];
     const char *const reason = part->worst->reason;
     snprintf(title, sizeof title, "%.60s/%.60s: %s", report->c.op->name, part->rows->variant,
              assay_verdict_name(part->verdict));
-    fputs("::error file=", to);
-    put(to, s->path, true);
-    fprintf(to, ",line=%d,title=", named_line(s, reason));
-    put(to, title, true);
-    fputs("::", to);
+    put_head(to, s, reason, title);
     if (part->worst->tensor[0] != '\0') {
         put(to, part->worst->tensor, false);
         fputs(": ", to);
@@ -123,11 +140,7 @@ void annotate_unjudged(const assay_cli_args *args) {
     find_source(args, &s);
     snprintf(title, sizeof title, "%.60s/%.60s: not judged", args->target->op->name,
              args->target->variant != NULL ? args->target->variant : "");
-    fputs("::error file=", args->out.stream);
-    put(args->out.stream, s.path, true);
-    fprintf(args->out.stream, ",line=%d,title=", named_line(&s, line));
-    put(args->out.stream, title, true);
-    fputs("::", args->out.stream);
+    put_head(args->out.stream, &s, line, title);
     put(args->out.stream, line, false);
     putc('\n', args->out.stream);
 }

@@ -105,6 +105,10 @@ GITHUB_ACTIONS=true expect 1 "$assay" check weighted_sum/x --kernel kernels/shor
     --binding kernels/sum.binding n=5 d=44 --stage forward --device sim
 says '::error file=kernels/short.so,line=1,title=weighted_sum/x%3A fail::y: '
 says '%0Aassay check weighted_sum/x n=5 d=44'
+# The path is that in the repository, wherever assay is started.
+expect 1 env -C kernels GITHUB_ACTIONS=true GITHUB_WORKSPACE="$place" "$assay" check weighted_sum/x \
+    --kernel short.so --binding sum.binding n=5 d=44 --stage forward --device sim
+says '::error file=kernels/short.so,line=1'
 # What cannot be judged is annotated as well.
 printf 'int x = y;\n// assay: forward = f(x, y)\n' >kernels/broken.cu
 for file in kernels/gone.cu kernels/broken.cu; do
@@ -122,6 +126,8 @@ head -8 assay.toml >one && mv one assay.toml
 GITHUB_OUTPUT=output GITHUB_STEP_SUMMARY=summary FLAGS='--exclude *d=41*' expect 0 tree/ci/action judge
 says 'reports=' output
 says '## weighted_sum/sum' summary
+expect 2 env -C kernels ../tree/ci/action judge
+says 'kernels has no assay.toml; the input folder names the folder that has it'
 
 # ---- what is refused ----
 while IFS='|' read -r text said; do
