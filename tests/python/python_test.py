@@ -3,6 +3,7 @@ from the shell. JAX and PyTorch are used where they can be imported."""
 import concurrent.futures
 import importlib.util
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -180,6 +181,29 @@ class Torch(unittest.TestCase):
         report = assay.check("weighted_sum", torch_functions.forward_only, cases="n=5x7 d=33", device="sim")
         self.assertTrue(report.forward_only)
         self.assertIn("torch.autograd does not see what it does", report.note)
+
+
+@unittest.skipUnless(have("torch", "numpy", "ninja"), "PyTorch, or ninja, which its extensions need, is not here")
+class Extension(unittest.TestCase):
+    def check(self, folder, device, functions):
+        kernel = os.path.join(folder, f"torch_extension.py:{functions}")
+        return words(ASSAY, "check", "weighted_sum/mine", "--kernel", kernel, "--device", device, "n=5", "d=32,33",
+                     "pad=0,3", "dtype=f32", env={"ASSAY_PYTHON": sys.executable})
+
+    def test_of_cpp_or_of_cuda(self):
+        import torch
+
+        device = "cuda" if torch.cuda.is_available() else "sim"
+        with tempfile.TemporaryDirectory() as folder:
+            shutil.copy("torch_extension.py", folder)
+            built = subprocess.run([sys.executable, "torch_extension.py"], cwd=folder, capture_output=True, text=True)
+            self.assertEqual(built.returncode, 0, built.stderr)
+            os.chmod(folder, 0o755)
+            status, said = self.check(folder, device, "weighted_sum,weighted_sum_backward")
+            self.assertEqual((status, "4 passed" in said), (0, True), said)
+            for functions, wrong in (("packed", 2), ("no_tail", 2), ("weighted_sum,no_cotangent", 4)):
+                status, said = self.check(folder, device, functions)
+                self.assertEqual((status, f"{wrong} failed" in said), (1, True), said)
 
 
 class Reference(unittest.TestCase):
