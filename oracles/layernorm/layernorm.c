@@ -301,7 +301,11 @@ static void bound_row(const assay_rounding *r, const sizes *s, const assay_oracl
                  *w = args->in->data[W];
     const approx_moments m = bound_moments(r, s, x);
     const approx count = approx_exact((double)s->d);
-    approx_sum sum = approx_sum_begin(r, (double)s->d, 0), along = sum;
+    double about = 0;
+    for (int64_t j = 0; !r->zero_mean && j < s->d; ++j)
+        about += fabs(dy[j] * w[j]);
+    approx_sum sum = approx_sum_begin(r, (double)s->d, about);
+    approx_sum along = approx_sum_begin(r, (double)s->d, 0);
     for (int64_t j = 0; j < s->d; ++j) {
         const approx unit = unit_of(r, &m, x[j]);
         const approx g = approx_mul(r, approx_exact(dy[j]), approx_exact(w[j]));
