@@ -42,7 +42,7 @@ static bool read_count(const cJSON *item, int64_t *count) {
 
 static void read_type(const cJSON *entry, packed_tensor *t) {
     const cJSON *type = cJSON_GetObjectItemCaseSensitive(entry, "dtype");
-    t->type = cJSON_IsString(type) ? type->valuestring : "no type";
+    t->type = cJSON_IsString(type) ? type->valuestring : "no known type";
     for (int d = 0; d < TYPES; ++d)
         if (strcmp(type_names[d], t->type) == 0) {
             t->known = true;

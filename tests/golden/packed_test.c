@@ -183,6 +183,23 @@ ASSAY_TEST(packed, a_wrong_safetensors_header_gets_a_line, "unit golden") {
         {"{\"out/y\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[40,48]}}",
          "outside the file"},
         {"{\"out/y\":7}", "its shape cannot"},
+        {"{\"out/y\":{\"shape\":[2],\"data_offsets\":[0,8]}}", "of type no known type"},
+        {"{\"out/y\":{\"dtype\":\"~F32\",\"shape\":[2],\"data_offsets\":[0,8]}}",
+         "of type no known type"},
+        {"{\"out/y\":{\"dtype\":\"F32\",\"shape\":[1.5],\"data_offsets\":[0,8]}}",
+         "its shape cannot"},
+        {"{\"out/y\":{\"dtype\":\"F32\",\"shape\":[1e300],\"data_offsets\":[0,8]}}",
+         "its shape cannot"},
+        {"{\"out/y\":{\"dtype\":\"F32\",\"shape\":[\"2\"],\"data_offsets\":[0,8]}}",
+         "its shape cannot"},
+        {"{\"out/y\":{\"dtype\":\"F32\",\"shape\":[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,2],\"data_offsets\":[0,8]}}",
+         "and the case has (2)"},
+        {"{\"out/y\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":7}}", "outside the file"},
+        {"{\"out/y\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0]}}", "outside the file"},
+        {"{\"out/y\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[-1,8]}}",
+         "outside the file"},
+        {"{\"out/y\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,1e300]}}",
+         "outside the file"},
         {"{\"out/y\":", "its header is not JSON"},
     };
     golden_folder folder;
@@ -202,6 +219,9 @@ ASSAY_TEST(packed, a_wrong_safetensors_header_gets_a_line, "unit golden") {
         else
             CHECK_FAILS(read_results(path, CASE), ASSAY_ERR_FILE, wrong[i].line);
     }
+    static const unsigned char longest[64] = {[4] = 1, [8] = '{'}; /* 4 GiB of header */
+    golden_bytes_write(path, longest, sizeof longest);
+    CHECK_FAILS(read_results(path, CASE), ASSAY_ERR_FILE, "its header is longer than the file");
     REQUIRE(unlink(path) == 0);
     golden_folder_clear(&folder);
 }
