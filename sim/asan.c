@@ -54,12 +54,14 @@ void sim_poison(void *memory, size_t bytes, bool on) {
 
 /* Volatile, so that no compiler makes it a call of memset, which AddressSanitizer intercepts. */
 SIM_NOT_INSTRUMENTED void sim_fill(void *memory, size_t bytes) {
+    typedef uint64_t wide __attribute__((vector_size(32), may_alias));
+    const wide ones = {UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX};
     volatile unsigned char *byte = memory;
     size_t i = 0;
-    for (; i < bytes && ((uintptr_t)(byte + i) & 7u) != 0; ++i)
+    for (; i < bytes && ((uintptr_t)(byte + i) % sizeof(wide)) != 0; ++i)
         byte[i] = 0xff;
-    for (; i + 8 <= bytes; i += 8)
-        *(volatile uint64_t *)(volatile void *)(byte + i) = UINT64_MAX;
+    for (; i + sizeof(wide) <= bytes; i += sizeof(wide))
+        *(volatile wide *)(volatile void *)(byte + i) = ones;
     for (; i < bytes; ++i)
         byte[i] = 0xff;
 }

@@ -6,12 +6,12 @@
  *
  * PTX counts a warp as 32 threads once all lanes have come that have not exited.
  */
-#include "sim/block.h"
 #include "sim/defect.h"
+#include "sim/threads.h"
 
 #include <string.h>
 
-enum { BARRIERS = 16, WARPS = SIM_MAX_THREADS / SIM_WARP };
+enum { BARRIERS = 16, WARPS = SIM_MAX_WARPS };
 
 typedef struct arrival {
     int32_t thread;
@@ -22,6 +22,7 @@ struct barrier {
     uint32_t arrived[WARPS], waiting[WARPS]; /* lanes */
     int32_t n_arrived, votes;
     uint32_t count; /* of threads that it is for; 0: all of the block */
+    bool asked;     /* a thread wants to know the votes */
     arrival first, first_of[WARPS];
 };
 
@@ -51,6 +52,7 @@ static void begin(struct barrier *b) {
     memset(b->arrived, 0, sizeof b->arrived);
     memset(b->waiting, 0, sizeof b->waiting);
     b->n_arrived = b->votes = 0;
+    b->asked = false;
     now->open &= ~(1u << (b - now->barrier));
 }
 
@@ -61,31 +63,38 @@ void sim_barrier_begin(void) {
 }
 
 /* Of an open one. */
-static bool is_complete(const struct barrier *b) {
+static bool has_its_count(const struct barrier *b) {
     uint32_t threads = 0;
-    if (b->count == 0)
-        return b->n_arrived == sim_live_threads();
     for (int32_t w = 0; w < WARPS; ++w) {
         const uint32_t lanes = b->arrived[w];
         if (lanes != 0)
-            threads += (lanes & sim_live_lanes(w)) == sim_live_lanes(w)
+            threads += (lanes & sim_threads_now->live[w]) == sim_threads_now->live[w]
                            ? SIM_WARP
                            : (uint32_t)__builtin_popcount(lanes);
     }
     return threads >= b->count;
 }
 
-static void complete(struct barrier *b) {
-    for (int32_t w = 0; w * SIM_WARP < sim_now.n_threads; ++w) {
-        for (uint32_t rest = b->waiting[w]; rest != 0; rest &= rest - 1) {
-            const int32_t thread = w * SIM_WARP + __builtin_ctz(rest);
-            now->met[thread].threads = b->n_arrived;
-            now->met[thread].votes = b->votes;
-        }
-        if (b->waiting[w] != 0)
-            sim_wake(w, b->waiting[w]);
+SIM_HOT bool is_complete(const struct barrier *b) {
+    return b->count == 0 ? b->n_arrived == sim_threads_now->n_live : has_its_count(b);
+}
+
+static void tell_votes(const struct barrier *b, int32_t warp) {
+    for (uint32_t rest = b->waiting[warp]; rest != 0; rest &= rest - 1) {
+        const int32_t thread = warp * SIM_WARP + __builtin_ctz(rest);
+        now->met[thread].threads = b->n_arrived;
+        now->met[thread].votes = b->votes;
     }
-    trace_barrier((int32_t)(b - now->barrier), b->waiting, sim_live_threads());
+}
+
+static __attribute__((noinline)) void complete(struct barrier *b) {
+    for (int32_t w = 0; w * SIM_WARP < sim_now.n_threads; ++w) {
+        if (b->asked)
+            tell_votes(b, w);
+        if (b->waiting[w] != 0)
+            sim_schedule_wake(w, b->waiting[w]);
+    }
+    trace_barrier((int32_t)(b - now->barrier), b->waiting, sim_threads_now->n_live);
     begin(b);
     sim_progress();
 }
@@ -122,10 +131,8 @@ SIM_REPORT static void report_count(const struct barrier *b, uint32_t count,
     sim_abandon();
 }
 
-/* The current thread is counted. Inline, as all on the way to sim_wait() is: every frame there is
- * one for each thread that waits, and more of the cache. */
-static inline __attribute__((always_inline)) void arrive(struct barrier *b, uint32_t count,
-                                                         int predicate, const sim_place *place) {
+/* The current thread is counted. */
+SIM_HOT void arrive(struct barrier *b, uint32_t count, int predicate, const sim_place *place) {
     const int32_t warp = sim_now.thread / SIM_WARP;
     if (b->n_arrived == 0) {
         b->first = (arrival){sim_now.thread, *place};
@@ -141,18 +148,17 @@ static inline __attribute__((always_inline)) void arrive(struct barrier *b, uint
     b->votes += predicate != 0;
 }
 
-static inline __attribute__((always_inline)) void wait_for_all(struct barrier *b,
-                                                               const sim_place *place) {
+SIM_HOT void wait_for_all(struct barrier *b, sim_vote vote, const sim_place *place) {
     b->waiting[sim_now.thread / SIM_WARP] |= 1u << sim_now.thread % SIM_WARP;
-    if (is_complete(b)) {
+    b->asked |= vote != SIM_VOTE_NONE;
+    sim_come_to(place);
+    sim_schedule_sleep(sim_now.thread);
+    if (is_complete(b))
         complete(b);
-        sim_switch();
-    } else {
-        sim_wait(place->call, place->file, place->line);
-    }
+    sim_switch();
 }
 
-static int result(sim_vote vote) {
+SIM_HOT int result(sim_vote vote) {
     switch (vote) {
     case SIM_VOTE_NONE:
         break;
@@ -172,7 +178,7 @@ int sim_barrier(sim_vote vote, int predicate, const char *file, int line) {
     arrive(b, 0, predicate, &place);
     if (!same_line(&b->first.place, &place))
         report_divergence(&b->first, &place);
-    wait_for_all(b, &place);
+    wait_for_all(b, vote, &place);
     return result(vote);
 }
 
@@ -184,8 +190,8 @@ SIM_REPORT static void report_number(uint32_t id, uint32_t count, const sim_plac
     sim_abandon();
 }
 
-static inline __attribute__((always_inline)) struct barrier *
-numbered(uint32_t id, uint32_t count, int predicate, bool aligned, const sim_place *place) {
+SIM_HOT struct barrier *numbered(uint32_t id, uint32_t count, int predicate, bool aligned,
+                                 const sim_place *place) {
     const int32_t warp = sim_now.thread / SIM_WARP;
     if (id >= BARRIERS || count % SIM_WARP != 0)
         report_number(id, count, place);
@@ -199,7 +205,7 @@ numbered(uint32_t id, uint32_t count, int predicate, bool aligned, const sim_pla
 int sim_barrier_numbered(uint32_t id, uint32_t count, bool aligned, sim_vote vote, int predicate,
                          const char *file, int line) {
     const sim_place place = {vote == SIM_VOTE_NONE ? "bar.sync" : "bar.red", file, line};
-    wait_for_all(numbered(id, count, predicate, aligned, &place), &place);
+    wait_for_all(numbered(id, count, predicate, aligned, &place), vote, &place);
     return result(vote);
 }
 

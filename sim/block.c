@@ -1,33 +1,23 @@
 #include "sim/block.h"
 
 #include "sim/cluster.h"
-#include "sim/fiber.h"
 #include "sim/operation.h"
-#include "sim/schedule.h"
 #include "sim/shared.h"
+#include "sim/threads.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_WARPS = SIM_MAX_THREADS / SIM_WARP, MAX_RESTS = 1 << 17 };
-
-typedef struct sim_thread {
-    sim_fiber *fiber; /* NULL before the first step and after the last */
-    sim_place place;  /* call is NULL unless it waits */
-} sim_thread;
+enum { MAX_RESTS = 1 << 17 };
 
 struct sim_block {
+    sim_threads threads;
     uint64_t number;
-    sim_thread thread[SIM_MAX_THREADS];
-    uint32_t live[MAX_WARPS];
-    int32_t n_live;
     int32_t rests; /* since it was given its turn, or got anywhere */
     sim_block_outcome outcome;
     sim_dynamic dynamic;
-    sim_range shared[2]; /* the static and the dynamic part */
-    sim_clocks *clocks;  /* the recorder's */
     struct sim_barriers *barriers;
     struct sim_warps *warps;
     struct sim_copies *copies;
@@ -40,11 +30,11 @@ struct sim_block {
 };
 
 static sim_block *block; /* that runs */
+sim_threads *sim_threads_now;
 
 /* Of the launch. */
 static struct {
     const sim_launch *launch;
-    uint3 index[SIM_MAX_THREADS];
     int64_t rests;    /* in a row, of all blocks */
     int32_t n_blocks; /* that have begun and not ended */
     bool others;      /* blocks that could run instead */
@@ -53,15 +43,11 @@ static struct {
 } grid;
 
 /* CUDA's built-in variables, those of the thread that runs. */
-extern uint3 threadIdx, blockIdx, blockDim, gridDim;
-uint3 threadIdx, blockIdx, blockDim, gridDim;
+extern uint3 blockIdx, blockDim, gridDim;
+uint3 threadIdx, blockIdx, blockDim, gridDim, sim_thread_index[SIM_MAX_THREADS];
 
 uint32_t sim_live_lanes(int32_t warp) {
-    return block->live[warp];
-}
-
-int32_t sim_live_threads(void) {
-    return block->n_live;
+    return block->threads.live[warp];
 }
 
 bool sim_lane_exists(int32_t warp, int32_t lane) {
@@ -69,24 +55,18 @@ bool sim_lane_exists(int32_t warp, int32_t lane) {
 }
 
 sim_range sim_block_shared(void) {
-    return block->shared[1];
-}
-
-static void resume(int32_t thread) {
-    sim_now.thread = thread;
-    threadIdx = grid.index[thread];
-    trace_thread(block->clocks, block->shared, thread);
+    return block->threads.shared[1];
 }
 
 static void leave_block(sim_fiber *own) {
     sim_now.thread = -1;
-    trace_thread(block->clocks, block->shared, -1);
+    trace_thread(block->threads.clocks, block->threads.shared, -1);
     sim_fiber_switch(own, sim_fiber_host());
 }
 
 void sim_abandon(void) {
     block->outcome = SIM_BLOCK_ABANDONED;
-    leave_block(block->thread[sim_now.thread].fiber);
+    leave_block(block->threads.thread[sim_now.thread].fiber);
     __builtin_unreachable(); /* an abandoned fiber is never resumed */
 }
 
@@ -94,12 +74,16 @@ static bool same_place(const sim_place *p, const sim_place *q) {
     return p->line == q->line && strcmp(p->call, q->call) == 0 && strcmp(p->file, q->file) == 0;
 }
 
-/* How many threads wait where `thread` does; 0 when one before it does, or it does not wait. */
+static bool is_live(int32_t thread) {
+    return (sim_live_lanes(thread / SIM_WARP) >> thread % SIM_WARP & 1u) != 0;
+}
+
+/* How many threads wait where `thread` does; 0 when one before it does, or it has exited. */
 static int32_t count_if_first(int32_t thread) {
-    const sim_place *place = &block->thread[thread].place;
+    const sim_place *place = &block->threads.thread[thread].place;
     int32_t count = 0;
-    for (int32_t t = 0; t < sim_now.n_threads && place->call; ++t) {
-        if (!block->thread[t].place.call || !same_place(&block->thread[t].place, place))
+    for (int32_t t = 0; t < sim_now.n_threads && is_live(thread); ++t) {
+        if (!is_live(t) || !same_place(&block->threads.thread[t].place, place))
             continue;
         if (t < thread)
             return 0;
@@ -108,6 +92,7 @@ static int32_t count_if_first(int32_t thread) {
     return count;
 }
 
+/* All that have not exited wait. */
 SIM_REPORT static void report_deadlock(void) {
     char places[360] = "", first[SIM_POSITION];
     size_t used = 0;
@@ -116,7 +101,7 @@ SIM_REPORT static void report_deadlock(void) {
         int32_t count = count_if_first(t);
         if (count == 0)
             continue;
-        const sim_place *place = &block->thread[t].place;
+        const sim_place *place = &block->threads.thread[t].place;
         int n =
             snprintf(places + used, sizeof places - used, "%s%d thread%s at %s line %d, first %s",
                      top ? "; " : "", count, count == 1 ? " waits" : "s wait", place->call,
@@ -128,14 +113,10 @@ SIM_REPORT static void report_deadlock(void) {
                blockIdx.x, blockIdx.y, blockIdx.z, places);
 }
 
-static int32_t next_or_abandon(void) {
-    int32_t next = sim_schedule_next();
-    if (next < 0) {
-        if (!sim_warps_mismatched())
-            report_deadlock();
-        sim_abandon();
-    }
-    return next;
+SIM_REPORT void sim_nothing_runs(void) {
+    if (!sim_warps_mismatched())
+        report_deadlock();
+    sim_abandon();
 }
 
 SIM_REPORT static void fibers_exhausted(void) {
@@ -143,32 +124,12 @@ SIM_REPORT static void fibers_exhausted(void) {
     sim_abandon();
 }
 
-void sim_switch(void) {
-    int32_t self = sim_now.thread, next = next_or_abandon();
-    if (next == self)
-        return;
-    sim_fiber *to = block->thread[next].fiber;
-    if (!to) {
-        to = sim_fiber_acquire();
-        if (!to)
-            fibers_exhausted();
-        block->thread[next].fiber = to;
-    }
-    sim_fiber *own = block->thread[self].fiber;
-    resume(next);
-    sim_fiber_switch(own, to);
-}
-
-void sim_wait(const char *call, const char *file, int line) {
-    block->thread[sim_now.thread].place = (sim_place){call, file, line};
-    sim_schedule_sleep(sim_now.thread);
-    sim_switch();
-}
-
-void sim_wake(int32_t warp, uint32_t lanes) {
-    sim_schedule_wake(warp, lanes);
-    for (uint32_t rest = lanes; rest != 0; rest &= rest - 1)
-        block->thread[warp * SIM_WARP + __builtin_ctz(rest)].place.call = NULL;
+sim_fiber *sim_start_thread(int32_t thread) {
+    sim_fiber *fiber = sim_fiber_acquire();
+    if (!fiber)
+        fibers_exhausted();
+    block->threads.thread[thread].fiber = fiber;
+    return fiber;
 }
 
 void sim_progress(void) {
@@ -191,7 +152,7 @@ SIM_REPORT static void report_livelock(const sim_place *place) {
 
 /* All threads of the block that can run have had two turns at least. */
 static bool is_stalled(void) {
-    return grid.others && block->rests > 2 * block->n_live;
+    return grid.others && block->rests > 2 * block->threads.n_live;
 }
 
 void sim_rest(sim_place place) {
@@ -204,12 +165,12 @@ void sim_rest(sim_place place) {
         return;
     }
     block->outcome = SIM_BLOCK_STALLED;
-    leave_block(block->thread[sim_now.thread].fiber);
+    leave_block(block->threads.thread[sim_now.thread].fiber);
 }
 
 /* Once is enough for a block to stall. */
 void sim_rest_long(sim_place place, int64_t weight) {
-    block->rests += 2 * block->n_live;
+    block->rests += 2 * block->threads.n_live;
     grid.rests += weight;
     sim_rest(place);
 }
@@ -218,8 +179,8 @@ static void thread_exit(void) {
     int32_t thread = sim_now.thread, warp = thread / SIM_WARP;
     sim_async_exit();
     sim_cluster_exit();
-    block->live[warp] &= ~(1u << thread % SIM_WARP);
-    if (--block->n_live == 0)
+    block->threads.live[warp] &= ~(1u << thread % SIM_WARP);
+    if (--block->threads.n_live == 0)
         sim_operation_block_end();
     sim_schedule_sleep(thread);
     sim_progress();
@@ -231,22 +192,24 @@ static void thread_exit(void) {
  * switch: the next one starts on the same stack. */
 static void run_threads(void) {
     for (;;) {
-        sim_fiber *own = block->thread[sim_now.thread].fiber;
+        sim_fiber *own = block->threads.thread[sim_now.thread].fiber;
         grid.launch->run(grid.launch->closure);
         thread_exit();
-        if (block->n_live == 0) {
+        if (block->threads.n_live == 0) {
             sim_fiber_release(own);
             leave_block(own);
             continue;
         }
-        int32_t next = next_or_abandon();
-        block->thread[sim_now.thread].fiber = NULL;
-        resume(next);
-        if (!block->thread[next].fiber) {
-            block->thread[next].fiber = own;
+        const int32_t next = sim_schedule_next();
+        if (next < 0)
+            sim_nothing_runs();
+        block->threads.thread[sim_now.thread].fiber = NULL;
+        sim_resume(next);
+        if (!block->threads.thread[next].fiber) {
+            block->threads.thread[next].fiber = own;
         } else {
             sim_fiber_release(own);
-            sim_fiber_switch(own, block->thread[next].fiber);
+            sim_fiber_switch(own, block->threads.thread[next].fiber);
         }
     }
 }
@@ -263,7 +226,7 @@ void sim_block_shape(const sim_launch *launch) {
     blockDim = launch->block;
     uint3 i = {0, 0, 0};
     for (int32_t t = 0; t < sim_now.n_threads; ++t) {
-        grid.index[t] = i;
+        sim_thread_index[t] = i;
         if (++i.x == blockDim.x) {
             i.x = 0;
             if (++i.y == blockDim.y) {
@@ -283,6 +246,7 @@ void sim_block_others(bool others, uint64_t unbegun) {
 static void use(sim_block *b) {
     const uint64_t plane = (uint64_t)gridDim.x * gridDim.y;
     block = b;
+    sim_threads_now = &b->threads;
     sim_now.block = b->number;
     blockIdx.x = (unsigned)(b->number % gridDim.x);
     blockIdx.y = (unsigned)(b->number % plane / gridDim.x);
@@ -320,12 +284,12 @@ static sim_block *make(void) {
 }
 
 static void clear(sim_block *b) {
-    b->n_live = sim_now.n_threads;
+    b->threads.n_live = sim_now.n_threads;
     b->rests = 0;
-    memset(b->thread, 0, (size_t)sim_now.n_threads * sizeof b->thread[0]);
-    for (int32_t w = 0; w < MAX_WARPS; ++w) {
+    memset(b->threads.thread, 0, (size_t)sim_now.n_threads * sizeof b->threads.thread[0]);
+    for (int32_t w = 0; w < SIM_MAX_WARPS; ++w) {
         int32_t lanes = sim_now.n_threads - w * SIM_WARP;
-        b->live[w] = lanes >= SIM_WARP ? UINT32_MAX : lanes > 0 ? (1u << lanes) - 1 : 0;
+        b->threads.live[w] = lanes >= SIM_WARP ? UINT32_MAX : lanes > 0 ? (1u << lanes) - 1 : 0;
     }
     sim_schedule_threads(sim_now.n_threads);
     sim_barrier_begin();
@@ -348,14 +312,14 @@ sim_block *sim_block_begin(uint64_t number, sim_range section, sim_cluster *clus
         return NULL;
     }
     b->number = number;
-    b->shared[0] = section;
-    b->shared[1] = (sim_range){b->dynamic.memory, b->dynamic.memory + bytes};
+    b->threads.shared[0] = section;
+    b->threads.shared[1] = (sim_range){b->dynamic.memory, b->dynamic.memory + bytes};
     b->cluster = cluster;
-    b->rank = sim_cluster_join(cluster, &b->shared[1]);
+    b->rank = sim_cluster_join(cluster, &b->threads.shared[1]);
     use(b);
     clear(b);
-    sim_shared_fill(b->shared);
-    b->clocks = trace_block_begin(b->shared);
+    sim_shared_fill(b->threads.shared);
+    b->threads.clocks = trace_block_begin(b->threads.shared);
     b->next = grid.live;
     grid.live = b;
     ++grid.n_blocks;
@@ -368,8 +332,8 @@ static void end(sim_block *b) {
     while (*link != b)
         link = &(*link)->next;
     *link = b->next;
-    sim_mbarrier_block_end(b->shared);
-    trace_block_end(b->clocks);
+    sim_mbarrier_block_end(b->threads.shared);
+    trace_block_end(b->threads.clocks);
     sim_cluster_leave(b->cluster, b->rank);
     b->next = grid.free;
     grid.free = b;
@@ -381,14 +345,14 @@ sim_block_outcome sim_block_run(sim_block *b) {
     b->rests = 0;
     b->outcome = SIM_BLOCK_ENDED;
     const int32_t first = sim_schedule_next();
-    if (!b->thread[first].fiber)
-        b->thread[first].fiber = sim_fiber_acquire();
-    if (!b->thread[first].fiber) {
+    if (!b->threads.thread[first].fiber)
+        b->threads.thread[first].fiber = sim_fiber_acquire();
+    if (!b->threads.thread[first].fiber) {
         sim_defect("out of memory", NULL, 0, "no stack for a thread");
         return SIM_BLOCK_ABANDONED;
     }
-    resume(first);
-    sim_fiber_switch(sim_fiber_host(), b->thread[first].fiber);
+    sim_resume(first);
+    sim_fiber_switch(sim_fiber_host(), b->threads.thread[first].fiber);
     if (b->outcome == SIM_BLOCK_ABANDONED)
         sim_fiber_abandon_all();
     if (b->outcome == SIM_BLOCK_ENDED)

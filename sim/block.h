@@ -44,17 +44,9 @@ void sim_blocks_forget(void);
 /* Whether another block could run instead of one that stalls; how many have not begun. */
 void sim_block_others(bool others, uint64_t unbegun);
 
-/* Lanes of a warp that have not exited, and threads of the block that have not. */
+/* Lanes of a warp that have not exited. */
 uint32_t sim_live_lanes(int32_t warp);
-int32_t sim_live_threads(void);
 bool sim_lane_exists(int32_t warp, int32_t lane);
-
-/* The current thread waits from now on, until it is woken; the place is what reports name. */
-void sim_wait(const char *call, const char *file, int line);
-void sim_wake(int32_t warp, uint32_t lanes);
-
-/* The schedule chooses the thread that runs now; returns when it has chosen the caller again. */
-void sim_switch(void);
 
 /* The current thread lets others go first. More than 2^20 rests in a row without sim_progress
  * between them are a livelock, reported at `place`. */

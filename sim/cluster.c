@@ -22,6 +22,10 @@ static struct {
     uint32_t rank;
 } now; /* of the block that runs */
 static sim_cluster *all;
+static struct {
+    sim_cluster *cluster; /* that has ended; the next one has its memory, warm in the cache */
+    size_t n;             /* threads */
+} spare;
 
 void sim_cluster_shape(const uint32_t next[3]) {
     for (int i = 0; i < 3; ++i)
@@ -44,22 +48,35 @@ uint64_t sim_cluster_block(const sim_launch *l, uint64_t cluster, uint32_t rank)
     return x + l->grid.x * (y + l->grid.y * z);
 }
 
+static size_t n_threads(void) {
+    return (size_t)sim_cluster_size() * (size_t)sim_now.n_threads;
+}
+
+/* A cluster that never came to its barrier has left its threads' arrivals as they were, unset. */
 sim_cluster *sim_cluster_begin(void) {
-    const size_t n = (size_t)sim_cluster_size() * (size_t)sim_now.n_threads;
-    sim_cluster *c = calloc(1, sizeof(sim_cluster) + n * sizeof(struct arrival));
+    const bool fits = spare.cluster != NULL && spare.n == n_threads() && !spare.cluster->made;
+    sim_cluster *c = fits ? spare.cluster
+                          : calloc(1, sizeof(sim_cluster) + n_threads() * sizeof(struct arrival));
     if (c == NULL)
         return NULL;
+    if (fits) {
+        spare.cluster = NULL;
+        *c = (sim_cluster){0};
+    }
     c->next = all;
     all = c;
     return c;
 }
 
+/* Of the launch that runs, so with as many threads as the next one has. */
 static void release(sim_cluster *c) {
     sim_cluster **link = &all;
     while (*link != c)
         link = &(*link)->next;
     *link = c->next;
-    free(c);
+    free(spare.cluster);
+    spare.cluster = c;
+    spare.n = n_threads();
 }
 
 void sim_clusters_forget(void) {

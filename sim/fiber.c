@@ -1,7 +1,5 @@
 #include "sim/fiber.h"
 
-#include "sim/asan.h"
-#include "sim/context.h"
 #include "sim/trace.h"
 
 #include <errno.h>
@@ -22,21 +20,15 @@ enum {
     COLOUR_BYTES = 5 * 64 /* equally placed frames would evict each other */
 };
 
-struct sim_fiber {
-    sim_context context;
-    char *low;
-    size_t size;
-    void *fake_stack; /* AddressSanitizer's */
-    bool fresh;       /* must start at the entry when it is acquired */
-};
-
 sim_range sim_stacks;
 
 static struct {
     void (*entry)(void);
     sim_fiber host, *fiber;
     sim_fiber **idle; /* a stack: the last one released is warm in the cache */
-    sim_fiber *from;  /* the fiber that switched last */
+#if defined(SIM_ASAN)
+    sim_fiber *from; /* the fiber that switched last */
+#endif
     int32_t n_fibers, n_idle, most;
 } pool;
 
@@ -81,20 +73,27 @@ sim_fiber *sim_fiber_host(void) {
     return &pool.host;
 }
 
+#if defined(SIM_ASAN)
 /* The stack that ran before belongs to pool.from: AddressSanitizer tells its bounds, which are not
  * known for the host's. */
 static void arrived(void *fake_stack) {
-#if defined(SIM_ASAN)
     const void *low;
     __sanitizer_finish_switch_fiber(fake_stack, &low, &pool.from->size);
     memcpy(&pool.from->low, &low, sizeof low);
-#else
-    (void)fake_stack;
-#endif
 }
 
+void sim_fiber_switch(sim_fiber *from, sim_fiber *to) {
+    pool.from = from;
+    __sanitizer_start_switch_fiber(&from->fake_stack, to->low, to->size);
+    sim_context_switch(&from->context, &to->context);
+    arrived(from->fake_stack);
+}
+#endif
+
 static void first_entry(void) {
+#if defined(SIM_ASAN)
     arrived(NULL);
+#endif
     pool.entry();
 }
 
@@ -132,13 +131,4 @@ void sim_fiber_abandon_all(void) {
         fiber->fresh = true;
         sim_fiber_release(fiber);
     }
-}
-
-void sim_fiber_switch(sim_fiber *from, sim_fiber *to) {
-    pool.from = from;
-#if defined(SIM_ASAN)
-    __sanitizer_start_switch_fiber(&from->fake_stack, to->low, to->size);
-#endif
-    sim_context_switch(&from->context, &to->context);
-    arrived(from->fake_stack);
 }

@@ -56,7 +56,7 @@ static void drop(mbarrier **link) {
 }
 
 void sim_mbarrier_forget(void) {
-    for (size_t i = 0; i < BUCKETS; ++i)
+    for (size_t i = 0; n_known > 0 && i < BUCKETS; ++i)
         while (known[i] != NULL)
             drop(&known[i]);
 }

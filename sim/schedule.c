@@ -1,6 +1,4 @@
-#include "sim/schedule.h"
-
-#include "sim/trace.h"
+#include "sim/turns.h"
 
 #include <string.h>
 
@@ -8,30 +6,22 @@
 #include <immintrin.h>
 #endif
 
-enum { MAX_WARPS = SIM_MAX_THREADS / SIM_WARP, LOG_LONGEST_INTERVAL = 12 };
+enum { LOG_LONGEST_INTERVAL = 12 };
+
+assay_schedule sim_schedule_kind;
 
 static struct {
-    assay_schedule kind;
     uint64_t seed, launches; /* since the schedule was set */
     uint64_t random;         /* state of the generator */
 
     uint64_t n_blocks, factor, offset; /* block i of a shuffled launch: (factor i + offset) mod n */
 } schedule;
 
-/* Of a block. */
-struct sim_turns {
-    uint32_t lanes[MAX_WARPS];                /* runnable */
-    uint32_t resting[MAX_WARPS];              /* runnable when no other is */
-    uint32_t ranks;                           /* bit r: the warp of rank r has runnable lanes */
-    uint8_t rank[MAX_WARPS], warp[MAX_WARPS]; /* of a warp; of a rank. Rank 0 runs first. */
-    bool anyone_rests;
-    uint32_t until_change; /* choices until the next priority change point */
-};
 const size_t sim_turns_bytes = sizeof(struct sim_turns);
-static struct sim_turns *turns; /* of the block that runs */
+struct sim_turns *sim_turns_now;
 
 void sim_turns_use(struct sim_turns *of_block) {
-    turns = of_block;
+    sim_turns_now = of_block;
 }
 
 /* SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014). */
@@ -47,13 +37,13 @@ static uint32_t draw_below(uint32_t n) {
 }
 
 void sim_schedule_set(assay_schedule kind, uint64_t seed) {
-    schedule.kind = kind;
+    sim_schedule_kind = kind;
     schedule.seed = seed;
     schedule.launches = 0;
 }
 
 bool sim_schedule_draws(void) {
-    return schedule.kind == ASSAY_SCHEDULE_RANDOM || schedule.kind == ASSAY_SCHEDULE_WARP;
+    return sim_schedule_kind == ASSAY_SCHEDULE_RANDOM || sim_schedule_kind == ASSAY_SCHEDULE_WARP;
 }
 
 static uint64_t gcd(uint64_t a, uint64_t b) {
@@ -76,7 +66,7 @@ void sim_schedule_launch(uint64_t n_blocks) {
 }
 
 uint64_t sim_schedule_block(uint64_t i) {
-    switch (schedule.kind) {
+    switch (sim_schedule_kind) {
     case ASSAY_SCHEDULE_IN_ORDER:
         return i;
     case ASSAY_SCHEDULE_REVERSE:
@@ -90,18 +80,18 @@ uint64_t sim_schedule_block(uint64_t i) {
 }
 
 static void set_rank(int32_t warp, int32_t rank) {
-    turns->rank[warp] = (uint8_t)rank;
-    turns->warp[rank] = (uint8_t)warp;
+    sim_turns_now->rank[warp] = (uint8_t)rank;
+    sim_turns_now->warp[rank] = (uint8_t)warp;
 }
 
 static void rank_warps(void) {
-    for (int32_t w = 0; w < MAX_WARPS; ++w)
-        set_rank(w, schedule.kind == ASSAY_SCHEDULE_REVERSE ? MAX_WARPS - 1 - w : w);
-    if (schedule.kind != ASSAY_SCHEDULE_WARP)
+    for (int32_t w = 0; w < SIM_MAX_WARPS; ++w)
+        set_rank(w, sim_schedule_kind == ASSAY_SCHEDULE_REVERSE ? SIM_MAX_WARPS - 1 - w : w);
+    if (sim_schedule_kind != ASSAY_SCHEDULE_WARP)
         return;
-    for (uint32_t r = MAX_WARPS - 1; r > 0; --r) {
+    for (uint32_t r = SIM_MAX_WARPS - 1; r > 0; --r) {
         uint32_t other = draw_below(r + 1);
-        int32_t a = turns->warp[r], b = turns->warp[other];
+        int32_t a = sim_turns_now->warp[r], b = sim_turns_now->warp[other];
         set_rank(a, (int32_t)other);
         set_rank(b, (int32_t)r);
     }
@@ -114,51 +104,34 @@ static uint32_t draw_interval(void) {
 }
 
 void sim_schedule_threads(int32_t n_threads) {
-    memset(turns->lanes, 0, sizeof turns->lanes);
-    memset(turns->resting, 0, sizeof turns->resting);
-    turns->ranks = 0;
-    turns->anyone_rests = false;
+    memset(sim_turns_now->lanes, 0, sizeof sim_turns_now->lanes);
+    memset(sim_turns_now->resting, 0, sizeof sim_turns_now->resting);
+    sim_turns_now->ranks = 0;
+    sim_turns_now->anyone_rests = false;
     rank_warps();
-    turns->until_change = draw_interval();
+    sim_turns_now->until_change = draw_interval();
     for (int32_t w = 0; w * SIM_WARP < n_threads; ++w) {
         int32_t lanes = n_threads - w * SIM_WARP;
         sim_schedule_wake(w, lanes >= SIM_WARP ? UINT32_MAX : (1u << lanes) - 1);
     }
 }
 
-void sim_schedule_wake(int32_t warp, uint32_t lanes) {
-    turns->lanes[warp] |= lanes;
-    if (turns->lanes[warp] != 0)
-        turns->ranks |= 1u << turns->rank[warp];
-}
-
-void sim_schedule_sleep(int32_t thread) {
-    int32_t warp = thread / SIM_WARP;
-    turns->lanes[warp] &= ~(1u << thread % SIM_WARP);
-    if (turns->lanes[warp] == 0)
-        turns->ranks &= ~(1u << turns->rank[warp]);
-}
-
 void sim_schedule_rest(int32_t thread) {
     sim_schedule_sleep(thread);
-    turns->resting[thread / SIM_WARP] |= 1u << thread % SIM_WARP;
-    turns->anyone_rests = true;
+    sim_turns_now->resting[thread / SIM_WARP] |= 1u << thread % SIM_WARP;
+    sim_turns_now->anyone_rests = true;
 }
 
 static void wake_resting(void) {
-    for (int32_t w = 0; w < MAX_WARPS; ++w) {
-        sim_schedule_wake(w, turns->resting[w]);
-        turns->resting[w] = 0;
+    for (int32_t w = 0; w < SIM_MAX_WARPS; ++w) {
+        sim_schedule_wake(w, sim_turns_now->resting[w]);
+        sim_turns_now->resting[w] = 0;
     }
-    turns->anyone_rests = false;
+    sim_turns_now->anyone_rests = false;
 }
 
 static int32_t lowest(uint32_t bits) {
     return __builtin_ctz(bits);
-}
-
-static int32_t highest(uint32_t bits) {
-    return 31 - __builtin_clz(bits);
 }
 
 /* Where the bit is that has n set bits below it. */
@@ -178,28 +151,28 @@ static int32_t any_of(uint32_t bits) {
 
 /* The warp of rank `top` falls behind all others. */
 static void demote(int32_t top) {
-    int32_t warp = turns->warp[top];
-    for (int32_t r = top; r + 1 < MAX_WARPS; ++r)
-        set_rank(turns->warp[r + 1], r);
-    set_rank(warp, MAX_WARPS - 1);
-    turns->ranks = 0;
-    for (int32_t w = 0; w < MAX_WARPS; ++w)
+    int32_t warp = sim_turns_now->warp[top];
+    for (int32_t r = top; r + 1 < SIM_MAX_WARPS; ++r)
+        set_rank(sim_turns_now->warp[r + 1], r);
+    set_rank(warp, SIM_MAX_WARPS - 1);
+    sim_turns_now->ranks = 0;
+    for (int32_t w = 0; w < SIM_MAX_WARPS; ++w)
         sim_schedule_wake(w, 0);
 }
 
 /* Probabilistic concurrency testing (Burckhardt, Kothari, Musuvathi, Nagarakatte, "A randomized
  * scheduler with probabilistic guarantees of finding bugs", ASPLOS 2010) with warps for threads. */
 static int32_t by_priority(void) {
-    if (--turns->until_change == 0) {
-        turns->until_change = draw_interval();
-        demote(lowest(turns->ranks));
+    if (--sim_turns_now->until_change == 0) {
+        sim_turns_now->until_change = draw_interval();
+        demote(lowest(sim_turns_now->ranks));
     }
-    int32_t warp = turns->warp[lowest(turns->ranks)];
-    return warp * SIM_WARP + lowest(turns->lanes[warp]);
+    int32_t warp = sim_turns_now->warp[lowest(sim_turns_now->ranks)];
+    return warp * SIM_WARP + lowest(sim_turns_now->lanes[warp]);
 }
 
 bool sim_schedule_delays(void) {
-    switch (schedule.kind) {
+    switch (sim_schedule_kind) {
     case ASSAY_SCHEDULE_IN_ORDER:
         return false;
     case ASSAY_SCHEDULE_REVERSE:
@@ -211,22 +184,21 @@ bool sim_schedule_delays(void) {
     return draw_below(2) != 0;
 }
 
-int32_t sim_schedule_next(void) {
-    if (turns->ranks == 0 && turns->anyone_rests)
+int32_t sim_schedule_choose(void) {
+    if (sim_turns_now->ranks == 0 && sim_turns_now->anyone_rests)
         wake_resting();
-    if (turns->ranks == 0)
+    if (sim_turns_now->ranks == 0)
         return -1;
-    int32_t warp = turns->warp[lowest(turns->ranks)];
-    switch (schedule.kind) {
+    switch (sim_schedule_kind) {
     case ASSAY_SCHEDULE_IN_ORDER:
-        break;
     case ASSAY_SCHEDULE_REVERSE:
-        return warp * SIM_WARP + highest(turns->lanes[warp]);
-    case ASSAY_SCHEDULE_RANDOM:
-        warp = turns->warp[any_of(turns->ranks)];
-        return warp * SIM_WARP + any_of(turns->lanes[warp]);
+        break;
+    case ASSAY_SCHEDULE_RANDOM: {
+        const int32_t warp = sim_turns_now->warp[any_of(sim_turns_now->ranks)];
+        return warp * SIM_WARP + any_of(sim_turns_now->lanes[warp]);
+    }
     case ASSAY_SCHEDULE_WARP:
         return by_priority();
     }
-    return warp * SIM_WARP + lowest(turns->lanes[warp]);
+    return sim_schedule_next();
 }

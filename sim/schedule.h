@@ -31,17 +31,10 @@ void sim_turns_use(struct sim_turns *turns);
 /* A block of `n_threads` starts, all of them runnable. */
 void sim_schedule_threads(int32_t n_threads);
 
-/* Lanes of a warp become runnable; a thread stops being so. */
-void sim_schedule_wake(int32_t warp, uint32_t lanes);
-void sim_schedule_sleep(int32_t thread);
-
 /* The thread stays runnable, but runs only when no other thread can. */
 void sim_schedule_rest(int32_t thread);
 
 /* Whether an asynchronous operation, issued now, is done only when a thread waits for it. */
 bool sim_schedule_delays(void);
-
-/* The thread to run; -1 when none can. */
-int32_t sim_schedule_next(void);
 
 #endif

@@ -8,13 +8,11 @@
  * mask is found at once. Lanes that come with different masks, or to different collectives, wait
  * for each other in vain; that shows when no thread can run.
  */
-#include "sim/block.h"
 #include "sim/defect.h"
 #include "sim/operation.h"
+#include "sim/threads.h"
 
 #include <string.h>
-
-enum { MAX_WARPS = SIM_MAX_THREADS / SIM_WARP };
 
 typedef struct meeting {
     sim_collective kind;
@@ -23,23 +21,21 @@ typedef struct meeting {
 
 typedef struct sim_warp {
     meeting open[SIM_WARP];
-    int32_t n_open;
-    /* Of each lane, as it came to its meeting. */
-    sim_place place[SIM_WARP];
+    /* Of each lane, as it came to its meeting; `source`: the lane that a shuffle reads. */
     uint64_t value[SIM_WARP];
-    uint32_t lane[SIM_WARP];
-    uint32_t clamp[SIM_WARP];
+    uint8_t source[SIM_WARP];
     uint64_t result[SIM_WARP]; /* written when the meeting is complete */
 } sim_warp;
 
 struct sim_warps {
-    sim_warp warp[MAX_WARPS];
+    int32_t n_open[SIM_MAX_WARPS]; /* meetings */
+    sim_warp warp[SIM_MAX_WARPS];
 };
 const size_t sim_warps_bytes = sizeof(struct sim_warps);
-static sim_warp *warps; /* of the block that runs */
+static struct sim_warps *warps; /* of the block that runs */
 
 void sim_warps_use(struct sim_warps *of_block) {
-    warps = of_block->warp;
+    warps = of_block;
 }
 
 static const char *const names[] = {
@@ -78,26 +74,30 @@ static const char *const names[] = {
 };
 
 void sim_warps_begin(void) {
-    for (int32_t w = 0; w < MAX_WARPS; ++w)
-        warps[w].n_open = 0;
+    memset(warps->n_open, 0, sizeof warps->n_open);
 }
 
 static int32_t first_lane(uint32_t lanes) {
     return __builtin_ctz(lanes);
 }
 
-SIM_REPORT static void report_mask(const meeting *m, const sim_place *place) {
+/* Where a lane came to its meeting. */
+static const sim_place *place_of(int32_t warp, int32_t lane) {
+    return &sim_threads_now->thread[warp * SIM_WARP + lane].place;
+}
+
+SIM_REPORT static void report_mask(sim_collective kind, uint32_t mask, const sim_place *place) {
     char where[SIM_POSITION];
     sim_defect("wrong mask", place->file, place->line,
                "%s calls %s with mask 0x%08x, without lane %d",
-               sim_block_thread_text(sim_now.block, sim_now.thread, where), names[m->kind], m->mask,
+               sim_block_thread_text(sim_now.block, sim_now.thread, where), names[kind], mask,
                sim_now.thread % SIM_WARP);
     sim_abandon();
 }
 
 /* PTX ISA, shfl.sync. */
-bool sim_shuffle_source(sim_collective kind, int32_t own, uint32_t operand, uint32_t clamp,
-                        int32_t *source) {
+SIM_HOT bool find_source(sim_collective kind, int32_t own, uint32_t operand, uint32_t clamp,
+                         int32_t *source) {
     const int32_t segment = (int32_t)(clamp >> 8 & 31), bound = (int32_t)(clamp & 31);
     const int32_t first = own & segment, last = first | (bound & ~segment);
     const int32_t shift = (int32_t)(operand & 31);
@@ -123,6 +123,11 @@ bool sim_shuffle_source(sim_collective kind, int32_t own, uint32_t operand, uint
     return inside;
 }
 
+bool sim_shuffle_source(sim_collective kind, int32_t own, uint32_t operand, uint32_t clamp,
+                        int32_t *source) {
+    return find_source(kind, own, operand, clamp, source);
+}
+
 /* CUDA's width as PTX's operand (sm_30_intrinsics.hpp). */
 static uint32_t clamp_of(sim_collective kind, int width) {
     return (uint32_t)(SIM_WARP - width) << 8 | (kind == SIM_SHUFFLE_UP ? 0 : 31);
@@ -136,7 +141,7 @@ static const char *absence(int32_t warp, int32_t lane, const meeting *m) {
 
 SIM_REPORT static void report_lane(int32_t warp, int32_t reader, int32_t source, const meeting *m) {
     char where[SIM_POSITION];
-    const sim_place *place = &warps[warp].place[reader];
+    const sim_place *place = place_of(warp, reader);
     sim_defect("wrong lane", place->file, place->line,
                "%s reads lane %d, which %s (%s, mask 0x%08x)",
                sim_block_thread_text(sim_now.block, warp * SIM_WARP + reader, where), source,
@@ -146,8 +151,7 @@ SIM_REPORT static void report_lane(int32_t warp, int32_t reader, int32_t source,
 
 static void shuffle(sim_warp *w, int32_t warp, const meeting *m) {
     for (uint32_t rest = m->arrived; rest != 0; rest &= rest - 1) {
-        int32_t lane = first_lane(rest), source;
-        (void)sim_shuffle_source(m->kind, lane, w->lane[lane], w->clamp[lane], &source);
+        const int32_t lane = first_lane(rest), source = w->source[lane];
         if ((m->arrived >> source & 1u) == 0)
             report_lane(warp, lane, source, m);
         w->result[lane] = w->value[source];
@@ -198,7 +202,7 @@ static void set_results(sim_warp *w, uint32_t lanes, uint64_t result) {
 SIM_REPORT static void report_whole_warp(int32_t warp, int32_t caller, int32_t lane,
                                          const meeting *m) {
     char where[SIM_POSITION];
-    const sim_place *place = &warps[warp].place[caller];
+    const sim_place *place = place_of(warp, caller);
     sim_defect("lanes missing", place->file, place->line,
                "%s calls %s, which takes all 32 lanes; lane %d %s",
                sim_block_thread_text(sim_now.block, warp * SIM_WARP + caller, where),
@@ -208,7 +212,7 @@ SIM_REPORT static void report_whole_warp(int32_t warp, int32_t caller, int32_t l
 
 SIM_REPORT static void report_lines(int32_t warp, int32_t lane, const meeting *m) {
     char first[SIM_POSITION], second[SIM_POSITION];
-    const sim_place *place = &warps[warp].place[0], *other = &warps[warp].place[lane];
+    const sim_place *place = place_of(warp, 0), *other = place_of(warp, lane);
     sim_defect("divergent warp", place->file, place->line, "%s calls %s here, %s at %s:%d",
                sim_block_thread_text(sim_now.block, warp * SIM_WARP, first), names[m->kind],
                sim_thread_text(warp * SIM_WARP + lane, second), sim_base_name(other->file),
@@ -222,11 +226,11 @@ static bool same_line(const sim_place *p, const sim_place *q) {
 
 /* The other collectives leave out lanes that are not there; a matrix instruction takes the
  * whole warp, at one place of the source (PTX ISA, mma and ldmatrix: .aligned). */
-static void require_whole_warp(const sim_warp *w, int32_t warp, const meeting *m) {
+static void require_whole_warp(int32_t warp, const meeting *m) {
     if (m->arrived != UINT32_MAX)
         report_whole_warp(warp, first_lane(m->arrived), first_lane(~m->arrived), m);
     for (int32_t lane = 1; lane < SIM_WARP; ++lane)
-        if (!same_line(&w->place[0], &w->place[lane]))
+        if (!same_line(place_of(warp, 0), place_of(warp, lane)))
             report_lines(warp, lane, m);
 }
 
@@ -293,28 +297,28 @@ static void compute(sim_warp *w, int32_t warp, const meeting *m) {
     case SIM_MMA_INTEGERS:
     case SIM_LDMATRIX:
     case SIM_STMATRIX:
-        require_whole_warp(w, warp, m);
+        require_whole_warp(warp, m);
         sim_tensor_meet(m->kind, warp, w->value);
         break;
     case SIM_WGMMA:
-        require_whole_warp(w, warp, m);
+        require_whole_warp(warp, m);
         sim_wgmma_meet(warp, w->value);
         break;
     case SIM_MOVMATRIX:
-        require_whole_warp(w, warp, m);
+        require_whole_warp(warp, m);
         move_matrix(w);
         break;
     }
 }
 
 /* The open meeting that the lane belongs to, opened if need be. */
-static meeting *join(sim_warp *w, const meeting *wanted, int32_t lane) {
-    meeting *m = w->open, *end = w->open + w->n_open;
-    while (m < end && (m->kind != wanted->kind || m->mask != wanted->mask))
+SIM_HOT meeting *join(int32_t warp, sim_collective kind, uint32_t mask, int32_t lane) {
+    meeting *m = warps->warp[warp].open, *end = m + warps->n_open[warp];
+    while (m < end && (m->kind != kind || m->mask != mask))
         ++m;
     if (m == end) {
-        *m = *wanted;
-        ++w->n_open;
+        *m = (meeting){kind, mask, 0};
+        ++warps->n_open[warp];
     }
     m->arrived |= 1u << lane;
     return m;
@@ -328,47 +332,51 @@ SIM_REPORT static void report_width(sim_collective kind, int width, const sim_pl
     sim_abandon();
 }
 
-/* Ends the meeting if all lanes that can come have come: its lanes have their results and can go
- * on. */
-static bool settle(sim_warp *w, int32_t warp, meeting *m) {
-    if (m->arrived != (m->mask & sim_live_lanes(warp)))
-        return false;
+/* All lanes that can come have come. */
+static bool is_complete(int32_t warp, const meeting *m) {
+    return m->arrived == (m->mask & sim_threads_now->live[warp]);
+}
+
+/* Ends the meeting: its lanes have their results and can go on. */
+static __attribute__((noinline)) void complete(int32_t warp, meeting *m) {
     const uint32_t lanes = m->arrived;
-    compute(w, warp, m);
+    compute(&warps->warp[warp], warp, m);
     trace_met(m->kind, warp, lanes);
-    *m = w->open[--w->n_open];
+    *m = warps->warp[warp].open[--warps->n_open[warp]];
     sim_progress();
-    sim_wake(warp, lanes);
-    return true;
+    sim_schedule_wake(warp, lanes);
+}
+
+SIM_HOT uint64_t meet(sim_collective kind, uint32_t mask, uint64_t value, uint32_t operand,
+                      uint32_t clamp, const sim_place *place) {
+    const int32_t warp = sim_now.thread / SIM_WARP, lane = sim_now.thread % SIM_WARP;
+    sim_warp *w = &warps->warp[warp];
+    int32_t source;
+    if ((mask >> lane & 1u) == 0)
+        report_mask(kind, mask, place);
+    (void)find_source(kind, lane, operand, clamp, &source);
+    w->value[lane] = value;
+    w->source[lane] = (uint8_t)source;
+    sim_come_to(place);
+    sim_schedule_sleep(sim_now.thread);
+    meeting *m = join(warp, kind, mask, lane);
+    if (is_complete(warp, m))
+        complete(warp, m);
+    sim_switch();
+    return w->result[lane];
 }
 
 uint64_t sim_shuffle(sim_collective kind, uint32_t mask, uint64_t value, uint32_t operand,
                      uint32_t clamp, const char *file, int line) {
-    int32_t warp = sim_now.thread / SIM_WARP, lane = sim_now.thread % SIM_WARP;
-    sim_warp *w = &warps[warp];
-    meeting wanted = {kind, mask, 0};
-    w->place[lane] = (sim_place){names[kind], file, line};
-    if ((mask >> lane & 1u) == 0)
-        report_mask(&wanted, &w->place[lane]);
-    w->value[lane] = value;
-    w->lane[lane] = operand;
-    w->clamp[lane] = clamp;
-    if (settle(w, warp, join(w, &wanted, lane)))
-        sim_switch();
-    else
-        sim_wait(names[kind], file, line);
-    return w->result[lane];
+    return meet(kind, mask, value, operand, clamp, &(sim_place){names[kind], file, line});
 }
 
 uint64_t sim_meet(sim_collective kind, uint32_t mask, uint64_t value, uint32_t operand, int width,
                   const char *file, int line) {
     const sim_place place = {names[kind], file, line};
-    const meeting wanted = {kind, mask, 0};
-    if ((mask >> sim_now.thread % SIM_WARP & 1u) == 0)
-        report_mask(&wanted, &place);
     if (width <= 0 || width > SIM_WARP || (width & (width - 1)) != 0)
         report_width(kind, width, &place);
-    return sim_shuffle(kind, mask, value, operand, clamp_of(kind, width), file, line);
+    return meet(kind, mask, value, operand, clamp_of(kind, width), &place);
 }
 
 uint32_t sim_activemask(void) {
@@ -377,17 +385,18 @@ uint32_t sim_activemask(void) {
 
 void sim_warp_exit(int32_t thread) {
     const int32_t warp = thread / SIM_WARP;
-    sim_warp *w = &warps[warp];
-    for (int32_t i = w->n_open - 1; i >= 0;
-         --i) /* downwards: the last takes an ended one's place */
-        (void)settle(w, warp, &w->open[i]);
+    meeting *open = warps->warp[warp].open;
+    /* downwards: the last takes an ended one's place */
+    for (int32_t i = warps->n_open[warp] - 1; i >= 0; --i)
+        if (is_complete(warp, &open[i]))
+            complete(warp, &open[i]);
 }
 
 SIM_REPORT static void report_mismatch(int32_t warp, const meeting *m, const meeting *other) {
     char first[SIM_POSITION], second[SIM_POSITION];
     int32_t lane = first_lane(m->arrived), other_lane = first_lane(other->arrived & m->mask);
-    const sim_place *place = &warps[warp].place[lane];
-    const sim_place *other_place = &warps[warp].place[other_lane];
+    const sim_place *place = place_of(warp, lane);
+    const sim_place *other_place = place_of(warp, other_lane);
     sim_defect(m->mask != other->mask ? "mismatched masks" : "mismatched collectives", place->file,
                place->line, "%s calls %s with mask 0x%08x, %s calls %s with mask 0x%08x at %s:%d",
                sim_block_thread_text(sim_now.block, warp * SIM_WARP + lane, first), names[m->kind],
@@ -396,10 +405,10 @@ SIM_REPORT static void report_mismatch(int32_t warp, const meeting *m, const mee
 }
 
 bool sim_warps_mismatched(void) {
-    for (int32_t warp = 0; warp < MAX_WARPS; ++warp) {
-        const sim_warp *w = &warps[warp];
-        for (int32_t i = 0; i < w->n_open; ++i)
-            for (int32_t j = 0; j < w->n_open; ++j)
+    for (int32_t warp = 0; warp < SIM_MAX_WARPS; ++warp) {
+        const sim_warp *w = &warps->warp[warp];
+        for (int32_t i = 0; i < warps->n_open[warp]; ++i)
+            for (int32_t j = 0; j < warps->n_open[warp]; ++j)
                 if (i != j && (w->open[i].mask & w->open[j].arrived) != 0 &&
                     (w->open[j].mask & w->open[i].arrived) != 0) {
                     report_mismatch(warp, &w->open[i], &w->open[j]);
