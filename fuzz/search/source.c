@@ -1,5 +1,6 @@
 #include "fuzz/search/source.h"
 #include "fuzz/search/big.h"
+#include "fuzz/search/cost.h"
 
 #include "assay/problem.h"
 #include "engine/buffer.h"
@@ -11,9 +12,6 @@
 
 /* A case's draws lie in a stretch of its own of the operator's stream. */
 enum { DRAWS_PER_CASE = 1 << 16, MOST_TRIES = 200, MOST_EDGES_OF_A_CASE = 3, MOST_CHANGES = 2 };
-
-/* Work may grow by that much over a case that was drawn within the budget. */
-static const double growth = 2;
 
 /* ---- extents worth a try ---- */
 
@@ -57,35 +55,8 @@ void fuzz_source_edges(fuzz_source *s, const assay_device *device, const char *c
         add_beside(s, warps_and_blocks[i]);
 }
 
-/* ---- work ---- */
-
 static bool holds_extents(const assay_key *key) {
     return key->kind == ASSAY_KEY_INT || key->kind == ASSAY_KEY_LIST;
-}
-
-/* A number that grows at least as fast as the work when one extent does: work is a sum of products
- * in which each extent is a factor once or, of a matrix that is square by default, twice. */
-static double volume(const assay_case *c) {
-    double product = 1;
-    for (int32_t k = 0; k < c->params.count; ++k)
-        for (int32_t i = 0; holds_extents(&c->op->keys[k]) && i < c->params.item[k].count; ++i)
-            product *= fmax(1, (double)c->params.item[k].value[i]);
-    return product;
-}
-
-/* Of all tensors. */
-static assay_status elements(const assay_case *c, double *count) {
-    assay_signature sig;
-    const assay_status status = c->op->signature(&c->params, &sig);
-    *count = 0;
-    if (status != ASSAY_OK)
-        return status;
-    for (int32_t i = 0; i < sig.n_in; ++i)
-        *count += (double)assay_spec_count(&sig.in[i]);
-    for (int32_t o = 0; o < sig.n_out; ++o)
-        *count += (double)assay_spec_count(&sig.out[o]);
-    assay_signature_clear(&sig);
-    return ASSAY_OK;
 }
 
 /* Down to 2^-8 of the source's: most bugs need little work, and little costs less. */
@@ -93,83 +64,6 @@ static double draw_budget(const fuzz_source *s, assay_rng *rng) {
     enum { SMALLER = 8 };
     const int64_t a = assay_rng_between(rng, 0, SMALLER), b = assay_rng_between(rng, 0, SMALLER);
     return ldexp(s->budget, -(int)(a > b ? a : b));
-}
-
-static double overhead(const fuzz_source *s) {
-    return fmax(s->op->overhead, 1);
-}
-
-/* ---- time ---- */
-
-/* What a case costs, in times of one element as its tensors lie in memory: its work, and of each
- * row the blocks of threads that a kernel has for it, which is what takes a simulated device
- * longest. */
-static assay_status cost(const fuzz_source *s, const assay_case *c, double *elements) {
-    static const double flop = 0.5, row = 40;
-    assay_signature sig;
-    assay_status status = ASSAY_OK;
-    *elements = 0;
-    for (int stage = ASSAY_FORWARD; status == ASSAY_OK && stage <= ASSAY_BACKWARD; ++stage) {
-        assay_work work;
-        status = assay_op_work(c->op, &c->params, (assay_stage)stage, &work);
-        *elements += status == ASSAY_OK ? flop * work.flops : 0;
-    }
-    if (status == ASSAY_OK)
-        status = c->op->signature(&c->params, &sig);
-    if (status != ASSAY_OK)
-        return status;
-    for (int32_t t = 0; t < sig.n_in + sig.n_out; ++t) {
-        const assay_tensor laid =
-            buffer_layout(t < sig.n_in ? &sig.in[t] : &sig.out[t - sig.n_in], buffer_spacing(c, t));
-        const double rows = (double)assay_tensor_rows(&laid);
-        *elements += rows * ((double)assay_tensor_row_stride(&laid) + row * overhead(s));
-    }
-    assay_signature_clear(&sig);
-    return ASSAY_OK;
-}
-
-/* A case that costs a hundred times as much does not find a hundred times as much: one beyond
- * `usual` is kept as seldom as it costs more. So cases of each size take as much time together, all
- * sizes still come, and half of the cases are checked in a millisecond or two. */
-static bool keeps(const fuzz_source *s, assay_rng *rng, double usual, const assay_case *c) {
-    double elements;
-    return cost(s, c, &elements) != ASSAY_OK || elements <= usual ||
-           assay_rng_uniform(rng->seed, rng->stream, rng->next++) * elements < usual;
-}
-
-/* Small cases of an operator with overhead cost more as well. On a GPU as well it is the host that
- * a large case keeps busy. */
-static double usual_cost(const fuzz_source *s) {
-    static const double plain = FUZZ_SIM_BUDGET / 6;
-    return plain * (1 + overhead(s));
-}
-
-/* What a changed case may come to, as volume() and elements() count. */
-typedef struct limits {
-    double work, elements;
-} limits;
-
-static limits limits_of(const fuzz_source *s, double budget) {
-    const double work = fmin(budget, s->budget / overhead(s));
-    return (limits){work, growth * work};
-}
-
-/* Where `drawn` will be changed, which may itself be beyond the limits. */
-static assay_status limits_from(const fuzz_source *s, const assay_case *drawn, limits *most) {
-    double before;
-    const assay_status status = elements(drawn, &before);
-    *most = limits_of(s, s->budget);
-    most->work = fmax(most->work, growth * volume(drawn));
-    most->elements = fmax(most->elements, growth * before);
-    return status;
-}
-
-static assay_status afford(const limits *most, const assay_case *c) {
-    double after;
-    const assay_status status = elements(c, &after);
-    if (status != ASSAY_OK || (volume(c) <= most->work && after <= most->elements))
-        return status;
-    return assay_fail(ASSAY_ERR_USAGE, "%s: a case of too much work", c->op->name);
 }
 
 /* ---- changes of one thing ---- */
@@ -341,18 +235,16 @@ static void change_something(const fuzz_source *s, assay_rng *rng, assay_case *c
  * usual case, or in proportion. */
 enum { LONG = 16, LONGER = 16, LEAST_LONG = 1 << 10, LONG_OCTAVES = 11, SMALL_BUDGET = 4 };
 
-/* Up to four times the largest extent: others are 1 to 4 together, and work is more than elements.
- */
-static limits limits_of_long(const fuzz_source *s) {
-    const double most = ldexp(LEAST_LONG, LONG_OCTAVES + 2) / overhead(s);
-    return (limits){.work = most, .elements = 2 * growth * most};
+/* Up to four times the largest extent: others are 1 to 4 together. */
+static cost_limits limits_of_long(const fuzz_source *s) {
+    return cost_limits_below(ldexp(LEAST_LONG, LONG_OCTAVES + 2) / cost_overhead(s->op));
 }
 
 /* One of the extents of key k is within octave number `octave`. */
 static void make_one_long(const fuzz_source *s, assay_rng *rng, assay_case *c, int32_t k,
                           int octave) {
     assay_param *p = &c->params.item[k];
-    const int64_t low = (int64_t)(ldexp(LEAST_LONG, octave) / overhead(s));
+    const int64_t low = (int64_t)(ldexp(LEAST_LONG, octave) / cost_overhead(s->op));
     p->value[assay_rng_between(rng, 0, p->count - 1)] =
         within(&c->op->keys[k], assay_rng_between(rng, low, 2 * low));
     change_layout(rng, c); /* many rows take less padding */
@@ -458,9 +350,9 @@ static bool is_answered(assay_status status) {
 /* Lets `change` work on copies of a case until one is legal and within the limits; otherwise the
  * case itself, if that is legal. */
 static assay_status
-change_until_legal(const fuzz_source *s, assay_rng *rng, const assay_case *from, const limits *most,
-                   int changes, void (*change)(const fuzz_source *, assay_rng *, assay_case *),
-                   assay_case *c) {
+change_until_legal(const fuzz_source *s, assay_rng *rng, const assay_case *from,
+                   const cost_limits *most, int changes,
+                   void (*change)(const fuzz_source *, assay_rng *, assay_case *), assay_case *c) {
     enum { TRIES = 12 };
     for (int tries = 0; tries < TRIES; ++tries) {
         *c = *from;
@@ -468,7 +360,7 @@ change_until_legal(const fuzz_source *s, assay_rng *rng, const assay_case *from,
             change(s, rng, c);
         assay_status status = settle(s, rng, c);
         if (status == ASSAY_OK)
-            status = afford(most, c);
+            status = cost_affords(most, c);
         if (is_answered(status))
             return status;
     }
@@ -530,7 +422,7 @@ static bool is_drawn(const fuzz_source *s, assay_rng *rng, double usual, assay_s
                      const assay_case *c, int tries) {
     enum { PATIENCE = MOST_TRIES / 2 };
     return is_answered(status) &&
-           (status != ASSAY_OK || tries >= PATIENCE || s->sampled || keeps(s, rng, usual, c));
+           (status != ASSAY_OK || tries >= PATIENCE || s->sampled || cost_keeps(rng, usual, c));
 }
 
 assay_status fuzz_source_draw(const fuzz_source *s, int64_t index, assay_case *c) {
@@ -543,13 +435,13 @@ assay_status fuzz_source_draw(const fuzz_source *s, int64_t index, assay_case *c
     for (int tries = 0; tries < MOST_TRIES; ++tries) {
         assay_case drawn;
         const bool is_long = !s->sampled && assay_rng_between(&rng, 0, LONG - 1) == 0;
-        const double usual = (is_long ? LONGER : 1) * usual_cost(s);
+        const double usual = (is_long ? LONGER : 1) * cost_usual(s->op);
         wish.budget = is_long ? SMALL_BUDGET : draw_budget(s, &rng);
         status = random_case(s->op, &wish, s->seed + (uint64_t)tries, index, &drawn);
         if (status != ASSAY_OK)
             return status;
         if (is_long) {
-            const limits most = limits_of_long(s);
+            const cost_limits most = limits_of_long(s);
             status = change_until_legal(s, &rng, &drawn, &most, 1, make_long, c);
             if (is_drawn(s, &rng, usual, status, c, tries))
                 return status;
@@ -564,8 +456,8 @@ assay_status fuzz_source_draw(const fuzz_source *s, int64_t index, assay_case *c
             *c = drawn;
             status = settle(s, &rng, c);
         } else {
-            limits most;
-            status = limits_from(s, &drawn, &most);
+            cost_limits most;
+            status = cost_limits_from(&drawn, s->budget, &most);
             if (status == ASSAY_OK)
                 status = change_until_legal(s, &rng, &drawn, &most, MOST_EDGES_OF_A_CASE,
                                             change_key_of_kind, c);
@@ -580,7 +472,7 @@ assay_status fuzz_source_longest(const fuzz_source *s, int32_t k, int32_t halvin
                                  assay_case *c) {
     assay_rng rng = rng_of(s, index);
     random_wish wish = random_any(s->op);
-    const limits most = limits_of_long(s);
+    const cost_limits most = limits_of_long(s);
     wish.budget = SMALL_BUDGET;
     for (int tries = 0; holds_extents(&s->op->keys[k]) && tries < MOST_TRIES; ++tries) {
         assay_status status = random_case(s->op, &wish, s->seed + (uint64_t)tries, index, c);
@@ -588,7 +480,7 @@ assay_status fuzz_source_longest(const fuzz_source *s, int32_t k, int32_t halvin
             make_one_long(s, &rng, c, k, LONG_OCTAVES - 1 - halvings);
             status = settle(s, &rng, c);
             if (status == ASSAY_OK)
-                status = afford(&most, c);
+                status = cost_affords(&most, c);
             if (is_answered(status))
                 return status;
         }
@@ -601,8 +493,9 @@ assay_status fuzz_source_alter(const fuzz_source *s, int64_t index, const assay_
                                assay_case *c) {
     assay_rng rng = rng_of(s, index);
     assay_case child = *parent;
-    const limits most = limits_of(s, growth * draw_budget(s, &rng)); /* or they grow without end */
-    const assay_status fits = afford(&most, parent);
+    const cost_limits most = cost_limits_within(
+        s->op, s->budget, cost_growth * draw_budget(s, &rng)); /* or they grow without end */
+    const assay_status fits = cost_affords(&most, parent);
     if (fits == ASSAY_ERR_USAGE)
         return fuzz_source_draw(s, index, c);
     if (is_finite(&child)) /* otherwise the seed says which tensor is not finite */
@@ -611,7 +504,7 @@ assay_status fuzz_source_alter(const fuzz_source *s, int64_t index, const assay_
         return fits;
     const assay_status status =
         change_until_legal(s, &rng, &child, &most, MOST_CHANGES, change_something, c);
-    return status != ASSAY_OK || s->sampled || keeps(s, &rng, usual_cost(s), c)
+    return status != ASSAY_OK || s->sampled || cost_keeps(&rng, cost_usual(s->op), c)
                ? status
                : fuzz_source_draw(s, index, c);
 }

@@ -218,6 +218,11 @@ typedef struct assay_op {
      * with as many multiply-adds, because it has many launches or barriers. 0 stands for 1. */
     double overhead;
 
+    /* What the blocks of threads that kernels have for such parameters cost the simulated device,
+     * however little a block has to do, in times of one element in memory (some 60 ns); NULL: no
+     * more than `overhead` says of each row. assay fuzz keeps a case as seldom as it costs. */
+    double (*blocks)(const assay_params *params);
+
     const struct assay_relation *relations;
     int32_t n_relations;
     const assay_case_group *cases;

@@ -197,6 +197,15 @@ static void count_work(const assay_params *params, const assay_signature *sig, a
     work->flops = work->least = (stage == ASSAY_FORWARD ? 2 : 5) * product;
 }
 
+/* One for each tile of queries of a head, which goes through all of the head's elements, and one
+ * for each query. */
+static double blocks(const assay_params *params) {
+    enum { TILE = 32 };
+    static const double tile = 10000, query = 900;
+    const attention_sizes s = attention_sizes_of(params);
+    return (double)s.heads * (tile * ceil((double)s.d / TILE) + query * (double)s.sq);
+}
+
 static const assay_case_group cases[] = {
     {ASSAY_SMOKE, "b=2 h=3 sq=33 d=32 causal=0,1 dtype=f32,bf16,f16"},
     {ASSAY_SMOKE, "b=1 h=2 sq=48 sk=80 d=64 causal=0,1 dtype=f32 math=tf32"},
@@ -363,6 +372,7 @@ const assay_op assay_op_attention = {
     .outside = outside,
     .dress = dress,
     .work = count_work,
+    .blocks = blocks,
     .draw = draw,
     .overhead = 8,
     .relations = attention_relations,

@@ -226,6 +226,13 @@ static void count_work(const assay_params *params, const assay_signature *sig, a
     work->least = 0;
 }
 
+/* One for each weight, and some for each channel of each sample. */
+static double blocks(const assay_params *params) {
+    static const double weight = 800, channel = 5000;
+    const conv_sizes s = conv_sizes_of(params);
+    return (double)s.co * (weight * (double)s.terms + channel * (double)s.n);
+}
+
 static const assay_case_group cases[] = {
     {ASSAY_SMOKE, "n=2 ci=3 co=8 s=6x7x8 k=3 g=2 dtype=f32,f64"},
     {ASSAY_SMOKE, "n=2 ci=3 co=8 s=6x7x8 k=3 g=2 dtype=f32 math=tf32 pad=1 misalign=1 seed=1"},
@@ -358,6 +365,7 @@ const assay_op assay_op_conv3d_groupnorm_mean = {
     .dress = dress,
     .mistrust = mistrust,
     .work = count_work,
+    .blocks = blocks,
     .draw = draw,
     .overhead = 16,
     .relations = conv_relations,

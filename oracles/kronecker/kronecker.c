@@ -257,6 +257,16 @@ static void count_work(const assay_params *params, const assay_signature *sig,
     work->least *= times;
 }
 
+/* Some for each row, and for each column of a factor. */
+static double blocks(const assay_params *params) {
+    static const double row = 1500, column = 400;
+    const assay_param *q = &params->item[KRONECKER_KEY_Q];
+    double cost = row * (double)params->item[KRONECKER_KEY_B].value[0];
+    for (int32_t a = 0; a < q->count; ++a)
+        cost += column * (double)q->value[a];
+    return cost;
+}
+
 static const assay_case_group cases[] = {
     {ASSAY_SMOKE, "b=16 f=32x32 layers=2 dtype=f64"},
     {ASSAY_SMOKE, "b=5 f=4x3x5 q=2x7x3 dtype=f32,f64 pad=3 misalign=1"},
@@ -403,6 +413,7 @@ const assay_op assay_op_kronecker = {
     .backward_bound = kronecker_backward_bound,
     .outside = outside,
     .work = count_work,
+    .blocks = blocks,
     .draw = draw,
     .overhead = 8,
     .relations = relations,

@@ -304,6 +304,13 @@ static void count_work(const assay_params *params, const assay_signature *sig, a
         work->read = elements * (double)assay_dtype_size(sig->out[Y].dtype);
 }
 
+/* One for each line of neighbours; a thread for each of the others. */
+static double blocks(const assay_params *params) {
+    static const double block = 2500;
+    const lines s = lines_of(params);
+    return s.inner == 1 ? block * (double)s.count : 0;
+}
+
 static const assay_case_group cases[] = {
     {ASSAY_SMOKE, "n=16x96 axis=1 dtype=f32,f64,bf16,f16"},
     {ASSAY_SMOKE, "n=5x7x33 axis=0,1,2 dtype=f32,f64,bf16,f16 pad=3 misalign=1"},
@@ -359,6 +366,7 @@ const assay_op assay_op_scan = {
     .backward_bound = backward_bound,
     .outside = outside,
     .work = count_work,
+    .blocks = blocks,
     .draw = draw,
     .relations = relations,
     .n_relations = sizeof relations / sizeof *relations,

@@ -191,6 +191,14 @@ static void count_work(const assay_params *params, const assay_signature *sig, a
             (double)assay_spec_count(&sig->out[Y]) * (double)assay_dtype_size(sig->out[Y].dtype);
 }
 
+/* One for each tile of each matrix. */
+static double blocks(const assay_params *params) {
+    enum { TILE = 32 };
+    static const double block = 700;
+    const sizes s = sizes_of(params);
+    return block * (double)s.matrices * ceil((double)s.r / TILE) * ceil((double)s.c / TILE);
+}
+
 static const assay_case_group cases[] = {
     {ASSAY_SMOKE, "n=5x3 r=7 c=65 dtype=f32,bf16 pad=3 misalign=1"},
     {ASSAY_SMOKE, "n=none r=40 c=33 dtype=f32,f64,bf16,f16"},
@@ -233,6 +241,7 @@ const assay_op assay_op_transpose = {
     .forward_bound = no_error,
     .backward_bound = no_error,
     .work = count_work,
+    .blocks = blocks,
     .draw = draw,
     .relations = relations,
     .n_relations = sizeof relations / sizeof *relations,
