@@ -75,6 +75,19 @@ static void name_section(command *c, const char *source) {
     snprintf(c->section + n, sizeof c->section - (size_t)n, "\"");
 }
 
+/* As the build of assay does it where it can: a fused multiply-add is a call otherwise. */
+static void add_host_options(command *c) {
+#if defined(__x86_64__)
+    static const char *const flags[] = {"-mfma", "-mavx2", "-mbmi2"};
+    const bool has = __builtin_cpu_supports("fma") && __builtin_cpu_supports("avx2") &&
+                     __builtin_cpu_supports("bmi2");
+    for (size_t i = 0; has && i < sizeof flags / sizeof *flags; ++i)
+        add(c, flags[i]);
+#else
+    (void)c;
+#endif
+}
+
 static assay_status for_sim(command *c, const char *source) {
     static const char *const flags[] = {"-x",
                                         "c++",
@@ -91,6 +104,7 @@ static assay_status for_sim(command *c, const char *source) {
     add(c, or_else("CXX", "c++"));
     for (size_t i = 0; i < sizeof flags / sizeof *flags; ++i)
         add(c, flags[i]);
+    add_host_options(c);
     name_section(c, source);
     add(c, c->section);
     add(c, c->include);
