@@ -67,10 +67,10 @@ assay_status cost_affords(const cost_limits *most, const assay_case *c) {
 
 /* ---- time ---- */
 
-/* Of the tensors: elements are drawn, computed and compared; of each row, kernels have blocks of
- * threads, which is what takes a simulated device longest. */
+/* Of the tensors as they lie in memory: of each row, kernels have blocks of threads, which is what
+ * takes a simulated device longest. */
 static assay_status cost_of_tensors(const assay_case *c, double *cost) {
-    static const double row = 40, element = 4;
+    static const double row = 40;
     assay_signature sig;
     const assay_status status = c->op->signature(&c->params, &sig);
     if (status != ASSAY_OK)
@@ -79,8 +79,7 @@ static assay_status cost_of_tensors(const assay_case *c, double *cost) {
         const assay_tensor_spec *spec = t < sig.n_in ? &sig.in[t] : &sig.out[t - sig.n_in];
         const assay_tensor laid = buffer_layout(spec, buffer_spacing(c, t));
         const double rows = (double)assay_tensor_rows(&laid);
-        *cost += rows * ((double)assay_tensor_row_stride(&laid) + row * cost_overhead(c->op)) +
-                 element * (double)assay_spec_count(spec);
+        *cost += rows * ((double)assay_tensor_row_stride(&laid) + row * cost_overhead(c->op));
     }
     assay_signature_clear(&sig);
     return ASSAY_OK;

@@ -219,7 +219,7 @@ typedef struct assay_op {
     double overhead;
 
     /* What the blocks of threads that kernels have for such parameters cost the simulated device,
-     * however little a block has to do, in times of one element in memory (some 60 ns); NULL: no
+     * however little a block has to do, in times of one element in memory (some 0.1 us); NULL: no
      * more than `overhead` says of each row. assay fuzz keeps a case as seldom as it costs. */
     double (*blocks)(const assay_params *params);
 

@@ -201,7 +201,7 @@ static void count_work(const assay_params *params, const assay_signature *sig, a
  * for each query. */
 static double blocks(const assay_params *params) {
     enum { TILE = 32 };
-    static const double tile = 10000, query = 900;
+    static const double tile = 5000, query = 450;
     const attention_sizes s = attention_sizes_of(params);
     return (double)s.heads * (tile * ceil((double)s.d / TILE) + query * (double)s.sq);
 }

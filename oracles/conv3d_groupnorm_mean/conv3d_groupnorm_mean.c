@@ -228,7 +228,7 @@ static void count_work(const assay_params *params, const assay_signature *sig, a
 
 /* One for each weight, and some for each channel of each sample. */
 static double blocks(const assay_params *params) {
-    static const double weight = 800, channel = 5000;
+    static const double weight = 400, channel = 2500;
     const conv_sizes s = conv_sizes_of(params);
     return (double)s.co * (weight * (double)s.terms + channel * (double)s.n);
 }

@@ -315,7 +315,7 @@ static void count_work(const assay_params *params, const assay_signature *sig, a
 
 /* One for each row of the table's gradient. */
 static double blocks(const assay_params *params) {
-    static const double block = 480;
+    static const double block = 240;
     return block * (double)sizes_of(params).v;
 }
 

@@ -259,7 +259,7 @@ static void count_work(const assay_params *params, const assay_signature *sig,
 
 /* Some for each row, and for each column of a factor. */
 static double blocks(const assay_params *params) {
-    static const double row = 1500, column = 400;
+    static const double row = 700, column = 200;
     const assay_param *q = &params->item[KRONECKER_KEY_Q];
     double cost = row * (double)params->item[KRONECKER_KEY_B].value[0];
     for (int32_t a = 0; a < q->count; ++a)

@@ -285,7 +285,7 @@ static void count_work(const assay_params *params, const assay_signature *sig, a
 /* Three products, each of whose tiles goes through its terms in steps. */
 static double blocks(const assay_params *params) {
     enum { TILE = 32 };
-    static const double step = 2000, products = 3;
+    static const double step = 500, products = 3;
     const sizes s = sizes_of(params);
     return step * products * ceil((double)s.m / TILE) * ceil((double)s.n / TILE) *
            ceil((double)s.k / TILE);

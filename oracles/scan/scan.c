@@ -306,7 +306,7 @@ static void count_work(const assay_params *params, const assay_signature *sig, a
 
 /* One for each line of neighbours; a thread for each of the others. */
 static double blocks(const assay_params *params) {
-    static const double block = 2500;
+    static const double block = 800;
     const lines s = lines_of(params);
     return s.inner == 1 ? block * (double)s.count : 0;
 }

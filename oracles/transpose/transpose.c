@@ -194,7 +194,7 @@ static void count_work(const assay_params *params, const assay_signature *sig, a
 /* One for each tile of each matrix. */
 static double blocks(const assay_params *params) {
     enum { TILE = 32 };
-    static const double block = 700;
+    static const double block = 350;
     const sizes s = sizes_of(params);
     return block * (double)s.matrices * ceil((double)s.r / TILE) * ceil((double)s.c / TILE);
 }
