@@ -1,7 +1,8 @@
 /*
  * wmma.load, wmma.mma and wmma.store, as ptxas makes them for sm_80 and later: each product is one
- * or two of mma.sync, and a fragment is the fragments of those, one after the other. With n = 32
- * the transposed matrices are multiplied. A register beyond those repeats the first ones.
+ * or two of mma.sync, of tf32 twice as many, with 4 k. A fragment is the fragments of those, one
+ * after the other. With n = 32 the transposed matrices are multiplied. A register beyond those
+ * repeats the first ones.
  */
 #include "sim/ptx/device/context.h"
 #include "sim/ptx/emit.h"
@@ -25,18 +26,18 @@ static const shape shapes[] = {
 typedef struct kind {
     const char *type, *sum, *product;
     uint32_t bytes, left, right, sums; /* registers of a tile */
-    uint32_t k;
-    bool bytes_of_integers, pads; /* pads: a fragment always has 8 registers */
+    uint32_t k, steps;                 /* along k, a product each */
+    bool bytes_of_integers, pads;      /* pads: a fragment always has 8 registers */
 } kind;
 
 static const kind kinds[] = {
-    {"f16", "f32", "PTX_M16N8K16_F16", 2, 4, 2, 4, 16, false, true},
-    {"f16", "f16", "PTX_M16N8K16_F16_F16", 2, 4, 2, 2, 16, false, true},
-    {"bf16", "f32", "PTX_M16N8K16_BF16", 2, 4, 2, 4, 16, false, false},
-    {"tf32", "f32", "PTX_M16N8K8_TF32", 4, 4, 2, 4, 8, false, false},
-    {"s8", "s32", "PTX_M16N8_INTEGERS", 1, 2, 1, 4, 16, true, false},
-    {"u8", "s32", "PTX_M16N8_INTEGERS", 1, 2, 1, 4, 16, true, false},
-    {"f64", "f64", "PTX_M8N8K4_F64", 8, 1, 1, 2, 4, false, false},
+    {"f16", "f32", "PTX_M16N8K16_F16", 2, 4, 2, 4, 16, 1, false, true},
+    {"f16", "f16", "PTX_M16N8K16_F16_F16", 2, 4, 2, 2, 16, 1, false, true},
+    {"bf16", "f32", "PTX_M16N8K16_BF16", 2, 4, 2, 4, 16, 1, false, false},
+    {"tf32", "f32", "PTX_M16N8K4_TF32", 4, 4, 2, 4, 8, 2, false, false},
+    {"s8", "s32", "PTX_M16N8_INTEGERS", 1, 2, 1, 4, 16, 1, true, false},
+    {"u8", "s32", "PTX_M16N8_INTEGERS", 1, 2, 1, 4, 16, 1, true, false},
+    {"f64", "f64", "PTX_M8N8K4_F64", 8, 1, 1, 2, 4, 1, false, false},
 };
 
 /* One of the three matrices: how a lane holds it, and how memory does. */
@@ -258,8 +259,10 @@ void form_wmma_multiply(emitter *e, const statement *s) {
                        k->bytes_of_integers ? integers_of(e, h) : "");
         emit_registers(e, "b", h->turned ? &a : &b, h->turned ? of_a : of_b, right, "");
         emit_registers(e, "c", &sums, c, tile, "");
-        emit(e, "x->multiply(%s, a, b, c, %s);__builtin_memcpy(d%u, c, sizeof c);}", k->product,
-             emit_site(e), tile);
+        for (uint32_t step = 0; step < k->steps; ++step)
+            emit(e, "x->multiply(%s, a + %u, b + %u, c, %s);", k->product, 2 * step, step,
+                 emit_site(e));
+        emit(e, "__builtin_memcpy(d%u, c, sizeof c);}", tile);
     }
     for (uint32_t i = 0; i < sums.all; ++i)
         emit_write(e, &d[i], sums.in_register,
