@@ -86,6 +86,10 @@ cudnnStatus_t check(const softmax_call &c) {
         status = check_tensor(c, c.in_shape[i], c.in[i]);
     if (status != CUDNN_STATUS_SUCCESS)
         return status;
+    /* cuDNN 9 says so of y and dy: !isTensorSameStrides(srcDesc, srcDiffDesc). */
+    if (c.n_in == 2 &&
+        !std::equal(c.in_shape[0]->stride, c.in_shape[0]->stride + RANK, c.in_shape[1]->stride))
+        return CUDNN_STATUS_BAD_PARAM;
     return c.algorithm == CUDNN_SOFTMAX_ACCURATE && c.mode == CUDNN_SOFTMAX_MODE_INSTANCE
                ? CUDNN_STATUS_SUCCESS
                : CUDNN_STATUS_NOT_SUPPORTED;

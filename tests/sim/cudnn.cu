@@ -405,6 +405,17 @@ ASSAY_TEST(cudnn, softmax_checks_its_arguments, "unit sim") {
           CUDNN_STATUS_NOT_SUPPORTED);
     CHECK(run(CUDNN_SOFTMAX_ACCURATE, CUDNN_SOFTMAX_MODE_CHANNEL, rows, x.v) ==
           CUDNN_STATUS_NOT_SUPPORTED);
-    for (cudnnTensorDescriptor_t shape : {rows, other, shorter})
+    cudnnTensorDescriptor_t wider;
+    ok(cudnnCreateTensorDescriptor(&wider));
+    ok(cudnnSetTensor4dDescriptorEx(wider, CUDNN_DATA_FLOAT, ROWS - 1, COLUMNS, 1, 1, ROW + 1, 1, 1,
+                                    1));
+    cudnnTensorDescriptor_t narrower;
+    ok(cudnnCreateTensorDescriptor(&narrower));
+    ok(cudnnSetTensor4dDescriptorEx(narrower, CUDNN_DATA_FLOAT, ROWS - 1, COLUMNS, 1, 1, ROW, 1, 1,
+                                    1));
+    CHECK(cudnnSoftmaxBackward(dnn(), CUDNN_SOFTMAX_ACCURATE, CUDNN_SOFTMAX_MODE_INSTANCE, &one,
+                               narrower, x.v, wider, x.v, &none, narrower,
+                               y.v) == CUDNN_STATUS_BAD_PARAM);
+    for (cudnnTensorDescriptor_t shape : {rows, other, shorter, wider, narrower})
         ok(cudnnDestroyTensorDescriptor(shape));
 }
