@@ -2,6 +2,8 @@
  * wmma against sums in plain C: every shape and type, both orders of each matrix, with strides and
  * without. The numbers are small integers, so that every sum is exact and only an element in the
  * wrong place differs; the bits of inexact sums are those of mma.sync.
+ *
+ * tf32 has mma.sync of 4 k and of 8, which differ. On an H100 wmma is the first (docs/ptx.md).
  */
 #include "sim/ptx/launch.h"
 #include "tests/shim/assay_test.h"
@@ -202,4 +204,55 @@ ASSAY_TEST(ptx, wmma_is_a_product, "unit sim") {
                       "%s of %s, layout %u, differs:\n%s", products[i].shape, products[i].factor,
                       layout, text);
         }
+}
+
+/* Each lane's results of the first 8 columns: by wmma, by m16n8k4 twice, by m16n8k8. */
+static const char steps[] =
+    ".version 8.0\n.target sm_90\n.address_size 64\n"
+    ".visible .entry k(.param .u64 pa, .param .u64 pb, .param .u64 pc, .param .u64 out) {\n"
+    ".reg .b32 %a<4>, %b<4>, %t; .reg .f32 %c<8>, %d<8>, %e<4>, %f<4>;\n"
+    ".reg .b64 %x, %y, %z, %o, %p;\n"
+    "ld.param.u64 %x, [pa]; ld.param.u64 %y, [pb]; ld.param.u64 %z, [pc];\n"
+    "ld.param.u64 %o, [out]; mov.u32 %t, %tid.x; mul.wide.u32 %p, %t, 48; add.u64 %o, %o, %p;\n"
+    "wmma.load.a.sync.aligned.row.m16n16k8.global.tf32 {%a0, %a1, %a2, %a3}, [%x];\n"
+    "wmma.load.b.sync.aligned.row.m16n16k8.global.tf32 {%b0, %b1, %b2, %b3}, [%y];\n"
+    "wmma.load.c.sync.aligned.row.m16n16k8.global.f32\n"
+    "    {%c0, %c1, %c2, %c3, %c4, %c5, %c6, %c7}, [%z];\n"
+    "wmma.mma.sync.aligned.row.row.m16n16k8.f32.tf32.tf32.f32\n"
+    "    {%d0, %d1, %d2, %d3, %d4, %d5, %d6, %d7}, {%a0, %a1, %a2, %a3}, {%b0, %b1, %b2, %b3},\n"
+    "    {%c0, %c1, %c2, %c3, %c4, %c5, %c6, %c7};\n"
+    "mma.sync.aligned.m16n8k4.row.col.f32.tf32.tf32.f32\n"
+    "    {%e0, %e1, %e2, %e3}, {%a0, %a1}, {%b0}, {%c0, %c1, %c2, %c3};\n"
+    "mma.sync.aligned.m16n8k4.row.col.f32.tf32.tf32.f32\n"
+    "    {%e0, %e1, %e2, %e3}, {%a2, %a3}, {%b1}, {%e0, %e1, %e2, %e3};\n"
+    "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32\n"
+    "    {%f0, %f1, %f2, %f3}, {%a0, %a1, %a2, %a3}, {%b0, %b1}, {%c0, %c1, %c2, %c3};\n"
+    "st.global.v4.f32 [%o], {%d0, %d1, %d2, %d3};\n"
+    "st.global.v4.f32 [%o+16], {%e0, %e1, %e2, %e3};\n"
+    "st.global.v4.f32 [%o+32], {%f0, %f1, %f2, %f3};\nret;\n}\n";
+
+ASSAY_TEST(ptx, wmma_of_tf32_takes_two_steps, "unit sim") {
+    enum { N = 16 * 16, TILES = 20, SUMS = 4, LANES = 32 };
+    static _Alignas(16) float x[N], y[N], z[N];
+    static _Alignas(16) uint32_t out[LANES][3][SUMS];
+    const uint32_t grid[] = {1, 1, 1}, block[] = {LANES, 1, 1};
+    const void *parameters[] = {x, y, z, out};
+    ptx_module *module;
+    uint32_t state = 1;
+    int differ = 0;
+    REQUIRE_OK(ptx_module_load(steps, sizeof steps - 1, "steps.ptx", &module));
+    for (int tile = 0; tile < TILES; ++tile) {
+        for (int i = 0; i < N; ++i) {
+            x[i] = (float)draw(&state) - 32768;
+            y[i] = (float)draw(&state) - 32768;
+            z[i] = ((float)draw(&state) - 32768) * 65536;
+        }
+        REQUIRE_OK(ptx_launch(ptx_module_kernel(module, 0), grid, block, grid, 0, parameters));
+        for (int lane = 0; lane < LANES; ++lane) {
+            CHECK(memcmp(out[lane][0], out[lane][1], sizeof out[lane][0]) == 0);
+            differ += memcmp(out[lane][0], out[lane][2], sizeof out[lane][0]) != 0;
+        }
+    }
+    CHECK_MSG(differ > 0, "one step of 8 k gives the same");
+    ptx_module_free(module);
 }
