@@ -3,8 +3,9 @@
  * kernel, so that one compilation serves. A line whose access races ends in "races".
  *
  * seeded.ptx is what nvcc makes of it with -O3 -arch=compute_80 -lineinfo -ptx, without the folders
- * in the names of files.
+ * in the names of files but include/crt.
  */
+#include <mma.h>
 #include <stdint.h>
 
 #define KERNEL      static __device__ __noinline__ void
@@ -407,6 +408,25 @@ KERNEL divergent_barrier(bool right, int *out) {
         asm volatile("bar.sync 0;" ::: "memory");
     }
     out[T] = tile[63 - T];
+}
+
+/* A tensor core's load of what another warp wrote. */
+KERNEL wmma_without_barrier(bool right, int *out) {
+    using namespace nvcuda::wmma;
+    __shared__ __align__(32) __half tile[16 * 16];
+    fragment<matrix_a, 16, 16, 16, __half, row_major> a;
+    fragment<matrix_b, 16, 16, 16, __half, row_major> b;
+    fragment<accumulator, 16, 16, 16, float> c;
+    AGAIN(i, 4)
+    tile[64 * i + T] = __int2half_rn(T); // races
+    if (right)
+        __syncthreads();
+    here();
+    load_matrix_sync(a, tile, 16); // races
+    fill_fragment(b, __int2half_rn(1));
+    fill_fragment(c, 0.0f);
+    mma_sync(c, a, b, c);
+    out[T] = (int)c.x[0];
 }
 
 /* ---- between blocks ---- */
