@@ -11,15 +11,17 @@
  *                s mod inputs, or of the next that does not hold indices, with s = seed mod 64; the
  *                element is seed / 64, modulo their number; Inf is negative where s / inputs is odd
  *
- * Families, for operators that list them. What they are for is in docs/numerics.md.
+ * Families, for operators that list them. docs/numerics.md says why each exists.
  *
  *     wide       ±s 2^e, e uniform in (-10, 10)
  *     zeros      normal, but about every fourth element, not the first, is 0, half of these -0
  *     constant   normal, but all elements of a tensor are its first one: of about every second
  *                tensor, by the seed
  *     rows       normal, but each row is the first one, or else rows are equal in pairs, by the
- * seed repeat     normal, but each element is one of the tensor's first four: ties, and equal
- * indices mixed      row r of a tensor of two axes or more is one of normal, wide, zeros, denormal,
+ *                seed
+ *     repeat     normal, but each element is one of the tensor's first four: ties, and equal
+ *                indices
+ *     mixed      row r of a tensor of two axes or more is one of normal, wide, zeros, denormal,
  *                huge in turn; a tensor of one axis, or of none, is normal
  *
  * The other families are normal, and then dressed by the operator, which knows what its tensors are
@@ -34,8 +36,8 @@
  *     single     each sum of products has one term that is not 0, which the accumulator holds
  *                exactly, of factors that have all its bits between them (fill_single)
  *
- * Tensors of indices are uniform over 0..indices-1, and equal where the fill makes data equal; of
- * tensors that cannot be negative (`magnitudes`) the absolute values are taken.
+ * Tensors of indices are uniform over 0..indices-1, and equal where the fill makes data equal;
+ * tensors that cannot be negative (`magnitudes`) take the absolute values.
  *
  * The first three have the root mean square s; of those, normal and uniform the deviation s.
  */
@@ -69,7 +71,8 @@ bool assay_fill_has_exact(const assay_tensor_spec *spec);
 /* The family of that row of a tensor of two axes or more. */
 assay_fill fill_of_row(assay_fill fill, int64_t row);
 
-/* Multiplies by 2^power the rows that are of `family`: all of them, some of mixed data, or none. */
+/* Multiplies the rows of `family` by 2^power: these are all rows, some rows of mixed data, or no
+ * rows. */
 void fill_scale(assay_fill fill, assay_fill family, const assay_tensor_spec *spec, int power,
                 double *data);
 
@@ -84,8 +87,8 @@ int fill_denormal_power(assay_dtype dtype);
 /* The one that leaves `room` binary digits below the dtype's largest number; not below 0. */
 int fill_huge_power(assay_dtype dtype, int room);
 
-/* What a linear operator's input that every term has a factor of becomes in `denormal` and `huge`,
- * with room for 2^room terms. */
+/* Dresses a linear operator's input in `denormal` and `huge`, if every term has a factor of it;
+ * leaves room for 2^room terms. */
 void fill_scale_factor(assay_fill fill, const assay_tensor_spec *spec, int room, double *data);
 
 /* Numbers s z become s (1 + z/16): terms of about the same size. Their sign alternates along the
@@ -100,11 +103,11 @@ typedef struct fill_matrix {
 
 /*
  * fill=single for y[m, n] = c + a[m, k] b[k, n] and its gradients dy bᵀ and aᵀ dy, all of which a
- * kernel may take `passes` times. Factors are odd integers. Of the P bits that the accumulator has
- * one of a, b and dy, by the seed, has P - q and the others q, with q = 1 or P/2 - 1: so that sums
- * of two digits show, and those without a product of two lower digits. (P and 1 bits would find two
- * fp16 digits wrong, hi + lo 2^11, whose last bit is a rounding.) c,
- * where data is not NULL, is not 0 in the columns where b is.
+ * kernel may take `passes` times. Factors are odd integers. The accumulator has P bits. One of a, b
+ * and dy, chosen by the seed, has P - q of them and the others have q, with q = 1 or P/2 - 1. So
+ * the data show sums of two digits, and sums without a product of two lower digits. (P and 1 bits
+ * would find two fp16 digits wrong, hi + lo 2^11, whose last bit is a rounding.) c, where data is
+ * not NULL, is not 0 in the columns where b is.
  */
 void fill_single(assay_dtype dtype, uint64_t seed, int64_t passes, int64_t m, int64_t n, int64_t k,
                  fill_matrix a, fill_matrix b, fill_matrix dy, fill_matrix c);

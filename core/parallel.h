@@ -10,7 +10,7 @@ extern "C" {
 
 /*
  * Calls `body` for disjoint pieces [first, last) that make up [0, count), from several threads at
- * once where there is enough to do, and returns when all are done. What `body` does with an index
+ * once where there is enough to do, and returns when all are done. The work of `body` on an index
  * must not depend on the piece that it comes in.
  */
 void assay_parallel(int64_t count, void (*body)(void *context, int64_t first, int64_t last),

@@ -1,9 +1,9 @@
 /*
  * Where the files lie that assay's programs need: each other, the GPU's modules, the peers, the
  * golden files, the sources. A program looks upwards from its own file. The first folder that holds
- * PLACE_LIST is the root of a build tree, and that list, which CMake writes, says where each file
- * lies. The first folder that holds libexec/assay is the prefix of an installed tree, in which each
- * file has a fixed place, so that the prefix can be moved as a whole.
+ * PLACE_LIST is the root of a build tree. CMake writes that list, which says where each file lies.
+ * The first folder that holds libexec/assay is the prefix of an installed tree, in which each file
+ * has a fixed place, so that the prefix can be moved as a whole.
  *
  * $ASSAY_TREE names such a folder instead: for a program of your own that is linked with the
  * library, and for tests.

@@ -15,7 +15,7 @@
 typedef struct replacement {
     const char *name;      /* as the caller gave it; must outlive this */
     char target[PATH_MAX]; /* links followed */
-    char path[PATH_MAX];   /* in the folder of the target; "" when there is none */
+    char path[PATH_MAX];   /* in the folder of the target; "" when there is no such file */
     int descriptor;
 } replacement;
 

@@ -14,8 +14,8 @@ typedef struct cli_sink {
     replacement file; /* otherwise */
 } cli_sink;
 
-/* "-" is standard output. What exists and is no regular file (a pipe, a terminal) is written in
- * place. ASSAY_ERR_FILE when nothing can be written there. `path` must outlive the sink. */
+/* "-" is standard output. A path that exists and is no regular file (a pipe, a terminal) is written
+ * in place. ASSAY_ERR_FILE when nothing can be written there. `path` must outlive the sink. */
 assay_status sink_open(cli_sink *sink, const char *path) ASSAY_MUST_CHECK;
 
 /* Puts the file into its place; ASSAY_ERR_FILE when any write to it failed. */
