@@ -1,8 +1,9 @@
 /*
  * The baseline tier. A bound must allow every element the roundings of a long chain, and a kernel
  * that loses accuracy everywhere could hide below it: in f32, products of two bf16 digits pass
- * every bound from 512 terms on. So a tensor as a whole may be no further from the oracle than
- * twice v1's, whose sums are plain chains, and one rounding of what is stored:
+ * every bound from 512 terms on. So there is a bound for the tensor as a whole: it may be no
+ * further from the oracle than twice v1's, whose sums are plain chains, and one rounding of the
+ * stored values:
  *
  *     ‖got - want‖ <= max(f ‖v1 - want‖ + u ‖want‖, f ‖bound‖ / C),      f = max(2, exp(6/√n))
  *
@@ -10,20 +11,22 @@
  * random numbers of a large tensor. Of random data a plain chain of K products is off by 0.28 √K u
  * times the root of the sum of squares, 1/57 of its bound, so C is 64 for data of random signs in
  * f32. In f64 it is 32, because the oracle is off as well, and often just as v1. It is 16 for other
- * data, of which a chain is off by up to 1/12 of its bound, and where results are stored in 16
- * bits, and operands are rounded.
+ * data, because a chain of these is off by up to 1/12 of its bound. It is also 16 where results are
+ * stored in 16 bits and operands are rounded.
  *
- * f for luck of another kind: of two right kernels the errors are two draws of one distribution,
- * and with n independent numbers in each the logarithm of the ratio of their norms has a standard
- * deviation of 1/√n. f is 2 from n = 75 on, and 6 deviations below; the bound takes part, for v1
- * may be exactly right where terms cancel in its order of them and in no other. n are the rows that
- * matter in the tensor that has fewest; of a tensor of one axis, and of an output without a
- * cotangent, its elements if they are fewer. A bad v1 loosens nothing: each element's bound stands.
+ * f allows for luck of another kind. The errors of two right kernels are two draws from one
+ * distribution. With n independent numbers in each, the logarithm of the ratio of their norms has a
+ * standard deviation of 1/√n. f is 2 from n = 75 on, and 6 deviations below. The bound takes part
+ * because v1 may be exactly right, where terms cancel in its order of them and in no other order. n
+ * is the number of rows that matter, in the tensor that has fewest. For a tensor of one axis, and
+ * for an output without a cotangent, n is the number of its elements if that is smaller. A bad v1
+ * loosens nothing: each element's bound stands.
  *
- * Where results jump, as a step of AdamW does where a gradient's sign turns, a kernel whose
- * gradients are off by 2/C of their bounds moves elements by their whole bound, and v1 others than
- * the next kernel. These are the elements of which roundings an eighth as large (assay/usual.h)
- * leave more than half of the bound. They may be off by that: its norm is added to ‖bound‖ / C.
+ * Some results jump, as AdamW's step does when a gradient changes its sign. Then a kernel whose
+ * gradients are off by 2/C of their bounds moves elements by their whole bound, and v1 moves other
+ * elements than the next kernel does. These are the elements of which roundings an eighth as large
+ * (assay/usual.h) leave more than half of the bound. They may be off by that: its norm is added to
+ * ‖bound‖ / C.
  *
  * math=tf32 has no such tier: v1 computes in fp32 there, which is no measure of cut operands.
  */
@@ -53,13 +56,13 @@ typedef struct baseline {
                               that are nearly subnormal, and lose by underflow */
 } baseline;
 
-/* `jump`: baseline_jumps(), or NULL: there are none. */
+/* `jump`: baseline_jumps(), or NULL: no result jumps. */
 baseline baseline_compare(assay_dtype dtype, const double *got, const double *v1,
                           const double *want, const double *bound, const double *jump,
                           int64_t count, double rows, double share);
 
-/* Of one tensor, with bounds of roundings that are baseline_usual of what they may be: the elements
- * of which these are more than half of the bound, and 0 for all others. NULL: no memory. Freed by
+/* For one tensor: the bounds of roundings that are baseline_usual of their largest values, at
+ * elements where these are more than half of the bound; 0 at all others. NULL: no memory. Freed by
  * the caller. */
 extern const double baseline_usual;
 double *baseline_jumps(const double *bound, const double *usual, int64_t count) ASSAY_MUST_CHECK;

@@ -17,7 +17,8 @@
  * result is looked at where the text says `int` or `cudaError_t` before the name: not 0 is an
  * error.
  *
- * An argument is a C type, which may be left out, and what is passed, in the case at hand:
+ * An argument is a C type, which may be left out, and the value that is passed for the case at
+ * hand:
  *
  *     x, y, dy, dx         a tensor: an input, output, cotangent, gradient; `r?`: NULL, or None,
  *                          where the case has no such tensor
@@ -67,7 +68,7 @@ typedef struct binding_argument {
     char value[BINDING_VALUE];
 } binding_argument;
 
-/* What a function's result says. */
+/* The meaning of a function's result. */
 typedef enum binding_result {
     BINDING_NO_RESULT,
     BINDING_STATUS,     /* 0: it went well */
@@ -107,15 +108,14 @@ assay_status binding_format(const binding *b, char **text) ASSAY_MUST_CHECK;
 
 /*
  * The binding of a source: comments `// assay: forward = ...` as above; types that they leave out
- * are those of the function's declaration. Without such comments it is the functions called
- * OP_forward, OP or forward, and OP_backward or backward, and their parameters are called what is
- * passed.
- * ASSAY_ERR_USAGE: it has neither.
+ * are those of the function's declaration. Without such comments the binding takes the functions
+ * called OP_forward, OP or forward, and OP_backward or backward; the name of a parameter then says
+ * which value is passed. ASSAY_ERR_USAGE: it has neither.
  */
 assay_status binding_of_source(const char *name, const char *source, const char *op,
                                binding *b) ASSAY_MUST_CHECK;
 
-/* The same of text whose functions are no C: its comments alone. */
+/* The same for text whose functions are not C: it reads the comments alone. */
 assay_status binding_of_comments(const char *name, const char *text, binding *b) ASSAY_MUST_CHECK;
 
 /* tvm-ffi's usual one: __tvm_ffi_SYMBOL with all inputs, then all outputs, of the case at hand. It

@@ -11,8 +11,8 @@
  * the stream that the variant was given, behind a pause. A variant that works on another stream
  * reads NaN, or its outputs are not there yet. Very large tensors are left out of this.
  *
- * Of the tensors of a whole (sample.h) there is no image: what they hold goes up and
- * comes back in pieces (pieces.h), and a fingerprint of it stays.
+ * The tensors of a whole (sample.h) have no image: their contents are uploaded and downloaded in
+ * pieces (pieces.h), and a fingerprint of them stays.
  */
 #ifndef ASSAY_ENGINE_BUFFER_H
 #define ASSAY_ENGINE_BUFFER_H
@@ -67,8 +67,8 @@ void buffer_convert(const buffer *b, unsigned char *copy, size_t from, int64_t f
 assay_status buffer_arrive(buffer *b) ASSAY_MUST_CHECK;
 assay_status buffer_depart(buffer *b) ASSAY_MUST_CHECK;
 
-/* Takes the memory back and checks that nothing outside the rows changed and, for `input`, nothing
- * at all: ASSAY_ERR_KERNEL says what was written where. */
+/* Takes the memory back and checks that it did not change outside the rows, and for `input` not at
+ * all. ASSAY_ERR_KERNEL names the value and the place. */
 assay_status buffer_take_back(buffer *b, bool input) ASSAY_MUST_CHECK;
 
 /* The rows of the image, widened and dense. */

@@ -1,6 +1,7 @@
 /*
  * The record of a passed check: the code that was judged, the program that judged it, the cases,
- * and the worst ratio of each. docs/certificates.md says what one proves and what it does not.
+ * and the worst ratio of each. docs/certificates.md says what a certificate proves and what it does
+ * not prove.
  *
  * The text, one line each, in this order, every value to the end of its line:
  *
@@ -69,7 +70,7 @@ typedef struct assay_certificate {
 assay_status certificate_subject_init(certificate_subject *subject, const assay_device *isolated,
                                       const assay_variant *variant) ASSAY_MUST_CHECK;
 
-/* What it has of the operator's own library, from the subject's op. */
+/* Fills in the fields about the operator's own library, from the subject's op. */
 void certificate_name_operator(certificate_subject *subject);
 
 assay_status certificate_add(assay_certificate *c, assay_verdict verdict, double ratio, bool secret,
@@ -85,13 +86,12 @@ assay_status certificate_format(const assay_certificate *c, const unsigned char 
 assay_status certificate_parse(assay_certificate *c, const char *name, const char *text,
                                size_t size, const unsigned char key[HASH_KEY]) ASSAY_MUST_CHECK;
 
-/* Whether it still holds for the subject as it is now and for the set's cases of today; otherwise
- * `why` says what has changed. An error only when memory runs out. */
+/* Whether the certificate still holds for the present subject and for the set's cases of today;
+ * otherwise `why` names the change. An error only when memory runs out. */
 assay_status certificate_holds(const assay_certificate *c, const certificate_subject *now,
                                bool *holds, char why[CERTIFICATE_WHY]) ASSAY_MUST_CHECK;
 
-/* Whether the walls stood without which it was no sandbox; otherwise `why` names those that did
- * not. */
+/* Whether all walls stood that a sandbox must have; otherwise `why` names the missing ones. */
 bool certificate_sandboxed(const assay_certificate *c, char why[CERTIFICATE_WHY]);
 
 #endif

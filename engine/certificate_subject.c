@@ -1,4 +1,4 @@
-/* What a certificate is about, as it is now. */
+/* The subject of a certificate, as it is now. */
 #include "engine/certificate.h"
 #include "engine/isolate.h"
 #include "engine/operator_library.h"

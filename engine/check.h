@@ -29,7 +29,7 @@ typedef struct assay_row {
     char repro[ASSAY_REPRO];   /* a command that shows it again */
 } assay_row;
 
-/* Two variants' results for one tensor: equal within the sum of what each is allowed. */
+/* Two variants' results for one tensor: they must be equal within the sum of both bounds. */
 typedef struct assay_pair {
     const char *a, *b; /* variant names */
     char tensor[ASSAY_TENSOR_NAME + 1];
@@ -54,8 +54,8 @@ typedef struct assay_report {
 
 /*
  * Checks `c`. `variants` names those wanted, `n_variants` of them; 0: all that the device has for
- * this operator. Returns an error only when there is nothing to report: unknown variant, bad
- * golden file, out of memory; whatever a variant does wrong is a row.
+ * this operator. Returns an error only when there is nothing to report: unknown variant, bad golden
+ * file, out of memory. A variant's own failure is a row.
  */
 assay_status assay_check(const assay_case *c, const assay_device *device,
                          const char *const *variants, int32_t n_variants,
@@ -63,24 +63,24 @@ assay_status assay_check(const assay_case *c, const assay_device *device,
 void assay_report_clear(assay_report *report);
 
 /* Of a forward_only case of a set: the sets' data tell every wrong kernel, some by its gradients
- * alone. What is mistrusted for want of those becomes a skip. */
+ * alone. A case that is mistrusted only because it has no gradients becomes a skip. */
 void assay_report_excuse(assay_report *report);
 
-/* The same without asking what the case's data prove: a kernel that is wrong may pass on some that
- * assay_check() mistrusts, none that is right fails. For a search for failures, in half of the
+/* The same, but it does not ask what the case's data prove. A wrong kernel may then pass on data
+ * that assay_check() mistrusts; no right kernel fails. For a search for failures, in half of the
  * time or less. */
 assay_status assay_check_numbers(const assay_case *c, const assay_device *device,
                                  const char *const *variants, int32_t n_variants,
                                  assay_report *report) ASSAY_MUST_CHECK;
 
 /* The same of a case that may be too large for an oracle: it is made up of `sampled` different rows
- * (sample.h). `numbers`: without asking what their data prove. */
+ * (sample.h). `numbers`: it does not ask what their data prove. */
 assay_status assay_check_rows(const assay_case *c, const assay_device *device,
                               const char *const *variants, int32_t n_variants, int64_t sampled,
                               bool numbers, assay_report *report) ASSAY_MUST_CHECK;
 
 /*
- * Judges what another program answered to a problem, as one variant called "got" on a device called
+ * Judges another program's answers to a problem, as one variant called "got" on a device called
  * "elsewhere". `device` helps the oracle, and runs v1 where that is the baseline. `repro` is the
  * command that shows it again.
  */

@@ -24,7 +24,7 @@ typedef struct expression_names {
 assay_status expression_values(const char *text, const expression_names *names, int most,
                                int64_t *values, int *count) ASSAY_MUST_CHECK;
 
-/* Whether it is one, whatever the names stand for. */
+/* Whether it is one, for any values of its names. */
 assay_status expression_check(const char *text, int most) ASSAY_MUST_CHECK;
 
 #endif

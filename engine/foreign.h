@@ -13,8 +13,8 @@
 assay_status foreign_load(const char *file, const char *op, const char *name, const char *device,
                           const char *binding, const assay_variant **variant) ASSAY_MUST_CHECK;
 
-/* The tensors of the case that the next calls are for: what names stand for. NULL: of none. It must
- * outlive them. */
+/* The tensors of the case that the next calls are for: names refer to these. NULL: there are no
+ * tensors. The tensors must outlive the calls. */
 void foreign_describe(const assay_signature *sig);
 const assay_signature *foreign_described(void);
 

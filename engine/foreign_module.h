@@ -12,7 +12,7 @@
  *   ASSAY_ERR_KERNEL  CUDA does not take it */
 assay_status foreign_module_load(const char *file, const binding *b) ASSAY_MUST_CHECK;
 
-/* What is declined: ASSAY_ERR_UNSUPPORTED where the geometry cannot be made of the case. */
+/* Declines a case: ASSAY_ERR_UNSUPPORTED where the case gives no legal launch geometry. */
 assay_status foreign_module_check(const binding *b, const foreign_call *c) ASSAY_MUST_CHECK;
 
 /* Launches the stage's kernel. A grid of 0 blocks is not launched. ASSAY_ERR_KERNEL */

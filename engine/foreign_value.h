@@ -31,11 +31,11 @@ typedef struct foreign_call {
 assay_status foreign_find(const foreign_call *c, const binding_argument *a,
                           foreign_value *value) ASSAY_MUST_CHECK;
 
-/* The tensor of the call that has that name; NULL: there is none. */
+/* The call's tensor of that name; NULL: there is no such tensor. */
 const assay_tensor *foreign_tensor(const foreign_call *c, const char *name, size_t length);
 
 /* An expression's values (expression.h), of which there are `most` at the most; those that the text
- * has not are `otherwise`. None is negative. */
+ * has not are `otherwise`. All are at least 0. */
 assay_status foreign_sizes(const foreign_call *c, const char *text, int most, int64_t otherwise,
                            int64_t *values) ASSAY_MUST_CHECK;
 

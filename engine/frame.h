@@ -4,9 +4,9 @@
  * the variant builds the buffers, guard zones and all, and a whole from the small problem that
  * stands for it. Nothing of the oracle is in here.
  *
- * The variant's process can write all of it, so the other one trusts none of it: the file's size is
- * sealed, sizes and places come from that side's own problem, and an answer is copied once and
- * refused outside of its range (frame_answer).
+ * The variant's process can write all of it, so the other process trusts nothing in it: the file's
+ * size is sealed, sizes and places come from that side's own problem, and an answer is copied once
+ * and refused outside of its range (frame_answer).
  */
 #ifndef ASSAY_ENGINE_FRAME_H
 #define ASSAY_ENGINE_FRAME_H
@@ -37,7 +37,7 @@ enum { FRAME_EDGES = 1 };
 
 typedef struct frame_head {
     char op[FRAME_NAME], variant[FRAME_NAME];
-    char key[ASSAY_MAX_KEYS][FRAME_NAME]; /* what the names in `params` point to */
+    char key[ASSAY_MAX_KEYS][FRAME_NAME]; /* storage of the names in `params` */
     assay_params params;
     int64_t pad, misalign;
     assay_schedule schedule;
@@ -50,7 +50,7 @@ typedef struct frame_head {
     assay_params whole;
     bool same_places; /* tensors lie at the same addresses in every run of this problem */
     bool backward;
-    bool keep_memory; /* the device may keep what is released, see device.h; once and for all */
+    bool keep_memory; /* the device may keep released memory, see device.h; from then on */
 
     /* The answer. */
     int32_t answered; /* 0: not yet */
@@ -69,7 +69,7 @@ typedef struct frame {
     assay_problem problem;
     assay_results results;
     assay_op op;
-    sample origin; /* what `problem` stands for */
+    sample origin; /* the whole that `problem` stands for */
 } frame;
 
 /* A new frame for the problem, as yet without its data. */
@@ -86,8 +86,8 @@ void frame_fill(frame *f, const assay_problem *problem, frame_rearranger how, as
 assay_status frame_open(frame *f, int file) ASSAY_MUST_CHECK;
 void frame_clear(frame *f);
 
-/* What the other side says that came of it. ASSAY_ERR_KERNEL where that is nothing that it may
- * say. */
+/* The other side's answer: how the run ended. ASSAY_ERR_KERNEL where that answer is not a legal
+ * one. */
 assay_status frame_answer(const frame *f) ASSAY_MUST_CHECK;
 
 /* Copies the results out of the frame. */

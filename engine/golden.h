@@ -10,7 +10,7 @@
 #include "engine/variant_run.h"
 
 typedef struct golden_check {
-    variant_runs runs; /* what the variants made of the golden problem */
+    variant_runs runs; /* the variants' runs on the golden problem */
     assay_golden golden;
     assay_reference reference; /* our oracle, with bounds of the case's dtype */
     assay_reference fp64;      /* the same with bounds of a computation in fp64 */
@@ -28,15 +28,15 @@ typedef struct golden_line {
 
 typedef void (*golden_line_visitor)(const golden_line *line, void *context);
 
-/* Reads a case's data and lets the variants run on it: those in `names` (0: all of them), none when
- * `device` is NULL. Only then reads the golden values and runs our oracle. */
+/* Reads a case's data and lets the variants run on it: those in `names` (0: all of them). With
+ * `device` NULL no variant runs. Only then reads the golden values and runs our oracle. */
 assay_status golden_check_init(golden_check *check, const char *path, const assay_case *c,
                                const assay_device *device, const char *const *names,
                                int32_t n) ASSAY_MUST_CHECK;
 void golden_check_clear(golden_check *check);
 
-/* Our oracle against the golden values; and, where the case says how its inputs came about, these
- * against what our generator makes today. */
+/* Compares our oracle with the golden values. Where the case says how its inputs were generated, it
+ * also compares these with the inputs that our generator makes today. */
 assay_status golden_check_oracle(const golden_check *check, golden_line_visitor visit,
                                  void *context) ASSAY_MUST_CHECK;
 

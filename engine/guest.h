@@ -9,8 +9,8 @@
 #include "engine/process/process.h"
 #include "engine/sandbox/sandbox.h"
 
-/* What it says first, a byte and a text: the number of the process that it is from now on; the
- * walls around it, and that it waits for frames. Any other text is the line of an error. */
+/* Its first messages, a byte and a text: its process number from now on; the walls around it, and
+ * that it waits for frames. Any other text is the line of an error. */
 enum { GUEST_MOVED = 'p', GUEST_READY = 'r' };
 
 typedef struct guest_plan {
@@ -27,11 +27,11 @@ typedef struct guest_plan {
 assay_status guest_start(process *guest, const guest_plan *plan,
                          sandbox_walls *walls) ASSAY_MUST_CHECK;
 
-/* Asks it to load its kernel file. An error's line is what the loader says. */
+/* Asks it to load its kernel file. An error's line has the loader's words. */
 assay_status guest_load(process *guest, double seconds, double bytes) ASSAY_MUST_CHECK;
 
 /* Says one of the words of frame.h, with the frame's file or -1, and waits for its answer.
- * ASSAY_ERR_KERNEL, with what happened: it did not answer, and has been ended. */
+ * ASSAY_ERR_KERNEL, with the reason: it did not answer, and has been ended. */
 assay_status guest_ask(process *guest, char word, int file, double seconds,
                        double bytes) ASSAY_MUST_CHECK;
 

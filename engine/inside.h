@@ -17,7 +17,7 @@ typedef struct inside_kernel {
 /* Loads the file behind those that it needs, as kernel_file.h names them. */
 assay_status inside_load(const char *file, void **object) ASSAY_MUST_CHECK;
 
-/* Loads the kernel and looks for what its binding names. */
+/* Loads the kernel and looks for the functions that its binding names. */
 assay_status inside_try(const assay_device *device, const inside_kernel *kernel) ASSAY_MUST_CHECK;
 
 /* The variant of the kernel or, where its file is NULL, the device's own. */

@@ -1,7 +1,7 @@
 /*
- * A device whose variants run in processes of their own, one for each variant or one for all.
- * Whoever takes a device takes this one, and sees no difference but that a variant which crashes,
- * hangs, exits or exhausts memory costs one row and not the run.
+ * A device whose variants run in processes of their own, one for each variant or one for all. It
+ * can be used wherever a device can. The only difference: a variant that crashes, hangs, exits or
+ * exhausts memory costs one row and not the run.
  *
  * The guest program holds the variants and the device, no oracle and no golden file; it gets inputs
  * and cotangents through shared memory and leaves its results there. Numbers are judged here, after
@@ -30,23 +30,23 @@ typedef struct assay_isolation {
      * function's name. NULL: it is no such file. */
     const char *python;
 
-    /* A guest whose kernels tell of their accesses; NULL: there is none, or it is not wanted. In
-     * every case, whatever its size (variant_run.h). */
+    /* A guest whose kernels tell of their accesses; NULL: there is no such guest, or it is not
+     * wanted. In every case, whatever its size (variant_run.h). */
     const char *recorded;
     bool recorded_always;
 
-    /* What people call that file, in commands that they are told: NULL: so. */
+    /* The file's name in commands that messages print; NULL: the path above. */
     const char *source;
 
     double seconds;     /* of one run, by the wall's clock; each rehearsal is a run */
     double gib;         /* of memory, beyond some copies of the tensors */
-    int32_t rehearsals; /* runs on the same elements in another order before the one that counts:
-                           a result that is kept from one call for the next is then wrong */
+    int32_t rehearsals; /* runs on the same elements in another order before the run that counts: a
+                           result that a variant keeps from one call for the next is then wrong */
     bool surprise;      /* each time a random number of them, at least 1 */
     bool open;          /* without a sandbox, by the operator's own wish */
     bool together;      /* all variants in one process, which also stays for other operators: where
-                           each would need seconds for a GPU's context. What one leaves behind in
-                           memory the next one may find, and the device keeps what is released
+                           each would need seconds for a GPU's context. The next one may find data
+                           that one leaves in memory, and the device keeps released memory
                            (device.h): for honest variants only */
 } assay_isolation;
 
@@ -60,31 +60,31 @@ void assay_isolate_end(const assay_device *device);
  * no device. */
 bool assay_is_isolated(const assay_device *device);
 
-/* The device itself, for what is trusted: oracles, the baseline. Returns any other as it is. */
+/* The device itself, for trusted code: oracles, the baseline. Returns any other as it is. */
 const assay_device *assay_isolated_base(const assay_device *device);
 
-/* The kernel file that a variant of an isolated device is in, and what people call it; NULL when it
- * is built in. */
+/* The kernel file that holds an isolated device's variant, and its name in messages; NULL when the
+ * variant is built in. */
 const char *assay_isolated_kernel(const assay_device *device, const assay_variant *variant);
 const char *assay_isolated_source(const assay_device *device, const assay_variant *variant);
 
-/* The walls around its guests (sandbox.h): those that all had, and where none has been started yet,
- * those of one that is started to see. */
+/* The walls around its guests (sandbox.h): those that all guests had. If no guest has been started
+ * yet, it starts one to see its walls. */
 assay_status assay_isolated_walls(const assay_device *isolated,
                                   sandbox_walls *walls) ASSAY_MUST_CHECK;
 
 /* Whether a guest can load the kernel file, and its binding's functions are there: for one line
- * ahead of all cases. Of a function of Python's, and where there is no file, nothing is asked. */
+ * ahead of all cases. It asks nothing of a Python function, nor where there is no file. */
 assay_status assay_isolated_load(const assay_device *isolated) ASSAY_MUST_CHECK;
 
-/* What was read of that file (kernel_file.h): the hash of it, and what processes that this one
- * starts load it by. NULL when the device has none. */
+/* That file as it was read (kernel_file.h): its hash, and the paths by which child processes load
+ * it. NULL when the device has no such file. */
 const char *assay_isolated_kernel_hash(const assay_device *isolated);
 const char *assay_isolated_kernel_loaded(const assay_device *isolated);
 
 /* A device that runs built-in variants where their accesses are recorded: a race, an access out of
- * bounds and a read of what was never written are errors there, and numbers are those of other
- * plans. NULL: there is none. */
+ * bounds and a read of memory that was never written are errors there. Its kernels plan
+ * differently, so its numbers differ. NULL: there is no such device. */
 const assay_device *assay_isolated_recorder(const assay_device *isolated);
 bool assay_isolated_recorder_always(const assay_device *isolated);
 

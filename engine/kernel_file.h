@@ -4,9 +4,9 @@
  * memory is hashed, and the variant's process loads that memory too, so that both are the same
  * bytes, even if the file changes.
  *
- * The same holds for the libraries that the file brings along: those that it needs (DT_NEEDED) and
- * that lie in its own run path (DT_RUNPATH, DT_RPATH, $ORIGIN among it), outside the system's
- * folders. Libraries in the system's folders are not hashed.
+ * The same holds for the libraries that the file brings along. These are the libraries that it
+ * needs (DT_NEEDED), if they lie in its own run path (DT_RUNPATH, DT_RPATH, with $ORIGIN) and
+ * outside the system's folders. Libraries in the system's folders are not hashed.
  */
 #ifndef ASSAY_ENGINE_KERNEL_FILE_H
 #define ASSAY_ENGINE_KERNEL_FILE_H
@@ -19,7 +19,7 @@
 
 enum { KERNEL_SYMBOL = 256, KERNEL_PARTS = 32, KERNEL_NAME = 256, KERNEL_LOADED = 1024 };
 
-/* What ASSAY_VARIANT calls the variant in a file. */
+/* The symbol that ASSAY_VARIANT gives a variant in a file. */
 void kernel_file_symbol(const char *op, const char *name, const char *device,
                         char symbol[KERNEL_SYMBOL]);
 
@@ -45,7 +45,7 @@ assay_status kernel_file_open(kernel_file *k, const char *path) ASSAY_MUST_CHECK
 void kernel_file_close(kernel_file *k);
 
 /* `symbol` as kernel_file_symbol() makes it. ASSAY_ERR_USAGE where it is a shared object without
- * that name in it. What else it may be shows when it is loaded. `path`: for the line. */
+ * that name in it. Other defects show when it is loaded. `path`: for the line. */
 assay_status kernel_file_names(const kernel_file *k, const char *path,
                                const char *symbol) ASSAY_MUST_CHECK;
 

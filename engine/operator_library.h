@@ -13,19 +13,19 @@
 #include <limits.h>
 
 typedef struct operator_library {
-    const assay_op *op; /* NULL: none is open */
+    const assay_op *op; /* NULL: no library is open */
     char path[PATH_MAX];
     char hash[HASH_TEXT];
     void *object;
 } operator_library;
 
-/* Loads it and adds its operator to the registry. One at a time. ASSAY_ERR_FILE, with what is
- * wrong: it is no shared object, damaged, made against another version, or its assay_op lacks
- * something. */
+/* Loads it and adds its operator to the registry. One at a time. ASSAY_ERR_FILE, with the reason:
+ * it is no shared object, damaged, made against another version, or its assay_op lacks something.
+ */
 assay_status operator_library_open(operator_library *l, const char *path) ASSAY_MUST_CHECK;
 void operator_library_close(operator_library *l);
 
-/* The one that is open, if the operator of that name is its own; otherwise NULL. */
+/* The open library, if the operator of that name is its own; otherwise NULL. */
 const operator_library *operator_library_of(const char *op);
 
 #endif

@@ -10,11 +10,11 @@
 #include <stdio.h>
 
 /*
- * What Python is asked, as a JSON object: "question" is "supports" or "call", "stage", "op",
+ * The question to Python, as a JSON object: "question" is "supports" or "call", "stage", "op",
  * "device" and "dtype" are names, "stream" is an address, "keys" are the operator's. "tensors" lie
  * in the order of assay_call, each with "name", "role" (input, output, cotangent, gradient),
- * "differentiable", "dtype", "shape", "stride" in elements, and "data", an address.
- * Returns an assay_status and, where that is not ASSAY_OK, writes a line.
+ * "differentiable", "dtype", "shape", "stride" in elements, and "data", an address. Returns an
+ * assay_status and, where that is not ASSAY_OK, writes a line.
  */
 typedef int (*python_function)(const char *call, char *line, size_t size);
 

@@ -4,7 +4,7 @@
 
 #include "assay/op.h"
 
-/* What random cases may be: masks within the operator's own, and the multiply-adds of one. */
+/* Limits of random cases: masks within the operator's own, and the multiply-adds of one case. */
 typedef struct random_wish {
     unsigned dtypes, maths, fills;
     double budget;
@@ -16,7 +16,7 @@ typedef struct random_wish {
 random_wish random_any(const assay_op *op);
 
 /* Case `index`, a function of the operator, the wish, `seed` and `index` alone.
- * ASSAY_ERR_UNSUPPORTED when none was drawn that the wish allows. */
+ * ASSAY_ERR_UNSUPPORTED when it drew no case that the wish allows. */
 assay_status random_case(const assay_op *op, const random_wish *wish, uint64_t seed, int64_t index,
                          assay_case *c) ASSAY_MUST_CHECK;
 

@@ -14,7 +14,7 @@ typedef struct assay_relation_report {
     assay_failure failure;              /* of what kind an error is */
 } assay_relation_report;
 
-/* Whether the relation says anything of the case; none does of data that are not finite. */
+/* Whether the relation says anything of the case; no relation does if data are not finite. */
 bool relation_applies(const assay_relation *relation, const assay_case *c);
 
 /* Returns an error only for trouble outside the variant (memory, golden file). */
@@ -23,7 +23,7 @@ assay_status assay_check_relation(const assay_relation *relation, const assay_ca
                                   assay_relation_report *report) ASSAY_MUST_CHECK;
 
 /* Runs `c` twice under each schedule of the simulated device (twice on others): every bit of every
- * result must be the same. Of a variant whose sums have any order, nothing is asked: a skip. */
+ * result must be the same. A variant whose sums have any order is not tested: a skip. */
 assay_status assay_check_determinism(const assay_case *c, const assay_device *device,
                                      const assay_variant *variant,
                                      assay_relation_report *report) ASSAY_MUST_CHECK;
@@ -35,8 +35,8 @@ assay_status assay_check_same_bits(const assay_case *c, const assay_device *a_de
                                    const assay_variant *b,
                                    assay_relation_report *report) ASSAY_MUST_CHECK;
 
-/* Runs the problem once more, under the next schedule, and compares every bit with what the first
- * run left. */
+/* Runs the problem once more, under the next schedule, and compares every bit with the first run's
+ * results. */
 assay_status assay_check_repeat(const assay_problem *p, const assay_results *first,
                                 const assay_device *device, const assay_variant *variant,
                                 assay_relation_report *report) ASSAY_MUST_CHECK;

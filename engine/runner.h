@@ -19,8 +19,7 @@ assay_status assay_supports(const assay_variant *variant, const assay_device *de
 
 /*
  * Runs forward and then backward of `variant` on `device`, in the layout and schedule that the
- * problem's case asks for, and widens what it left into `got` (assay_results_init'ed by the
- * caller).
+ * problem's case asks for, and widens its results into `got` (assay_results_init'ed by the caller).
  *   ASSAY_ERR_UNSUPPORTED  the variant cannot do this case here
  *   ASSAY_ERR_KERNEL       it wrote outside, changed an input, declined after it had the data, or
  *                          the device found a defect

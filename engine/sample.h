@@ -1,17 +1,18 @@
 /*
- * A large case judged through a small one: of an operator whose rows stand alone (assay_op.by_rows)
- * the whole has few different rows, those of the small problem, dealt out to all of its own.
- * Variants run on the whole, the oracle on the small problem, and its bounds hold for every row
- * that has a row's data: of each element of the small outputs the least and the greatest that any
- * of them gave are compared.
+ * A large case, the whole, judged through a small one, for operators whose rows stand alone
+ * (assay_op.by_rows). The whole has few different rows: each is a copy of a row of the small
+ * problem. Variants run on the whole, the oracle on the small problem, and the bound of a small row
+ * holds for all of its copies. For each element of the small outputs, the least and the greatest
+ * value of all copies are compared.
  *
- * Backward runs twice. First each row has its data's cotangents, and the gradients of all rows are
- * compared like outputs. Then only homes have, one row of the whole for each small one: so the
- * gradients of the tensors that have no rows, sums over all of them, are those of the small
- * problem, and gradients in all rows but the homes are 0.
+ * Backward runs twice. The first time each row has the cotangents of its small row, and the
+ * gradients of all rows are compared like outputs. The second time only homes have cotangents; each
+ * small row has one home, a row of the whole. Tensors without rows have gradients that are sums
+ * over all rows; these must then be those of the small problem, and gradients in all rows but the
+ * homes must be 0.
  *
- * Where data are integers whose sums over all rows of the whole are exact (fill=exact), what the
- * first run of backward gave for tensors without rows is compared with their sum, bit for bit.
+ * With fill=exact, data are integers, and their sums over all rows may be exact. Then the first
+ * run's gradients of tensors without rows are compared with these sums, bit for bit.
  *
  * Homes, in this order until half of them are given: the first and the last row; both sides of the
  * elements and of the bytes 2^31 and 2^32 of each tensor; both sides of the first and the last
@@ -36,7 +37,7 @@ typedef struct assay_sample {
     int64_t count;       /* small rows */
 } sample;
 
-/* How rows lie in a tensor: (outer, rows, inner), packed. inner 0: it has none. */
+/* How rows lie in a tensor: (outer, rows, inner), packed. inner 0: it has no rows. */
 typedef struct sample_axis {
     int64_t outer, inner;
 } sample_axis;
@@ -59,8 +60,8 @@ assay_status sample_problem(const sample *s, assay_problem *p) ASSAY_MUST_CHECK;
 /* Whether the data are integers whose sums over all rows of the whole are exact as well. */
 bool sample_is_exact(const sample *s);
 
-/* Where they are: what all rows add up to, when all have cotangents, in the gradients of tensors
- * that have none; absent otherwise. */
+/* If they are: the gradients of tensors without rows, summed over all rows, when all rows have
+ * cotangents; absent otherwise. */
 assay_status sample_sums(const assay_problem *p, const assay_reference *ref,
                          assay_arrays *sums) ASSAY_MUST_CHECK;
 
@@ -70,9 +71,7 @@ assay_status sample_results(const assay_problem *p, assay_results *r) ASSAY_MUST
 /* Nothing has been seen yet. */
 void sample_begin_ranges(assay_results *r);
 
-/* Puts in place of what homes gave the one that is farthest from `want`, of all rows with their
- * data.
- */
+/* Replaces the result of each home by that copy's result which is farthest from `want`. */
 void sample_choose_worst(const assay_problem *p, assay_results *r, const assay_results *want);
 
 /* The small row whose data a row of the whole has; at home, its own. */

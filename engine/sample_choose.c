@@ -1,4 +1,5 @@
-/* Which rows are homes. Apart from what both processes do with them: a guest knows no operators. */
+/* Which rows are homes. It is a file of its own because a guest, which shares the other code of
+ * samples, knows no operators. */
 #include "engine/sample.h"
 #include "engine/variant_run.h"
 

@@ -1,5 +1,5 @@
 /*
- * What all rows of a whole add up to. Backward is linear in the cotangents, so a small row that n
+ * The sums over all rows of a whole. Backward is linear in the cotangents, so a small row that n
  * rows have the data of counts as one with n times its cotangents.
  */
 #include "engine/sample.h"

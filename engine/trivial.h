@@ -1,13 +1,13 @@
 /*
  * Trivial solutions: results that a kernel could return without computing the operator. They are
- * judged as variants are, by assay_compare with the case's bounds. Where one of them passes, the
+ * judged as variants are, by assay_compare with the case's bounds. If one of them passes, the
  * case's data do not show a wrong kernel, and a pass there is mistrusted.
  *
  * Of each tensor: a constant (1, or the mean of the right values), the mean of each row, a copy of
  * any input or cotangent that has as many elements. assay_compare tries zeros itself. A result that
- * the definition asks for is not trivial: a copy, where the tensor's bounds are all 0 outside the
- * exact tier; the same gradient throughout, or throughout each row, where an input counts by the
- * mean of that alone and may be replaced by it.
+ * the definition asks for is not trivial. This holds for a copy where the tensor's bounds are all 0
+ * outside the exact tier. It also holds for an equal gradient throughout, or throughout each row,
+ * where only the mean of an input matters and may replace it.
  *
  * Of the whole case: a kernel that ignores a parameter. The oracle runs again with zeros, with
  * ones, and with its mean in place of an input or a cotangent; if no output and no gradient changes
@@ -22,7 +22,7 @@
 
 enum { TRIVIAL_REASON = 128 };
 
-/* Why a trivial solution passes; "" where none does. */
+/* Why a trivial solution passes; "" where no trivial solution passes. */
 typedef struct trivial_findings {
     char (*out)[TRIVIAL_REASON];  /* n_out */
     char (*grad)[TRIVIAL_REASON]; /* n_in */

@@ -7,7 +7,7 @@
 typedef struct workspace {
     const assay_device *device;
     unsigned char *memory; /* the device's; the first guard begins here */
-    void *data;            /* what the kernel may use, aligned to 256 bytes */
+    void *data;            /* the part that the kernel may use, aligned to 256 bytes */
     size_t bytes;          /* of it */
 } workspace;
 

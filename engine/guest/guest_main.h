@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-/* Where the process is an interpreter: what that must read, a list that NULL ends. */
+/* If the process is an interpreter: the files that it must read, then NULL. */
 int guest_main(int argc, char **argv, const char *const *readable);
 
 #endif

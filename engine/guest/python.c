@@ -1,4 +1,4 @@
-/* libassay_python.so: what the kernels' process does, for Python's interpreter, which loads it
+/* libassay_python.so: the work of the kernels' process, for Python's interpreter, which loads it
  * (python/guest/guest.py). */
 #include "engine/python.h"
 #include "engine/guest/guest_main.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* What a worker and its parent share; the job's bytes follow. */
+/* Memory that a worker and its parent share; the job's bytes follow. */
 typedef struct shared_job {
     assay_status status;
     char line[1024];

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* How a child talks with its parent. What is not named below is /dev/null in it, or closed. */
+/* How a child talks with its parent. Its other descriptors are closed, or /dev/null. */
 typedef enum process_talk {
     PROCESS_SILENT,   /* not at all; `file` is its output */
     PROCESS_LINES,    /* through its standard input and output; `file` is its descriptor 3 */
@@ -32,7 +32,7 @@ typedef enum process_end {
 } process_end;
 
 typedef struct process {
-    pid_t pid;               /* 0: there is none, or it has ended */
+    pid_t pid;               /* 0: no child, or it has ended */
     process_end end;         /* of the last one */
     int code;                /* the exit code, or the signal */
     double limit;            /* that it passed: seconds, or bytes */
@@ -60,7 +60,7 @@ int process_start(process *p, char *const argv[], process_talk talk, int file);
 int process_fork(process *p, void (*work)(int channel, void *context), void *context);
 
 /* Sends bytes, with an open file unless it is -1. What the child said before is forgotten. false:
- * it takes none, and has ended: p->end says how. */
+ * the child takes no bytes, and has ended: p->end says how. */
 bool process_send(process *p, const void *bytes, size_t count, int file);
 
 /* Waits for bytes, or a message. 0: the child has ended, p->end says how. */
@@ -69,10 +69,11 @@ size_t process_read(process *p, const process_limits *limits, void *bytes, size_
 /* Waits until it has ended. */
 void process_finish(process *p, const process_limits *limits);
 
-/* From now on it is the process `pid`, another child of this one; what it was is ended. */
+/* From now on it is the process `pid`, another child of this one; the process that it was before is
+ * ended. */
 void process_moved(process *p, pid_t pid);
 
-/* Ends it with all of its group; nothing when there is none. */
+/* Ends it with all of its group; does nothing when there is no child. */
 void process_stop(process *p);
 
 /* How it ended, in words that follow "its process": "ended by signal 11 (Segmentation fault)". */

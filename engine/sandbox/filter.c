@@ -1,7 +1,7 @@
 /*
- * A program for the kernel's packet filter, which looks at each system call. What is listed is
- * refused with EPERM, all else is allowed: drivers and threads must go on. The filter alone would
- * be a weak wall; with namespaces it takes away what these leave.
+ * A program for the kernel's packet filter, which looks at each system call. Listed calls are
+ * refused with EPERM, all others are allowed: drivers and threads must go on. The filter alone
+ * would be a weak wall; with namespaces it closes the gaps that these leave.
  */
 #include "engine/sandbox/restrict.h"
 

@@ -4,8 +4,8 @@
 
 #include "engine/sandbox/visible.h"
 
-/* It reads what is visible, writes to devices and to the scratch folders of a root of its own
- * (`own_root`), connects nowhere, and signals no process outside. */
+/* The process can read all visible files and can write to devices and to the scratch folders of a
+ * root of its own (`own_root`). It can open no connection, and can signal no process outside. */
 bool restrict_files(const visible *v, bool own_root);
 
 /* Refuses system calls by which native code gets out of its process, or rewrites its code. The

@@ -30,8 +30,8 @@ const char *sandbox_text(sandbox_walls walls, char text[SANDBOX_TEXT]);
 /* The set of that text; words that name no wall are left out. */
 sandbox_walls sandbox_of_text(const char *text);
 
-/* Those without which no check may be called one in a sandbox: all but Landlock, which does what
- * others do as well. */
+/* The walls that a sandbox must have to be called one: all but Landlock, because other walls do the
+ * same. */
 sandbox_walls sandbox_required(void);
 
 enum { SANDBOX_FILES = 64 };
@@ -50,8 +50,8 @@ typedef struct sandbox_plan {
  */
 sandbox_walls sandbox_enter(const sandbox_plan *plan, void (*moved)(int pid));
 
-/* For a program that works on what may be hostile text, as a compiler does: in this process, of
- * which a copy goes on, `file` is empty from now on. false: the system does not allow it. */
+/* For a program that reads text which may be hostile, as a compiler does: in this process, of which
+ * a copy goes on, `file` is empty from now on. false: the system does not allow it. */
 bool sandbox_conceal(const char *file);
 
 /* The judge's own side: no process of the same user may look into its memory. */

@@ -25,8 +25,8 @@ void visible_init(visible *v, const sandbox_plan *plan);
 void visible_clear(visible *v);
 
 /* A new root with these alone, and an empty /tmp and /dev/shm. The process needs a mount namespace
- * of its own. false: there is none, or the system refuses a step; nothing may rely on the files
- * that are visible then. `own_proc`: it is in a process namespace. */
+ * of its own. false: it has no such namespace, or the system refuses a step; then no code may rely
+ * on which files are visible. `own_proc`: it is in a process namespace. */
 bool visible_mount(const visible *v, bool own_proc);
 
 #endif
