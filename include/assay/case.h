@@ -146,7 +146,7 @@ const char *assay_fill_name(assay_fill fill);
 bool assay_fill_is_exact(assay_fill fill);
 const char *assay_schedule_name(assay_schedule schedule);
 
-/* Parses and checks one case. ASSAY_ERR_USAGE names the word at fault and what would be legal. */
+/* Parses and checks one case. ASSAY_ERR_USAGE names the word at fault and the legal values. */
 assay_status assay_case_parse(const char *text, assay_case *c) ASSAY_MUST_CHECK;
 
 /* Writes the canonical text; ASSAY_CASE_TEXT bytes always suffice. Returns `text`. */
@@ -155,13 +155,13 @@ const char *assay_case_format(const assay_case *c, char text[ASSAY_CASE_TEXT]);
 /* Expands words whose values are lists `a,b,c` or ranges `first:last:step` (both ends included; the
  * step is 1 where it is left out) to every combination, the last word varying fastest, and hands
  * each case to `visit` until that fails; ranges are for keys of one integer, and for lists, which
- * then have one element. All cases are legal, or none is visited. `words` holds
- * key=value words, `count` of them, without the operator's name. */
+ * then have one element. Either all cases are legal, or it visits no case. `words` holds key=value
+ * words, `count` of them, without the operator's name. */
 typedef assay_status (*assay_case_visitor)(const assay_case *c, void *context);
 assay_status assay_case_expand(const struct assay_op *op, const char *const *words, int32_t count,
                                assay_case_visitor visit, void *context) ASSAY_MUST_CHECK;
 
-/* Named parameters without values, f32 and strict: what assay_op.draw fills. */
+/* Named parameters without values, f32 and strict; assay_op.draw gives them values. */
 void assay_params_init(const struct assay_op *op, assay_params *params);
 
 /* The parameter called `name`, which the operator must have declared. */

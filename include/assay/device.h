@@ -86,7 +86,7 @@ typedef struct assay_device {
 assay_status assay_device_open(const char *name, const assay_device **device) ASSAY_MUST_CHECK;
 
 /* The same without oracles and gemm. Released memory is given back at once, until keep_memory is
- * called. For the process that variants run in, where memory that they keep must show. */
+ * called. For the process that variants run in: memory that a variant keeps must show there. */
 assay_status assay_device_open_bare(const char *name, const assay_device **device) ASSAY_MUST_CHECK;
 
 /* A device's two modules export functions of these names and types: one gives the device with its

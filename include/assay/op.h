@@ -63,7 +63,7 @@ void assay_signature_drop_gradients(assay_signature *sig);
 /* The operator's signature of a case, without gradients where it is forward_only. */
 assay_status assay_case_signature(const assay_case *c, assay_signature *sig) ASSAY_MUST_CHECK;
 
-/* Dense row-major fp64 arrays on the host; data[i] is NULL where a tensor has none. */
+/* Dense row-major fp64 arrays on the host; data[i] is NULL where a tensor has no array. */
 typedef struct assay_arrays {
     int32_t count;
     int64_t *size;
@@ -110,7 +110,7 @@ typedef struct assay_bounds {
                                    0 of a masked pair */
 } assay_bounds;
 
-/* Allocates nan_too[i], all false, where there is none. */
+/* Allocates nan_too[i], all false, unless it is there already. */
 assay_status assay_bounds_allow_nan(assay_bounds *bounds, int32_t i) ASSAY_MUST_CHECK;
 
 /* assay_compare() of tensor i with its bounds. Mistrusted where the definition says nothing of it;
@@ -176,7 +176,7 @@ typedef struct assay_op {
      * different rows (engine/sample.h). */
     bool by_rows;
 
-    /* Checks what the key ranges cannot, and puts the parameters in canonical form. */
+    /* Checks conditions that key ranges cannot state, and puts the parameters in canonical form. */
     assay_status (*legal)(assay_params *params);
     assay_status (*signature)(const assay_params *params, assay_signature *sig);
 
@@ -195,8 +195,9 @@ typedef struct assay_op {
     assay_status (*dress)(struct assay_problem *p);
 
     /* Why a kernel that ignores part of its inputs would be right on these data, as a text that
-     * outlives the call; NULL when none is known. A pass is then `mistrusted`. Asked only for cases
-     * that are too large to find that out (engine/trivial.h). NULL: never. */
+     * outlives the call; a pass is then `mistrusted`. It returns NULL when no such reason is known.
+     * Asked only for cases that are too large to find that out (engine/trivial.h). NULL: never
+     * asked. */
     const char *(*mistrust)(const struct assay_problem *p);
 
     /* Writes a line for each tensor of which the definition says nothing on these data
@@ -218,9 +219,10 @@ typedef struct assay_op {
      * with as many multiply-adds, because it has many launches or barriers. 0 stands for 1. */
     double overhead;
 
-    /* What the blocks of threads that kernels have for such parameters cost the simulated device,
-     * however little a block has to do, in times of one element in memory (some 0.1 us); NULL: no
-     * more than `overhead` says of each row. assay fuzz keeps a case as seldom as it costs. */
+    /* The cost, on the simulated device, of the blocks of threads that kernels launch for such
+     * parameters, even if a block has little to do. The unit is the time of one element in memory
+     * (some 0.1 us). NULL: no more than `overhead` says of each row. assay fuzz keeps an expensive
+     * case in proportion less often. */
     double (*blocks)(const assay_params *params);
 
     const struct assay_relation *relations;
@@ -241,7 +243,7 @@ const assay_op *assay_op_at(int32_t i);
  * registry. */
 assay_status assay_op_add(const assay_op *op) ASSAY_MUST_CHECK;
 void assay_op_remove(const assay_op *op);
-/* NULL when there is none of that name (length n). */
+/* The operator of that name (length n); NULL: there is no such operator. */
 const assay_op *assay_op_find(const char *name, size_t n);
 
 /* Hands each case of one group to `visit`. */

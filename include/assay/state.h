@@ -27,8 +27,8 @@ extern "C" {
  * Puts every /in and /cot tensor of the file in place of the problem's own, and counts them in
  * `taken`; /out and /grad are not looked at. ASSAY_ERR_FILE, with the problem's data then in part
  * replaced, for anything else in the file, another shape or type, a value that the tensor's dtype
- * does not have, an index out of range, a file without any such tensor, and HDF5 that is not in the
- * format of 1.10, which has a checksum over all that is not data.
+ * does not have, an index out of range, and a file without any such tensor. HDF5 must be in the
+ * format of 1.10, which has a checksum over everything but the data.
  */
 assay_status assay_state_read(const char *path, assay_problem *p, int32_t *taken) ASSAY_MUST_CHECK;
 

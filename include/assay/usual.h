@@ -9,8 +9,8 @@ extern "C" {
 #endif
 
 /* As assay_reference_init(), but with each rounding error that share of its largest value. Where a
- * result is smooth its bound is then that share as well; where it jumps, as a step of AdamW does
- * where a gradient's sign turns, the bound is up to the whole. Not for fill=exact. */
+ * result is smooth, its bound shrinks by the same share. Where a result jumps, as AdamW's step does
+ * when a gradient changes its sign, the bound may stay as large as before. Not for fill=exact. */
 assay_status assay_reference_init_usual(assay_reference *r, const assay_problem *p,
                                         double share) ASSAY_MUST_CHECK;
 
