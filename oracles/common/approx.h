@@ -12,8 +12,8 @@
  *     const approx sum = approx_sum_end(r, &s);
  *     bound[j] = approx_bound(r, approx_div(r, approx_exp(r, approx_exact(x[j])), sum), want[j]);
  *
- * What the formula does not say, because it only holds to first order or for one order of the
- * operations, is the writer's to allow: take the worst form that a right kernel may have.
+ * A formula may hold only to first order, or for one order of the operations. The writer must allow
+ * for the rest: take the worst form that a right kernel may have.
  */
 #ifndef ASSAY_ORACLES_COMMON_APPROX_H
 #define ASSAY_ORACLES_COMMON_APPROX_H
@@ -133,13 +133,14 @@ static inline void approx_sum_add(approx_sum *s, approx term) {
     drift_add(&s->drift, term.value);
 }
 
-/* What no partial sum exceeds: of terms whose signs are random, a walk about their mean. */
+/* A value that no partial sum exceeds. If the terms have random signs, partial sums are a walk
+ * about their mean. */
 static inline double approx_partial(const assay_rounding *r, double value, double magnitude,
                                     double squares) {
     return r->zero_mean ? fmin(magnitude, assay_walk(magnitude, squares) + fabs(value)) : magnitude;
 }
 
-/* What the terms are off adds up; the additions are those of bound.h. */
+/* The terms' errors add up; the errors of the additions are those of bound.h. */
 static inline approx approx_sum_end(const assay_rounding *r, const approx_sum *s) {
     if (!isfinite(s->value))
         return approx_exact(s->value);
@@ -167,7 +168,7 @@ static inline approx approx_dot(const assay_rounding *r, const double *a, int64_
 
 /* ---- the bound ---- */
 
-/* Of an element that is stored: `want` is what the oracle says. */
+/* The bound of a stored element; `want` is the oracle's value. */
 static inline double approx_bound(const assay_rounding *r, approx a, double want) {
     return assay_bound_element(r, 1, 1, a.error, want);
 }

@@ -13,8 +13,8 @@
 void blas_gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const double *a, int64_t lda,
                const double *b, int64_t ldb, double beta, double *c, int64_t ldc);
 
-/* Hands products of 2^31 multiply-adds and more to a device from now on, to none with NULL; what
- * it fails at is done here. For the whole process. */
+/* From now on a device computes products of 2^31 multiply-adds and more; with NULL no device does.
+ * Products at which it fails are computed here. For the whole process. */
 void blas_delegate(assay_gemm gemm);
 
 #endif

@@ -1,11 +1,10 @@
 /*
- * From how a kernel rounds to how far each element may be off.
+ * How far each element may be off, derived from how a kernel rounds.
  *
  * A computed sum whose terms each pass through at most h roundings differs from the exact one by at
  * most gamma_h · M, with gamma_h = h u / (1 - h u) and M no smaller than any partial sum. M = G,
  * the same sum over absolute values, is always right (Higham, Accuracy and Stability of Numerical
- * Algorithms, 2nd ed., sections 3.1 and 4.2). A sum of h products has depth h in whatever order it
- * is taken.
+ * Algorithms, 2nd ed., sections 3.1 and 4.2). A sum of h products has depth h in any order.
  *
  * With random data the rounding errors are independent. Each is at most u·M and of mean zero, so
  * uniform at worst: their sum has a standard deviation of at most √(h/3)·u·M. 4·√h·u·M is 6.9 of
@@ -32,7 +31,7 @@
  * sqrt(h) does not hold, and they add up linearly. One more u·M adds the sum to another.
  *
  * TF32 operands lose 13 bits, cut or rounded: less than 2^-10 each, a product less than 2^-9, a sum
- * of products 2^-9·M. A walk stays one: what is lost does not depend on the operands' signs.
+ * of products 2^-9·M. A walk stays a walk, because the loss does not depend on the operands' signs.
  */
 #ifndef ASSAY_ORACLES_COMMON_BOUND_H
 #define ASSAY_ORACLES_COMMON_BOUND_H
@@ -72,7 +71,7 @@ double assay_bound_element(const assay_rounding *r, double phi, double depth, do
 /* The `why` line of a sum of depth h whose terms are called `term`. */
 void assay_why_sum(const assay_rounding *r, double depth, const char *term, char why[ASSAY_WHY]);
 
-/* What M is under `r`, for other `why` lines. */
+/* The name of M under `r`, for other `why` lines. */
 const char *assay_why_magnitude(const assay_rounding *r);
 
 assay_status assay_bounds_init(assay_bounds *bounds, int32_t count) ASSAY_MUST_CHECK;

@@ -1,16 +1,17 @@
 /*
  * The error of a long running sum of terms of one sign, beside the walk of bound.h.
  *
- * A walk needs rounding errors of mean zero. A term x that is added to a sum on the grid g of its
- * binade leaves r_g(x) = g·rint(x/g) - x, which depends on x alone: where x comes again, r_g(x)
- * does; where many terms are below g/2, all of them are lost. Whatever the order, if it knows
- * nothing of the values, those that meet a grid are a sample of all terms, so that one running sum
- * drifts by the largest |Σ_j r_g(x_j)| over the grids that it passes, about, and many shorter ones
- * by less. A grid so fine that h roundings on it are less than a quarter of the walk is left out.
- * Of terms that are all different and of like size next to nothing is added.
+ * A walk needs rounding errors of mean zero. A sum lies on the grid g of its binade. A term x that
+ * is added to it leaves the error r_g(x) = g·rint(x/g) - x, which depends on x alone: if x comes
+ * again, so does r_g(x); if many terms are below g/2, all of them are lost. In any order that does
+ * not depend on the values, the terms that meet a grid are a sample of all terms. So one running
+ * sum drifts by about the largest |Σ_j r_g(x_j)| over the grids that it passes, and many shorter
+ * sums drift by less. A grid so fine that h roundings on it are less than a quarter of the walk is
+ * left out. If all terms are different and of like size, the drift is close to 0.
  *
  * Terms of a small sum are lifted by a power of two, so that neither a grid nor its inverse leaves
- * fp64's normal numbers. On a grid below fp64's least number each term then lies, and drifts by 0.
+ * fp64's normal numbers. Each term then lies on any grid below fp64's least number, and drifts by
+ * 0.
  *
  * (Stagnation, where it is worst: Connolly, Higham and Mary, Stochastic rounding and its
  * probabilistic backward error analysis, SISC 43, 2021.)

@@ -4,7 +4,8 @@
  * exact result is a number: such a tensor is outside of the definition (assay_bounds), and the
  * operator's `outside` says which intermediate result it is.
  *
- * Magnitudes are made of the largest elements, and so are no smaller than what is really formed.
+ * Magnitudes are made of the largest elements, so they are no smaller than the numbers that a
+ * kernel forms.
  */
 #ifndef ASSAY_ORACLES_COMMON_RANGE_H
 #define ASSAY_ORACLES_COMMON_RANGE_H
@@ -13,9 +14,10 @@
 
 /*
  * Words of a set's group that take an operand through its dtype's range. A kernel and its bound
- * form powers of an element up to the fourth. Of each power there is one in the middle of the
- * subnormal numbers, one that is normal while its rounding errors are not, and one that overflows:
- * in fp64, and in fp32, in which kernels for f32, bf16 and f16 compute.
+ * form powers of an element up to the fourth. For each power, one exponent puts it in the middle of
+ * the subnormal numbers, one makes it normal but its rounding errors subnormal, and one makes it
+ * overflow. Kernels for f32, bf16 and f16 compute in fp32, so there are exponents for fp64 and for
+ * fp32.
  */
 #define RANGE_F64                                                                                  \
     "exponent=-1074,-1050,-1022,-990,-900,-600,-525,-500,-490,-400,-350,-330,-300,-262,-250,"      \
@@ -25,15 +27,15 @@
     "75,100,120,127,200"
 #define RANGE_F16 "exponent=-24,-20,-14,-8,4,8,12,15,30"
 
-/* The largest finite absolute value of tensor i; 0 where it has none. */
+/* The largest finite absolute value of tensor i; 0 where it has no finite value. */
 double range_largest(const assay_arrays *arrays, int32_t i);
 
-/* What the largest of `terms` products of two such numbers sum up to. No data say more than
- * absolute values do: signs that are random leave partial sums of their terms' root. */
+/* The largest sum of `terms` products of two such numbers: where signs are random, at most 4 √terms
+ * of them. */
 double range_of_sum(const assay_rounding *r, double terms, double product);
 
-/* Says that tensor i is outside if `magnitude`, that of what is called `what`, may overflow the
- * accumulator; `dtype`: that type. */
+/* Says that tensor i is outside if `magnitude` may overflow the accumulator, whose type is `dtype`.
+ * `what` names the quantity of that magnitude. */
 void range_hold(const assay_rounding *r, double magnitude, const char *what, assay_bounds *bounds,
                 int32_t i);
 void range_hold_in(assay_dtype dtype, double magnitude, const char *what, assay_bounds *bounds,

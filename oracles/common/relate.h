@@ -51,7 +51,7 @@ assay_status relate_crop(const assay_problem *base, const assay_problem *derived
 /*
  * Adjoints (relate_adjoint.c). Where y is linear in an input x, y = J x + c, dx is Jᵀ dy, and so
  * the sum of h·dx is that of (J h)·dy for every h: forward and backward judge each other. Derived
- * problem i has h in place of an input and 0 in place of what is added; its y is J h.
+ * problem i has h in place of an input and 0 in place of c; its y is J h.
  */
 enum { RELATE_WHOLE = -1 }; /* no axis */
 
@@ -64,7 +64,7 @@ typedef struct relate_link {
     int32_t leading;
     uint32_t added; /* mask of the inputs that are c */
     int64_t kept;   /* an element of the input that is never left out of h */
-    bool alone;     /* all others are: where several may cancel whatever y is */
+    bool alone;     /* all others are left out: for sums that may cancel for every y */
 } relate_link;
 
 /* Not where a tensor is empty: there are no sums then. */
@@ -76,7 +76,7 @@ void relate_pair_input(const assay_problem *derived, const relate_link *link,
 /* The sums over y·dy as those of h·dx. */
 void relate_pair_output(const assay_problem *base, const relate_link *link,
                         const assay_results *derived, assay_results *want);
-/* Drops what has no link. */
+/* Drops arrays without a link. */
 void relate_drop_unlinked(const relate_link *links, int32_t n, assay_results *want);
 
 /* Defines the functions of RELATE_ADJOINT for n inputs whose links `find` tells. */

@@ -1,11 +1,11 @@
 /*
  * The adjoint identity (relate.h): h·dx and (J h)·dy, summed.
  *
- * One sum over everything says little of one element: what the bounds leave open adds up too. So
- * sums are taken slice by slice where the operator has slices, and h, whose elements are 1 and -1,
- * keeps of a slice of n elements all, about √n, or about one. Which of these, and which elements,
- * depends on the case's seed and on the tensor: the last is sharp, and the first sees every
- * element. Values of ±1 bring in no rounding, and leave integers integers.
+ * One sum over everything says little of one element, because the bounds add up too. So sums are
+ * taken slice by slice where the operator has slices, and h, whose elements are 1 and -1, keeps of
+ * a slice of n elements all, about √n, or about one. Which of these, and which elements, depends on
+ * the case's seed and on the tensor: the last is sharp, and the first sees every element. Values of
+ * ±1 bring in no rounding, and leave integers integers.
  */
 #include "oracles/common/relate.h"
 #include "oracles/common/twofold.h"

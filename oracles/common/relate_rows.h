@@ -1,5 +1,5 @@
-/* Relations of operators on rows (n…, d), each row by itself: what their sources need beside
- * relate.h. */
+/* Relations of operators on rows (n…, d), each row by itself: helpers that their sources need
+ * beside relate.h. */
 #ifndef ASSAY_ORACLES_COMMON_RELATE_ROWS_H
 #define ASSAY_ORACLES_COMMON_RELATE_ROWS_H
 

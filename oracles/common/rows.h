@@ -4,7 +4,7 @@
 
 #include "assay/op.h"
 
-/* The product of the leading axes; 1 for none. */
+/* The product of the leading axes; 1 if there are no such axes. */
 int64_t rows_count(const assay_params *params);
 
 /* Whether a tensor (n…, d) has axes and elements that can be counted. `op` names the operator. */

@@ -1,7 +1,7 @@
 /*
  * Sums as if in twice the precision of fp64, then rounded (Sum2 and Dot2 of Ogita, Rump, Oishi,
- * Accurate sum and dot product, SISC 26, 2005): for what is compared in fp64, or must come out
- * equal. Start from {0}.
+ * Accurate sum and dot product, SISC 26, 2005): for values that are compared in fp64, or must come
+ * out equal. Start from {0}.
  */
 #ifndef ASSAY_ORACLES_COMMON_TWOFOLD_H
 #define ASSAY_ORACLES_COMMON_TWOFOLD_H
@@ -24,7 +24,7 @@ static inline void twofold_add_product(twofold *sum, double a, double b) {
     twofold_add(sum, product);
 }
 
-/* Where the sum is not finite, what is beyond its last bit is no number. */
+/* Where the sum is not finite, its low part is NaN. */
 static inline double twofold_value(twofold sum) {
     return isfinite(sum.high) ? sum.high + sum.low : sum.high;
 }
