@@ -10,7 +10,7 @@
 
 enum { FUZZ_BIG_ROWS = 64 }; /* that make it up, where nothing else is said */
 
-/* Multiply-adds of the small case, about: what its other extents are drawn for. */
+/* About how many multiply-adds the small case may have; its other extents are drawn for that. */
 extern const double fuzz_big_budget;
 
 /* Sets the first key. ASSAY_ERR_USAGE when the case would take too much memory or time, or when its

@@ -12,7 +12,7 @@
 
 enum { FUZZ_VARIANT = 32, FUZZ_RELATION = 48, FUZZ_FAILURES = 8, FUZZ_MARKS = 96 };
 
-/* What kind of failure: what a smaller case must show as well to be the same. */
+/* The kind of a failure. A smaller case shows the same failure only if it has the same kind. */
 typedef enum fuzz_kind {
     FUZZ_WRONG,       /* a number beyond its bound */
     FUZZ_UNEQUAL,     /* a relation does not hold */
@@ -50,10 +50,10 @@ typedef struct fuzz_result {
     uint8_t edges[FRAME_EDGES]; /* of kernels' code, see frame.h; all 0 in builds without */
 } fuzz_result;
 
-/* What is checked, and where. */
+/* The kernels under test, and their device. */
 typedef struct fuzz_subject {
     const assay_device *device; /* isolated */
-    const assay_device *twin;   /* another one that must give the same bits; NULL: none */
+    const assay_device *twin;   /* another one that must give the same bits; NULL: no such device */
     const char *const *variant; /* as assay_check() takes them */
     int32_t n_variants;
     check_scope scope;
@@ -64,7 +64,7 @@ typedef struct fuzz_subject {
 /* Which relations: none, all, or one for one variant, chosen by a number. */
 enum { FUZZ_NO_RELATION = -1, FUZZ_ALL_RELATIONS = -2 };
 
-/* An error is trouble of ours that the next case would have too. */
+/* An error is a failure of the harness, which the next case would meet too. */
 assay_status fuzz_check(const fuzz_subject *subject, const assay_case *c, int64_t relation,
                         fuzz_result *result) ASSAY_MUST_CHECK;
 

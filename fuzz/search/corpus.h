@@ -8,12 +8,12 @@
 #include "assay/case.h"
 #include "assay/op.h"
 
-/* Hands over each case of the folder's file of that operator; no file: none. ASSAY_ERR_FILE names
- * the line that is no case of the operator's. */
+/* Hands over each case of the folder's file of that operator. There may be no file. ASSAY_ERR_FILE
+ * names the line that is no case of the operator's. */
 assay_status fuzz_corpus_visit(const char *folder, const assay_op *op, assay_case_visitor visit,
                                void *context) ASSAY_MUST_CHECK;
 
-/* Adds a case that is not in the file yet, with a line above it that says what it showed. */
+/* Adds a case that is not in the file yet, with a line above it that names its failure. */
 assay_status fuzz_corpus_add(const char *folder, const assay_case *c,
                              const char *why) ASSAY_MUST_CHECK;
 

@@ -1,6 +1,5 @@
 /*
- * What a case costs: how much work a changed case may be, and how often one that takes long is
- * kept.
+ * The cost of a case: how much work a changed case may be, and how often an expensive case is kept.
  */
 #ifndef ASSAY_FUZZ_SEARCH_COST_H
 #define ASSAY_FUZZ_SEARCH_COST_H
@@ -10,7 +9,7 @@
 /* Work may grow by that much over a case that was drawn within the budget. */
 static const double cost_growth = 2;
 
-/* What a changed case may come to: its multiply-adds, about, and the elements of its tensors. */
+/* Limits of a changed case: about how many multiply-adds, and how many elements in its tensors. */
 typedef struct cost_limits {
     double work, elements;
 } cost_limits;
@@ -31,10 +30,10 @@ assay_status cost_limits_from(const assay_case *drawn, double budget,
 /* ASSAY_ERR_USAGE: it does not. */
 assay_status cost_affords(const cost_limits *most, const assay_case *c) ASSAY_MUST_CHECK;
 
-/* What a case costs, in times of one element as its tensors lie in memory. */
+/* The cost of a case. The unit is the time of one element, as its tensors lie in memory. */
 assay_status cost_of(const assay_case *c, double *elements) ASSAY_MUST_CHECK;
 
-/* What a case may cost that is always kept. */
+/* Cases up to this cost are always kept. */
 double cost_usual(const assay_op *op);
 
 /* A case that costs a hundred times as much does not find a hundred times as much: one beyond

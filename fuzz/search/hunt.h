@@ -19,7 +19,7 @@
  * that workers seldom wait for its slowest case. */
 enum { FUZZ_GENERATION_LEAST = 32, FUZZ_GENERATION_MOST = 1024 };
 
-/* What a campaign was so far: what goes on later, too. */
+/* The state of a campaign so far, from which it can go on later. */
 typedef struct fuzz_state {
     int64_t settled; /* cases 0..settled-1 are checked, and count */
     double seconds;
@@ -33,7 +33,7 @@ typedef struct fuzz_state {
 
 void fuzz_state_clear(fuzz_state *state);
 
-/* One more case is settled: adds what its variants did. */
+/* One more case is settled: adds its variants' verdicts. */
 void fuzz_state_count(fuzz_state *state, const fuzz_result *result);
 
 typedef struct fuzz_hunt {

@@ -13,8 +13,8 @@
 assay_status fuzz_journal_format(const fuzz_state *state, const char *about, char **text,
                                  size_t *size) ASSAY_MUST_CHECK;
 
-/* `path` is for messages. ASSAY_ERR_FILE when the text is none of ours, ASSAY_ERR_USAGE when it is
- * about another campaign; NULL takes any and leaves what it is about alone. */
+/* `path` is for messages. ASSAY_ERR_FILE when the text is not a journal, ASSAY_ERR_USAGE when it is
+ * about another campaign. With `about` NULL any campaign is right. */
 assay_status fuzz_journal_parse(fuzz_state *state, const char *about, int32_t n_targets,
                                 const char *path, char *text, size_t size) ASSAY_MUST_CHECK;
 

@@ -34,7 +34,8 @@ assay_status fuzz_population_add(fuzz_population *population, int32_t target,
 assay_status fuzz_population_mark(fuzz_population *population, const fuzz_mark *mark,
                                   bool *best) ASSAY_MUST_CHECK;
 
-/* A member of that target among the first `count`, later ones sooner; NULL: there is none. */
+/* A member of that target among the first `count`, later ones sooner; NULL: there is no such
+ * member. */
 const fuzz_member *fuzz_population_choose(const fuzz_population *population, int32_t target,
                                           int32_t count, assay_rng *rng);
 

@@ -3,9 +3,9 @@
  * small change. Either is a function of the operator, the seed and i alone (and of that other
  * case).
  *
- * A fresh case is one of random.h; every second one then gets edges: extents on both sides of where
- * kernels change what they do (a warp, a tile of the kernels under test, powers of two, primes, 0,
- * 1, 2), within about the same work.
+ * A fresh case is one of random.h; every second one then gets edges: extents on both sides of the
+ * sizes at which kernels change their behaviour (a warp, a tile of the kernels under test, powers
+ * of two, primes, 0, 1, 2), within about the same work.
  */
 #ifndef ASSAY_FUZZ_SEARCH_SOURCE_H
 #define ASSAY_FUZZ_SEARCH_SOURCE_H
@@ -30,12 +30,12 @@ typedef struct fuzz_source {
     int32_t n_edges;
 } fuzz_source;
 
-/* Adds what is worth a try for every kernel, and what these variants of the operator say of their
- * tiles (variant.h); `variants` as assay_check() takes them. */
+/* Adds the extents that are worth a try for every kernel, and the tiles of these variants of the
+ * operator (variant.h); `variants` as assay_check() takes them. */
 void fuzz_source_edges(fuzz_source *s, const assay_device *device, const char *const *variants,
                        int32_t n_variants);
 
-/* ASSAY_ERR_USAGE when no case was drawn that the fixed words allow, with what stood against it. */
+/* ASSAY_ERR_USAGE when no drawn case fits the fixed words, with the reason. */
 assay_status fuzz_source_draw(const fuzz_source *s, int64_t index, assay_case *c) ASSAY_MUST_CHECK;
 
 /* A case of small extents but one, that of key `k`, which is as large as a case of a few seconds
@@ -43,8 +43,8 @@ assay_status fuzz_source_draw(const fuzz_source *s, int64_t index, assay_case *c
 assay_status fuzz_source_longest(const fuzz_source *s, int32_t k, int32_t halvings, int64_t index,
                                  assay_case *c) ASSAY_MUST_CHECK;
 
-/* `parent` with one or two things changed; a fresh case where the parent is more work than what
- * is drawn for case `index`. */
+/* `parent` with one or two things changed; a fresh case where the parent is more work than the
+ * budget of case `index`. */
 assay_status fuzz_source_alter(const fuzz_source *s, int64_t index, const assay_case *parent,
                                assay_case *c) ASSAY_MUST_CHECK;
 

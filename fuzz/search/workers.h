@@ -28,7 +28,7 @@ typedef struct fuzz_task {
     fuzz_failure failure;
 } fuzz_task;
 
-/* What a worker and its parent share. */
+/* Memory that a worker and its parent share. */
 typedef struct fuzz_job {
     fuzz_task task;
     fuzz_result result; /* of checking */
@@ -50,14 +50,14 @@ typedef struct fuzz_workers {
  * cannot run here, or has no such variant. */
 assay_status fuzz_workers_start(fuzz_workers *workers) ASSAY_MUST_CHECK;
 
-/* Ends them, whatever they do. */
+/* Ends them, also in the middle of a task. */
 void fuzz_workers_end(fuzz_workers *workers);
 
-/* Whether all of them have a task; whether none has. */
+/* Whether all of them have a task; whether all are idle. */
 bool fuzz_workers_is_full(const fuzz_workers *workers);
 bool fuzz_workers_is_idle(const fuzz_workers *workers);
 
-/* Gives a task to one that has none, while not all are busy. */
+/* Gives a task to an idle worker, while not all are busy. */
 assay_status fuzz_workers_give(fuzz_workers *workers, const fuzz_task *task) ASSAY_MUST_CHECK;
 
 /* Waits until one is done, for `milliseconds` at most, or until a signal: hands over its job,
