@@ -8,8 +8,8 @@
 
 /*
  * Whether each chunk of the dataset is known to inflate to the bytes that it stands for: HDF5 takes
- * what comes out for whole, and reads on behind it. Always where nothing is compressed; never where
- * other filters than gzip, with or without shuffle, are at work, or a call fails.
+ * inflated bytes for a whole chunk, and reads on behind them. Always where nothing is compressed;
+ * never where other filters than gzip, with or without shuffle, are at work, or a call fails.
  */
 bool golden_chunks_are_whole(hid_t dataset);
 

@@ -17,7 +17,7 @@ typedef struct golden_file {
 
 assay_status golden_file_open(golden_file *file, const char *path) ASSAY_MUST_CHECK;
 
-/* Replaces what is there. The layout of the file is fixed, and it holds no times. */
+/* Replaces a value that is there. The layout of the file is fixed, and it holds no times. */
 assay_status golden_file_create(golden_file *file, const char *path) ASSAY_MUST_CHECK;
 
 /* How to create an object of that class (H5P_GROUP_CREATE) so that it holds no times; negative when

@@ -4,10 +4,10 @@
 
 #include "golden/packed.h"
 
-enum { NPY_HEADER = 1024 }; /* of what is written: at most */
+enum { NPY_HEADER = 1024 }; /* of the header that is written: at most */
 
-/* Reads what precedes the data of `size` bytes at `bytes`; t->data and t->bytes are what follows.
- * NULL, or what is wrong with it. `type` is where t->type lies. */
+/* Reads the header in front of the data, of `size` bytes at `bytes`; t->data and t->bytes are the
+ * rest. Returns NULL, or the reason why it is not legal. `type` is where t->type lies. */
 enum { NPY_TYPE = 32 };
 const char *npy_parse(const unsigned char *bytes, size_t size, char type[NPY_TYPE],
                       packed_tensor *t) ASSAY_MUST_CHECK;
@@ -15,7 +15,7 @@ const char *npy_parse(const unsigned char *bytes, size_t size, char type[NPY_TYP
 /* How NumPy calls a type. */
 const char *npy_type(assay_dtype dtype);
 
-/* What precedes the data of an array; its length. */
+/* Writes the header in front of an array's data; returns its length. */
 size_t npy_format(const char *type, int32_t rank, const int64_t *shape, char header[NPY_HEADER]);
 
 #endif

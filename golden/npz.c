@@ -1,7 +1,7 @@
 /*
  * NumPy's .npz: a zip archive (PKWARE's APPNOTE.TXT) with a member in/x.npy for each array, stored
- * or deflated. The central directory at its end is what counts: numpy.savez leaves the sizes before
- * a member's data open. The 64-bit forms of both are read, since archives may exceed 4 GiB.
+ * or deflated. Only the central directory at its end counts: numpy.savez leaves the sizes before a
+ * member's data open. The 64-bit forms of both are read, since archives may exceed 4 GiB.
  */
 #include "golden/npy.h"
 

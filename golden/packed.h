@@ -37,7 +37,7 @@ size_t packed_most_bytes(const state_slot *slot);
 /* Puts a stored tensor into its place. */
 assay_status packed_take(const state_slot *slot, const packed_tensor *t) ASSAY_MUST_CHECK;
 
-/* `length` bytes with what a terminal would obey replaced, and an end. */
+/* `length` bytes and an end. Characters that a terminal would obey are replaced. */
 void packed_print_name(const unsigned char *bytes, size_t length, char name[PACKED_NAME]);
 
 assay_status npz_read(const packed_file *file, const state_reading *r) ASSAY_MUST_CHECK;
@@ -46,7 +46,7 @@ const char *safetensors_type(assay_dtype dtype);
 
 assay_status safetensors_read(const packed_file *file, const state_reading *r) ASSAY_MUST_CHECK;
 
-/* Reads the file as what its first bytes say. */
+/* Reads the file in the format that its first bytes show. */
 assay_status packed_read(const state_reading *r) ASSAY_MUST_CHECK;
 
 #endif

@@ -1,4 +1,5 @@
-/* One case of a golden file, whole: what assay_golden hands out, and what is kept beside it. */
+/* One whole case of a golden file: the assay_golden that callers get, and the data that are kept
+ * beside it. */
 #ifndef ASSAY_GOLDEN_RECORD_H
 #define ASSAY_GOLDEN_RECORD_H
 

@@ -26,7 +26,7 @@ typedef enum state_use {
 
 typedef struct state_group {
     const char *name;   /* "in" */
-    const char *called; /* what one of its tensors is */
+    const char *called; /* the role of one of its tensors */
     const assay_tensor_spec *specs;
     const assay_arrays *arrays; /* absent where there is no such tensor */
     state_use use;
@@ -56,8 +56,8 @@ assay_status state_refuse(const state_slot *s, const char *format, ...) ASSAY_PR
 /* "0001" */
 void state_finding_name(int32_t number, char name[16]);
 
-/* The place that `name` has behind the reading's prefix: false where it is not looked at, as
- * another finding, and of a finding its texts and what the oracle says. */
+/* The place that `name` has behind the reading's prefix: false where it is skipped: another
+ * finding, and a finding's texts and oracle's results. */
 bool state_strip_prefix(const state_reading *r, const char **name);
 
 /* Unknown names are refused. `name` has nothing in it that a terminal would obey. */
@@ -71,8 +71,8 @@ const char *state_shape_text(int32_t rank, const int64_t *shape, char text[128])
 assay_status state_check_shape(const state_slot *s, int32_t rank,
                                const int64_t *shape) ASSAY_MUST_CHECK;
 
-/* Looks at what was read: s->data itself of a tensor that is taken, otherwise what must be the
- * same. */
+/* Checks the values that were read. For a tensor that is taken they are s->data itself; otherwise
+ * they must equal s->data. */
 assay_status state_check_values(const state_slot *s, const double *values) ASSAY_MUST_CHECK;
 
 /* One format each. */

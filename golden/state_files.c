@@ -1,4 +1,4 @@
-/* What is read of a state file, for whom. */
+/* Which parts of a state file each reader reads. */
 #include "golden/packed.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* What a file's tensor must be, whatever the format. */
+/* Conditions on a file's tensor, in every format. */
 #include "golden/state.h"
 
 #include <inttypes.h>

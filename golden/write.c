@@ -1,6 +1,6 @@
 /*
  * Writing: every case of the old file is read, verified and written again in the order of names, so
- * that a file's bytes depend on what it holds and not on how it came about.
+ * that a file's bytes depend on its contents and not on its history.
  */
 #include "core/replace.h"
 #include "golden/contents.h"
