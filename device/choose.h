@@ -1,6 +1,6 @@
 /*
  * Which of several GPUs a process uses. All processes that mpirun, srun or ctest start on one
- * machine would take the first one; their environment says which is whose.
+ * machine would take the first one; their environment gives each its GPU.
  */
 #ifndef ASSAY_DEVICE_CHOOSE_H
 #define ASSAY_DEVICE_CHOOSE_H
@@ -13,7 +13,7 @@
 
 enum { ASSAY_GPU_LIST = 80 }; /* "MIG-" and a UUID are 41 characters long */
 
-/* What the choice depends on. */
+/* The choice depends on these. */
 typedef struct assay_gpu_host {
     const char *(*variable)(const char *name); /* NULL: it is not set */
     int32_t (*gpus)(void);                     /* how many the machine has */
@@ -24,7 +24,7 @@ typedef struct assay_gpu_host {
  *   the GPU that ctest allocated, by its id in the resource specification;
  *   of a process with a local rank (Open MPI, MPICH and Intel MPI, Slurm), entry rank mod N of the
  *   N in CUDA_VISIBLE_DEVICES, or number rank mod N of the machine's N.
- * What was chosen is what is chosen again by the processes that inherit it.
+ * Processes that inherit the choice choose the same again.
  */
 const char *assay_gpu_choose(const assay_gpu_host *host, char list[ASSAY_GPU_LIST]);
 

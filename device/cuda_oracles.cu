@@ -1,4 +1,4 @@
-/* What the GPU does for oracles: a module apart, which the process that variants run in does not
+/* The GPU's work for oracles. It is a module of its own, which the process of the variants does not
  * load. */
 #include "assay/device.h"
 #include "device/gemm.h"

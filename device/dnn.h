@@ -1,8 +1,8 @@
 /*
  * cuDNN for variants: the library's own header under nvcc, a stand-in for its convolutions and its
- * softmax with the same calls on the simulated device. A variant that needs these, or the graph
- * API, is compiled where ASSAY_DNN, or ASSAY_DNN_GRAPH, is 1; its `lacks` is ASSAY_DNN_LACKS, or
- * ASSAY_DNN_GRAPH_LACKS, which is NULL there.
+ * softmax with the same calls on the simulated device. A variant that needs these is compiled where
+ * ASSAY_DNN is 1; its `lacks` is ASSAY_DNN_LACKS, which is NULL there. For the graph API they are
+ * ASSAY_DNN_GRAPH and ASSAY_DNN_GRAPH_LACKS.
  */
 #ifndef ASSAY_DEVICE_DNN_H
 #define ASSAY_DEVICE_DNN_H
@@ -32,8 +32,8 @@
 /* The device's handle, bound to `stream`. Owned by the device, made once a process. */
 assay_status assay_dnn_handle(void *stream, cudnnHandle_t *handle);
 
-/* Turns a cuDNN status into a line, with what cuDNN itself says about it, and an assay_status.
- * `call` names the call. */
+/* Turns a cuDNN status into a line, with cuDNN's own words about it, and an assay_status. `call`
+ * names the call. */
 assay_status assay_dnn_check(cudnnStatus_t status, const char *call);
 #endif
 

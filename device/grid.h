@@ -13,9 +13,9 @@ static __host__ __device__ inline int64_t clamp(int64_t value, int64_t low, int6
     return capped > low ? capped : low;
 }
 
-/* Blocks for `items`, `per_block` each; a kernel launched with it strides over what is left when
- * there are more than a grid can hold. On the simulated device that is soon, so that every kernel
- * is seen to stride. */
+/* Blocks for `items`, `per_block` each; when there are more items than a grid can hold, the kernel
+ * must stride over the rest. On the simulated device that is soon, so that every kernel is seen to
+ * stride. */
 static inline dim3 linear_grid(int64_t items, int64_t per_block) {
     return dim3((unsigned)clamp(ceil_div(items, per_block), 0, ASSAY_MAX_GRID));
 }

@@ -7,7 +7,7 @@
  *   - products that feed a sum are written fma_(a, b, c) (numeric.h): contraction is off;
  *   - indices are 64-bit and guarded;
  *   - grid sizes and plans depend on shapes, constants and ASSAY_MULTIPROCESSORS only, so that a
- * sum has one order on every device with that many multiprocessors.
+ *     sum has one order on every device with that many multiprocessors.
  */
 #ifndef ASSAY_DEVICE_KERNEL_H
 #define ASSAY_DEVICE_KERNEL_H
@@ -51,15 +51,15 @@
  * ASSAY_MAX_GRID
  *     The most blocks that linear_grid() (grid.h) asks for.
  * ASSAY_MULTIPROCESSORS
- *     What plans count blocks against: those of the device that they are made for. The simulated
- *     device has two, so that small cases see plans for few blocks and plans for many, and is told
- *     otherwise where it must give the GPU's bits: no constant expression.
+ *     The number of multiprocessors for which kernels plan their blocks: those of the device. The
+ *     simulated device has two, so that small cases see plans for few blocks and plans for many,
+ *     and is told otherwise where it must give the GPU's bits: no constant expression.
  * ASSAY_MAX_SHARED
  *     Bytes of shared memory that one block may have, static and dynamic: 232448 (227 KB).
  * ASSAY_SHARED_BUDGET
- *     Bytes of it that a kernel plans with, where it has another way for what does not fit. The
- *     simulated device that records accesses has little, so that such ways are gone at sizes that
- *     it can afford.
+ *     Bytes of it that a kernel plans with, if it has another way for data that do not fit. The
+ *     simulated device that records accesses has few, so that kernels go these other ways at sizes
+ *     that it can afford.
  */
 
 #endif

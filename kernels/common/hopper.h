@@ -13,7 +13,7 @@
  *         Arrives; the phase waits for so many bytes of copies, too.
  *     mbarrier_wait(barrier, uint32_t parity)
  *         A loop until the phase of that parity, 0 of the first, is complete. The barrier must be
- * in that phase or the one behind it.
+ *         in that phase or the one behind it.
  *
  *     tensor_load(void *shared, const tensor_map *map, int32_t column, int32_t line, barrier)
  *         One thread starts to copy the map's box that begins there. What lies outside of the

@@ -5,8 +5,8 @@
  * A warp reduces the positions that it has in registers to (count, mean, squares), the squares
  * around its own mean; pieces are merged by
  *
- *     mean = sum of count_i mean_i / count,   squares = sum of squares_i + count_i (mean_i -
- * mean)^2
+ *     mean = sum of count_i mean_i / count,
+ *     squares = sum of squares_i + count_i (mean_i - mean)^2
  *
  * (Chan, Golub and LeVeque, 1979), in a fixed order. No square of a mean is ever subtracted from a
  * mean of squares, so no shift has to be guessed, and data whose mean exceeds its deviation a
