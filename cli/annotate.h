@@ -1,5 +1,5 @@
 /*
- * On a runner of GitHub's ($GITHUB_ACTIONS is true): what a kernel file failed, as annotations of
+ * On a runner of GitHub's ($GITHUB_ACTIONS is true): a kernel file's failures, as annotations of
  * its lines. The format is that of workflow commands:
  * https://docs.github.com/actions/reference/workflow-commands-for-github-actions
  */

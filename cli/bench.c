@@ -1,4 +1,4 @@
-/* assay bench: times what is proven, beside peers. docs/bench.md. */
+/* assay bench: times proven variants, beside peers. docs/bench.md. */
 #include "bench/compare.h"
 #include "bench/report/report.h"
 #include "bench/report/single.h"

@@ -16,7 +16,7 @@ typedef struct cli_job {
     const cli_selection *selection;
     bool secret; /* drawn from a seed that is made only then */
     bool drawn;  /* of ci and nightly, beside the cases that the operator lists (sets.h) */
-    char *text;  /* the canonical text: a hundredth of what the case itself takes */
+    char *text;  /* the canonical text: it takes a hundredth of the case's memory */
 } cli_job;
 
 typedef struct cli_cases {
@@ -33,8 +33,8 @@ assay_status cli_cases_select(const assay_cli_args *args, cli_cases *cases) ASSA
 /* Every case is parsed and checked here, before any work begins. `cases` needs
  * cli_cases_clear after a failure as well. */
 assay_status cli_cases_gather(const assay_cli_args *args, cli_cases *cases) ASSAY_MUST_CHECK;
-/* Leaves out what a shell pattern names, one of several that commas separate: an operator (rope), a
- * variant of one (rope/v2), or the text of cases (*dtype=bf16*). */
+/* Leaves out the jobs that a shell pattern names, one of several that commas separate: an operator
+ * (rope), a variant of one (rope/v2), or the text of cases (*dtype=bf16*). */
 assay_status cli_cases_exclude(const char *patterns, cli_cases *cases) ASSAY_MUST_CHECK;
 
 /* The one case that the words name, within --stage and --layout; any other number is

@@ -17,7 +17,7 @@ assay_status certify_begin(const cli_cases *cases, const assay_device *isolated,
 
 /* After the last case: writes a certificate for each variant that passed all of its cases, takes
  * away that of each that did not, and says so on `to`. Report i of `results` is that of job i.
- * `refused`: a variant that passed some got none. */
+ * `refused`: a variant that passed some cases got no certificate. */
 assay_status certify_end(const assay_cli_args *args, const cli_cases *cases,
                          const cli_results *results, const assay_device *isolated,
                          const certificate_subject *subject, FILE *to,

@@ -21,7 +21,7 @@ typedef struct check_pool {
     void *context;
 } check_pool;
 
-/* The reports are those of one process, whatever `processes` is. Ends early, and ASSAY_OK, after
+/* The reports are those of one process, for any `processes`. Ends early, and ASSAY_OK, after
  * SIGINT. */
 assay_status check_pool_run(const check_pool *pool) ASSAY_MUST_CHECK;
 

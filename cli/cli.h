@@ -73,10 +73,10 @@ typedef struct assay_cli_args {
     char
         *binding; /* its text, or that of the kernel's own; NULL: the kernel is written for assay */
     const char *python;        /* the interpreter of a Python file; NULL: it is none */
-    char *kernel_words;        /* what follows --kernel in commands that are printed */
+    char *kernel_words;        /* the words after --kernel in commands that are printed */
     const char *reference;     /* --reference */
     const char *operator_file; /* --operator */
-    char *operator_object;     /* what that source was compiled to; NULL: it is no source */
+    char *operator_object;     /* the object that it was compiled to; NULL: it is no source */
     operator_library library;  /* it, once loaded */
     const char *source;        /* of build */
     const char *case_file, *exclude;
@@ -97,11 +97,11 @@ typedef struct assay_cli_args {
     int64_t cases;  /* --cases; 0: not given */
     const char *findings, *corpus;
     const char *stage, *layout;
-    check_scope scope;                            /* what these two leave of a check */
+    check_scope scope;                            /* the part of a check that these two leave */
     const char *report, *compare, *merge, *peers; /* of bench */
     int64_t samples;                              /* 0: not given */
     bool seeds;                                   /* --set seeds: the published experiments */
-    bool oracles, golden;                         /* what mutants are made of */
+    bool oracles, golden;                         /* mutants are made of these */
     int64_t planted;                              /* faults at each place; 0: not given */
     double rate;                                  /* cases a second; 0: not given */
     double at_least;                              /* percent */
@@ -141,7 +141,8 @@ void assay_cli_print_verdict(const assay_cli_out *out, assay_verdict verdict, in
 /* A line that the next one overwrites, on standard error and only on a terminal; "" wipes it. */
 void assay_cli_progress(const char *format, ...) ASSAY_PRINTF(1, 2);
 
-/* True after SIGINT or SIGTERM: a verb then ends with what it has and ASSAY_EXIT_INTERRUPTED. */
+/* True after SIGINT or SIGTERM: a verb then ends with the results that it has and
+ * ASSAY_EXIT_INTERRUPTED. */
 bool assay_cli_interrupted(void);
 
 assay_exit assay_cli_list(const assay_cli_args *args);
@@ -160,7 +161,7 @@ assay_exit assay_cli_exec(const assay_cli_args *args);
 assay_exit assay_cli_completion(const assay_cli_args *args);
 assay_exit assay_cli_help(const assay_cli_args *args);
 
-/* The whole command: what main() calls and tests call too. */
+/* The whole command: main() calls it, and tests do too. */
 assay_exit assay_cli_main(int argc, char *const *argv);
 
 #endif

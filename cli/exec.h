@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-/* As env(1) and timeout(1) have them, apart from what programs return. */
+/* As env(1) and timeout(1) have them, apart from programs' own exit codes. */
 enum {
     EXEC_EXIT_TROUBLE = 125, /* of assay itself */
     EXEC_EXIT_CANNOT = 126,  /* the program cannot run here */
@@ -27,10 +27,10 @@ bool exec_program_needs(const char *path, const char *library);
 /* The folder of the stand-ins for CUDA's libraries. ASSAY_ERR_FILE: this build has none. */
 assay_status exec_stand_ins(char folder[PATH_MAX]) ASSAY_MUST_CHECK;
 
-/* Puts `value` before what a variable of the environment holds; false: no memory. */
+/* Puts `value` in front of a variable of the environment; false: no memory. */
 bool exec_prepend(const char *variable, const char *value);
 
-/* How the program ended: what it returned, or the signal that ended it. */
+/* How the program ended: its exit code, or the signal that ended it. */
 typedef struct exec_end {
     int code, signal;
 } exec_end;
@@ -50,18 +50,19 @@ uint64_t exec_count(const exec_report *report, bool told);
 /* Of those that are told, the ones that are errors. */
 uint64_t exec_count_errors(const exec_report *report);
 
-/* "add<float>" of "void add<float>(float*, int)": without what it returns and takes. */
+/* "add<float>" of "void add<float>(float*, int)": without types of result and parameters. */
 void exec_short_name(const char *mangled, char *to, size_t room);
 
-/* What --suppress names, for free(), and at the end a line for each rule that suppressed nothing.
+/* The rules of --suppress, for free(), and at the end a line for each rule that suppressed nothing.
  */
 assay_status exec_rules_read(const char *path, char **rules) ASSAY_MUST_CHECK;
 void exec_rules_unused(const exec_report *report, const char *path, const char *rules);
 
-/* Waits for the program; on a terminal it says meanwhile what runs. Returns waitpid's status. */
+/* Waits for the program; on a terminal it shows meanwhile which kernel runs. Returns waitpid's
+ * status. */
 int exec_wait(const assay_cli_args *args, pid_t child, exec_report *report);
 
-/* A kernel's name as C++ has it, for free(); NULL: it is none of C++'s, or no memory. */
+/* A kernel's name as C++ has it, for free(); NULL: it is not a name of C++'s, or no memory. */
 char *exec_demangle(const char *name);
 
 #endif

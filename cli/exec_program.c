@@ -1,4 +1,4 @@
-/* What can be said of a program before it runs. */
+/* Facts about a program that are known before it runs. */
 #include "cli/exec.h"
 #include "sim/exec/elf.h"
 #include "sim/exec/fatbin.h"

@@ -1,4 +1,4 @@
-/* What assay exec says when the program has ended. */
+/* The text that assay exec prints when the program has ended. */
 #include "cli/exec.h"
 #include "core/json.h"
 

@@ -1,4 +1,4 @@
-/* What assay exec does while the program runs: on a terminal it says which kernel runs. */
+/* The work of assay exec while the program runs: on a terminal it says which kernel runs. */
 #include "cli/exec.h"
 
 #include <errno.h>

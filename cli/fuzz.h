@@ -36,8 +36,8 @@ typedef struct fuzz_ranks {
 /* Words with seed= are cases themselves. */
 bool fuzz_names_cases(const assay_cli_args *args);
 
-/* What makes two campaigns the same, whatever the time and the processes; a line for a share's
- * journal, see fuzz_journal_format(). */
+/* A line for a share's journal, see fuzz_journal_format(). Two campaigns are the same if their
+ * lines are; time and number of processes do not matter. */
 void fuzz_describe(const fuzz_campaign *f, int64_t shard, char about[FUZZ_ABOUT]);
 
 /* The workers go on with a share from `state`, until it is done or the campaign's time is over. */
@@ -84,7 +84,7 @@ typedef enum fuzz_rank_file {
 assay_status fuzz_ranks_path(const fuzz_campaign *f, int64_t rank, fuzz_rank_file which,
                              char path[PATH_MAX]) ASSAY_MUST_CHECK;
 
-/* Clears away what an earlier campaign left. */
+/* Clears away the files of an earlier campaign. */
 assay_status fuzz_ranks_begin(const fuzz_campaign *f, const fuzz_ranks *ranks) ASSAY_MUST_CHECK;
 void fuzz_ranks_remove(const fuzz_campaign *f, int64_t rank);
 
@@ -107,7 +107,7 @@ void fuzz_ranks_leave(const fuzz_campaign *f, const fuzz_ranks *ranks);
 /* ---- fuzz_gather.c ---- */
 
 /* Rank 0, when it is done itself: waits for the others, goes on with the shares of those that are
- * lost, prints what became of each, and makes their findings its own. *lost: shares that were not
+ * lost, prints how each ended, and makes their findings its own. *lost: shares that were not
  * finished. */
 assay_status fuzz_ranks_gather(fuzz_campaign *f, const fuzz_ranks *ranks,
                                int32_t *lost) ASSAY_MUST_CHECK;

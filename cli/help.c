@@ -1,4 +1,4 @@
-/* assay help: what a verb, an operator or a key of a case's text is. */
+/* assay help: describes a verb, an operator or a key of a case's text. */
 #include "cli/inventory.h"
 #include "cli/nearest.h"
 #include "cli/verbs.h"

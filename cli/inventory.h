@@ -37,7 +37,7 @@ void inventory_text(FILE *to, const inventory *inv);
 void inventory_json(FILE *to, const inventory *inv);
 void inventory_cases_json(FILE *to, const cli_cases *cases);
 
-/* One line: the key, its legal values and what it is. */
+/* One line: the key, its legal values and its meaning. */
 void inventory_key(FILE *to, const assay_op *op, const assay_key *key);
 
 #endif

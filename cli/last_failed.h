@@ -6,7 +6,7 @@
 #include "cli/report.h"
 
 /* The cases of the file, of the operators and variants that the command names.
- * ASSAY_ERR_UNSUPPORTED where none failed. */
+ * ASSAY_ERR_UNSUPPORTED where no case failed. */
 assay_status last_failed_gather(const assay_cli_args *args, cli_cases *cases) ASSAY_MUST_CHECK;
 
 /* Replaces the file. Cases that --fail-fast left out count as failed if they were before. A home

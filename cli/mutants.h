@@ -26,7 +26,7 @@ typedef struct mutant_rows {
 
 /* Of one operator, or of all. */
 typedef struct mutant_tally {
-    const char *name; /* operator; "device": what several share */
+    const char *name; /* operator; "device": code that several share */
     int32_t programs; /* mutants: programs of their own */
     int32_t killed, equivalent, survived, broken, same_code, no_program;
     int32_t pending; /* not in the sample or the shard, or not reached */
@@ -42,7 +42,7 @@ void mutant_count(mutant_tally *to, const mutant_row *row);
 /* Killed, in percent of the programs. */
 double mutant_rate(const mutant_tally *t);
 
-/* What the rows say of the judges. Without `at_least` a survivor that is not on the list fails,
+/* The rows' summary of the judges. Without `at_least` a survivor that is not on the list fails,
  * with it too few killed, in percent of the programs. An entry of the list that is killed, or no
  * program at all, always fails; a judge that finds the original wrong is an error. */
 assay_exit mutants_gate(const mutant_rows *rows, double at_least);

@@ -1,5 +1,5 @@
-/* Rows of mutants: what is checked is kept, so that a run can be cut into shards and taken up
- * again. The fields that are read again come first and need no quotes. */
+/* Rows of mutants: checked rows are kept, so that a run can be cut into shards and taken up again.
+ * The fields that are read again come first and need no quotes. */
 #include "cli/mutants.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* assay mutants --golden: golden files made wrong, and what tells. */
+/* assay mutants --golden: golden files made wrong, and the checks that find them. */
 #include "cli/mutants.h"
 #include "mutants/golden_edit.h"
 

@@ -1,4 +1,5 @@
-/* assay mutants --planted: faults at random places of what is legal, and what finds them. */
+/* assay mutants --planted: faults at random places of the legal range, and the searches that
+ * find them. */
 #include "cli/mutants.h"
 #include "mutants/planted_search.h"
 

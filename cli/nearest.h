@@ -11,7 +11,7 @@ size_t edit_distance(const char *word, const char *name);
 /* Keeps in *best the nearer of it and `name`; start with *best == NULL. */
 void nearest_offer(const char *word, const char *name, const char **best);
 
-/* Whether `name` is near enough to be what `word` was meant to be: at most half of it is wrong. */
+/* Whether the writer of `word` may have meant `name`: at most half of it is wrong. */
 bool nearest_is_near(const char *word, const char *name);
 
 #endif

@@ -22,11 +22,11 @@ const char *profile_title(const profile *p, char title[PROFILE_TITLE]);
 /* Runs `around`, with the problem's data, in place of the variant. */
 assay_status profile_run(const profile *p, const assay_variant *around) ASSAY_MUST_CHECK;
 
-/* Whether this program's simulated device can count; otherwise the program beside it that can takes
- * over, with the same words, and this returns only if there is none. */
+/* Whether this program's simulated device can count; otherwise a program beside it that can count
+ * takes over, with the same words. This returns only if there is no such program. */
 assay_status profile_counting(const assay_cli_args *args) ASSAY_MUST_CHECK;
 
-/* What the devices tell: `before` the gate, whether they can tell it at all. */
+/* The devices' measurements: `before` the gate, whether they can measure at all. */
 assay_status profile_sim(const profile *p) ASSAY_MUST_CHECK;
 assay_status profile_cuda_before(void) ASSAY_MUST_CHECK;
 assay_status profile_cuda(const profile *p) ASSAY_MUST_CHECK;

@@ -1,4 +1,4 @@
-/* Counters for people: a table for each kernel, then what the stage moved. */
+/* Counters for people: a table for each kernel, then the bytes that the stage moved. */
 #include "cli/profile_counts.h"
 #include "core/columns.h"
 

@@ -17,7 +17,7 @@ typedef struct cli_results {
     bool edge; /* the set edge: degenerate cases, each of which must be mistrusted */
 } cli_results;
 
-/* Takes over what `report` owns, unless it fails. */
+/* Takes over the memory that `report` owns, unless it fails. */
 assay_status results_add(cli_results *results, const assay_report *report) ASSAY_MUST_CHECK;
 void results_clear(cli_results *results);
 
@@ -56,7 +56,7 @@ cli_tally results_tally(const cli_results *results);
 /* An error outweighs a failure; nothing but skips, or nothing at all, is ASSAY_EXIT_NOTHING. */
 assay_exit tally_exit(const cli_tally *tally);
 
-/* printf writes the sign of a NaN, which says nothing: this one has none. */
+/* A NaN without a sign: printf would write its sign, which has no meaning. */
 static inline double unsigned_nan(double value) {
     return isnan(value) ? (double)NAN : value;
 }
@@ -67,8 +67,8 @@ void cli_report_csv(FILE *to, const cli_results *results);
 void cli_report_junit(FILE *to, const cli_results *results);
 void cli_report_markdown(FILE *to, const cli_results *results);
 
-/* For people. Full: norms, agreement, ratios. Brief: a line for each variant. Both: all of what is
- * not a pass. */
+/* For people. Full: norms, agreement, ratios. Brief: a line for each variant. Both: everything that
+ * is not a pass. */
 void report_text_full(const assay_cli_out *out, const assay_report *report);
 void report_text_series(FILE *to, const assay_report *report); /* a part of it */
 void report_text_brief(const assay_cli_out *out, const assay_report *report);
@@ -76,7 +76,7 @@ void report_text_brief(const assay_cli_out *out, const assay_report *report);
 /* With --quiet: only the variants that failed, are mistrusted, or broke. */
 void report_text_problems(const assay_cli_out *out, const assay_report *report);
 
-/* A case of the set edge, where `mistrusted` is what is expected. */
+/* A case of the set edge, where `mistrusted` is expected. */
 void report_text_edge(const assay_cli_out *out, const assay_report *report, bool quiet);
 void report_text_summary(const assay_cli_out *out, const cli_results *results);
 

@@ -1,4 +1,4 @@
-/* GitHub's Markdown: the verdicts as a table, then what is not a pass with its command. */
+/* GitHub's Markdown: the verdicts as a table, then each that is not a pass with its command. */
 #include "cli/report.h"
 #include "core/utf8.h"
 

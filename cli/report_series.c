@@ -1,4 +1,4 @@
-/* The course of a series: a table of what the oracle and each variant have along it. */
+/* The course of a series: a table of the values of the oracle and of each variant along it. */
 #include "cli/report.h"
 
 #include <inttypes.h>

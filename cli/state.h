@@ -10,7 +10,7 @@
  * where it is missing. */
 assay_status state_directory(char path[PATH_MAX]) ASSAY_MUST_CHECK;
 
-/* The key in that folder; made, readable by the user alone, where there is none. */
+/* The key in that folder; if there is no key, it is made, readable by the user alone. */
 assay_status state_key(const char *directory, unsigned char key[HASH_KEY]) ASSAY_MUST_CHECK;
 
 /* From now on this process, of which a copy goes on, finds that key empty, where the system allows

@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 /* All of it, for free(), with a zero behind it; NULL, and ASSAY_OK, where there is no such file.
- * `what` it should be, which none is that is longer than `most` bytes: "certificate". */
+ * `what` says its kind, as "certificate"; a file of more than `most` bytes is refused. */
 assay_status text_file_read(const char *path, const char *what, size_t most, char **text,
                             size_t *size) ASSAY_MUST_CHECK;
 

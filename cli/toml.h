@@ -19,7 +19,7 @@ typedef struct toml_entry {
     int line;
 } toml_entry;
 
-/* The first table is what stands before any `[[name]]`; its name is "". */
+/* The first table has the lines before any `[[name]]`; its name is "". */
 typedef struct toml_table {
     const char *name;
     int line;

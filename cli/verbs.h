@@ -39,7 +39,7 @@ typedef enum cli_kind {
 
 typedef struct cli_flag_entry {
     const char *name;  /* "--json" */
-    const char *value; /* what its value is called; NULL: it takes none */
+    const char *value; /* the name of its value; NULL: it takes no value */
     const char *doc;
     cli_kind kind;
     size_t member;  /* offset in assay_cli_args */
@@ -53,7 +53,7 @@ extern const cli_flag_entry cli_flags[]; /* ends with an entry without a name */
 typedef struct cli_verb {
     unsigned bit; /* CLI_LIST ... */
     const char *name, *synopsis, *summary;
-    const char *const *subverbs; /* NULL-terminated; NULL: it has none */
+    const char *const *subverbs; /* NULL-terminated; NULL: it has no subverbs */
     const char *details;         /* further lines of its help */
     const char *exits;           /* NULL: as all have them */
     assay_exit (*run)(const assay_cli_args *args);
@@ -62,7 +62,7 @@ typedef struct cli_verb {
 enum { CLI_VERBS = 15 };
 extern const cli_verb cli_verbs[CLI_VERBS];
 
-/* NULL when there is none of that name. */
+/* NULL when there is no verb of that name. */
 const cli_verb *cli_verb_find(const char *name);
 
 /* A key that every case may have. */
@@ -71,10 +71,10 @@ typedef struct cli_key {
 } cli_key;
 extern const cli_key cli_keys[]; /* ends with an entry without a name */
 
-/* Prints what a common key is; false when there is none of that name. */
+/* Prints the meaning of a common key; false when there is no key of that name. */
 bool cli_key_help(FILE *to, const char *name);
 
-/* What the exit codes stand for. */
+/* The meaning of the exit codes. */
 extern const char cli_exits[];
 
 /* The help text and the manual page of a verb; of the whole command when `verb` is NULL. */
