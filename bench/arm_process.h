@@ -20,7 +20,7 @@ typedef struct arm_process {
     process process;
     char *heard; /* bytes that came and are not yet a line */
     size_t heard_bytes, heard_room;
-    char *answer; /* what the last answer said behind "ok "; "" for nothing */
+    char *answer; /* the last answer's text behind "ok "; "" if it had no text */
 } arm_process;
 
 /* argv as for execvp, NULL at its end; `memory` becomes its descriptor 3. */

@@ -19,7 +19,7 @@ typedef struct runner {
     char bar[BENCH_REASON];
     bench_status status; /* of the stage at hand */
     char reason[BENCH_REASON];
-    char remark[BENCH_REASON]; /* what the row says although all is well */
+    char remark[BENCH_REASON]; /* the row's remark although all is well */
     bench_row row;             /* the cold one; the warm one is made of it */
     double *warm;
     int64_t n_warm;
@@ -32,21 +32,21 @@ typedef struct case_run {
     char text[ASSAY_CASE_TEXT];
     int32_t sets;
     bool backward; /* the operator has gradients here */
-    bool knowable; /* an oracle can say what is right, in reasonable time */
+    bool knowable; /* an oracle can give the right results, in reasonable time */
     assay_problem problem[CASE_RUN_SETS];
     assay_reference reference[CASE_RUN_SETS]; /* made when first asked for */
     runner *runner;
     int32_t n_runners;
 } case_run;
 
-/* Tells the caller what comes, of the case ("") or of a stage; false: the user wants it to end. */
+/* Announces the next step, of the case ("") or of a stage; false: the user wants it to end. */
 bool case_run_go_on(const case_run *k, const char *stage, const char *what);
 
-/* ---- runner.c: what happens to one arm ---- */
+/* ---- runner.c: the steps of one arm ---- */
 
 bool runner_goes(const runner *r);
 void runner_stop(runner *r, bench_status status, const char *reason);
-/* Whether what it was asked went well; otherwise it stops for that reason. */
+/* Whether its last step went well; otherwise the arm stops for that reason. */
 bool runner_is_fine(runner *r, assay_status status);
 void runner_drop_samples(runner *r);
 
@@ -65,7 +65,7 @@ assay_status case_run_prepare(case_run *k) ASSAY_MUST_CHECK;
 bool case_run_has_stage(bench_stage stage, assay_stage part);
 /* Has all runners get ready and run the first set once, and compares the results. */
 assay_status case_run_prove(case_run *k, bench_stage stage) ASSAY_MUST_CHECK;
-/* Compares what timed calls left: their last ones saw the data as they were given. */
+/* Compares the timed calls' results: their last calls saw the data as they were given. */
 assay_status case_run_prove_timed(case_run *k, runner *r, bench_stage stage) ASSAY_MUST_CHECK;
 
 /* ---- case_run_time.c ---- */
@@ -74,7 +74,7 @@ assay_status case_run_prove_timed(case_run *k, runner *r, bench_stage stage) ASS
 assay_status case_run_time_cold(case_run *k) ASSAY_MUST_CHECK;
 /* One with warm caches, by its own clock and by this process's. */
 assay_status case_run_time_warm(const case_run *k, runner *r) ASSAY_MUST_CHECK;
-/* Asks what it held, and what a peer's customary timer says. */
+/* Asks for the memory that it held, and for the time by a peer's customary timer. */
 void case_run_ask_memory(runner *r);
 void case_run_ask_customary(runner *r);
 

@@ -32,7 +32,7 @@ typedef struct bench_arms {
 /*
  * The arms of `op`. `variants`: those of ours, `n_variants` of them; 0: all that the device has for
  * it, --kernel's among them where it is an isolated one. `peers`: names joined by commas, "all" or
- * "none". ASSAY_ERR_USAGE for a name that is none.
+ * "none". ASSAY_ERR_USAGE for a name that no arm has.
  */
 assay_status bench_arms_init(bench_arms *arms, const assay_device *device, const char *op,
                              const char *const *variants, int32_t n_variants,
@@ -44,8 +44,8 @@ void bench_arms_clear(bench_arms *arms);
 /* Whether it is judged as ours are: it must be proven, and its clock is not believed. */
 bool bench_arm_is_ours(const bench_arm *arm);
 
-/* argv of its process; its texts are the arm's, or static. `op`: NULL for an arm that is of none.
- * ASSAY_ERR_UNSUPPORTED when a program is not there. */
+/* argv of its process; its texts are the arm's, or static. `op`: NULL for an arm without an
+ * operator. ASSAY_ERR_UNSUPPORTED when a program is not there. */
 enum { BENCH_ARGV = 8 };
 assay_status bench_arm_command(const bench_arm *arm, const char *op,
                                char *argv[BENCH_ARGV]) ASSAY_MUST_CHECK;

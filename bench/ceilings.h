@@ -16,10 +16,10 @@ typedef struct bench_ceilings {
 bench_ceilings bench_ceilings_of(const char *device_text);
 
 /*
- * The least microseconds that one call can take: what must be read, and what is written beyond what
- * may stay in the L2 cache, or the least operations, whichever takes longer. fp32 is granted the
- * speed of TF32: products of parts on tensor cores may be as exact, and nothing is faster. NaN when
- * the ceilings are unknown.
+ * The least microseconds that one call can take, the longer of two times. One is for the bytes that
+ * it must read, and for those that it writes beyond the size of the L2 cache; the other is for the
+ * least operations. fp32 is granted the speed of TF32: products of parts on tensor cores may be as
+ * exact, and nothing is faster. NaN when the ceilings are unknown.
  */
 double bench_floor(const bench_ceilings *ceilings, const assay_params *params,
                    const assay_work *work);

@@ -16,13 +16,13 @@
 #define BENCH_MARGIN 0.03 /* relative: below it, nothing is faster or slower */
 
 typedef struct bench_change {
-    const bench_row *before, *after; /* NULL: there is none */
+    const bench_row *before, *after; /* NULL: the run has no such row */
     bench_ratio ratio; /* before / after: above 1 is faster now; NaN: not comparable */
     bool regression;
 } bench_change;
 
 typedef struct bench_comparison {
-    bench_change *change; /* in the order of the later run, then what it lacks */
+    bench_change *change; /* in the order of the later run, then the rows that it lacks */
     int64_t count, regressions;
     int64_t left_out; /* earlier rows of cases that the later run does not have */
     double margin;

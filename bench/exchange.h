@@ -29,7 +29,7 @@ typedef struct exchange {
 assay_status exchange_init(exchange *e) ASSAY_MUST_CHECK;
 void exchange_clear(exchange *e);
 
-/* Forgets what is in it, gives its memory back, and makes room for `sets` sets of tensors. `sig`
+/* Forgets its contents, gives its memory back, and makes room for `sets` sets of tensors. `sig`
  * must outlive that. ASSAY_ERR_MEMORY: the host has less. */
 assay_status exchange_layout(exchange *e, const assay_signature *sig, bool backward,
                              int32_t sets) ASSAY_MUST_CHECK;

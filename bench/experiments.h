@@ -22,7 +22,7 @@ typedef struct bench_experiment {
 
     /* As the published document shows it: of the rows of this experiment. */
     void (*table)(FILE *to, const bench_results *results);
-    assay_status (*csv)(FILE *to, const bench_results *results); /* NULL: it has none */
+    assay_status (*csv)(FILE *to, const bench_results *results); /* NULL: it has no CSV */
 } bench_experiment;
 
 extern const bench_experiment bench_experiments[];
@@ -31,7 +31,7 @@ extern const int32_t bench_n_experiments;
 /* Whether any of the results are its. */
 bool bench_experiment_has_rows(const bench_experiment *e, const bench_results *results);
 
-/* NULL: there is none of that operator. */
+/* NULL: the operator has no experiment. */
 const bench_experiment *bench_experiment_find(const char *op);
 
 #endif

@@ -17,8 +17,8 @@ typedef struct bench_process {
     char line[BENCH_REASON], versions[BENCH_VERSIONS];
 } bench_process;
 
-/* Starts those arms that have no process yet, side by side, and waits for their hello. What fails
- * is in each process. Ends processes of ours that are of another operator. */
+/* Starts those arms that have no process yet, side by side, and waits for their hello. Each process
+ * holds its own failure. Ends processes of ours that are of another operator. */
 assay_status bench_processes_need(bench_session *s, const char *op,
                                   const bench_arms *arms) ASSAY_MUST_CHECK;
 

@@ -24,17 +24,17 @@ typedef enum bench_status {
 enum { BENCH_STATUSES = 5 };
 const char *bench_status_name(bench_status s); /* "ok", "refused", "oom", "unavailable", "error" */
 
-/* What one call does; BENCH_BOTH: the outputs, then the gradients. */
+/* The work of one call; BENCH_BOTH: the outputs, then the gradients. */
 typedef enum bench_stage { BENCH_FORWARD, BENCH_BACKWARD, BENCH_BOTH } bench_stage;
 enum { BENCH_STAGES = 3 };
 const char *bench_stage_name(bench_stage s); /* "forward", "backward", "forward+backward" */
 
-/* What the device's caches hold before each timed call. */
+/* The contents of the device's caches before each timed call. */
 typedef enum bench_cache { BENCH_COLD, BENCH_WARM } bench_cache;
 const char *bench_cache_name(bench_cache c); /* "cold", "warm" */
 
-/* One arm at one case, stage and cache state. An arm is whatever computes the operator: a variant
- * of ours ("v3"), or a peer ("torch-compile"). */
+/* One arm at one case, stage and cache state. An arm is a program that computes the operator: a
+ * variant of ours ("v3"), or a peer ("torch-compile"). */
 typedef struct bench_row {
     char experiment[BENCH_NAME]; /* "attention", as in bench/experiments.h; "" outside of any */
     char case_text[ASSAY_CASE_TEXT];
@@ -60,7 +60,7 @@ typedef struct bench_row {
     char worst_tensor[ASSAY_TENSOR_NAME + 1];
     int32_t verified; /* tensors compared in full, all input sets together */
 
-    /* What the definition cannot do without (assay_op_work), and the least time that the device
+    /* The least work that the definition needs (assay_op_work), and the least time that the device
      * could take for it; NaN: unknown. */
     double bytes, flops, floor; /* bytes, operations, microseconds */
 
@@ -77,7 +77,7 @@ typedef struct bench_environment {
     double power_watt[3];
     double copy_bytes;      /* measured ceiling: bytes/s read and written by a copy; 0: not taken */
     double noise;           /* relative: p90/p10 - 1 of the timer on a kernel of known duration */
-    double known, measured; /* microseconds: that kernel's duration, and what the timer said */
+    double known, measured; /* microseconds: that kernel's duration, and the timer's value */
     bool simulated;         /* times are those of a simulation on the host: not a measurement */
 } bench_environment;
 
@@ -88,10 +88,10 @@ typedef struct bench_results {
     double seconds; /* wall time of the run, interruptions left out */
 } bench_results;
 
-/* Takes over what `row` owns, unless it fails. A row of the same experiment, case, arm, stage and
- * cache is replaced. */
+/* Takes over the memory that `row` owns, unless it fails. A row of the same experiment, case, arm,
+ * stage and cache is replaced. */
 assay_status bench_results_add(bench_results *results, const bench_row *row) ASSAY_MUST_CHECK;
-/* Takes the row of the same place out; there may be none. */
+/* Takes the row of the same place out, if there is one. */
 void bench_results_remove(bench_results *results, const bench_row *like);
 /* Takes over the rows of another run on such a device, and leaves it empty. Of a case that both
  * have, all rows are the other's: arms that were timed in different runs are not compared. */

@@ -1,7 +1,7 @@
 /*
- * A whole benchmark: the arms' processes, and for each case what docs/bench.md promises. Every
- * arm gets the same input sets, answers are compared in full before and after timing, and the arms
- * are timed in turn.
+ * A whole benchmark: the arms' processes, and for each case the steps of docs/bench.md. Every arm
+ * gets the same input sets, answers are compared in full before and after timing, and the arms are
+ * timed in turn.
  */
 #ifndef ASSAY_BENCH_SESSION_H
 #define ASSAY_BENCH_SESSION_H
@@ -20,11 +20,11 @@
 typedef bool (*bench_gate)(void *context, const assay_case *c, const char *variant,
                            char why[BENCH_REASON]);
 
-/* Told of what is going on, "" for nothing new; false: the user wants it to end. */
+/* Called with the current step, "" for nothing new; false: the user wants it to end. */
 typedef bool (*bench_progress)(void *context, const char *line);
 
 typedef struct bench_session {
-    const assay_device *device; /* its oracles say what is right; no arm runs here */
+    const assay_device *device; /* its oracles give the right results; no arm runs here */
     bench_gate gate;
     void *gate_context;
     bench_progress progress;
@@ -41,7 +41,7 @@ typedef struct bench_session {
     int32_t n_processes;
 } bench_session;
 
-/* What to time of one case. */
+/* The parts of one case that are timed. */
 typedef struct bench_plan {
     const char *experiment;
     const assay_case *c;
@@ -57,8 +57,8 @@ void bench_session_clear(bench_session *s);
 /* Adds a row for each arm, stage and cache state. An arm's trouble is a row; an error is ours. */
 assay_status bench_session_run(bench_session *s, const bench_plan *plan) ASSAY_MUST_CHECK;
 
-/* Times a kernel whose duration the GPU's own clock says, and a copy, into the results'
- * environment: what the timer is worth, and a ceiling. */
+/* Times two things into the results' environment: a kernel whose duration the GPU's own clock
+ * tells, which shows the timer's error, and a copy, which is a ceiling. */
 assay_status bench_session_calibrate(bench_session *s) ASSAY_MUST_CHECK;
 
 #endif

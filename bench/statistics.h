@@ -22,8 +22,8 @@ double bench_median(const double *sample, int64_t count);
 
 /*
  * The ratio median(b) / median(a): how many times as fast a is, with the 95 % percentile interval
- * of a bootstrap (Efron). Samples that were taken in turn are drawn in pairs, so that what both
- * arms suffered together cancels: where the counts are equal; otherwise each by itself. The draws
+ * of a bootstrap (Efron). If the counts are equal, samples that were taken in turn are drawn in
+ * pairs, so that disturbances of both arms cancel; otherwise each is drawn by itself. The draws
  * come from a fixed seed: the same samples give the same interval.
  */
 typedef enum bench_verdict { BENCH_FASTER, BENCH_SAME, BENCH_SLOWER, BENCH_UNCLEAR } bench_verdict;

@@ -34,10 +34,10 @@ typedef struct arm_state {
 void arm_init(arm_state *a, char *word, const inside_kernel *kernel);
 void arm_clear(arm_state *a);
 
-/* One line; what follows `ok` in the answer is written to `answer`. */
+/* One line; the answer's text behind `ok` is written to `answer`. */
 assay_status arm_obey(arm_state *a, char *line, FILE *answer) ASSAY_MUST_CHECK;
 
-/* For when the answer is out: what may take time now. */
+/* Called when the answer is out: work that may take time now. */
 void arm_rest(arm_state *a);
 
 /* "unavailable", "memory" or "error": the class of an answer that is not ok. */
@@ -47,7 +47,7 @@ const char *arm_class(assay_status status);
 
 typedef assay_status (*arm_action)(arm_state *a, words *w, FILE *answer);
 
-/* What must have happened before a command. */
+/* The step that a command needs before it. */
 typedef enum arm_phase {
     ARM_STARTED,
     ARM_HAS_DEVICE,

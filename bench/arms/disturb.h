@@ -1,7 +1,7 @@
 /*
  * Data that no call has seen: two elements of each tensor that a call reads have changed places. A
- * kernel that keeps results by the content of its inputs finds none kept, and one that looks at a
- * part of them keeps a wrong one.
+ * kernel that keeps results by the content of its inputs then finds no result kept; if it looks at
+ * a part of the inputs only, it finds a wrong one.
  */
 #ifndef ASSAY_BENCH_ARMS_DISTURB_H
 #define ASSAY_BENCH_ARMS_DISTURB_H

@@ -17,7 +17,7 @@ enum { FORM_NAME = 64 };
 /* Not to be copied: parts point to others. */
 typedef struct form {
     char op[FORM_NAME];
-    char key[ASSAY_MAX_KEYS][FORM_NAME]; /* what the names in `params` point to */
+    char key[ASSAY_MAX_KEYS][FORM_NAME]; /* storage of the names in `params` */
     assay_params params;
     int64_t pad, misalign;
     assay_schedule schedule;
@@ -28,7 +28,7 @@ typedef struct form {
 
 /* In the parent: writes a legal case into memory. ASSAY_ERR_MEMORY: `room` does not suffice. */
 assay_status form_write(void *memory, size_t room, const assay_case *c) ASSAY_MUST_CHECK;
-/* In the arm: reads what the parent wrote. */
+/* In the arm: reads the form that the parent wrote. */
 assay_status form_read(const void *memory, size_t room, form *f) ASSAY_MUST_CHECK;
 void form_clear(form *f);
 

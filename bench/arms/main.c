@@ -1,7 +1,7 @@
 /*
  * assay_arm [--kernel FILE.so [--binding TEXT]] OP/VARIANT | clock: runs a variant of ours for a
- * benchmark, in a process of its own that holds no oracle. Told what to do line by line
- * (docs/bench.md, "How an arm talks"); ends with its input.
+ * benchmark, in a process of its own that holds no oracle. It gets commands line by line
+ * (docs/bench.md, "How an arm talks") and ends with its input.
  */
 #include "bench/arms/arm.h"
 #include "engine/inside.h"

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-/* Of the machine's first GPU; false, with both 0, where there is none that tells. */
+/* Of the machine's first GPU; false, with both 0, where no GPU tells. */
 bool power_read(double *sm_clock_mhz, double *watt);
 
 #endif

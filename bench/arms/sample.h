@@ -4,7 +4,8 @@
 
 #include "bench/arms/work.h"
 
-/* The sets that are timed: all but the first, which is for calls that are not; or the only one. */
+/* The sets that are timed: all but the first, which is for untimed calls. If there is only one set,
+ * it is timed. */
 int64_t sample_sets(const work *w);
 set *sample_set(const work *w, int64_t number);
 

@@ -21,11 +21,11 @@ typedef struct set_tensor {
     const char *name;     /* the input's or output's own */
     size_t offset, bytes; /* in the shared memory */
     assay_tensor tensor;  /* data: the device's, NULL before set_load */
-    void *taken;          /* the device's: what the last call left; NULL: look at the tensor */
+    void *taken;          /* the device's: results of the last call; NULL: look at the tensor */
     int64_t swapped[2];   /* elements that have changed places; the same: none */
 } set_tensor;
 
-/* What there is of the last call's results. */
+/* The last call's results, as far as they are there. */
 typedef enum set_results { SET_NOTHING, SET_IN_PLACE, SET_TAKEN } set_results;
 
 typedef struct set {
@@ -61,11 +61,11 @@ assay_status set_complete(const set *s, int64_t index, set_groups groups) ASSAY_
 /* Memory for the groups, and the data of those that are inputs. */
 assay_status set_load(set *s, const assay_device *device, const shared *from,
                       set_groups groups) ASSAY_MUST_CHECK;
-/* Memory to keep results of the groups apart; none where it is short, or they are large. */
+/* Memory to keep results of the groups apart; not where memory is short, or results are large. */
 void set_make_room(set *s, const assay_device *device, set_groups groups);
 void set_unload(set *s, const assay_device *device);
 
-/* Queued: NaN in all tensors of the groups; what they hold now, kept apart. */
+/* Queued: NaN in all tensors of the groups; or their present values, kept apart. */
 assay_status set_blank(const set *s, const arm_timer *timer, set_groups groups) ASSAY_MUST_CHECK;
 assay_status set_keep(set *s, const arm_timer *timer, set_groups groups) ASSAY_MUST_CHECK;
 

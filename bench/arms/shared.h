@@ -14,7 +14,7 @@ typedef struct shared {
     size_t bytes;
 } shared;
 
-/* Maps the whole file, in place of what was mapped before. */
+/* Maps the whole file, in place of the earlier mapping. */
 assay_status shared_map(shared *s) ASSAY_MUST_CHECK;
 void shared_clear(shared *s);
 

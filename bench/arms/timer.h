@@ -1,7 +1,6 @@
 /*
- * How time passes on a device: a stream for calls, what surrounds them on it, and two marks between
- * which they are timed. Functions only, so that the GPU's can lie in a module; timing.h
- * uses them.
+ * Time on a device: a stream for calls, the work around them on it, and two marks between which
+ * they are timed. Functions only, so that the GPU's can lie in a module; timing.h uses them.
  */
 #ifndef ASSAY_BENCH_ARMS_TIMER_H
 #define ASSAY_BENCH_ARMS_TIMER_H
@@ -19,8 +18,8 @@ extern "C" {
 typedef enum arm_mark { ARM_START, ARM_END } arm_mark;
 
 typedef struct arm_timer {
-    /* Whether work waits in a queue behind what was asked for before. False: everything is done
-     * when its function returns. */
+    /* Whether work waits in a queue behind earlier work. False: everything is done when its
+     * function returns. */
     bool queues;
 
     /* The stream that calls are to be given; its owner is the timer. */
@@ -41,9 +40,9 @@ typedef struct arm_timer {
     /* From start to end, when both are passed. */
     assay_status (*elapsed)(double *microseconds);
 
-    /* What is queued after `record` is kept instead of done; `keep` ends that, and drops it all
-     * where `wanted` is false. What is kept can be queued at once, again and again. A failure of
-     * `keep` leaves nothing kept. All NULL where there is no such thing. */
+    /* Work that is queued after `record` is kept instead of done; `keep` ends that, and drops all
+     * of it where `wanted` is false. Kept work can be queued as a whole, again and again. A failure
+     * of `keep` leaves nothing kept. All NULL where there is no such thing. */
     assay_status (*record)(void);
     assay_status (*keep)(bool wanted);
     assay_status (*replay)(void);
@@ -55,7 +54,7 @@ assay_status arm_timer_find(const assay_device *device, const arm_timer **timer)
 /* Of the host's clock: for a device whose launches are done when they return. */
 extern const arm_timer arm_timer_host;
 
-/* What the GPU's module exports under this name, as a function of this type. */
+/* The GPU's module exports a function of this type under this name. */
 #define ARM_TIMER_MODULE "libassay_timer.so"
 #define ARM_TIMER_ENTRY  "assay_arm_timer_module"
 typedef const arm_timer *(*arm_timer_entry)(void);

@@ -1,8 +1,8 @@
 /*
- * One sample: what is timed, behind a wait that is long enough for all of it to be queued when it
- * begins. Otherwise a short call's time is that of the host that launches it. The call's results
- * are overwritten behind the wait as well: results that do not come in the order of the stream, and
- * so are not timed, are lost.
+ * One sample: the timed calls, behind a wait that is long enough for all of them to be queued when
+ * the first begins. Otherwise a short call's time is that of the host that launches it. The call's
+ * results are overwritten behind the wait as well: results that do not come in the order of the
+ * stream, and so are not timed, are lost.
  */
 #ifndef ASSAY_BENCH_ARMS_TIMING_H
 #define ASSAY_BENCH_ARMS_TIMING_H
@@ -23,7 +23,7 @@ typedef struct timing_job {
     void *context;
     assay_status (*before)(void *context); /* queued ahead of the wait, on every attempt */
     assay_status (*clear)(void *context);  /* queued behind the wait */
-    assay_status (*run)(void *context);    /* what is timed */
+    assay_status (*run)(void *context);    /* the timed work */
     assay_status (*after)(void *context);  /* queued right behind that */
     bool cold;                             /* caches are overwritten before it */
     bool once;                             /* not to be repeated, though it was not queued whole */

@@ -13,7 +13,7 @@ typedef struct words {
 /* NULL: there is none. */
 char *words_next(words *w);
 
-/* Each fails with a line that says what is expected under the name `what`. */
+/* Each fails with a line that says which value is expected under the name `what`. */
 assay_status words_text(words *w, const char *what, char **text) ASSAY_MUST_CHECK;
 assay_status words_integer(words *w, const char *what, int64_t low, int64_t high,
                            int64_t *value) ASSAY_MUST_CHECK;

@@ -12,7 +12,7 @@
 
 #include "assay/rng.h"
 
-/* Who computes, and where. */
+/* The variant, and its device. */
 typedef struct work_place {
     const assay_device *device;
     const assay_variant *variant;
@@ -40,17 +40,17 @@ typedef struct work {
     bool kept;           /* the timer replays these */
 } work;
 
-/* What a stage must be told of each set. */
+/* The arguments of a stage, for each set. */
 set_groups work_needs(bench_stage stage);
 
-/* Moves the sets to the device and calls what must be called before anything is timed. */
+/* Moves the sets to the device and makes the calls that must precede any timing. */
 assay_status work_init(work *w, const work_place *place, const form *f, bench_stage stage,
                        set *sets, int64_t n_sets, const shared *memory) ASSAY_MUST_CHECK;
 void work_clear(work *w);
 
 /* One call on a set as it was given. */
 assay_status work_run(work *w, int64_t set) ASSAY_MUST_CHECK;
-/* What the last call on that set left, into the shared memory. */
+/* Copies the results of the last call on that set into the shared memory. */
 assay_status work_take(work *w, int64_t set, const shared *memory) ASSAY_MUST_CHECK;
 
 /* Microseconds of one call, `count` times; `last`: no more will be asked for. */
@@ -62,8 +62,8 @@ assay_status work_burst(work *w, int64_t count) ASSAY_MUST_CHECK;
 /* Gives all timed sets data that no call has seen, at a time that is not measured. */
 assay_status work_settle(work *w) ASSAY_MUST_CHECK;
 
-/* Device memory that a call of the stage holds, and what is held just before the backward: bytes
- * of one set's tensors and the workspace. */
+/* Device memory that a call of the stage holds, and memory that is held just before the backward:
+ * bytes of one set's tensors and the workspace. */
 void work_memory(const work *w, size_t *peak, size_t *before);
 
 #endif

@@ -1,4 +1,4 @@
-"""What an arm is made of.
+"""The parts of an arm.
 
 A module of operators/ has a table `ARMS` of its arms by name. An arm takes a Case and gives a
 function that takes the tensors of one input set, by name, and gives a Computation of them.

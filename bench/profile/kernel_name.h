@@ -4,8 +4,8 @@
 
 #include "bench/profile/record.h"
 
-/* "_Z8sum_rowsIfEvPKT_l" becomes "sum_rows<float>": no result, no parameters. What is no mangled
- * name stays as it is, and what is too long ends in "...". */
+/* "_Z8sum_rowsIfEvPKT_l" becomes "sum_rows<float>": no result, no parameters. Other names stay as
+ * they are, and a name that is too long ends in "...". */
 void kernel_name(const char *symbol, char name[PROFILE_NAME]);
 
 /* The function alone, "sum_rows": what ncu --kernel-name takes. */

@@ -8,7 +8,8 @@
 typedef struct profile_occupancy {
     double share;      /* of the warps; 0: not one block fits */
     uint32_t blocks;   /* of a multiprocessor */
-    const char *limit; /* what keeps more out: "threads", "blocks", "registers", "shared memory" */
+    const char *limit; /* the limit that keeps more blocks out: "threads", "blocks", "registers",
+                          "shared memory" */
 } profile_occupancy;
 
 profile_occupancy occupancy_of(const profile_record *kernel, const profile_limits *limits);

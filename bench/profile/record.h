@@ -22,7 +22,7 @@ typedef struct profile_record {
     assay_stage stage;
     char name[PROFILE_NAME]; /* of a kernel: short (kernel_name.h) */
     uint64_t start, end;     /* nanoseconds of one clock for host and device */
-    uint32_t correlation;    /* of an API call, and of what it had the device do; 0: none */
+    uint32_t correlation;    /* of an API call, and of the device's work for it; 0: none */
     uint32_t row;            /* the stream; of an API call: the thread */
     uint64_t bytes;          /* of a copy, a fill */
     /* Of a kernel: */
@@ -40,7 +40,7 @@ typedef struct profile_records {
 assay_status records_add(profile_records *records, const profile_record *record) ASSAY_MUST_CHECK;
 void records_clear(profile_records *records);
 
-/* Of one multiprocessor; what occupancy depends on. */
+/* The limits of one multiprocessor, on which occupancy depends. */
 typedef struct profile_limits {
     uint32_t threads, blocks, registers, shared;
     uint32_t reserved_shared; /* of each block, by the system */
@@ -55,7 +55,7 @@ typedef struct profile_recorder {
     assay_status (*limits)(profile_limits *limits);
     assay_status (*start)(void);
     uint64_t (*now)(void); /* by the records' clock */
-    /* Hands over what was recorded since the start or the last take; NULL: forgets it. */
+    /* Hands over the records since the start or the last take; NULL: forgets them. */
     assay_status (*take)(profile_taker taker, void *context);
     void (*stop)(void);
 } profile_recorder;

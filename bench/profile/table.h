@@ -9,12 +9,12 @@ typedef struct profile_line {
     profile_record like; /* the first of them */
     int64_t calls;
     double total; /* microseconds on the device */
-    double share; /* of what all of them took */
+    double share; /* of the time of all */
     uint64_t bytes;
 } profile_line;
 
 typedef struct profile_table {
-    profile_line *line; /* what took longest first */
+    profile_line *line; /* longest first */
     int64_t count;
     double total; /* microseconds, all lines together */
     double span;  /* from the first one's start to the last one's end */

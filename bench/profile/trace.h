@@ -26,7 +26,7 @@ typedef struct profile_note {
     double number;
 } profile_note;
 
-/* `title`: what was profiled; `times`: what the times mean. */
+/* `title`: the profiled variant and case; `times`: the meaning of the times. */
 void trace_begin(profile_trace *trace, FILE *to, const char *title, const char *times);
 void trace_end(profile_trace *trace);
 

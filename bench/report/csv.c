@@ -1,4 +1,4 @@
-/* RFC 4180: lines end in CR LF. A line for each row, failed ones too; fields of what was not taken
+/* RFC 4180: lines end in CR LF. A line for each row, failed ones too; fields without a measurement
  * are empty. Times are microseconds. */
 #include "bench/report/escape.h"
 #include "bench/report/writers.h"

@@ -22,13 +22,13 @@ const char *format_bytes(double bytes, char out[FORMAT_NUMBER]); /* "1.50 GiB" *
 /* "1.42" or "0.0123"; "-" for NaN. */
 const char *format_ratio(double ratio, char out[FORMAT_NUMBER]);
 
-/* The interval of a ratio, "0.916" and "0.921" with what stands between them. */
+/* The interval of a ratio, "0.916" and "0.921" with the text between them. */
 const char *format_interval(const bench_ratio *ratio, const char *between, char out[FORMAT_NUMBER]);
 
 /* A sign beside the word, so that no colour has to say it. UTF-8. */
 const char *format_verdict_sign(bench_verdict verdict);
 
-/* What every page and picture says of times that nothing measured. */
+/* The remark of every page and picture about times that were not measured. */
 extern const char *const format_simulated;
 
 #endif

@@ -1,4 +1,4 @@
-/* GitHub's Markdown: the summary, a table for each section, what has no times. */
+/* GitHub's Markdown: the summary, a table for each section, then the arms without times. */
 #include "bench/report/environment.h"
 #include "bench/report/escape.h"
 #include "bench/report/format.h"

@@ -18,7 +18,7 @@ typedef struct missing_list {
 
 typedef enum missing_what {
     MISSING_TIME,       /* refused, does not fit, ... */
-    MISSING_COMPARISON, /* timed, but not compared in full; the reason says what was not */
+    MISSING_COMPARISON, /* timed, but not compared in full; the reason names the missing part */
 } missing_what;
 
 assay_status missing_init(missing_list *list, const view *v, missing_what what) ASSAY_MUST_CHECK;

@@ -1,5 +1,6 @@
-/* Error / bound of the outputs of timed calls, a row for each arm of each section. Whoever is close
- * to 1 spends what the bound allows; far below it, more precision than it was asked for. */
+/* Error / bound of the outputs of timed calls, a row for each arm of each section. An arm close to
+ * 1 uses all of the error that the bound allows; an arm far below 1 computes more precisely than it
+ * must. */
 #include "bench/report/axis.h"
 #include "bench/report/format.h"
 #include "bench/report/graph.h"

@@ -15,7 +15,7 @@ typedef struct svg {
     bool alone; /* a file of its own */
 } svg;
 
-/* `id` is unique in its page; the description says in words what the picture shows. */
+/* `id` is unique in its page; the description says the same in words. */
 void svg_open(const svg *s, const char *id, const char *title, const char *description,
               double height);
 void svg_close(const svg *s);
@@ -34,7 +34,7 @@ void svg_rect(const svg *s, double x, double y, double width, double height, con
 enum { SVG_MARKS = 7 };
 void svg_mark(const svg *s, int shape, double x, double y, const char *class, const char *tip);
 
-/* What has no time. `id`: that of svg_open. */
+/* Arms without a time. `id`: that of svg_open. */
 void svg_hatched(const svg *s, const char *id, double x, double y, double width, double height);
 
 /* How wide a text is, about, and the part of it that fits, with an ellipsis where that is not all.

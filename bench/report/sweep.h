@@ -18,7 +18,7 @@ typedef struct sweep {
     int32_t count;
     bool by_bytes;
     char axis[BENCH_NAME];       /* "sq", "m = n = k", or what else the sizes are */
-    char fixed[ASSAY_CASE_TEXT]; /* what of the label all points share */
+    char fixed[ASSAY_CASE_TEXT]; /* the part of the label that all points share */
 } sweep;
 
 typedef struct sweeps {

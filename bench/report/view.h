@@ -19,11 +19,11 @@ typedef struct view_row {
 typedef struct view_group {
     view_row *row; /* ours first */
     int64_t count;
-    const view_row *ours, *peer; /* the ones of the least median; NULL: none was timed */
+    const view_row *ours, *peer; /* those of the least median; NULL: no arm was timed */
     const char *case_text;
     bench_stage stage;
     bench_cache cache;
-    char label[ASSAY_CASE_TEXT]; /* what of the case's text differs in its section */
+    char label[ASSAY_CASE_TEXT]; /* the part of the case's text that differs in its section */
 } view_group;
 
 typedef struct view_section {
@@ -31,8 +31,8 @@ typedef struct view_section {
     int64_t count;
     const char *name; /* of the experiment, or `op` */
     char op[BENCH_NAME];
-    char common[ASSAY_CASE_TEXT]; /* what of the text all its cases share, the operator's name
-                                     left out */
+    char common[ASSAY_CASE_TEXT]; /* the part of the text that all its cases share, the operator's
+                                     name left out */
 } view_section;
 
 typedef struct view {
@@ -55,7 +55,7 @@ typedef struct view {
 assay_status view_init(view *v, const bench_results *results) ASSAY_MUST_CHECK;
 void view_clear(view *v);
 
-/* What people call the arm. */
+/* The arm's usual name. */
 const char *view_name(const bench_row *row);
 
 /* Whether the row was timed. */

@@ -26,7 +26,7 @@ typedef struct words_pair {
 } words_pair;
 bool words_next(const char **text, words_pair *pair);
 
-/* The value of a key; "" where the text has none. */
+/* The value of a key; "" where the text does not have it. */
 void words_value(const char *text, const char *key, char value[ASSAY_CASE_TEXT]);
 
 /* Whether a value is one whole number above 0. */

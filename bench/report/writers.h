@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* What all writers show; made once. */
+/* The data that all writers show; made once. */
 typedef struct report {
     view v;
     plots plots;

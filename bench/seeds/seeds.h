@@ -15,7 +15,7 @@ void seeds_transformer_table(FILE *to, const bench_results *results);
 assay_status seeds_transformer_csv(FILE *to, const bench_results *results) ASSAY_MUST_CHECK;
 void seeds_conv3d_table(FILE *to, const bench_results *results);
 
-/* ---- what they share: seeds.c ---- */
+/* ---- shared by all: seeds.c ---- */
 
 /* Walks the cold rows of an experiment that begin a new case; start with NULL, ends with NULL. */
 const bench_row *seeds_next_case(const bench_results *results, const char *experiment,
@@ -25,7 +25,7 @@ const bench_row *seeds_next_case(const bench_results *results, const char *exper
 const bench_row *seeds_next_arm(const bench_results *results, const bench_row *of,
                                 bench_stage stage, const bench_row *after);
 
-/* The row of that arm, case and stage, cold; NULL: there is none. */
+/* The row of that arm, case and stage, cold; NULL: there is no such row. */
 const bench_row *seeds_row(const bench_results *results, const bench_row *of, const char *arm,
                            bench_stage stage);
 

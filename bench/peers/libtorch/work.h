@@ -27,14 +27,15 @@ struct InputSet {
     Tensors inputs, cotangents, outputs, gradients;
 };
 
-/* What is timed, on one set. */
+/* The timed work, on one set. */
 class Call {
   public:
     Call(Stage stage, Operator function, const InputSet &given, at::Device device);
 
     void forward();
     void backward();
-    void prepare(); /* not timed: lets go of what the call before left, has ready what is needed */
+    void prepare(); /* not timed: frees the results of the call before, and prepares the next call
+                     */
     void run();
     void release();
 
