@@ -1,4 +1,4 @@
-/* What the device has allocated, by address. */
+/* The device's allocations, by address. */
 #ifndef ASSAY_SIM_ALLOCATION_H
 #define ASSAY_SIM_ALLOCATION_H
 

@@ -1,6 +1,7 @@
 /*
- * What CUDA approximates in fp32, as nvcc compiles it: around the special function unit, bit for
- * bit (sim/sfu/sfu.h). Other functions of the C library (sinf, powf, ...) are the host's here.
+ * The functions that CUDA approximates in fp32, as nvcc compiles them: around the special function
+ * unit, bit for bit (sim/sfu/sfu.h). Other functions of the C library (sinf, powf, ...) are the
+ * host's here.
  */
 #ifndef ASSAY_SIM_APPROXIMATE_H
 #define ASSAY_SIM_APPROXIMATE_H

@@ -1,4 +1,5 @@
-/* AddressSanitizer, where the build has it: poisoning, and what its reports say of the kernel. */
+/* AddressSanitizer, where the build has it: poisoning, and lines about the kernel in its reports.
+ */
 #ifndef ASSAY_SIM_ASAN_H
 #define ASSAY_SIM_ASAN_H
 

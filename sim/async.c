@@ -2,7 +2,7 @@
  * cp.async. The memory of a copy is in use from where it is issued to the wait that covers it: at
  * both ends the race recorder sees its accesses, and in between the destination holds 0xFF, so that
  * a thread that reads too early finds a NaN, and one that writes there is reported when the copy is
- * complete. What is never waited for is complete when the thread exits.
+ * complete. A copy that is never waited for is complete when the thread exits.
  */
 #include "sim/block.h"
 

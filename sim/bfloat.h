@@ -44,7 +44,7 @@ SIM_INLINE uint32_t sim_cut(uint32_t bits, uint32_t n) {
 }
 
 /* The float beside `value` whose last bit is set unless it is exact: rounding it once more, to
- * fewer bits, gives what rounding `value` itself would (Boldo and Melquiond, 2008). */
+ * fewer bits, gives the same as rounding `value` itself (Boldo and Melquiond, 2008). */
 SIM_INLINE float sim_round_to_odd(double value) {
     float nearest = (float)value;
     if ((double)nearest == value || value != value)

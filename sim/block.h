@@ -72,7 +72,7 @@ void sim_tensor_meet(sim_collective kind, int32_t warp, const uint64_t values[SI
 /* The dynamic shared memory of the block that runs. */
 sim_range sim_block_shared(void);
 
-/* What files keep of a block: how much, and that of the block that runs. */
+/* Data that files keep for each block: their size, and those of the block that runs. */
 struct sim_barriers;
 struct sim_warps;
 struct sim_copies;

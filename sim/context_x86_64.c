@@ -1,5 +1,5 @@
-/* System V x86-64: a switch saves what a call must preserve, and nothing else. Kernels change
- * neither MXCSR nor the x87 control word, so both are left alone. */
+/* System V x86-64: a switch saves the registers that a call must preserve, and nothing else.
+ * Kernels change neither MXCSR nor the x87 control word, so both are left alone. */
 #include "sim/context.h"
 
 #if !defined(SIM_FIBER_UCONTEXT)

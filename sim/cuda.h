@@ -1,8 +1,8 @@
 /*
- * CUDA C for the host compiler: what kernel files may use of it, with the meaning that the
- * simulated device gives it (docs/simulated-device.md). device/kernel.h includes this; the
- * build compiles each kernel file through a C++ file that first sets ASSAY_SHARED_SECTION to a
- * section name of the kernel file's own.
+ * CUDA C for the host compiler: the part that kernel files may use, with the meaning that the
+ * simulated device gives it (docs/simulated-device.md). device/kernel.h includes this; the build
+ * compiles each kernel file through a C++ file that first sets ASSAY_SHARED_SECTION to a section
+ * name of the kernel file's own.
  */
 #ifndef ASSAY_SIM_CUDA_H
 #define ASSAY_SIM_CUDA_H

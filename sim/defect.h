@@ -9,7 +9,7 @@ void sim_defects_begin(const sim_launch *launch);
 /* ASSAY_OK, or ASSAY_ERR_KERNEL with the first defect's line. */
 assay_status sim_defects_end(void) ASSAY_MUST_CHECK;
 
-/* What the first said; "": there is none. To take it from one process to another. */
+/* The first one's line; "": there was no defect. To take it from one process to another. */
 typedef struct sim_defect_text {
     char kind[48];
     char line[1024];

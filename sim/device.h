@@ -1,4 +1,4 @@
-/* What launches leave for the device's finish(). */
+/* Launches leave their status for the device's finish(). */
 #ifndef ASSAY_SIM_DEVICE_H
 #define ASSAY_SIM_DEVICE_H
 
@@ -7,7 +7,7 @@
 /* A launch ended with `status` (and its line in assay_error()). */
 void sim_device_note(assay_status status);
 
-/* What finish() returns: the first bad one since it was last asked. */
+/* The status that finish() returns: the first bad one since its last call. */
 assay_status sim_device_noted(void) ASSAY_MUST_CHECK;
 
 #endif

@@ -21,8 +21,8 @@ typedef struct sim_fiber {
     bool fresh;       /* must start at the entry when it is acquired */
 } sim_fiber;
 
-/* Reserves address space for the stacks of `most` fibers at a time, while none is in use; `entry`
- * is what every fiber runs, and never returns. */
+/* Reserves address space for the stacks of `most` fibers at a time, while none is in use; every
+ * fiber runs `entry`, which never returns. */
 assay_status sim_fiber_setup(void (*entry)(void), int32_t most) ASSAY_MUST_CHECK;
 
 /* The caller's own stack, as a fiber to come back to. */
@@ -32,7 +32,7 @@ sim_fiber *sim_fiber_host(void);
 sim_fiber *sim_fiber_acquire(void);
 void sim_fiber_release(sim_fiber *fiber);
 
-/* Throws away what all fibers were doing; each acquired from now on starts at `entry`. */
+/* Throws away the state of all fibers; each acquired from now on starts at `entry`. */
 void sim_fiber_abandon_all(void);
 
 /* Suspends `from`, which runs, and resumes `to`. Returns when something switches back. */

@@ -1,4 +1,4 @@
-/* What kernels/common/hopper.h promises, on the simulated device. */
+/* The functions of kernels/common/hopper.h, on the simulated device. */
 #ifndef ASSAY_SIM_HOPPER_H
 #define ASSAY_SIM_HOPPER_H
 

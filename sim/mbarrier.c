@@ -6,8 +6,8 @@
  *   22-41   arrivals that a phase waits for
  *   0-20    bytes of asynchronous copies that it still waits for, plus 2^20
  *
- * Beside them each barrier is known by its address, with the bits that it must have: what was never
- * initialised, or was overwritten, is told as such.
+ * Beside them each barrier is known by its address, with the bits that it must have: a barrier that
+ * was never initialised, or was overwritten, is reported as such.
  */
 #include "sim/operation.h"
 #include "sim/proxy.h"

@@ -1,5 +1,5 @@
 /*
- * What one matrix instruction of the tensor cores computes, as a function of the fragments of all
+ * The result of one matrix instruction of the tensor cores, as a function of the fragments of all
  * lanes. It knows nothing of the simulated device, so that a program can hold it against a GPU.
  */
 #ifndef ASSAY_SIM_MMA_H

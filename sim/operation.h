@@ -13,7 +13,7 @@ struct sim_operation {
     uint32_t group;                 /* commits of its thread before it */
     uint64_t block;                 /* that issued it */
     int32_t thread;
-    const char *shared; /* what it reads or writes of a block */
+    const char *shared; /* the bytes of a block that it reads or writes */
     uint32_t bytes;
     sim_site site;
     bool done;
@@ -31,7 +31,8 @@ void sim_operation_awaited(const void *barrier, uint32_t phases);
 /* Groups before `until` of the thread that runs are done, and awaited. */
 void sim_operation_wait(uint32_t until);
 
-/* The last thread of the block that runs ends: what still uses its shared memory is a defect. */
+/* The last thread of the block that runs ends: an operation that still uses its shared memory is a
+ * defect. */
 void sim_operation_block_end(void);
 /* A launch begins or ends. */
 void sim_operation_forget(void);

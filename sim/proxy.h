@@ -1,11 +1,11 @@
 /*
- * What Hopper does asynchronously, as PTX has it: mbarriers, bulk copies (TMA) and wgmma. Kernels
- * from PTX and kernels of C++ call the same functions; all act for the thread that runs.
+ * Hopper's asynchronous operations, as PTX has them: mbarriers, bulk copies (TMA) and wgmma.
+ * Kernels from PTX and kernels of C++ call the same functions; all act for the thread that runs.
  *
- * An operation is done where it is issued, or when a thread waits for it; the schedule says
- * which. The recorder sees its accesses where it is issued, as those of an agent (trace.h): they
- * come before what a thread does once it has waited for them, and behind what the issuing thread
- * knew. So what is found depends on neither.
+ * An operation is done where it is issued, or when a thread waits for it; the schedule says which.
+ * The recorder sees its accesses where it is issued, as those of an agent (trace.h). They come
+ * behind everything that the issuing thread knew, and before a thread's work after its wait for
+ * them. So the findings depend on neither.
  */
 #ifndef ASSAY_SIM_PROXY_H
 #define ASSAY_SIM_PROXY_H

@@ -1,7 +1,7 @@
 /*
- * What the CUDA headers of this folder call: the runtime behind the inline functions that kernels
- * include. It is never compiled with the recorder's instrumentation, so that collectives and
- * atomics are not taken for a kernel's own accesses.
+ * The CUDA headers of this folder call these functions: the runtime behind the inline functions
+ * that kernels include. It is never compiled with the recorder's instrumentation, so that
+ * collectives and atomics are not taken for a kernel's own accesses.
  */
 #ifndef ASSAY_SIM_RUNTIME_H
 #define ASSAY_SIM_RUNTIME_H
@@ -24,8 +24,9 @@ typedef struct uint3 {
 /* Bytes of shared memory that one block may have: 227 KB, as on sm_90. */
 #define ASSAY_MAX_SHARED 232448
 
-/* What kernels plan with; given on the command line for mutants (mutants/build.c). Where accesses
- * are recorded (ASSAY_RECORDED), a way that plain kernels take at large sizes only. */
+/* The shared memory that kernels plan with; given on the command line for mutants
+ * (mutants/build.c). Where accesses are recorded (ASSAY_RECORDED), a way that plain kernels take at
+ * large sizes only. */
 #ifndef ASSAY_SHARED_BUDGET
 #ifdef ASSAY_RECORDED
 #define ASSAY_SHARED_BUDGET 8192
@@ -130,7 +131,7 @@ typedef enum sim_collective {
     SIM_WGMMA,
 } sim_collective;
 
-/* What only the counters want to know of (count/count.h), beside accesses and meetings. */
+/* Events for the counters alone (count/count.h), beside accesses and meetings. */
 typedef enum sim_event {
     SIM_EVENT_MULTIPLY_ADDS, /* of tensor cores, mma.sync and wgmma */
     SIM_EVENT_WGMMA_BF16,    /* instructions of a warpgroup */
@@ -152,7 +153,7 @@ typedef enum sim_event {
 } sim_event;
 
 /* The calling lane meets the lanes of `mask`. `value`: what it brings; `lane` and `width`: the
- * shuffles' last two arguments. Returns what the collective gives this lane; of SIM_BALLOT, the
+ * shuffles' last two arguments. Returns this lane's result of the collective; of SIM_BALLOT, the
  * upper half says which lanes met. */
 uint64_t sim_meet(sim_collective kind, uint32_t mask, uint64_t value, uint32_t lane, int width,
                   const char *file, int line);

@@ -155,10 +155,10 @@ SIM_INLINE unsigned __funnelshift_r(unsigned low, unsigned high, unsigned shift)
 }
 
 /*
- * Accesses of several elements at a time. A GPU refuses what is not aligned, the host's processor
- * may not: so it is looked at. Copies, since gcc 12 merges the loads of two arms at -O3, and gives
- * an unaligned one the alignment of the other. Where accesses are recorded, those of 16 bytes are
- * one each, whatever the host's compiler would make of them.
+ * Accesses of several elements at a time. A GPU refuses an access that is not aligned, the host's
+ * processor may not: so the address is checked. Copies, since gcc 12 merges the loads of two arms
+ * at -O3, and gives an unaligned one the alignment of the other. Where accesses are recorded, each
+ * of 16 bytes is one access, even if the host's compiler would split it.
  */
 template <class T>
 SIM_INLINE void sim_aligned(const char *call, const T *address, const char *file, int line) {

@@ -1,6 +1,6 @@
 /*
  * The instructions that take a whole warp. Lanes meet as in any warp collective (warp.c), each with
- * the address of what it brings. A matrix load is a load by each lane of the elements it gets: the
+ * the address of its data. A matrix load is a load by each lane of the elements it gets: the
  * meeting tells the lanes the rows' addresses and orders no memory, so a row that another lane has
  * stored needs a __syncwarp before.
  */

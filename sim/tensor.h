@@ -1,4 +1,4 @@
-/* What kernels/common/tensor.h promises, on the simulated device. */
+/* The functions of kernels/common/tensor.h, on the simulated device. */
 #ifndef ASSAY_SIM_TENSOR_H
 #define ASSAY_SIM_TENSOR_H
 

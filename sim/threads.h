@@ -25,7 +25,7 @@ typedef struct sim_threads {
 } sim_threads;
 extern sim_threads *sim_threads_now;
 
-/* CUDA's built-in variable, and what it is for each thread of the launch. */
+/* CUDA's built-in variable, and its value for each thread of the launch. */
 extern uint3 threadIdx, sim_thread_index[SIM_MAX_THREADS];
 
 #define SIM_HOT static inline __attribute__((always_inline))
@@ -56,7 +56,7 @@ SIM_HOT void sim_switch(void) {
     sim_fiber_switch(own, to);
 }
 
-/* What reports name as the place where the current thread waits. */
+/* The place where the current thread waits, for reports. */
 SIM_HOT void sim_come_to(const sim_place *place) {
     sim_threads_now->thread[sim_now.thread].place = *place;
 }

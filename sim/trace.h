@@ -18,11 +18,12 @@ extern "C" {
 
 enum { SIM_WARP = 32, SIM_MAX_THREADS = 1024 };
 
-/* What runs at this moment; written by the runtime only. */
+/* The thread that runs at this moment; written by the runtime only. */
 typedef struct sim_current {
     const char *kernel; /* as written in ASSAY_LAUNCH; NULL outside a launch */
     uint64_t block;     /* linear: x fastest, then y, then z */
-    int32_t thread;     /* linear within its block; its warp is thread / SIM_WARP; -1: none runs */
+    int32_t thread;     /* linear within its block; its warp is thread / SIM_WARP; -1: no thread
+                           runs */
     int32_t n_threads;  /* of a block */
 } sim_current;
 extern sim_current sim_now;
@@ -82,9 +83,9 @@ typedef enum sim_mbarrier_step {
 typedef enum sim_agent {
     SIM_AGENT_NONE,
     SIM_AGENT_MBARRIER, /* copies that an mbarrier is told of; its clock counts phases */
-    SIM_AGENT_READS,    /* what a thread's bulk groups read; it counts groups */
-    SIM_AGENT_WRITES,   /* and what they write */
-    SIM_AGENT_WGMMA,    /* what a warpgroup's products read; it counts them */
+    SIM_AGENT_READS,    /* the reads of a thread's bulk groups; it counts groups */
+    SIM_AGENT_WRITES,   /* and their writes */
+    SIM_AGENT_WGMMA,    /* the reads of a warpgroup's products; it counts them */
     SIM_AGENTS,
 } sim_agent;
 
@@ -97,7 +98,8 @@ typedef struct sim_async {
 typedef struct sim_clocks sim_clocks;
 
 extern bool sim_trace_on; /* the launch that runs is recorded */
-/* The program has what kernels of C++ tell of their accesses by (race/race_access.c). */
+/* The program has the functions by which kernels of C++ report their accesses (race/race_access.c).
+ */
 extern bool sim_race_compiled;
 
 /* Memory of the device is allocated; is about to be released (NULL: nothing is). Only these, and
@@ -141,12 +143,13 @@ void sim_trace_count(sim_event event, uint64_t amount);
 
 void sim_trace_unwritten(sim_range shared);
 
-/* The current thread accesses memory at a site of the launch; `value`: what it writes, or NULL. */
+/* The current thread accesses memory at a site of the launch; `value`: the value that it writes, or
+ * NULL. */
 void sim_trace_site(const void *address, size_t bytes, uint32_t how, const void *value,
                     uint32_t site);
 
-/* What the current thread has done since the last call: read one place only, accessed nothing, or
- * more than that. */
+/* The current thread's accesses since the last call: it read one place only, accessed nothing, or
+ * did more than that. */
 typedef enum sim_turn_kind { SIM_TURN_READING, SIM_TURN_IDLE, SIM_TURN_BUSY } sim_turn_kind;
 sim_turn_kind sim_trace_turn(void);
 
@@ -168,7 +171,8 @@ static inline void trace_thread(sim_clocks *clocks, const sim_range shared[2], i
 }
 
 /* The threads in `lanes` (a word for each warp) have met at barrier `id`, of `live` that have not
- * exited: what they did before is ordered before what follows. Others arrived and went on. */
+ * exited: their work before the barrier is ordered before the work after it. Others arrived and
+ * went on. */
 static inline void trace_barrier(int32_t id, const uint32_t lanes[], int32_t live) {
     if (sim_trace_on)
         sim_trace_barrier(id, lanes, live);
@@ -191,16 +195,16 @@ static inline void trace_fence(uint32_t how) {
         sim_trace_fence(how);
 }
 
-/* `parity`: of what is awaited; 1 of an arrival: a relaxed one, which lets others know what came
- * before the thread's last fence. */
+/* `parity`: of the awaited phase; 1 of an arrival: a relaxed one, which tells others only of the
+ * work before the thread's last fence. */
 static inline void trace_mbarrier(sim_mbarrier_step step, const volatile void *barrier,
                                   uint32_t parity) {
     if (sim_trace_on)
         sim_trace_mbarrier(step, barrier, parity);
 }
 
-/* The agent that does what the current thread asks for next; its accesses; the current thread has
- * waited for what an agent did before `until`; it executes fence.proxy.async. */
+/* The agent that does the current thread's next request; its accesses; the current thread has
+ * waited for an agent's work before `until`; it executes fence.proxy.async. */
 static inline sim_async trace_agent(sim_agent agent, uint32_t number, uint32_t time) {
     return sim_trace_on ? sim_trace_agent(agent, number, time) : (sim_async){0, 0, 0};
 }
@@ -243,7 +247,7 @@ static inline void trace_mbarrier_access(const void *barrier, uint32_t how, cons
         sim_trace_mbarrier_access(barrier, how, file, line);
 }
 
-/* What is read there is not defined until it is written again. */
+/* The bytes there are not defined until they are written again. */
 static inline void trace_unwritten(void *shared, size_t bytes) {
     if (sim_trace_on)
         sim_trace_unwritten((sim_range){shared, (char *)shared + bytes});

@@ -38,7 +38,7 @@ static inline void sim_schedule_sleep(int32_t thread) {
 /* By the schedules that draw random numbers, or where none is runnable but some may rest. */
 int32_t sim_schedule_choose(void);
 
-/* The thread to run; -1 when none can. */
+/* The thread to run; -1 when no thread can. */
 static inline __attribute__((always_inline)) int32_t sim_schedule_next(void) {
     const struct sim_turns *turns = sim_turns_now;
     const bool reverse = sim_schedule_kind == ASSAY_SCHEDULE_REVERSE;

@@ -42,8 +42,7 @@ typedef struct sim_count {
     uint64_t event[SIM_EVENTS];
 } sim_count;
 
-/* Forgets what was counted; launches are counted from now on, until the end. Not within a launch.
- */
+/* Forgets all counts; launches are counted from now on, until the end. Not within a launch. */
 void sim_count_begin(void);
 void sim_count_end(void);
 

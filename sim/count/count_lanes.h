@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-/* What a request asks for, and of which memory. */
+/* The kind of a request, and its memory. */
 typedef struct sim_purpose {
     sim_access kind;
     bool shared;

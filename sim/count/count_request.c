@@ -1,5 +1,5 @@
 /*
- * What a request costs, by the CUDA C++ Best Practices Guide. Global memory: as many sectors of 32
+ * The cost of a request, by the CUDA C++ Best Practices Guide. Global memory: as many sectors of 32
  * bytes as its lanes touch. Shared memory: 32 banks, each 4 bytes wide; lanes are served 32, 16 or
  * 8 at a time where they ask for up to 4, 8 or 16 bytes, and words of one bank one after the other,
  * but the same word for all lanes at once.

@@ -1,4 +1,4 @@
-/* One request of a warp, and what it costs. */
+/* One request of a warp, and its cost. */
 #ifndef ASSAY_SIM_COUNT_COUNT_REQUEST_H
 #define ASSAY_SIM_COUNT_COUNT_REQUEST_H
 
@@ -13,7 +13,7 @@ typedef struct sim_request {
     uintptr_t address[SIM_WARP]; /* in shared memory: from the start of its part */
 } sim_request;
 
-/* Adds it to what was asked of global memory; of shared memory. */
+/* Adds it to the requests of global memory; of shared memory. */
 void sim_request_global(const sim_request *r, sim_requests *sum);
 void sim_request_shared(const sim_request *r, sim_requests *sum);
 

@@ -1,6 +1,6 @@
 /*
  * The way in: every function of the stand-ins passes through here. One host thread at a time is let
- * in, a sticky error answers in place of the function, and what a function returns is kept as CUDA
+ * in, a sticky error answers in place of the function, and a function's result is kept as CUDA
  * keeps it.
  */
 #ifndef ASSAY_SIM_EXEC_CALL_H
@@ -36,7 +36,7 @@ const char *exec_call_name(void);
 /* The thread's last error; `clear`: it is no longer. */
 exec_error exec_last_error(bool clear);
 
-/* The program has asked what an error is called. */
+/* The program has asked for an error's name. */
 void exec_error_asked(int error);
 
 /* A kernel failed: every later call returns this error, until the device is reset. */

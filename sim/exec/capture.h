@@ -17,7 +17,7 @@ const exec_capture *exec_capture_of(const exec_stream *stream);
 uint64_t exec_capture_number(const exec_capture *capture);
 exec_graph *exec_capture_graph(const exec_capture *capture);
 
-/* What the stream's next work would wait for. */
+/* The nodes that the stream's next work would wait for. */
 size_t exec_capture_needs(const exec_stream *stream, exec_node *const **needs);
 exec_error exec_capture_set_needs(exec_stream *stream, exec_node *const *needs, size_t n,
                                   int replace);

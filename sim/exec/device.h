@@ -1,6 +1,6 @@
 /*
  * The simulated device for a process whose kernels come with CUDA's runtime or driver: the
- * stand-ins for these share its memory, and what they report is the device's verdict.
+ * stand-ins for these share its memory, and their reports are the device's verdict.
  */
 #ifndef ASSAY_SIM_EXEC_DEVICE_H
 #define ASSAY_SIM_EXEC_DEVICE_H

@@ -46,7 +46,7 @@ typedef enum exec_error {
     EXEC_UNKNOWN = 999,
 } exec_error;
 
-/* What CUDA calls an error: "cudaErrorInvalidValue", "CUDA_ERROR_INVALID_VALUE", "invalid
+/* CUDA's names of an error: "cudaErrorInvalidValue", "CUDA_ERROR_INVALID_VALUE", "invalid
  * argument". NULL: CUDA has no such name. */
 const char *exec_error_runtime_name(int error);
 const char *exec_error_driver_name(int error);

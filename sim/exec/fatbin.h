@@ -1,7 +1,7 @@
 /*
  * Fat binaries: the GPU's part of a program, as nvcc writes it. One holds machine code for some
  * architectures and PTX for others; the simulated device takes the PTX. The layout is not
- * documented; it was read from what nvcc 13.0 writes and checked by tests/exec/fatbin_test.c.
+ * documented; it was read from files of nvcc 13.0 and is checked by tests/exec/fatbin_test.c.
  */
 #ifndef ASSAY_SIM_EXEC_FATBIN_H
 #define ASSAY_SIM_EXEC_FATBIN_H
@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-/* What __cudaRegisterFatBinary and cuModuleLoadFatBinary get. */
+/* The argument of __cudaRegisterFatBinary and cuModuleLoadFatBinary. */
 typedef struct exec_fatbin_wrapper {
     uint32_t magic, version;
     const void *image;
@@ -23,7 +23,7 @@ typedef struct exec_fatbin_wrapper {
 } exec_fatbin_wrapper;
 #define EXEC_FATBIN_WRAPPER_MAGIC UINT32_C(0x466243b1)
 
-/* What the image itself begins with. */
+/* The image itself begins with this. */
 #define EXEC_FATBIN_MAGIC UINT32_C(0xba55ed50)
 
 typedef struct exec_ptx {

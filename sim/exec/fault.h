@@ -5,7 +5,7 @@
 
 #define EXEC_FAULT "stray access" /* the kind of the defect */
 
-/* Around a launch: what the program does about such signals is put back behind it. */
+/* Around a launch: the program's own handlers of such signals are put back behind it. */
 void exec_fault_begin(void);
 void exec_fault_end(void);
 

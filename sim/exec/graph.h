@@ -1,4 +1,5 @@
-/* Graphs: works and what each waits for. A replay is a graph made ready to be launched often. */
+/* Graphs: works, and for each the works that it waits for. A replay is a graph made ready to be
+ * launched often. */
 #ifndef ASSAY_SIM_EXEC_GRAPH_H
 #define ASSAY_SIM_EXEC_GRAPH_H
 
@@ -16,7 +17,7 @@ typedef struct exec_replay exec_replay;
 exec_error exec_graph_create(exec_graph **graph);
 void exec_graph_destroy(exec_graph *graph);
 
-/* Takes the work, whatever comes of it; NULL is an empty node. */
+/* Takes the work over, also when the call fails; NULL is an empty node. */
 exec_error exec_graph_add(exec_graph *graph, exec_node *const *needs, size_t n, exec_work *work,
                           exec_node **node);
 exec_error exec_graph_add_edge(exec_node *from, exec_node *to);

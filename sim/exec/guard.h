@@ -1,8 +1,8 @@
 /*
- * Watches pinned and managed memory that the program's work accesses and that the program has not
- * waited for: where its own code touches that, it is told. Only pages that such work accesses as a
- * whole, as far as they are the allocation's, are watched. A call of the system that is given such
- * memory fails with EFAULT.
+ * Watches pinned and managed memory while work that the program has not waited for accesses it. If
+ * the program's own code touches such memory, a report says so. Only pages that such work accesses
+ * as a whole, as far as they are the allocation's, are watched. A call of the system that is given
+ * such memory fails with EFAULT.
  */
 #ifndef ASSAY_SIM_EXEC_GUARD_H
 #define ASSAY_SIM_EXEC_GUARD_H

@@ -1,5 +1,5 @@
-/* The objects that programs hold by a pointer: which pointers are, so that a wrong one is refused.
- */
+/* The objects that programs hold by a pointer. All such pointers are known, so that a wrong one is
+ * refused. */
 #ifndef ASSAY_SIM_EXEC_HANDLES_H
 #define ASSAY_SIM_EXEC_HANDLES_H
 

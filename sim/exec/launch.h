@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* By how many processes the blocks of a launch may be run (sim/split.h): 1 at first. What the
- * variable says, in a program that `assay exec` runs; not given: one for each processor. */
+/* By how many processes the blocks of a launch may be run (sim/split.h): 1 at first. The variable's
+ * value, in a program that `assay exec` runs; not given: one for each processor. */
 #define EXEC_JOBS_VARIABLE "ASSAY_EXEC_JOBS"
 void exec_launch_share(int32_t processes);
 
@@ -20,7 +20,7 @@ typedef struct exec_dim {
 } exec_dim;
 
 typedef struct exec_launch {
-    exec_dim grid, block, cluster; /* a cluster of zeros: what the kernel asks for, if anything */
+    exec_dim grid, block, cluster; /* a cluster of zeros: the kernel's own size, if it has one */
     size_t dynamic_shared;
     bool cooperative;
 } exec_launch;
@@ -33,7 +33,7 @@ exec_error exec_launch_kernel(exec_kernel *kernel, const exec_launch *launch, vo
 exec_error exec_launch_work(exec_kernel *kernel, const exec_launch *launch, void **arguments,
                             const void *packed, exec_work **work);
 
-/* What the work of a launch launches; NULL: another library's, such as a product of matrices. */
+/* The kernel of a launch; NULL: another library's, such as a product of matrices. */
 const exec_kernel *exec_work_launch(const exec_work *work, exec_launch *launch);
 
 /* An address for each argument within the work, in memory that stays until the program ends. NULL:

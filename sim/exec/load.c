@@ -1,4 +1,4 @@
-/* What happens when libassay_exec.so comes into a program and when it leaves it. */
+/* The actions of libassay_exec.so when a program loads it and when it is unloaded. */
 #include "sim/exec/allocate.h"
 #include "sim/exec/call.h"
 #include "sim/exec/launch.h"

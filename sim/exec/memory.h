@@ -1,6 +1,6 @@
 /*
- * The memory that a program allocates with CUDA: what each address belongs to, for copies, for
- * pointer attributes, for leaks, and for the lines that name the nearest allocation.
+ * The memory that a program allocates with CUDA: finds the allocation of an address, for copies,
+ * for pointer attributes, for leaks, and for the lines that name the nearest allocation.
  *
  * Allocations begin at multiples of 256 bytes, as CUDA promises, and are checked to the byte; no
  * slack behind them counts as theirs. Each has pages of its own and ends in the last 256 bytes of
@@ -37,7 +37,7 @@ typedef struct exec_allocation {
     uint64_t written; /* when the program's last copy or fill into it was done; 0: never */
 } exec_allocation;
 
-/* What the simulated device has: 16 GiB. */
+/* The simulated device's memory: 16 GiB. */
 #define EXEC_DEVICE_BYTES ((size_t)16 << 30)
 
 /* Filled with 0xff: NaN in every floating-point type. `call`: the function that the program called.

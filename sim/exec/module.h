@@ -39,7 +39,7 @@ typedef struct exec_variable {
 } exec_variable;
 
 /* An image stays the program's: a fat binary's wrapper (fatbin.h), a fat binary, or PTX text.
- * `named`: what messages call it. */
+ * `named`: its name in messages. */
 exec_error exec_module_add(const void *image, const char *named, exec_module **module);
 exec_error exec_module_load(exec_module *module); /* reads it, unless that has been done */
 void exec_module_remove(exec_module *module);
@@ -50,7 +50,7 @@ exec_error exec_module_kernel(exec_module *module, const char *name, exec_kernel
 exec_error exec_module_kernel_at(exec_module *module, int32_t i, exec_kernel **kernel);
 exec_error exec_module_variable(exec_module *module, const char *name, exec_variable **variable);
 
-/* ---- what nvcc's code registers under an address of the program's ---- */
+/* ---- kernels and variables that nvcc's code registers under an address of the program's ---- */
 
 exec_error exec_register_kernel(exec_module *module, const void *host, const char *name);
 exec_error exec_register_variable(exec_module *module, const void *host, const char *name);

@@ -1,10 +1,10 @@
 /*
  * Races of the work of streams: two pieces that nothing orders access the same bytes, and at least
- * one of them writes. What orders work is kept in vector clocks, so what is found does not depend
- * on the order in which the simulation happens to do it.
+ * one of them writes. The order of work is kept in vector clocks, so the findings do not depend on
+ * the order in which the simulation happens to do it.
  *
- * Also what memory of the host's (pinned, managed) is in use by work that the program has not
- * waited for; guard.h watches that.
+ * It also knows which memory of the host's (pinned, managed) is in use by work that the program has
+ * not waited for; guard.h watches that.
  */
 #ifndef ASSAY_SIM_EXEC_OVERLAP_H
 #define ASSAY_SIM_EXEC_OVERLAP_H
@@ -24,11 +24,11 @@ typedef struct exec_clock {
     uint64_t done[EXEC_CLOCK_SLOTS];
 } exec_clock;
 
-/* What either knows; what both know. */
+/* Takes all that either clock knows; keeps only the knowledge of both. */
 void exec_clock_join(exec_clock *clock, const exec_clock *other);
 void exec_clock_meet(exec_clock *clock, const exec_clock *other);
 
-/* A piece of work begins: `clock` is what is done before it, and the piece itself. */
+/* A piece of work begins: `clock` covers the work that is done before it, and the piece itself. */
 typedef struct exec_turn {
     const exec_clock *clock;
     int slot;
@@ -37,7 +37,7 @@ typedef struct exec_turn {
 } exec_turn;
 void exec_overlap_begin(const exec_turn *turn);
 
-/* It ends: what it accessed is compared with what other work did. */
+/* It ends: its accesses are compared with those of other work. */
 void exec_overlap_end(void);
 
 /* The work that runs accesses these bytes; nothing where none runs. `what`: "kernel scale", "a
@@ -59,7 +59,7 @@ void exec_overlap_host(const exec_clock *host);
  * range. */
 void exec_overlap_in_use(void (*see)(uintptr_t low, uintptr_t high, bool writes));
 
-/* The host touches a byte: tells what for, if such work accesses it. */
+/* The host touches a byte: reports it, if such work accesses the byte. */
 bool exec_overlap_tell_host(const void *address, bool writes);
 
 #ifdef __cplusplus

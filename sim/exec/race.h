@@ -14,7 +14,7 @@ bool exec_race_records(void);
 /* Accesses of a module's kernels are recorded if they are to be. */
 void exec_race_module(ptx_module *module);
 
-/* What the last launch, of this kernel, has shown. */
+/* Reports the findings of the last launch, of this kernel. */
 void exec_race_tell(const exec_kernel *kernel);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * The report of a program to `assay exec`: a block of memory that the program's process fills and
- * that its parent reads when the program has ended, however that came about. It is a file that both
- * map; EXEC_REPORT_VARIABLE names it. Without one the block is the process's own.
+ * The report of a program to `assay exec`: a block of memory. The program's process fills it, and
+ * its parent reads it when the program has ended, in any way. It is a file that both map;
+ * EXEC_REPORT_VARIABLE names it. Without one the block is the process's own.
  *
  * A problem is also printed to standard error, at once and once.
  */
@@ -18,7 +18,7 @@
 /* "late": exec_streams_set(). "random:7": a schedule of assay_schedule, and its seed. */
 #define EXEC_ORDER_VARIABLE    "ASSAY_EXEC_STREAMS"
 #define EXEC_SCHEDULE_VARIABLE "ASSAY_EXEC_SCHED"
-/* What messages call images that have no name. */
+/* The variable of the environment with the name that messages give to images without one. */
 #define EXEC_NAME_VARIABLE "ASSAY_EXEC_NAME"
 #define EXEC_REPORT_MAGIC  UINT32_C(0xa55a7e01)
 
@@ -31,7 +31,7 @@ typedef enum exec_problem_kind {
     EXEC_PROBLEM_EQUAL,         /* writes of equal values that nothing orders; no error */
     EXEC_PROBLEM_UNINITIALISED, /* shared memory is read that was never written */
     EXEC_PROBLEM_COPY,          /* a copy outside of an allocation, or of freed memory */
-    EXEC_PROBLEM_FREE,          /* not what was allocated, or twice */
+    EXEC_PROBLEM_FREE,          /* not an allocation, or freed twice */
     EXEC_PROBLEM_IGNORED,       /* an error that the program did not look at */
     EXEC_PROBLEM_LEAK,          /* device memory that is not freed at the end */
     EXEC_PROBLEM_NOT_SIMULATED, /* a function of CUDA that the stand-ins lack */
@@ -40,7 +40,7 @@ typedef enum exec_problem_kind {
     EXEC_PROBLEM_KINDS,
 } exec_problem_kind;
 
-/* "kernel", "leak", as JSON has it, and what the summary calls one of them. */
+/* "kernel", "leak", as JSON has it, and its word in the summary. */
 const char *exec_problem_name(exec_problem_kind kind);
 const char *exec_problem_noun(exec_problem_kind kind);
 
@@ -75,7 +75,7 @@ typedef struct exec_report {
     uint64_t calls;       /* of CUDA, but for questions about errors */
     uint64_t allocations, most_bytes;
     uint32_t n_kernels, n_problems;
-    uint64_t lost; /* kernels and problems beyond what there is room for */
+    uint64_t lost; /* kernels and problems for which there is no room */
     /* The last error that the program has not looked at; the parent counts it when the program ends
      * with 0. */
     int32_t unseen;

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <time.h>
 
-/* Numbers count all work in the order in which it was submitted: what a piece waits for has smaller
- * ones, so waiting comes to an end. A number that no queue holds is done. */
+/* Numbers count all work in the order in which it was submitted. A piece waits only for work with
+ * smaller numbers, so waiting comes to an end. A number that no queue holds is done. */
 typedef struct work {
     struct work *next;
     uint64_t number;

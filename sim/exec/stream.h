@@ -1,12 +1,12 @@
 /*
  * Streams and events. Work is done on the host thread that asks for it, one piece after the other;
- * what CUDA leaves open is when. EXEC_EAGER does it within the call that submits it, which is what
- * programs with a missing synchronisation are used to. EXEC_LATE puts it off until CUDA promises
- * that it is done, so that such a program reads what is not there yet.
+ * CUDA leaves the time open. EXEC_EAGER does it within the call that submits it; programs with a
+ * missing synchronisation are used to that. EXEC_LATE puts it off until CUDA promises that it is
+ * done, so that such a program reads results that are not there yet.
  *
- * CUDA promises: work of one stream is done in order; work of the default stream waits for all that
- * blocking streams got before it, and what they get after it waits for it; a stream that waits for
- * an event does so for the last record before that call.
+ * CUDA promises: work of one stream is done in order; work of the default stream waits for all
+ * earlier work of blocking streams, and their later work waits for it; a stream that waits for an
+ * event does so for the last record before that call.
  *
  * Not for more than one host thread at a time.
  */
@@ -38,20 +38,20 @@ assay_status exec_stream_create(bool blocking, exec_stream **stream) ASSAY_MUST_
 /* Whether the program has made any. */
 bool exec_streams_several(void);
 
-/* The program's own code, called as work of a stream, may tell the rest of the program that what is
- * before it is done. */
+/* The program's own code, called as work of a stream, may tell the rest of the program that the
+ * work before it is done. */
 void exec_streams_host_learns(void);
 
 bool exec_stream_is_blocking(const exec_stream *stream);
 
-/* What the program gave it; it changes nothing. */
+/* The priority that the program gave it; it changes nothing. */
 int exec_stream_priority(const exec_stream *stream);
 void exec_stream_set_priority(exec_stream *stream, int priority);
 
-/* What it got is done in its time, as CUDA says. Not for the default stream. */
+/* Work that it has is still done in its time, as CUDA says. Not for the default stream. */
 void exec_stream_destroy(exec_stream *stream);
 
-/* `run(data)` is called once, and does what frees `data`. ASSAY_ERR_MEMORY: it was not called. */
+/* `run(data)` is called once, and frees `data`. ASSAY_ERR_MEMORY: it was not called. */
 assay_status exec_stream_submit(exec_stream *stream, void (*run)(void *data),
                                 void *data) ASSAY_MUST_CHECK;
 
@@ -65,7 +65,7 @@ typedef struct exec_event exec_event;
 
 assay_status exec_event_create(exec_event **event) ASSAY_MUST_CHECK;
 
-/* What the program made it for; the clock runs for all. Timed until it is set. */
+/* Whether the program wants to time it; the clock runs for all. Timed until it is set. */
 bool exec_event_is_timed(const exec_event *event);
 void exec_event_set_timed(exec_event *event, bool timed);
 

@@ -19,7 +19,7 @@ enum { SUPPRESS_TEXT = 1 << 16, SUPPRESS_RULE = 1024 };
 /* ASSAY_ERR_USAGE: a line of the file `name` is no rule. */
 assay_status exec_suppress_check(const char *name, const char *text) ASSAY_MUST_CHECK;
 
-/* The line, from 1 on, of the first rule that fits; 0: none does. */
+/* The line, from 1 on, of the first rule that fits; 0: no rule fits. */
 int32_t exec_suppress_find(const char *text, const report_problem *problem);
 
 /* The rule in that line, without its comment; "": there is none, or no such line. Returns whether

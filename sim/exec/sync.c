@@ -32,7 +32,7 @@ exec_error exec_drop_stream(void *handle) {
     return EXEC_SUCCESS;
 }
 
-/* The error of what was done meanwhile. */
+/* The error of the work that was done meanwhile. */
 static exec_error after(void) {
     return exec_device_error();
 }

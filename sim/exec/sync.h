@@ -22,8 +22,8 @@ exec_error exec_sync_event(void *handle);
 exec_error exec_ask_event(void *handle);
 exec_error exec_stream_wait_event(void *stream, void *handle);
 
-/* Milliseconds of the host's clock, at least half a microsecond, as CUDA's resolution is: what the
- * simulation took, which says nothing of a GPU. */
+/* Milliseconds of the host's clock, at least half a microsecond, as CUDA's resolution is: the time
+ * of the simulation, which says nothing of a GPU. */
 exec_error exec_time_events(float *ms, void *from, void *to);
 
 #endif

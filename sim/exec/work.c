@@ -69,7 +69,7 @@ typedef struct call_work {
     void *data, *handle;
 } call_work;
 
-/* The program may learn by the call that what comes before it is done. */
+/* The program may learn by the call that the work before it is done. */
 static void run_call(exec_work *work) {
     const call_work *c = (const call_work *)work;
     exec_streams_host_learns();

@@ -22,7 +22,7 @@ typedef enum exec_work_kind {
 
 typedef struct exec_work {
     exec_work_kind kind;
-    size_t bytes; /* with what follows this header */
+    size_t bytes; /* with the data behind this header */
     void (*run)(struct exec_work *work);
 } exec_work;
 
@@ -30,15 +30,15 @@ typedef struct exec_work {
 void *exec_work_new(exec_work_kind kind, size_t bytes, void (*run)(exec_work *work));
 exec_work *exec_work_copy(const exec_work *work);
 
-/* Takes the work, whatever comes of it, also NULL, for EXEC_OUT_OF_MEMORY. A stream that is
- * captured makes a node of it. */
+/* Takes the work over, also when the call fails; also NULL, for EXEC_OUT_OF_MEMORY. A stream that
+ * is captured makes a node of it. */
 exec_error exec_work_submit(exec_work *work, exec_stream *stream);
 
-/* What cudaStream_t and CUstream name: NULL and 1 are the default stream, 2 is the thread's own,
- * which is one for all threads here. EXEC_INVALID_HANDLE */
+/* The stream that a cudaStream_t or CUstream names: NULL and 1 are the default stream, 2 is the
+ * thread's own, which is one for all threads here. EXEC_INVALID_HANDLE */
 exec_error exec_stream_of(void *handle, exec_stream **stream);
 
-/* A call of the program's: with its data, or with what cudaStreamAddCallback passes. */
+/* A call of the program's: with its data, or with the arguments of cudaStreamAddCallback. */
 exec_error exec_submit_call(void (*function)(void *), void *data, exec_stream *stream);
 exec_error exec_submit_callback(void (*function)(void *stream, int error, void *data), void *data,
                                 void *handle, exec_stream *stream);

@@ -1,12 +1,12 @@
 /*
  * A stand-in for cuBLASLt on the simulated device: the same names, values and argument order,
- * backed by the stand-in for cuBLAS. Arguments are checked as cuBLASLt checks them, and what an
- * algorithm was found for is compared with what it is used for. All work is done when a call
+ * backed by the stand-in for cuBLAS. Arguments are checked as cuBLASLt checks them, and an
+ * algorithm must be used for the problem for which it was found. All work is done when a call
  * returns.
  *
- * It finds one algorithm or none. None where all four matrices are aligned to no more than an
- * element: cuBLASLt promises none for any layout, so callers need another way. The algorithm takes
- * all the workspace that is allowed and leaves noise there.
+ * It finds one algorithm. It finds none where all four matrices are aligned to no more than an
+ * element: cuBLASLt promises an algorithm for no layout, so callers need another way. The algorithm
+ * takes all the workspace that is allowed and leaves noise there.
  */
 #ifndef ASSAY_SIM_LIBRARIES_CUBLASLT_H
 #define ASSAY_SIM_LIBRARIES_CUBLASLT_H

@@ -1,7 +1,7 @@
 /*
  * A stand-in for cuDNN's convolutions and softmax on the simulated device: the same names, values
  * and argument order, backed by loops. Arguments are checked as cuDNN checks them. All work is done
- * when a call returns. What is not here is CUDNN_STATUS_NOT_SUPPORTED.
+ * when a call returns. Anything else is CUDNN_STATUS_NOT_SUPPORTED.
  *
  * Softmax has CUDNN_SOFTMAX_ACCURATE over each instance, in all four types, strides included;
  * powers, sums and quotients of 16-bit types are FLOAT.
@@ -53,7 +53,7 @@ enum cudnnMathType_t {
     CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION = 2,
     CUDNN_FMA_MATH = 3,
 };
-/* Of the other algorithms none has three dimensions on every GPU. */
+/* No other algorithm has three dimensions on every GPU. */
 enum cudnnConvolutionFwdAlgo_t {
     CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM = 0,
     CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM = 1, /* here: FLOAT only */

@@ -1,4 +1,5 @@
-/* What the files of the stand-in for cuDNN share: the handle, tensors, and the walk over one. */
+/* Parts that the files of the stand-in for cuDNN share: the handle, tensors, and the walk over one.
+ */
 #ifndef ASSAY_SIM_LIBRARIES_CUDNN_TENSOR_H
 #define ASSAY_SIM_LIBRARIES_CUDNN_TENSOR_H
 

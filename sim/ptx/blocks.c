@@ -1,8 +1,9 @@
 /*
  * Whether a kernel's blocks may run at the same time and leave the bits that they leave one after
- * the other. They may where nothing in it tells one of another: no access, fence or spin by which
- * they could wait, and of atomics in global memory one operation only, on integers, that commutes
- * and whose results nothing reads. Plain accesses of two blocks to one place would be a race.
+ * the other. They may if no block can learn of another. The kernel then has no access, fence or
+ * spin by which blocks could wait. It may have atomics in global memory of one operation only, on
+ * integers, which commutes and whose results it never reads. Plain accesses of two blocks to one
+ * place would be a race.
  */
 #include "sim/ptx/emit.h"
 

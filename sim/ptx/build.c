@@ -1,7 +1,7 @@
 /*
- * C code to a loaded object. Compiled kernels are kept in a cache: a file is named by what it was
- * made of (code, headers, compiler, options) and ends with a checksum, so that neither another
- * version nor a damaged file is ever loaded. Files get their names when they are complete.
+ * C code to a loaded object. Compiled kernels are kept in a cache: a file is named by its inputs
+ * (code, headers, compiler, options) and ends with a checksum, so that neither another version nor
+ * a damaged file is ever loaded. Files get their names when they are complete.
  */
 #include "sim/ptx/internal.h"
 

@@ -1,4 +1,4 @@
-/* What kernels call: the runtime of the simulated device, with PTX's meaning. */
+/* The functions that kernels call: the runtime of the simulated device, with PTX's meaning. */
 #include "sim/ptx/internal.h"
 
 #include "sim/block.h"

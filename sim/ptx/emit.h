@@ -1,15 +1,17 @@
 /*
- * Functions as C. A register is a local variable, a jump a goto, an access a plain one. What other
- * threads have a part in is a call through ptx_context (device/context.h).
+ * Functions as C. A register is a local variable, a jump a goto, an access a plain one. An
+ * instruction that concerns other threads is a call through ptx_context (device/context.h).
  *
- * The table (table.c) says what most instructions are; forms of their own (form_*.c) emit the rest.
+ * The table (table.c) has the code of most instructions; forms of their own (form_*.c) emit the
+ * rest.
  */
 #ifndef ASSAY_SIM_PTX_EMIT_H
 #define ASSAY_SIM_PTX_EMIT_H
 
 #include "sim/ptx/tree.h"
 
-/* What a kernel takes of its module: functions that it may call, and the shared memory of all. */
+/* The parts of its module that a kernel takes: functions that it may call, and the shared memory of
+ * all. */
 typedef struct kernel_parts {
     const function **functions; /* the kernel first */
     int32_t n_functions;

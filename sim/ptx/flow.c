@@ -1,7 +1,7 @@
 /*
  * Which registers have to do with wgmma. Its sums are under way until a wait, and may be moved
- * meanwhile: compilers copy them from one wgmma to the next by `mov`. What it takes in registers
- * must have been there at the last wgmma.fence, wherever moves have taken it since.
+ * meanwhile: compilers copy them from one wgmma to the next by `mov`. Its operands in registers
+ * must have been there at the last wgmma.fence, even if moves have put them elsewhere since.
  */
 #include "sim/ptx/emit.h"
 

@@ -1,7 +1,7 @@
 /*
- * What cooperative groups make of grid.sync(): one thread of each block counts its block in a word
- * that the driver gives them, and reads that until all blocks have come. To the recorder these are
- * arrivals at a barrier and waits for a phase of it. As plain releases and acquires they would
+ * grid.sync() as cooperative groups compile it: one thread of each block counts its block in a word
+ * that the driver gives them, and reads that word until all blocks have come. To the recorder these
+ * are arrivals at a barrier and waits for a phase of it. As plain releases and acquires they would
  * order too much: a thread that looks late learns of arrivals for the phase behind the one it waits
  * for.
  */

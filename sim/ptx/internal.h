@@ -31,8 +31,8 @@ struct ptx_module {
     int32_t n_unknown, room_for_unknown;
 };
 
-/* Makes C code a loaded object, or finds it in the cache; `name` is what messages call it. Errors
- * as ptx_launch() has them. */
+/* Makes C code a loaded object, or finds it in the cache; `name` is its name in messages. Errors as
+ * ptx_launch() has them. */
 assay_status ptx_build(const char *code, const char *name, ptx_compiled *compiled) ASSAY_MUST_CHECK;
 void ptx_unload(ptx_compiled *compiled);
 

@@ -30,8 +30,8 @@ assay_status ptx_launch(const ptx_function *kernel, const uint32_t grid[3], cons
                         const uint32_t cluster[3], size_t dynamic_shared,
                         const void *parameters) ASSAY_MUST_CHECK;
 
-/* The same, of a cooperative launch: all threads of the grid may wait for each other by what
- * cooperative groups make of grid.sync(). */
+/* The same, of a cooperative launch: all threads of the grid may wait for each other by grid.sync()
+ * of cooperative groups. */
 assay_status ptx_launch_cooperative(const ptx_function *kernel, const uint32_t grid[3],
                                     const uint32_t block[3], const uint32_t cluster[3],
                                     size_t dynamic_shared, const void *parameters) ASSAY_MUST_CHECK;

@@ -1,4 +1,4 @@
-/* What a kernel needs of its module, and how its registers are used. */
+/* The parts of its module that a kernel needs, and how its registers are used. */
 #include "sim/ptx/emit.h"
 
 #include <string.h>

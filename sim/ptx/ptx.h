@@ -1,6 +1,6 @@
 /*
- * PTX modules: their kernels with what a launch needs to know of them, and their variables. The
- * text of the kernels is read and checked for its form; launch.h runs them.
+ * PTX modules: their kernels with the facts that a launch needs, and their variables. The text of
+ * the kernels is read and checked for its form; launch.h runs them.
  *
  * Device memory is host memory: a variable's address is the host's own.
  */
@@ -31,7 +31,7 @@ typedef struct ptx_function {
     int32_t n_parameters;
     const ptx_parameter *parameters;
     size_t parameter_bytes; /* of the block of all parameters */
-    size_t shared_bytes;    /* .shared variables that it and what it calls use */
+    size_t shared_bytes;    /* .shared variables of it and of its callees */
     size_t dynamic_offset;  /* in its shared memory, of the dynamic part */
     size_t local_bytes;     /* .local ones, of one thread */
     uint32_t max_threads;   /* .maxntid or .reqntid: threads that a block may have; 0: not given */
@@ -43,7 +43,7 @@ typedef struct ptx_function {
 } ptx_function;
 
 /*
- * Reads and translates a module. `name` is what messages call it (a file's path, for example); the
+ * Reads and translates a module. `name` is its name in messages (a file's path, for example); the
  * text, which need not end in a zero byte, is copied as far as it is needed.
  *   ASSAY_ERR_FILE    the text is not PTX; the line begins "name:line: "
  *   ASSAY_ERR_MEMORY

@@ -42,9 +42,7 @@ typedef struct ptx_tensor {
     uint32_t type, swizzle;           /* 0: none; 1, 2, 3: 32, 64, 128 bytes */
 } ptx_tensor;
 
-/* What is wrong with it by CUDA's rules, or NULL. `bytes` and the first stride follow from the
- * type.
- */
+/* The CUDA rule that it breaks, or NULL. `bytes` and the first stride follow from the type. */
 const char *ptx_tensor_encode(const ptx_tensor *tensor, void *map);
 
 /* false: these bytes are no map. */

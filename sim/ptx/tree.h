@@ -35,8 +35,8 @@ typedef struct symbol {
     uint32_t count;     /* registers of a family, %r<10>; 0: a single one */
     bool *used;         /* of a family, or of one: which of them are */
     int32_t *lean;      /* of each: how much more often it is used as a floating-point number */
-    uint8_t *origin;    /* of each: what gives it its values (emit.h) */
-    uint8_t *flow;      /* of each: what it has to do with wgmma (emit.h) */
+    uint8_t *origin;    /* of each: the source of its values (emit.h) */
+    uint8_t *flow;      /* of each: its part in wgmma (emit.h) */
     uint64_t bytes;     /* of a variable */
     uint64_t alignment; /* likewise */
     uint64_t offset;    /* in shared memory; in the block of parameters */

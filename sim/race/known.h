@@ -1,9 +1,9 @@
 /*
- * What is known to have happened: for threads of any block, up to which of its clock's ticks. These
- * are vector clocks with most entries left out: an entry for a whole block, and those of threads
- * that are further. They never change, are shared, and are counted. Most joins are never looked
- * into (a counter that a hundred thousand blocks increase, and only the last one reads), so a join
- * is two references until it is needed.
+ * The events that are known to have happened: for threads of any block, up to which of its clock's
+ * ticks. These are vector clocks with most entries left out: an entry for a whole block, and those
+ * of threads that are further. They never change, are shared, and are counted. Most joins are never
+ * looked into (a counter that a hundred thousand blocks increase, and only the last one reads), so
+ * a join is two references until it is needed.
  */
 #ifndef ASSAY_SIM_RACE_KNOWN_H
 #define ASSAY_SIM_RACE_KNOWN_H
@@ -46,7 +46,7 @@ void sim_known_drop(sim_known *known);
 /* Adds `more` to `*known`, both counted; `more` stays the caller's. */
 void sim_known_add(sim_known **known, sim_known *more);
 
-/* The same, worked out at once: what many threads will hold. */
+/* The same, worked out at once, for many threads to hold. */
 void sim_known_settle(sim_known *known);
 
 /* Up to which tick of its clock the thread's past is known; 0: nothing of it is. */

@@ -15,9 +15,9 @@ enum { SIM_WARPS = SIM_MAX_THREADS / SIM_WARP, SIM_BARRIERS = 16 };
 /* Of a thread, which most never have. */
 typedef struct sim_ties {
     sim_known *known;       /* beside what is in `base` and `seen` */
-    sim_known *released[2]; /* by its last fence of a block (0), of the GPU (1): what its next
-                               strong write lets others know */
-    sim_known *pending[2];  /* what strong reads saw; a fence makes it known */
+    sim_known *released[2]; /* by its last fence of a block (0), of the GPU (1): its next strong
+                               write tells others this */
+    sim_known *pending[2];  /* seen by strong reads; a fence makes it known */
 } sim_ties;
 
 /* When a thread executed fence.proxy.async: its clock, ascending. */
@@ -51,7 +51,7 @@ typedef struct sim_clocks {
     struct sim_clocks *next;
 } sim_clocks;
 
-/* What runs; `thread` < 0: nothing of a kernel. */
+/* The thread that runs; `thread` < 0: no thread of a kernel. */
 typedef struct sim_running {
     sim_clocks *clocks;
     int32_t thread;

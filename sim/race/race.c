@@ -1,8 +1,8 @@
 /*
  * The race recorder: which accesses conflict (docs/simulated-device.md, "Races"). Two do if they
  * are of different threads, at least one writes, not both are strong with scopes that include both,
- * and nothing orders them (order.h). What is found thus does not depend on the values that were
- * seen, only on what each thread accesses and what it waited for.
+ * and nothing orders them (order.h). So the findings do not depend on the values that were seen,
+ * but only on each thread's accesses and waits.
  */
 #include "sim/allocation.h"
 #include "sim/block.h"

@@ -39,8 +39,8 @@ typedef struct sim_race {
  * bounds" */
 const char *sim_race_name(sim_race_class class);
 
-/* What the last launch left, in order of discovery, but races of equal values behind the others.
- * More than SIM_RACES pairs are only counted, in the launch's line. */
+/* The findings of the last launch, in order of discovery, but races of equal values behind the
+ * others. More than SIM_RACES pairs are only counted, in the launch's line. */
 enum { SIM_RACES = 64 };
 int32_t sim_race_count(void);
 const sim_race *sim_race_at(int32_t i);
@@ -57,8 +57,9 @@ uint64_t sim_race_unwatched(void);
  * recorded: */
 void sim_race_accessed(void (*see)(uintptr_t low, uintptr_t high, bool writes));
 
-/* What messages call global memory: writes "byte 12 of an allocation of 4000" and returns true, or
- * does not know the address. NULL, as it is at first: allocations of the simulated device only. */
+/* The name of global memory in messages: writes "byte 12 of an allocation of 4000" and returns
+ * true, or does not know the address. NULL, as it is at first: allocations of the simulated device
+ * only. */
 extern bool (*sim_race_describe)(const volatile void *address, char *text, size_t size);
 
 #ifdef __cplusplus

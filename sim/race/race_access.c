@@ -1,7 +1,7 @@
 /*
- * What gcc and clang call under -fsanitize=thread, for each access of the kernels that are compiled
- * so: ThreadSanitizer's entry points, with our own recorder behind them. Nothing else in the
- * program is compiled so, and ThreadSanitizer's runtime is not linked.
+ * Under -fsanitize=thread gcc and clang call these functions for each access of a kernel:
+ * ThreadSanitizer's entry points, with our own recorder behind them. Nothing else in the program is
+ * compiled so, and ThreadSanitizer's runtime is not linked.
  */
 #include "sim/race/race_access.h"
 #include "sim/race/shadow.h"

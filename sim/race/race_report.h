@@ -18,7 +18,7 @@ typedef enum sim_race_reason {
     SIM_NO_BARRIER,
     SIM_NO_ORDER_OF_BLOCKS,
     SIM_NO_FENCE,       /* a flag was read, but no fence follows */
-    SIM_NO_WAIT,        /* for what the asynchronous proxy does */
+    SIM_NO_WAIT,        /* for accesses of the asynchronous proxy */
     SIM_NO_PROXY_FENCE, /* between a thread's write and the asynchronous proxy */
     SIM_SCOPE_OF_BLOCK, /* atomics of different blocks, one of them of .cta scope */
 } sim_race_reason;

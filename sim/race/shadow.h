@@ -3,7 +3,7 @@
  * address alone, a page of 4 KB at a time, so that allocations need not be known.
  *
  * A cell keeps up to four accesses, of shared memory up to 36. One stands for all lanes of a warp
- * that did the same at the same time. What is kept of an earlier launch counts as nothing.
+ * that did the same at the same time. Entries of an earlier launch count as nothing.
  */
 #ifndef ASSAY_SIM_RACE_SHADOW_H
 #define ASSAY_SIM_RACE_SHADOW_H
@@ -83,7 +83,7 @@ void sim_shadow_each(sim_shadow_see *see);
 /* Nothing of this shared memory has been written. */
 void sim_shadow_unwritten(sim_range shared);
 
-/* Nobody may access these bytes, or may again. */
+/* No access to these bytes is allowed from now on; or it is allowed again. */
 void sim_shadow_guard(void *memory, size_t bytes, bool on);
 bool sim_shadow_is_guarded(const volatile void *address);
 

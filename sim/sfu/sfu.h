@@ -34,7 +34,7 @@ uint32_t sfu_divide(uint32_t a, uint32_t b, bool full, bool ftz);
 /* rcp.approx.ftz.f64 and rsqrt.approx.ftz.f64, which read and give the upper words alone. */
 uint32_t sfu_f64(sfu_function f, uint32_t upper);
 
-/* rsqrt.approx.f64: that start, and what follows it. */
+/* rsqrt.approx.f64: that start, and the steps after it. */
 double sfu_rsqrt_f64(double x);
 
 #ifdef __cplusplus

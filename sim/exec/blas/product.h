@@ -35,13 +35,13 @@ struct matrix {
     int64_t ld, stride; /* in elements; stride: from one of a batch to the next */
 };
 
-/* What happens to an element after the product, as cublasLtEpilogue_t has its bits. */
+/* Operations on an element after the product, as bits of cublasLtEpilogue_t. */
 enum { EPILOGUE_RELU = 2, EPILOGUE_BIAS = 4, EPILOGUE_GELU = 32, EPILOGUE_AUX = 128 };
 struct epilogue {
     int what; /* of these bits */
     const void *bias;
     int bias_type;
-    void *aux; /* EPILOGUE_AUX: where what GELU gets goes */
+    void *aux; /* EPILOGUE_AUX: the place for GELU's argument */
     int64_t aux_ld;
     int aux_type;
 };

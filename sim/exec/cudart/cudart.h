@@ -42,7 +42,7 @@ typedef struct launch_config {
 
 enum { LAUNCH_COOPERATIVE = 2, LAUNCH_CLUSTER = 4 };
 
-/* What a configuration asks for. */
+/* The launch that a configuration asks for. */
 exec_launch cudart_launch_of(const launch_config *config);
 
 typedef struct pitched {

@@ -1,4 +1,4 @@
-/* What is known of kernels before they run: attributes, occupancy, names. */
+/* Facts about kernels before they run: attributes, occupancy, names. */
 #include "sim/exec/cudart/cudart.h"
 #include "sim/exec/module.h"
 #include "sim/exec/properties.h"

@@ -1,4 +1,5 @@
-/* What nvcc's code calls before main(): its images, kernels and variables. */
+/* The functions that nvcc's code calls before main(), to register its images, kernels and
+ * variables. */
 #include "sim/exec/cudart/cudart.h"
 #include "sim/exec/module.h"
 

@@ -22,7 +22,7 @@ static inline void *at(device_pointer p) {
     return (void *)(uintptr_t)p;
 }
 
-/* What the driver returns where the runtime has an error of its own. */
+/* The driver's error where the runtime has one of its own. */
 static inline exec_error of_driver(exec_error error) {
     switch (error) {
     case EXEC_INVALID_CONFIGURATION:

@@ -26,8 +26,8 @@
         const __typeof__(*(p)) written[] = {__VA_ARGS__};                                          \
         RECORD(p, bytes, how, written, site);                                                      \
     } while (0)
-/* An atomic that other processes may do, too, where blocks run at the same time (sim/split.h):
- * false: memory was not `old`, which it is now. */
+/* An atomic for blocks that run at the same time in several processes (sim/split.h). false: memory
+ * was not `old`, and `old` now has memory's value. */
 #define SWAPPED(p, old, next)                                                                      \
     __atomic_compare_exchange_n((p), &(old), (next), 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)
 

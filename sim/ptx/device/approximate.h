@@ -1,4 +1,5 @@
-/* What the special function unit approximates: the runtime has its tables (sim/sfu/). */
+/* The functions that the special function unit approximates: the runtime has its tables (sim/sfu/).
+ */
 #ifndef ASSAY_SIM_PTX_DEVICE_APPROXIMATE_H
 #define ASSAY_SIM_PTX_DEVICE_APPROXIMATE_H
 

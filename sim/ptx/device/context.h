@@ -1,7 +1,8 @@
 /*
  * The runtime's side of a compiled kernel: where its memory lies, the thread that runs, and a table
  * of functions. This folder's headers are compiled twice: with the runtime, and in front of the C
- * code of each kernel, which may therefore include nothing but what its compiler brings along.
+ * code of each kernel. They may therefore include only headers that the kernel's compiler brings
+ * along.
  */
 #ifndef ASSAY_SIM_PTX_DEVICE_CONTEXT_H
 #define ASSAY_SIM_PTX_DEVICE_CONTEXT_H

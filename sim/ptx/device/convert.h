@@ -4,8 +4,8 @@
 
 #include "sim/ptx/device/small.h"
 
-/* A number that is whole already, to an integer. What is too large becomes the largest; a NaN
- * becomes 0, or the highest bit alone where either side has 64 bits (PTX ISA, cvt). */
+/* A number that is whole already, to an integer. A number that is too large becomes the largest; a
+ * NaN becomes 0, or the highest bit alone where either side has 64 bits (PTX ISA, cvt). */
 #define TO_INTEGER(type, c, low, high)                                                             \
     INLINE c to_##type(double v, bool wide) {                                                      \
         if (v != v)                                                                                \

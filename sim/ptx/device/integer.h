@@ -1,4 +1,4 @@
-/* Integers: what C has no operator for. */
+/* Integers: operations for which C has no operator. */
 #ifndef ASSAY_SIM_PTX_DEVICE_INTEGER_H
 #define ASSAY_SIM_PTX_DEVICE_INTEGER_H
 

@@ -16,10 +16,10 @@ static const small_format F16 __attribute__((unused)) = {5, 10, 0x7c00, 0x7bff, 
 static const small_format BF16 __attribute__((unused)) = {8, 7, 0x7f80, 0x7f7f, 0x7fff};
 static const small_format TF32 __attribute__((unused)) = {8, 10, 0x3fc00, 0x3fbff, 0x3ffff};
 static const small_format E5M2 __attribute__((unused)) = {5, 2, 0x7c, 0x7b, 0x7f};
-/* No infinity: what rounds beyond the largest number becomes NaN, or the largest. */
+/* No infinity: a value that rounds beyond the largest number becomes NaN, or the largest. */
 static const small_format E4M3 __attribute__((unused)) = {4, 3, 0x7f, 0x7e, 0x7f};
 
-/* `finite`: what is too large becomes the largest number. */
+/* `finite`: a value that is too large becomes the largest number. */
 PLAIN uint32_t narrow(double v, small_format f, ptx_rounding mode, bool finite) {
     const uint64_t bits = bits64(v), size = bits & ~(UINT64_C(1) << 63);
     const uint32_t sign = (uint32_t)(bits >> 63) << (f.exponent + f.fraction);

@@ -1,4 +1,4 @@
-/* What lanes make of a warp collective's result. */
+/* The lanes' values from a warp collective's result. */
 #ifndef ASSAY_SIM_PTX_DEVICE_WARP_H
 #define ASSAY_SIM_PTX_DEVICE_WARP_H
 
