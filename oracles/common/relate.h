@@ -48,6 +48,12 @@ assay_status relate_embed(const assay_problem *base, int32_t i, assay_problem *d
 assay_status relate_crop(const assay_problem *base, const assay_problem *derived,
                          const assay_results *results, assay_results *want);
 
+#define RELATE_PADDING(enlarge, text)                                                              \
+    {                                                                                              \
+        .name = "zero_padding", .why = text, .n_derived = 1, .derive_case = enlarge,               \
+        .derive = relate_embed, .predict = relate_crop                                             \
+    }
+
 /*
  * Adjoints (relate_adjoint.c). Where y is linear in an input x, y = J x + c, dx is Jᵀ dy, and so
  * the sum of h·dx is that of (J h)·dy for every h: forward and backward judge each other. Derived

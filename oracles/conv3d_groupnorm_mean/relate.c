@@ -210,10 +210,5 @@ const assay_relation conv_relations[CONV_RELATIONS] = {
      .prepare = make_coarse_b,
      .derive = lift,
      .predict = stay},
-    {.name = "zero_padding",
-     .why = "one more channel of x and w, all zero, changes nothing",
-     .n_derived = 1,
-     .derive_case = widen_case,
-     .derive = relate_embed,
-     .predict = relate_crop},
+    RELATE_PADDING(widen_case, "one more channel of x and w, all zero, changes nothing"),
 };

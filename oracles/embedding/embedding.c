@@ -290,12 +290,7 @@ static const assay_relation relations[] = {
      .n_derived = 2,
      .derive = split,
      .predict = add},
-    {.name = "zero_padding",
-     .why = "one more token, word and column, whose dy is zero, change nothing",
-     .n_derived = 1,
-     .derive_case = widen_case,
-     .derive = relate_embed,
-     .predict = relate_crop},
+    RELATE_PADDING(widen_case, "one more token, word and column, whose dy is zero, change nothing"),
     RELATE_ADJOINT,
 };
 

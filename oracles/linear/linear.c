@@ -264,12 +264,7 @@ static const assay_relation relations[] = {
      .applies = is_square_w,
      .prepare = make_identity,
      .predict = pass_through},
-    {.name = "zero_padding",
-     .why = "every extent one larger, the new places zero, changes nothing",
-     .n_derived = 1,
-     .derive_case = widen_case,
-     .derive = relate_embed,
-     .predict = relate_crop},
+    RELATE_PADDING(widen_case, "every extent one larger, the new places zero, changes nothing"),
 };
 
 /* ---- work ---- */

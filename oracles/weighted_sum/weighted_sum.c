@@ -218,12 +218,7 @@ static const assay_relation relations[] = {
      .applies = has_columns,
      .prepare = make_unit_w,
      .predict = select_column},
-    {.name = "zero_padding",
-     .why = "more columns, all zero, change nothing",
-     .n_derived = 1,
-     .derive_case = widen_case,
-     .derive = relate_embed,
-     .predict = relate_crop},
+    RELATE_PADDING(widen_case, "more columns, all zero, change nothing"),
 };
 
 /* ---- work ---- */
