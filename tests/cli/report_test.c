@@ -80,6 +80,15 @@ static void fixture_init(fixture *f) {
         .environment = &f->environment, .report = f->report, .count = 2, .seconds = 1.5};
 }
 
+/* The report of the fixture's results, for free(). */
+static char *written(const fixture *f, void (*write)(FILE *, const cli_results *)) {
+    capture c;
+    capture_open(&c);
+    write(c.stream, &f->results);
+    capture_end(&c);
+    return c.text;
+}
+
 static int occurrences(const char *text, const char *what) {
     int count = 0;
     while ((text = strstr(text, what)) != NULL) {
@@ -149,10 +158,7 @@ ASSAY_TEST(cli_report, json_strings_and_numbers, "unit") {
 ASSAY_TEST(cli_report, json_has_a_result_for_each_row, "unit") {
     fixture f;
     fixture_init(&f);
-    capture c;
-    capture_open(&c);
-    cli_report_json(c.stream, &f.results);
-    const char *text = capture_end(&c);
+    char *text = written(&f, cli_report_json);
     CHECK(occurrences(text, "{\"op\": ") == 7);
     has(text, "\"tensor\": \"dx\", \"verdict\": \"fail\", \"ratio\": \"inf\"");
     has(text, "\"got\": \"nan\"");
@@ -160,23 +166,20 @@ ASSAY_TEST(cli_report, json_has_a_result_for_each_row, "unit") {
     /* Where nothing was compared there is no number that could be taken for one. */
     has(text, "\"tensor\": null, \"verdict\": \"skip\", \"ratio\": null");
     CHECK(valid_utf8(text));
-    free(c.text);
+    free(text);
 }
 
 ASSAY_TEST(cli_report, csv_quotes_as_rfc_4180_says, "unit") {
     fixture f;
     fixture_init(&f);
-    capture c;
-    capture_open(&c);
-    cli_report_csv(c.stream, &f.results);
-    const char *text = capture_end(&c);
+    char *text = written(&f, cli_report_csv);
     CHECK(occurrences(text, "\r\n") == 8);
     has(text, ",\"a\"\"b\\c<d>&e,f|g\n\x01");
     has(text, ",fail,inf,");
     has(text, ",nan,");
     CHECK(strstr(text, "-nan") == NULL);
     has(text, ",\"(1, 2)\",");
-    free(c.text);
+    free(text);
 }
 
 /* What is mistrusted at some size of an operand is no failure. */
@@ -184,22 +187,16 @@ ASSAY_TEST(cli_report, junit_of_sizes, "unit") {
     fixture f;
     fixture_init(&f);
     f.report[0].c.exponent = f.report[1].c.exponent = 20;
-    capture c;
-    capture_open(&c);
-    cli_report_junit(c.stream, &f.results);
-    const char *text = capture_end(&c);
+    char *text = written(&f, cli_report_junit);
     has(text, "tests=\"6\" failures=\"1\" errors=\"1\" skipped=\"1\"");
     CHECK(occurrences(text, "<failure ") == 1);
-    free(c.text);
+    free(text);
 }
 
 ASSAY_TEST(cli_report, junit_counts_and_escapes, "unit") {
     fixture f;
     fixture_init(&f);
-    capture c;
-    capture_open(&c);
-    cli_report_junit(c.stream, &f.results);
-    const char *text = capture_end(&c);
+    char *text = written(&f, cli_report_junit);
     has(text, "<testsuites name=\"assay\" tests=\"6\" failures=\"2\" errors=\"1\" skipped=\"1\"");
     CHECK(occurrences(text, "<testsuite name") == 1);
     CHECK(occurrences(text, "<testcase ") == 6);
@@ -210,20 +207,17 @@ ASSAY_TEST(cli_report, junit_counts_and_escapes, "unit") {
     has(text, "a&quot;b\\c&lt;d&gt;&amp;e,f|g&#10;\xef\xbf\xbd\xc3\xa9]]&gt;");
     CHECK(strpbrk(text, "\x01\x1b\x7f") == NULL);
     CHECK(valid_utf8(text));
-    free(c.text);
+    free(text);
 }
 
 ASSAY_TEST(cli_report, markdown_cells_stay_in_their_row, "unit") {
     fixture f;
     fixture_init(&f);
-    capture c;
-    capture_open(&c);
-    cli_report_markdown(c.stream, &f.results);
-    const char *text = capture_end(&c);
+    char *text = written(&f, cli_report_markdown);
     CHECK(occurrences(text, "\n| ") == 7);
     has(text, "a\"b\\\\c&lt;d>&amp;e,f\\|g    \xef\xbf\xbd\xc3\xa9\\]\\]> |\n");
     CHECK(valid_utf8(text));
-    free(c.text);
+    free(text);
 }
 
 ASSAY_TEST(cli_report, text_shows_all_of_a_failure, "unit") {
