@@ -2,7 +2,7 @@
 
 #if ASSAY_DNN
 
-/* 3000 to 3999 are the reasons for which cuDNN cannot do what it was asked for. */
+/* 3000 to 3999 are the reasons for which cuDNN cannot do a call. */
 static bool is_unsupported(cudnnStatus_t status) {
     return CUDNN_STATUS_CATEGORY(status) == CUDNN_STATUS_NOT_SUPPORTED;
 }

@@ -11,8 +11,8 @@ bool baseline_applies(const assay_case *c) {
 }
 
 /* (Σ B)² / Σ B² over rows of that length, B a row's sum of squared bounds: their number where all
- * are alike; infinite where none may be off. Not of what is infinite, which bounds nothing. Scaled,
- * so that no square overflows. */
+ * are alike; infinite where none may be off. Infinite bounds are left out: they bound nothing.
+ * Scaled, so that no square overflows. */
 static double rows_that_matter(int64_t length, int64_t count, const double *bound) {
     double sum = 0, squares = 0, largest = 0;
     for (int64_t e = 0; e < count; ++e)

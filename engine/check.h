@@ -46,7 +46,7 @@ typedef struct assay_report {
     int32_t n_rows;
     assay_pair *pairs; /* by tensor, then v1-v2, v1-v3, v2-v3 */
     int32_t n_pairs;
-    double *series;        /* what the rows' got and want point to */
+    double *series;        /* storage of the rows' got and want */
     assay_verdict verdict; /* of all rows; an empty report is an error */
     double seconds;        /* wall time of the whole check */
     bool usage;            /* the words of the case were at fault: no variant could take it */

@@ -15,9 +15,9 @@ enum { GUEST_MOVED = 'p', GUEST_READY = 'r' };
 
 typedef struct guest_plan {
     const char *program, *device;
-    const char *python, *script; /* the interpreter, which loads `program`, and what it runs; NULL:
-                                    `program` is one */
-    const char *kernel;          /* what it loads a kernel file by; NULL: its own variants */
+    const char *python, *script; /* the interpreter, which loads `program`, and the script that it
+                                    runs; NULL: `program` runs by itself */
+    const char *kernel;          /* paths by which it loads a kernel file; NULL: its own variants */
     const char
         *binding; /* by which that file's functions are called; NULL: it is written for assay */
     bool open;    /* without a sandbox */

@@ -35,8 +35,8 @@ typedef struct kernel_file {
         part[KERNEL_PARTS]; /* in the order in which they are loaded, the file itself last */
     int32_t n_parts;
     char hash[HASH_TEXT];       /* of all of them */
-    char loaded[KERNEL_LOADED]; /* what a process that this one starts loads them by: paths, with
-                                   colons between them */
+    char loaded[KERNEL_LOADED]; /* the paths by which a child process loads them, with colons
+                                   between them */
 } kernel_file;
 
 /* Reads `path`, which is a path even without a slash. ASSAY_ERR_FILE where a file cannot be read or

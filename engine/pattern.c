@@ -7,7 +7,7 @@ static unsigned char pattern_at(size_t i) {
     return pattern[i % 2];
 }
 
-/* By doubling: what is there is copied behind itself. */
+/* By doubling: the part that is there is copied behind itself. */
 void pattern_fill(unsigned char *bytes, size_t from, size_t to) {
     size_t done = from;
     for (; done < to && done < from + 2; ++done)

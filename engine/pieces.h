@@ -40,7 +40,7 @@ typedef struct pieces_got {
     _Atomic double *low, *high; /* of all rows; NULL: not asked for */
 } pieces_got;
 
-/* What a call has written. ASSAY_ERR_KERNEL names the defect and its place. */
+/* The results of a call. ASSAY_ERR_KERNEL names the defect and its place. */
 assay_status pieces_take_back(buffer *b, const pieces *p, const pieces_got *got) ASSAY_MUST_CHECK;
 
 /* Checks that nothing has changed since it was uploaded or taken back. */

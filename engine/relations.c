@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A problem, what the variant made of it, and its bounds. */
+/* A problem, the variant's results, and its bounds. */
 typedef struct side {
     assay_problem p;
     assay_results got;

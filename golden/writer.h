@@ -31,8 +31,8 @@ assay_status writer_begin(tensor_writer *w, const char *path) ASSAY_MUST_CHECK;
 assay_status writer_put_text(tensor_writer *w, const char *group, const char *name,
                              const char *text) ASSAY_MUST_CHECK;
 
-/* The tensors of `arrays` that are there, in a group such as "in" or "0001/in", which is not made
- * where there are none. `wide`: in fp64, for every dtype. Tensors of a group follow each other. */
+/* The tensors of `arrays` that are there, in a group such as "in" or "0001/in". Without tensors no
+ * group is made. `wide`: in fp64, for every dtype. Tensors of a group follow each other. */
 assay_status writer_put_arrays(tensor_writer *w, const char *group, const assay_tensor_spec *specs,
                                const assay_arrays *arrays, bool wide) ASSAY_MUST_CHECK;
 

@@ -37,14 +37,14 @@ typedef struct process {
     int code;                /* the exit code, or the signal */
     double limit;            /* that it passed: seconds, or bytes */
     int to, from;            /* the same for PROCESS_MESSAGES */
-    int output;              /* a pipe: what it prints beside its answers; -1: it goes elsewhere */
+    int output;              /* a pipe: its output beside its answers; -1: that goes elsewhere */
     char said[PROCESS_SAID]; /* of that, since it was asked: the beginning and the end */
     size_t said_bytes;
 } process;
 
 typedef struct process_limits {
-    double seconds;               /* wall clock of one answer; INFINITY: none */
-    double bytes;                 /* of resident memory; INFINITY: none */
+    double seconds;               /* wall clock of one answer; INFINITY: no limit */
+    double bytes;                 /* of resident memory; INFINITY: no limit */
     bool (*go_on)(void *context); /* asked while it waits: false stops the child; NULL: never */
     void *context;
 } process_limits;

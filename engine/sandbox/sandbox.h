@@ -12,7 +12,7 @@
 typedef enum sandbox_wall {
     WALL_USER,       /* a user of its own: a namespace, or, of root, user `nobody` */
     WALL_PID,        /* it sees no process but its own, and these end with it */
-    WALL_MOUNT,      /* it sees the files of visible.h, and writes to none of them */
+    WALL_MOUNT,      /* it sees the files of visible.h, and cannot write to them */
     WALL_NETWORK,    /* it has no network */
     WALL_IPC,        /* nor System V's and POSIX's objects of others */
     WALL_LANDLOCK,   /* the same of files and signals, by the kernel's other means */

@@ -63,8 +63,8 @@ enum { RELATE_WHOLE = -1 }; /* no axis */
 
 typedef struct relate_link {
     int32_t in;
-    /* The slices of the input along one axis have to do with those of y along the other, each with
-     * its own alone: each has a sum of its own. RELATE_WHOLE for both: there is one sum. */
+    /* Slice i of the input, along one axis, has to do with slice i of y along the other, and with
+     * no other slice: each has a sum of its own. RELATE_WHOLE for both: there is one sum. */
     int32_t in_axis, out_axis;
     /* Axes that both have first, before those: each place in them has slices of its own. */
     int32_t leading;
