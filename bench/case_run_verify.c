@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is right: after the arms' first answers, so that nothing held it before. */
+/* The right results: after the arms' first answers, so that no memory held them before. */
 static assay_status know(case_run *k) {
     assay_status status = ASSAY_OK;
     for (int32_t i = 0; status == ASSAY_OK && i < k->sets; ++i)

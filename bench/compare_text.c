@@ -10,7 +10,7 @@ static double median_of(const bench_row *row) {
     return row != NULL ? bench_median(row->sample, row->n_samples) : (double)NAN;
 }
 
-/* What became of a row that one side alone has times of. */
+/* The status of a row of which one side alone has times. */
 static void put_fate(FILE *to, const bench_change *change) {
     if (change->after == NULL)
         fputs("gone", to);

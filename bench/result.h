@@ -44,9 +44,10 @@ typedef struct bench_row {
     bench_stage stage;
     bench_cache cache;
     bench_status status;
-    char reason[BENCH_REASON];     /* why it is not ok; when it is, what was not compared, or "" */
+    char reason[BENCH_REASON];     /* why it is not ok; when it is ok, the part that was not
+                                      compared, or "" */
     char repro[2 * BENCH_REASON];  /* a command that makes this row again */
-    char versions[BENCH_VERSIONS]; /* of what the arm is made of, and its switches (TF32, ...) */
+    char versions[BENCH_VERSIONS]; /* of the arm's parts, and its switches (TF32, ...) */
 
     double
         *sample; /* microseconds of one call each, in the order in which they were taken; owned */
@@ -54,8 +55,8 @@ typedef struct bench_row {
     double wall;      /* microseconds of a warm call by the parent's clock; NaN: not taken */
     double customary; /* of a cold one by the timer that a peer's users take; NaN: not taken */
 
-    /* Of the verified outputs, those of timed calls among them: the worst error / bound, and of
-     * which tensor; NaN: none was compared. */
+    /* Of the verified outputs, those of timed calls among them: the worst error / bound, and its
+     * tensor; NaN: no output was compared. */
     double ratio;
     char worst_tensor[ASSAY_TENSOR_NAME + 1];
     int32_t verified; /* tensors compared in full, all input sets together */

@@ -7,7 +7,7 @@
 #include "cli/cases.h"
 
 typedef struct bench_job {
-    const bench_experiment *experiment; /* NULL: of none */
+    const bench_experiment *experiment; /* NULL: of no experiment */
     const cli_selection *selection;
     bool without_v1; /* unless it was asked for by name */
     char text[ASSAY_CASE_TEXT];

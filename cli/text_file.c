@@ -42,6 +42,6 @@ assay_status text_file_write(const char *path, const char *text, size_t size) {
     const assay_status status = sink_open(&sink, path);
     if (status != ASSAY_OK)
         return status;
-    (void)fwrite(text, 1, size, sink.stream); /* what fails shows when it is committed */
+    (void)fwrite(text, 1, size, sink.stream); /* a failure shows when it is committed */
     return sink_commit(&sink);
 }

@@ -33,7 +33,7 @@ const char *arm_class(assay_status status) {
 }
 
 void arm_rest(arm_state *a) {
-    /* What fails now fails again when it is asked for. */
+    /* A failure now is a failure again when the work is asked for. */
     if (a->ready && work_settle(&a->work) != ASSAY_OK)
         return;
 }

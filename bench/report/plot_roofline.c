@@ -1,6 +1,6 @@
 /*
- * Operations a second over operations a byte, both as the definition counts them, under what the
- * device could do: the copy that was measured beside, and its data sheet (Williams, Waterman and
+ * Operations a second over operations a byte, both as the definition counts them, under the
+ * device's limits: the copy that was measured beside, and its data sheet (Williams, Waterman and
  * Patterson, "Roofline", CACM 52, 2009). Data that stays in the L2 cache, and algorithms of fewer
  * operations than the definition, come out above.
  */

@@ -17,7 +17,7 @@ typedef struct sweep {
     sweep_point *point; /* ascending */
     int32_t count;
     bool by_bytes;
-    char axis[BENCH_NAME];       /* "sq", "m = n = k", or what else the sizes are */
+    char axis[BENCH_NAME];       /* "sq", "m = n = k", or another name of the sizes */
     char fixed[ASSAY_CASE_TEXT]; /* the part of the label that all points share */
 } sweep;
 

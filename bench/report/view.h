@@ -1,6 +1,6 @@
 /*
  * Results as reports show them: rows in sections (an experiment, or an operator outside of any),
- * groups (a case, stage and cache: the arms that ran side by side), and what is said of each.
+ * groups (a case, stage and cache: the arms that ran side by side), and the texts about each.
  */
 #ifndef ASSAY_BENCH_REPORT_VIEW_H
 #define ASSAY_BENCH_REPORT_VIEW_H

@@ -62,7 +62,7 @@ class Work {
     void release();
 
     Call &call(size_t number);
-    std::vector<Call *> turn(); /* what timed calls are made on */
+    std::vector<Call *> turn(); /* the calls that are timed */
 
     void take(size_t number);
     std::pair<int64_t, int64_t> memory(); /* of one call: most at once, before the backward */
