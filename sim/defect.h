@@ -19,8 +19,8 @@ typedef struct sim_defect_text {
 const sim_defect_text *sim_defect_get(void);
 void sim_defect_put(const sim_defect_text *text);
 
-/* The source's path of the first defect in the launch that ended last, whose line has its name
- * without folders; "": there was none, or its source is not known. */
+/* The path of the source of the first defect in the launch that ended last; the defect's line has
+ * only the file's name. "": there was no defect, or its source is not known. */
 const char *sim_defect_file(void);
 
 /* A path without its folders. */

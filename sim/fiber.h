@@ -21,7 +21,7 @@ typedef struct sim_fiber {
     bool fresh;       /* must start at the entry when it is acquired */
 } sim_fiber;
 
-/* Reserves address space for the stacks of `most` fibers at a time, while none is in use; every
+/* Reserves address space for the stacks of `most` fibers at a time, while no fiber is in use; every
  * fiber runs `entry`, which never returns. */
 assay_status sim_fiber_setup(void (*entry)(void), int32_t most) ASSAY_MUST_CHECK;
 

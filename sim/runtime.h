@@ -159,7 +159,7 @@ uint64_t sim_meet(sim_collective kind, uint32_t mask, uint64_t value, uint32_t l
                   const char *file, int line);
 
 /* A shuffle as PTX has it: `clamp` is the instruction's operand c. The first function says which
- * lane's value `own` takes; false: none is in its segment, and it keeps its own. */
+ * lane's value `own` takes; false: that lane is not in its segment, and it keeps its own value. */
 bool sim_shuffle_source(sim_collective kind, int32_t own, uint32_t lane, uint32_t clamp,
                         int32_t *source);
 uint64_t sim_shuffle(sim_collective kind, uint32_t mask, uint64_t value, uint32_t lane,

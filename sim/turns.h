@@ -35,7 +35,7 @@ static inline void sim_schedule_sleep(int32_t thread) {
         turns->ranks &= ~(1u << turns->rank[warp]);
 }
 
-/* By the schedules that draw random numbers, or where none is runnable but some may rest. */
+/* By the schedules that draw random numbers, or where no thread is runnable but some may rest. */
 int32_t sim_schedule_choose(void);
 
 /* The thread to run; -1 when no thread can. */

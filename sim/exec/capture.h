@@ -33,8 +33,8 @@ exec_error exec_capture_end(exec_stream *stream, exec_graph **graph);
 /* Takes the work. */
 exec_error exec_capture_add(exec_stream *stream, exec_work *work);
 
-/* An event that is recorded in a captured stream, and a stream that waits for such a one, which
- * joins the capture. *done: that is what it is; otherwise nothing happened. */
+/* An event is recorded in a captured stream; a stream waits for such an event, and so joins the
+ * capture. *done: this was such a case; otherwise nothing happened. */
 exec_error exec_capture_record(exec_event *event, exec_stream *stream, bool *done);
 exec_error exec_capture_wait(exec_stream *stream, const exec_event *event, bool *done);
 void exec_capture_forget(const exec_event *event);

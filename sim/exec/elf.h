@@ -36,8 +36,8 @@ typedef struct exec_function {
  * function that the file defines. */
 bool exec_elf_function(const exec_elf *elf, size_t i, exec_function *f);
 
-/* Which static runtime of CUDA the file holds, by its symbols: 11, 12, 13; 0: none that is named.
- */
+/* Which static runtime of CUDA the file holds, by its symbols: 11, 12, 13; 0: it names no such
+ * runtime. */
 int exec_elf_runtime(const exec_elf *elf);
 
 #endif

@@ -52,9 +52,10 @@ assay_status exec_memory_free(void *memory) ASSAY_MUST_CHECK;
 /* The allocation that holds `address` and is not freed; NULL: none does. */
 const exec_allocation *exec_memory_find(const void *address);
 
-/* Whether `bytes` from `address` on may be copied: true when all of them lie in one allocation, or
- * when none lies in any that was ever made, so that they are the program's own memory. Otherwise
- * `why` gets a line: "reads 40 bytes, 8 of them behind allocation 3 (cudaMalloc, 32 bytes)". */
+/* Whether `bytes` from `address` on may be copied: true when all of them lie in one allocation.
+ * Also true when no byte lies in an allocation that was ever made: then they are the program's own
+ * memory. Otherwise `why` gets a line: "reads 40 bytes, 8 of them behind allocation 3 (cudaMalloc,
+ * 32 bytes)". */
 enum { EXEC_MEMORY_LINE = 256 };
 bool exec_memory_check(const void *address, size_t bytes, bool writes, char why[EXEC_MEMORY_LINE]);
 

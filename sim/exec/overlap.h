@@ -40,8 +40,9 @@ void exec_overlap_begin(const exec_turn *turn);
 /* It ends: its accesses are compared with those of other work. */
 void exec_overlap_end(void);
 
-/* The work that runs accesses these bytes; nothing where none runs. `what`: "kernel scale", "a
- * copy". `kernel`: its name, or "". A piece with several parts, a graph, is called by the last. */
+/* The work that runs accesses these bytes; does nothing where no work runs. `what`: "kernel scale",
+ * "a copy". `kernel`: its name, or "". A piece with several parts, a graph, is called by the last.
+ */
 void exec_overlap_by(const char *what, const char *kernel);
 void exec_overlap_touch(const void *address, size_t bytes, bool writes);
 

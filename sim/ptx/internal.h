@@ -25,7 +25,7 @@ struct ptx_module {
     bool records, proxies; /* proxies: as sim_launch has it */
     int32_t n_kernels;
     char **globals;  /* by index: where each lies */
-    char *variables; /* one mapping with all of them; NULL: there are none */
+    char *variables; /* one mapping with all of them; NULL: it has no variables */
     size_t variable_bytes;
     ptx_unknown *unknown;
     int32_t n_unknown, room_for_unknown;

@@ -6,8 +6,8 @@
 
 enum { BLOCK_SCOPE, GPU_SCOPE, SCOPES, PHASES = 16 };
 
-/* What a location lets those know that read it strongly: since its last strong write, or through a
- * chain of atomics. Likewise an mbarrier, of its phases that are complete. */
+/* The knowledge that a location gives to its strong readers: since its last strong write, or
+ * through a chain of atomics. Likewise an mbarrier, of its phases that are complete. */
 typedef struct location {
     const volatile void *address; /* NULL: free */
     sim_known *released[SCOPES];

@@ -32,7 +32,7 @@ typedef struct sim_clocks {
     uint32_t first;  /* of its cluster's blocks */
     uint64_t block;  /* its number in the grid */
     int32_t n_threads;
-    uint32_t base;                   /* all threads know what all did before this time */
+    uint32_t base;                   /* all threads know the work of all before this time */
     uint32_t top;                    /* no clock shows more */
     uint32_t clock[SIM_MAX_THREADS]; /* where it is more than `base` */
     uint32_t warp_base[SIM_WARPS];   /* the same for the lanes of a warp */
@@ -69,16 +69,15 @@ void sim_order_block_end(sim_clocks *clocks);
 /* The number in the grid of a block of this launch, by its serial. */
 uint64_t sim_order_block_of(uint32_t serial);
 
-/* Which of `lanes` of a warp have done, before what the running thread does next, what they did at
- * `time`. */
+/* Which of `lanes` of a warp did their work of `time` before the running thread's next work. */
 uint32_t sim_order_before(uint32_t serial, uint32_t warp, uint32_t lanes, uint32_t time);
 
-/* Which of the lanes have executed fence.proxy.async between that time and what the running thread
- * knows of them. */
+/* Which of the lanes have executed fence.proxy.async behind that time, as far as the running thread
+ * knows. */
 uint32_t sim_order_fenced(uint32_t serial, uint32_t warp, uint32_t lanes, uint32_t time);
 
-/* Whether what the running thread itself did at that time has been told others and come back, or it
- * has executed fence.proxy.async since. */
+/* Whether the running thread's own work of that time has been told others and come back, or it has
+ * executed fence.proxy.async since. */
 bool sim_order_told(uint32_t time);
 
 /* Which of the lanes have done that before any thread of a block that ends has ended. */
@@ -115,7 +114,7 @@ void sim_order_issuer(uint32_t serial, int32_t number, uint64_t *block, int32_t 
 /* The running thread initialises an mbarrier, arrives at it, or has found a phase complete; a phase
  * is complete. */
 void sim_order_mbarrier_init(const volatile void *barrier);
-/* `relaxed`: only what came before its last fence. */
+/* `relaxed`: only the work before its last fence. */
 void sim_order_mbarrier_arrive(const volatile void *barrier, bool relaxed);
 void sim_order_mbarrier_complete(const volatile void *barrier);
 void sim_order_mbarrier_wait(const volatile void *barrier, uint32_t parity);

@@ -70,8 +70,8 @@ static inline sim_page *sim_shadow_page(const volatile void *address) {
     return r->number == number ? r->page : sim_shadow_find(number);
 }
 
-/* A launch begins, with blocks of this serial and higher ones: what was accessed of late may be a
- * stack's now. */
+/* A launch begins, with blocks of this serial and higher ones. Memory that was accessed of late may
+ * be a stack's now. */
 void sim_shadow_launch(uint32_t first);
 
 sim_more *sim_shadow_more(sim_page *page);

@@ -112,7 +112,8 @@ typedef struct ptx_context {
     size_t parameter_bytes;
     char *const *stacks, *const *stacks_end; /* where all threads' local memory lies */
     char *const *globals;                    /* by a variable's index in its module */
-    uint32_t *grid_barrier; /* what cooperative groups wait at for the grid; NULL: they may not */
+    uint32_t *grid_barrier; /* the barrier at which cooperative groups wait for the grid; NULL: they
+                               may not */
 
     /* Recording, of an access that comes next: only kernels compiled with PTX_RECORD call it.
      * `value`: what will be written; NULL: nothing. */
