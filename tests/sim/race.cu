@@ -209,6 +209,23 @@ static __global__ void wide_rows(bool right, int *memory) {
         FIRST(WIDE_ROWS), SECOND(WIDE_ROWS), row[0] = x, row[1] = x, row[2] = x, row[3] = x;
 }
 
+/* From warp to warp, by a flag. */
+static __global__ void handed_over(bool right, int *memory) {
+    int t = (int)threadIdx.x;
+    if (t == 0) {
+        FIRST(HANDED_OVER), memory[1] = 5;
+        if (right)
+            __threadfence();
+        atomicExch(&memory[0], 1);
+    } else if (t == RACE_THREADS - 1) {
+        while (atomicAdd(&memory[0], 0) == 0) {
+        }
+        if (right)
+            __threadfence();
+        SECOND(HANDED_OVER), memory[2] = memory[1];
+    }
+}
+
 typedef void (*kernel_function)(bool right, int *memory);
 
 static const struct {
@@ -233,9 +250,21 @@ static const struct {
     {write_after_other_readers, 1, 0},
     {write_after_other_block, RACE_BLOCKS, 0},
     {wide_rows, RACE_BLOCKS, 0},
+    {handed_over, 1, 0},
 };
 
+uint32_t race_late;
+
+static __global__ void late(kernel_function run, bool right, int *memory) {
+    race_be_late();
+    __syncthreads();
+    run(right, memory);
+}
+
 assay_status race_launch(race_kernel kernel, bool right, int *memory) {
+    if (race_late != 0)
+        return ASSAY_LAUNCH(nullptr, kernels[kernel].blocks, RACE_THREADS,
+                            kernels[kernel].shared_bytes, late, kernels[kernel].run, right, memory);
     return ASSAY_LAUNCH(nullptr, kernels[kernel].blocks, RACE_THREADS, kernels[kernel].shared_bytes,
                         kernels[kernel].run, right, memory);
 }

@@ -5,6 +5,7 @@
 #include "assay/status.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -32,12 +33,17 @@ typedef enum race_kernel {
     WRITE_AFTER_OTHER_READERS,
     WRITE_AFTER_OTHER_BLOCK,
     WIDE_ROWS,
+    HANDED_OVER,
     RACE_KERNELS,
 } race_kernel;
 
 /* The source lines of the two accesses that race, known once the kernel has run; [1] is 0 for an
  * uninitialised read. */
 extern int race_lines[RACE_KERNELS][2];
+
+/* Not 0: each block's clock shows that much when its kernel begins, as behind so many barriers. */
+extern uint32_t race_late;
+void race_be_late(void); /* what each thread of it calls; in race_test.c */
 
 /* Launches a kernel on RACE_INTS ints of device memory. */
 assay_status race_launch(race_kernel kernel, bool right, int *memory);

@@ -2,6 +2,7 @@
  * nothing in the kernels that do it right. */
 #include "tests/sim/race.h"
 
+#include "sim/race/order.h"
 #include "sim/race/race.h"
 #include "sim/sim.h"
 #include "tests/shim/assay_test.h"
@@ -28,6 +29,7 @@ static const char *const names[RACE_KERNELS] = {
     [WRITE_AFTER_OTHER_READERS] = "write_after_other_readers",
     [WRITE_AFTER_OTHER_BLOCK] = "write_after_other_block",
     [WIDE_ROWS] = "wide_rows",
+    [HANDED_OVER] = "handed_over",
 };
 
 static void launch(race_kernel kernel, bool right, assay_schedule schedule, assay_status *status) {
@@ -133,4 +135,59 @@ ASSAY_TEST(race, tiled_product_is_clean, "race sim") {
     REQUIRE_OK(race_matmul(N, matrix[0], matrix[1], matrix[2]));
     for (int i = 0; i < 3; ++i)
         device->release(matrix[i]);
+}
+
+/* ---- counters beyond 24 bits ---- */
+
+void race_be_late(void) {
+    sim_clocks *c = sim_running_now.clocks;
+    c->top = c->top > race_late ? c->top : race_late;
+}
+
+static void check_all(void) {
+    for (int k = 0; k < RACE_KERNELS; ++k) {
+        check_found((race_kernel)k, ASSAY_SCHEDULE_IN_ORDER);
+        check_clean((race_kernel)k, ASSAY_SCHEDULE_IN_ORDER);
+    }
+}
+
+/* The first access is at the last time of 24 bits, behind it, and so on. */
+ASSAY_TEST(race, times_have_more_than_24_bits, "race sim") {
+    static const uint32_t late[] = {(1u << 24) - 3, (1u << 24) - 2, (1u << 24) - 1,
+                                    1u << 24,       1u << 31,       UINT32_MAX - 256};
+    for (size_t i = 0; i < sizeof late / sizeof *late; ++i) {
+        race_late = late[i];
+        check_all();
+    }
+    race_late = 0;
+}
+
+/* Two million blocks, which do nothing. */
+ASSAY_TEST(race, serials_of_blocks_have_more_than_24_bits, "race sim") {
+    enum { LAUNCHES = 64, BLOCKS = (1 << 24) / LAUNCHES / SIM_SERIALS + 1 };
+    uint32_t last = 0;
+    for (int i = 0; i < LAUNCHES; ++i) {
+        sim_order_launch(1);
+        for (uint64_t b = 0; b < BLOCKS; ++b) {
+            sim_clocks *c = sim_order_block(b, 0, 1);
+            last = c->serial;
+            sim_order_block_end(c);
+        }
+        sim_order_launch_end();
+    }
+    CHECK(last >= 1u << 24);
+    check_all();
+}
+
+static void run_to_the_end(void *unused) {
+    assay_status status;
+    (void)unused;
+    race_late = UINT32_MAX - 3;
+    launch(WRITE_AFTER_READ, true, ASSAY_SCHEDULE_IN_ORDER, &status);
+}
+
+ASSAY_TEST(race, no_verdict_where_time_ends, "race sim") {
+    assay_test_expect_death(__FILE__, __LINE__, run_to_the_end, NULL,
+                            "the race recorder can count no more barriers and fences of a block; "
+                            "choose a smaller case");
 }
