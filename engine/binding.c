@@ -397,7 +397,9 @@ static char *gather_comments(const char *source, bool *any) {
     size_t size;
     FILE *to = open_memstream(&text, &size);
     *any = false;
-    for (const char *line = source; to != NULL && *line != '\0';) {
+    if (to == NULL)
+        return NULL;
+    for (const char *line = source; *line != '\0';) {
         const size_t length = strcspn(line, "\n"), blanks = strspn(line, " \t");
         if (length > blanks + sizeof mark - 1 &&
             memcmp(line + blanks, mark, sizeof mark - 1) == 0) {
@@ -408,20 +410,17 @@ static char *gather_comments(const char *source, bool *any) {
         putc('\n', to); /* lines keep their numbers */
         line += length + (line[length] == '\n');
     }
-    if (to != NULL)
-        (void)fclose(to);
+    (void)fclose(to);
     return text;
 }
 
 /* Where the words before a function's name begin: on its line, behind extern "C". */
 static const char *find_start(const char *source, const char *name) {
-    static const char mark[] = "extern \"C\"";
     const char *start = name;
     while (start > source && start[-1] != '\n' && start[-1] != ';' && start[-1] != '}' &&
            start[-1] != '{' && start[-1] != '"')
         --start;
-    start += strspn(start, " \t");
-    return strncmp(start, mark, sizeof mark - 1) == 0 ? start + sizeof mark - 1 : start;
+    return start;
 }
 
 /* Whether the words before a name are a function's that C can call: one of these results, last. */

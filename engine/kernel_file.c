@@ -137,9 +137,7 @@ static assay_status add(kernel_file *k, const char *name, const char *path, int 
 static assay_status add_needed(kernel_file *k, const elf_dynamic *d, const char *path, int depth) {
     char origin[PATH_MAX], found[PATH_MAX];
     snprintf(origin, sizeof origin, "%s", path);
-    char *slash = strrchr(origin, '/');
-    if (slash)
-        *slash = '\0';
+    *strrchr(origin, '/') = '\0'; /* realpath() made it */
     assay_status status = ASSAY_OK;
     for (int32_t i = 0; status == ASSAY_OK && i < d->n_needed; ++i)
         if (!has_part(k, d->needed[i]) && find(d->needed[i], d->run_path, origin, found))

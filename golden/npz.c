@@ -129,26 +129,18 @@ static const unsigned char *find_data(const packed_file *file, const member *m) 
 
 static bool inflate_all(const unsigned char *from, uint64_t packed, unsigned char *to,
                         uint64_t size) {
-    z_stream z = {0};
+    z_stream z = {.next_in = (unsigned char *)from, .next_out = to};
     int code = inflateInit2(&z, -MAX_WBITS);
-    uint64_t in = 0, out = 0;
     if (code != Z_OK)
         return false;
-    while (code == Z_OK) {
-        const uint64_t more_in = packed - in, more_out = size - out;
-        z.next_in = (unsigned char *)from + in;
-        z.next_out = to + out;
+    while (code == Z_OK) { /* no progress is Z_BUF_ERROR */
+        const uint64_t more_in = packed - z.total_in, more_out = size - z.total_out;
         z.avail_in = (uInt)(more_in < UINT32_MAX ? more_in : UINT32_MAX);
         z.avail_out = (uInt)(more_out < UINT32_MAX ? more_out : UINT32_MAX);
-        const uInt had_in = z.avail_in, had_out = z.avail_out;
         code = inflate(&z, Z_NO_FLUSH);
-        in += had_in - z.avail_in;
-        out += had_out - z.avail_out;
-        if (code == Z_OK && had_in == z.avail_in && had_out == z.avail_out)
-            code = Z_BUF_ERROR;
     }
     (void)inflateEnd(&z);
-    return code == Z_STREAM_END && out == size;
+    return code == Z_STREAM_END && z.total_out == size;
 }
 
 static uint32_t sum_of(const unsigned char *bytes, uint64_t size) {

@@ -2,6 +2,7 @@
 #include "engine/binding.h"
 #include "tests/shim/assay_test.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,6 +44,34 @@ ASSAY_TEST(binding, its_text_reads_back_as_itself, "unit") {
     free(second);
 }
 
+ASSAY_TEST(binding, types_and_results_are_cs, "unit") {
+    static const char text[] =
+        "// by whom, and why\n"
+        "order = any # sums\n"
+        "forward = cudaError_t f(half *x, double eps, long int n, int d, CUstream stream)\n"
+        "backward = int32_t g(const double *dy)\n"
+        "workspace = 1024   # bytes\n";
+    binding b, again;
+    char *formatted, *second;
+    REQUIRE_OK(binding_parse("it", text, &b));
+    const binding_launcher *f = &b.stage[ASSAY_FORWARD];
+    CHECK(b.any_order && f->result == BINDING_CUDA_ERROR && f->count == 5);
+    CHECK(f->argument[0].type == BINDING_POINTER && f->argument[0].dtype == ASSAY_F16);
+    CHECK(f->argument[1].type == BINDING_DOUBLE && f->argument[2].type == BINDING_INT64);
+    CHECK(f->argument[3].type == BINDING_INT32);
+    CHECK(f->argument[4].type == BINDING_POINTER && f->argument[4].any);
+    CHECK(b.stage[ASSAY_BACKWARD].result == BINDING_STATUS);
+    CHECK(b.stage[ASSAY_BACKWARD].argument->dtype == ASSAY_F64);
+    CHECK_STREQ(b.workspace, "1024");
+    REQUIRE_OK(binding_format(&b, &formatted));
+    REQUIRE_OK(binding_parse("it", formatted, &again));
+    REQUIRE_OK(binding_format(&again, &second));
+    CHECK_STREQ(formatted, second);
+    CHECK(again.any_order && again.stage[ASSAY_FORWARD].result == BINDING_CUDA_ERROR);
+    free(formatted);
+    free(second);
+}
+
 ASSAY_TEST(binding, of_kernels_has_their_geometry, "unit") {
     static const char text[] = "forward.grid = \"cdiv(x.rows, 4), d\" # blocks\n"
                                "forward = k(float *x, d, 0)\n"
@@ -63,9 +92,16 @@ ASSAY_TEST(binding, of_kernels_has_their_geometry, "unit") {
     CHECK_STREQ(again.geometry[ASSAY_FORWARD].shared, "d * 4");
     CHECK_STREQ(again.require, b.require);
     free(formatted);
+    REQUIRE_OK(binding_of_comments("k.ptx",
+                                   ".version 8.0\n  // assay: forward = k(float *x)\n"
+                                   "// assay: forward.grid = 1\n// assay: forward.block = 32",
+                                   &b));
+    CHECK_STREQ(b.stage[ASSAY_FORWARD].symbol, "k");
     CHECK_FAILS(binding_of_comments("k.ptx", ".version 8.0\n", &b), ASSAY_ERR_USAGE,
                 "k.ptx: it does not say how it is launched");
 }
+
+#define DIGITS "11111111111111111111111111111111111111111111111111"
 
 ASSAY_TEST(binding, a_wrong_one_gets_a_line, "unit") {
     static const struct {
@@ -104,6 +140,16 @@ ASSAY_TEST(binding, a_wrong_one_gets_a_line, "unit") {
          "9,0)",
          "more than 40 arguments"},
         {"\x1b[2J", "expected KEY = VALUE"},
+        {"/", "expected KEY = VALUE"},
+        {"forward = f(x)\nworkspace = \x1b[2J", "line 2: ?[2J: cannot be read"},
+        {"forward = f(x)\nworkspace = ", "binding, line 2: "},
+        {"forward = f(x)\nworkspace = " DIGITS DIGITS DIGITS, "an expression of more than 127"},
+        {"op = \nforward = f(x)", "line 1: op needs an operator's name"},
+        {"order = \nforward = f(x)", "line 1: order is any, or left out"},
+        {"order = all\nforward = f(x)", "line 1: order is any, or left out"},
+        {"order = any_order\nforward = f(x)", "line 1: order is any, or left out"},
+        {"forward = f(x)\nforward.block = 1", "a kernel needs forward.grid and forward.block"},
+        {"forward = f(x)\nforward.shared = 1", "a kernel needs forward.grid and forward.block"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; ++i) {
         binding b;
@@ -149,4 +195,69 @@ ASSAY_TEST(binding, comments_of_a_source_name_what_is_passed, "unit") {
     CHECK(l->argument[3].type == BINDING_INT32 && l->argument[2].dtype == ASSAY_F32);
     CHECK_FAILS(binding_of_source("it", "// assay: forward = f(x\n", "rope", &b), ASSAY_ERR_USAGE,
                 "it: binding, line 1: expected , or )");
+}
+
+/* What a source has beside the launcher, or in its place; `symbol` NULL: none is found. */
+ASSAY_TEST(binding, only_what_c_can_call_is_a_launcher, "unit") {
+    static const struct {
+        const char *source, *symbol, *backward;
+    } given[] = {
+        {"int rope(float *x);", "rope", ""},
+        {"int forward(float *x); int backward(float *x);", "forward", "backward"},
+        {"int n; int rope_forward (float *x);", "rope_forward", ""},
+        {"void f() {} int rope_forward\n(float *x) {}", "rope_forward", ""},
+        {"extern \"C\" { int rope_forward(float *x);", "rope_forward", ""},
+        {"extern \"C\" int rope_forward(float *x);", "rope_forward", ""},
+        {"/* int rope(half *x)\n of old */ int rope_forward(float *x);", "rope_forward", ""},
+        {"int rope_forward(float *x); /* without an end", "rope_forward", ""},
+        {"static int rope_forward(float *x); int rope(float *x);", "rope", ""},
+        {"static inline int rope_forward(float *x);", NULL, NULL},
+        {"template int rope_forward(char *x);", NULL, NULL},
+        {"status rope_forward(float *x);", NULL, NULL},
+        {"int *rope_forward(float *x);", NULL, NULL},
+        {"rope_forward(x);", NULL, NULL},
+        {"int rope_forward", NULL, NULL},
+        {"int rope_forward(float *x", NULL, NULL},
+        {"int my_rope_forward(float *x);", NULL, NULL},
+        {"int rope_forward(matrix x);", NULL, NULL},
+        {"/* int rope_forward(float *x);", NULL, NULL},
+    };
+    for (size_t i = 0; i < sizeof given / sizeof *given; ++i) {
+        binding b;
+        const assay_status status = binding_of_source("it", given[i].source, "rope", &b);
+        CHECK_MSG((status == ASSAY_OK) == (given[i].symbol != NULL), "%s: status %d",
+                  given[i].source, (int)status);
+        if (status != ASSAY_OK || given[i].symbol == NULL)
+            continue;
+        CHECK_STREQ(b.stage[ASSAY_FORWARD].symbol, given[i].symbol);
+        CHECK_STREQ(b.stage[ASSAY_BACKWARD].symbol, given[i].backward);
+        CHECK(b.stage[ASSAY_FORWARD].argument->dtype == ASSAY_F32);
+    }
+}
+
+/* Of a declaration that is not there, or is of another count, nothing is taken. */
+ASSAY_TEST(binding, comments_stand_without_a_declaration, "unit") {
+    static const char comment[] = "// assay: forward = int launch(x, y)\n";
+    static const char *const declared[] = {"", "void launch(float *x);",
+                                           "void launch(float *x, float *y);"};
+    for (int i = 0; i < 3; ++i) {
+        char source[256];
+        binding b;
+        snprintf(source, sizeof source, "%s%s", comment, declared[i]);
+        REQUIRE_OK(binding_of_source("it", source, "rope", &b));
+        const binding_launcher *l = &b.stage[ASSAY_FORWARD];
+        CHECK(l->count == 2 && l->result == BINDING_STATUS);
+        CHECK(l->argument->type == (i == 2 ? BINDING_POINTER : BINDING_UNTOLD));
+    }
+}
+
+ASSAY_TEST(binding, of_tvm_ffi_passes_all, "unit") {
+    binding b;
+    binding_of_tvm_ffi("f", NULL, &b);
+    CHECK_STREQ(b.stage[ASSAY_FORWARD].symbol, "__tvm_ffi_f");
+    CHECK(b.stage[ASSAY_FORWARD].tvm_ffi && b.stage[ASSAY_FORWARD].count == 1);
+    CHECK_STREQ(b.stage[ASSAY_FORWARD].argument->value, "all");
+    CHECK_STREQ(b.stage[ASSAY_BACKWARD].symbol, "");
+    binding_of_tvm_ffi("f", "g", &b);
+    CHECK_STREQ(b.stage[ASSAY_BACKWARD].symbol, "__tvm_ffi_g");
 }

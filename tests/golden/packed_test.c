@@ -153,9 +153,11 @@ ASSAY_TEST(packed, a_changed_byte_of_npz_data_is_seen, "unit golden") {
     golden_folder_clear(&folder);
 }
 
-#define Y  "\"out/y\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}"
-#define DX "\"grad/x\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[8,32]}"
-#define DW "\"grad/w\":{\"dtype\":\"F32\",\"shape\":[3],\"data_offsets\":[32,44]}"
+#define Y    "\"out/y\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}"
+#define DX   "\"grad/x\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[8,32]}"
+#define DW   "\"grad/w\":{\"dtype\":\"F32\",\"shape\":[3],\"data_offsets\":[32,44]}"
+#define WIDE "9007199254740991,9007199254740991,9007199254740991" /* 2^53 - 1 each */
+#define LONG "a_name_that_is_longer_than_any_tensor's_and_than_what_holds_it"
 enum { DATA = 44 };
 
 ASSAY_TEST(packed, a_wrong_safetensors_header_gets_a_line, "unit golden") {
@@ -196,10 +198,20 @@ ASSAY_TEST(packed, a_wrong_safetensors_header_gets_a_line, "unit golden") {
          "and the case has (2)"},
         {"{\"out/y\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":7}}", "outside the file"},
         {"{\"out/y\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0]}}", "outside the file"},
+        {"{\"out/y\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8,9]}}",
+         "outside the file"},
         {"{\"out/y\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[-1,8]}}",
          "outside the file"},
         {"{\"out/y\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,1e300]}}",
          "outside the file"},
+        {"{\"out/y\":{\"dtype\":\"F32\",\"shape\":[" WIDE "," WIDE "," WIDE
+         "],\"data_offsets\":[0,8]}}",
+         "/out/y: shape (9007199254740991, 9007199254740991, "},
+        {"{\"out\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}",
+         "/out/: this case has no output of that name"},
+        {"{\"out/\\u001b[2J\\u007f\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}",
+         "/out/?[2J?: this case has no output of that name"},
+        {"{\"out/" LONG LONG LONG LONG LONG "\":{}}", "this case has no output of that name"},
         {"{\"out/y\":", "its header is not JSON"},
     };
     golden_folder folder;
@@ -219,9 +231,55 @@ ASSAY_TEST(packed, a_wrong_safetensors_header_gets_a_line, "unit golden") {
         else
             CHECK_FAILS(read_results(path, CASE), ASSAY_ERR_FILE, wrong[i].line);
     }
+    static const unsigned char longer[] = "\3\0\0\0\0\0\0\0{}"; /* by one byte than there is */
+    golden_bytes_write(path, longer, 10);
+    CHECK_FAILS(read_results(path, CASE), ASSAY_ERR_FILE, "its header is longer than the file");
     static const unsigned char longest[64] = {[4] = 1, [8] = '{'}; /* 4 GiB of header */
     golden_bytes_write(path, longest, sizeof longest);
     CHECK_FAILS(read_results(path, CASE), ASSAY_ERR_FILE, "its header is longer than the file");
     REQUIRE(unlink(path) == 0);
+    golden_folder_clear(&folder);
+}
+
+/* HDF5 and NumPy have no bf16: programs store it as fp32, which must then be values of it. */
+ASSAY_TEST(packed, small_types_may_come_as_fp32, "unit golden") {
+    static const struct {
+        const char *dtype, *type, *line;
+        float value;
+    } given[] = {
+        {"bf16", "F32", NULL, 0.5F},
+        {"f16", "F32", NULL, 0.5F},
+        {"f32", "F32", NULL, 0.1F},
+        {"bf16", "F32", "is not a value of the case's dtype", 0.1F},
+        {"bf16", "I32", "of type I32, and the case has bf16", 0.5F},
+        {"f16", "I32", "of type I32, and the case has f16", 0.5F},
+        {"f64", "F32", "of type F32, and the case has f64", 0.5F},
+    };
+    golden_folder folder;
+    char path[PATH], text[128];
+    golden_folder_init(&folder);
+    name_file(&folder, ".safetensors", path);
+    for (size_t i = 0; i < sizeof given / sizeof *given; ++i) {
+        unsigned char bytes[256] = {0};
+        const float x[3] = {1, given[i].value, 2};
+        assay_problem p;
+        int32_t taken;
+        const int length = snprintf(
+            (char *)bytes + 8, sizeof bytes - 8,
+            "{\"in/x\":{\"dtype\":\"%s\",\"shape\":[1,3],\"data_offsets\":[0,12]}}", given[i].type);
+        bytes[0] = (unsigned char)length;
+        memcpy(bytes + 8 + length, x, sizeof x);
+        golden_bytes_write(path, bytes, 8 + (size_t)length + sizeof x);
+        snprintf(text, sizeof text, "softmax n=1 d=3 dtype=%s seed=5", given[i].dtype);
+        const assay_case c = golden_case(text);
+        REQUIRE_OK(assay_problem_init(&p, &c));
+        if (given[i].line == NULL) {
+            REQUIRE_OK(assay_state_read(path, &p, &taken));
+            CHECK(taken == 1 && p.in.data[0][1] == (double)given[i].value);
+        } else {
+            CHECK_FAILS(assay_state_read(path, &p, &taken), ASSAY_ERR_FILE, given[i].line);
+        }
+        assay_problem_clear(&p);
+    }
     golden_folder_clear(&folder);
 }

@@ -309,6 +309,49 @@ static void external_data(hid_t f) {
     H5Sclose(space);
     H5Pclose(list);
 }
+static void virtual_data(hid_t f) {
+    H5Ldelete(f, "cot/loss", H5P_DEFAULT);
+    const hid_t list = H5Pcreate(H5P_DATASET_CREATE), space = H5Screate_simple(1, one, NULL);
+    H5Pset_virtual(list, space, "other.h5", "loss", space);
+    H5Dclose(H5Dcreate2(f, "cot/loss", H5T_IEEE_F32LE, space, H5P_DEFAULT, list, H5P_DEFAULT));
+    H5Sclose(space);
+    H5Pclose(list);
+}
+/* Chunks of it are nowhere. */
+static void put_empty(hid_t f, int rank, const hsize_t *shape, const hsize_t *chunk) {
+    H5Ldelete(f, "cot/loss", H5P_DEFAULT);
+    const hid_t list = H5Pcreate(H5P_DATASET_CREATE), space = H5Screate_simple(rank, shape, NULL);
+    H5Pset_chunk(list, rank, chunk);
+    const hid_t set =
+        H5Dcreate2(f, "cot/loss", H5T_IEEE_F32LE, space, H5P_DEFAULT, list, H5P_DEFAULT);
+    REQUIRE(set >= 0);
+    H5Dclose(set);
+    H5Sclose(space);
+    H5Pclose(list);
+}
+static void too_many_axes(hid_t f) {
+    hsize_t ones[ASSAY_MAX_RANK + 1];
+    for (int a = 0; a <= ASSAY_MAX_RANK; ++a)
+        ones[a] = 1;
+    put_empty(f, ASSAY_MAX_RANK + 1, ones, ones);
+}
+static void damaged_chunk(hid_t f) {
+    static const char garbage[] = "no deflated data";
+    H5Ldelete(f, "cot/loss", H5P_DEFAULT);
+    const hid_t list = H5Pcreate(H5P_DATASET_CREATE), space = H5Screate_simple(1, one, NULL);
+    H5Pset_chunk(list, 1, one);
+    H5Pset_deflate(list, 4);
+    const hid_t set =
+        H5Dcreate2(f, "cot/loss", H5T_IEEE_F32LE, space, H5P_DEFAULT, list, H5P_DEFAULT);
+    const hsize_t first = 0;
+    REQUIRE(H5Dwrite_chunk(set, H5P_DEFAULT, 0, &first, sizeof garbage, garbage) >= 0);
+    H5Dclose(set);
+    H5Sclose(space);
+    H5Pclose(list);
+}
+static void unknown_with_delete(hid_t f) {
+    put(f, "in/\x7flogits", H5T_IEEE_F32LE, 2, table, logits);
+}
 static void nothing_to_take(hid_t f) {
     H5Ldelete(f, "in", H5P_DEFAULT);
     H5Ldelete(f, "cot", H5P_DEFAULT);
@@ -338,6 +381,10 @@ static const struct {
     {soft_link, ": /in/logits: ", "not a dataset"},
     {external_group, ": /in: ", "not a group"},
     {external_data, ": /cot/loss: ", "its data lies in another file; copy it into this one"},
+    {virtual_data, ": /cot/loss: ", "its data lies in another file; copy it into this one"},
+    {too_many_axes, ": /cot/loss: ", "shape of too many axes, and the case has (1)"},
+    {damaged_chunk, ": /cot/loss: ", "its compressed data cannot be verified"},
+    {unknown_with_delete, ": /in/?logits: ", "no input of that name"},
     {nothing_to_take, ".h5: ", "no tensor in /in or /cot; --no-run writes"},
 };
 
@@ -377,6 +424,65 @@ ASSAY_TEST(state, values_must_be_the_tensors, "unit golden") {
     H5Fclose(file);
     CHECK_FAILS(read_only(folder.file, "adamw n=3 dtype=f64"), ASSAY_ERR_FILE,
                 "element 2, -1e-300, is negative");
+    golden_folder_clear(&folder);
+}
+
+/* Of results alone, the inputs that lie beside them must be the case's. */
+static void check_results(const char *path, const char *judged, const char *line) {
+    assay_problem p;
+    assay_results got;
+    const assay_case c = golden_case(judged);
+    REQUIRE_OK(assay_problem_init(&p, &c));
+    REQUIRE_OK(assay_results_init(&got, &p.sig));
+    if (line == NULL)
+        REQUIRE_OK(assay_state_read_results(path, &p, &got));
+    else
+        CHECK_FAILS(assay_state_read_results(path, &p, &got), ASSAY_ERR_FILE, line);
+    assay_results_clear(&got);
+    assay_problem_clear(&p);
+}
+
+#define SUM       "weighted_sum n=2 d=3 dtype=f32"
+#define ATTENTION "attention b=1 h=2 sq=3 d=4 dtype=f32 seed=0"
+
+ASSAY_TEST(state, results_of_other_inputs_are_refused, "unit golden") {
+    static const char other[] = "; name the file of the inputs with --in";
+    golden_folder folder;
+    golden_folder_init(&folder);
+    write_sample(folder.file, SUM " seed=5");
+    check_results(folder.file, SUM " seed=5", NULL);
+    check_results(folder.file, SUM " seed=6", other);
+    write_sample(folder.file, ATTENTION);
+    check_results(folder.file, ATTENTION " fill=nan", other);
+    write_sample(folder.file, ATTENTION " fill=nan");
+    check_results(folder.file, ATTENTION " fill=nan", NULL);
+    check_results(folder.file, ATTENTION, other);
+    golden_folder_clear(&folder);
+}
+
+ASSAY_TEST(state, a_path_names_a_file_or_a_finding, "unit golden") {
+    static const char *const absent[] = {":", ":x", ":1x", ":0", ":99999999999"};
+    golden_folder folder;
+    char path[GOLDEN_TEST_PATH + 32];
+    static char longest[5000];
+    golden_folder_init(&folder);
+    memset(longest, 'a', sizeof longest - 1);
+    CHECK_FAILS(read_only(longest, CASE), ASSAY_ERR_FILE, "aaa: the path is too long");
+    check_results(longest, CASE, "aaa: the path is too long");
+    write_sample(folder.file, CASE);
+    for (size_t i = 0; i < sizeof absent / sizeof *absent; ++i) {
+        snprintf(path, sizeof path, "%s%s", folder.file, absent[i]);
+        CHECK_FAILS(read_only(path, CASE), ASSAY_ERR_FILE, "No such file or directory");
+        check_line(path, absent[i], "No such file");
+    }
+    snprintf(path, sizeof path, "%s:1", folder.file);
+    write_sample(path, CASE);
+    REQUIRE_OK(read_only(path, CASE)); /* a file of that name is no finding's */
+    REQUIRE(unlink(path) == 0);
+    const hid_t file = open_with(folder.file, H5F_LIBVER_V110, true);
+    put(file, "0001/inputs/logits", H5T_IEEE_F32LE, 2, table, logits);
+    H5Fclose(file);
+    CHECK_FAILS(read_only(path, CASE), ASSAY_ERR_FILE, "/inputs: unknown; inputs belong in /in");
     golden_folder_clear(&folder);
 }
 

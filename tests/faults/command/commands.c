@@ -13,6 +13,8 @@
 #define REPORTS "--json r.json --csv r.csv --junit r.xml --markdown r.md"
 #define CERTIFY "check adamw/v1 --set smoke --certify --quiet --device sim"
 #define HERE    " --device sim --in-process"
+#define LEFT    "run weighted_sum/v1 n=2 d=3 --device sim --out t."
+#define JUDGE   "judge weighted_sum n=2 d=3 --device sim --got t."
 #define FUZZ    "fuzz weighted_sum/v1 --device sim --jobs 1 --findings findings.h5 --resume s.state"
 
 /* The word that stands for the path of a kernel with a bug, in which there may be blanks. */
@@ -71,6 +73,10 @@ static const command reading[] = {
      .words = "check transformer/v1 size=tiny b=1 t=2 vocab=5 d=8 ff=8 layers=1" HERE},
     {.name = "check_golden", .words = "check weighted_sum/v1 n=1 d=1 fill=golden seed=2" HERE},
     {.name = "check_isolated", .words = "check rope/v1 b=1 h=1 s=2 d=4 --device sim"},
+    {.name = "check_kernel_file",
+     .words = "check matmul_accumulate/long_k m=1 n=1 k=4 --kernel " PLANTED " --device sim"},
+    {.name = "judge_hdf5", .setup = {LEFT "h5"}, .words = JUDGE "h5"},
+    {.name = "judge_npz", .setup = {LEFT "npz"}, .words = JUDGE "npz"},
     {.name = "check_rows", .words = "check weighted_sum/v1 n=5 d=3 fill=exact --rows 2" HERE},
     {.name = "check_random", .words = "check rope/v1 --random 2" HERE},
     {.name = "certificate_verify",
