@@ -195,7 +195,7 @@ ASSAY_TEST(packed, a_wrong_safetensors_header_gets_a_line, "unit golden") {
         {"{\"out/y\":{\"dtype\":\"F32\",\"shape\":[\"2\"],\"data_offsets\":[0,8]}}",
          "its shape cannot"},
         {"{\"out/y\":{\"dtype\":\"F32\",\"shape\":[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,2],\"data_offsets\":[0,8]}}",
-         "and the case has (2)"},
+         "shape of too many axes, and the case has (2)"},
         {"{\"out/y\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":7}}", "outside the file"},
         {"{\"out/y\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0]}}", "outside the file"},
         {"{\"out/y\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8,9]}}",
