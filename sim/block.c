@@ -306,11 +306,12 @@ sim_block *sim_block_begin(uint64_t number, sim_range section, sim_cluster *clus
         sim_defect("out of memory", NULL, 0, "no memory for a block");
         return NULL;
     }
-    grid.free = b->next;
+    grid.free = b; /* it stays there unless it gets memory */
     if (sim_dynamic_resize(&b->dynamic, bytes) != ASSAY_OK) {
         sim_defect("out of memory", NULL, 0, "%s", assay_error());
         return NULL;
     }
+    grid.free = b->next;
     b->number = number;
     b->threads.shared[0] = section;
     b->threads.shared[1] = (sim_range){b->dynamic.memory, b->dynamic.memory + bytes};
