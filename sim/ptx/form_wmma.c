@@ -238,12 +238,11 @@ void form_wmma_multiply(emitter *e, const statement *s) {
     if (s->n_operands != 4 || (!short_form && e->n_types != 4) ||
         e->types[0] != e->types[e->n_types - 1])
         emit_unknown(e);
-    const char *type = short_form ? "f16" : e->types[1]->name;
-    const kind *k = find_kind(e, h, type, e->types[0]->name);
-    if ((!short_form && !k->bytes_of_integers && e->types[1] != e->types[2]) ||
-        (!short_form && k->bytes_of_integers &&
-         find_kind(e, h, e->types[2]->name, "s32") == NULL) ||
-        (emit_has(e, "satfinite") && !k->bytes_of_integers))
+    const char *const sum = e->types[0]->name;
+    const kind *k = find_kind(e, h, short_form ? "f16" : e->types[1]->name, sum),
+               *kind_of_b = short_form ? k : find_kind(e, h, e->types[2]->name, sum);
+    /* Bytes alone may be of two types, signed and unsigned, and saturate. */
+    if (!k->bytes_of_integers && (kind_of_b != k || emit_has(e, "satfinite")))
         emit_unknown(e);
     const matrix a = factor_of(h, k, false), b = factor_of(h, k, true),
                  sums = sums_of(e, h, e->types[0]);
