@@ -4,13 +4,11 @@
  * and g x^ beside them, one thread a row; dx, one thread an element; dw and db, one thread a
  * column.
  *
- * docs/kernels.md says why there is no v2.
- *
  * Bytes: forward reads x three times and writes y; backward reads x five times and dy three times.
  * The threads of a warp walk 32 different rows in the sums. Flops: 8 rows d forward, 20 rows d
  * backward.
  */
-#include "kernels/layernorm/norm.h"
+#include "kernels/layernorm/steps.h"
 
 enum { THREADS = 256 };
 
@@ -31,16 +29,6 @@ static __global__ void find_moments(matrix<const T> x, acc_t<T> *mean, acc_t<T> 
     }
 }
 
-template <typename T>
-static __global__ void normalise(matrix<const T> x, const T *w, const T *b, const acc_t<T> *mean,
-                                 const acc_t<T> *scale, matrix<T> y, int64_t rows, int64_t d) {
-    for (int64_t e = grid_thread(); e < rows * d; e += grid_threads()) {
-        const int64_t i = e / d, j = e % d;
-        const acc_t<T> unit = (widen(x.row(i)[j]) - mean[i]) * scale[i];
-        y.row(i)[j] = narrow<T>(fma_(unit, widen(w[j]), widen(b[j])));
-    }
-}
-
 /* mean(g) and mean(g x^) of each row. */
 template <typename T>
 static __global__ void find_slopes(matrix<const T> x, const T *w, matrix<const T> dy,
@@ -55,18 +43,6 @@ static __global__ void find_slopes(matrix<const T> x, const T *w, matrix<const T
         }
         level[i] = sum / (acc_t<T>)d;
         slope[i] = along / (acc_t<T>)d;
-    }
-}
-
-template <typename T>
-static __global__ void grad_x(matrix<const T> x, const T *w, matrix<const T> dy,
-                              const acc_t<T> *mean, const acc_t<T> *scale, const acc_t<T> *level,
-                              const acc_t<T> *slope, matrix<T> dx, int64_t rows, int64_t d) {
-    for (int64_t e = grid_thread(); e < rows * d; e += grid_threads()) {
-        const int64_t i = e / d, j = e % d;
-        const acc_t<T> unit = (widen(x.row(i)[j]) - mean[i]) * scale[i];
-        const acc_t<T> g = widen(dy.row(i)[j]) * widen(w[j]);
-        dx.row(i)[j] = narrow<T>(scale[i] * fma_(-unit, slope[i], g - level[i]));
     }
 }
 
