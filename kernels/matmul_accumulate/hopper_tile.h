@@ -23,17 +23,16 @@
 #define ASSAY_MATMUL_ACCUMULATE_HOPPER_TILE_H
 
 #include "kernels/matmul_accumulate/hopper_operand.h"
+#include "kernels/matmul_accumulate/hopper_place.h"
 
 enum {
     GROUP = 128, /* threads of a warpgroup */
     WARPS = 8,   /* that multiply */
     THREADS = 3 * GROUP,
-    ROWS = 128, /* of a tile */
     BOX = TENSOR_BOX_LENGTH,
     DEPTH = BOX, /* of a slice of k */
     STEP = 16,   /* of k, of a wgmma */
     BOX_BYTES = BOX * TENSOR_LINE_BYTES,
-    BAND_ROWS = 8, /* tiles */
     FEW_REGISTERS = 40,
     MANY_REGISTERS = 232, /* 128 FEW + 256 MANY are what launch bounds leave for 384 threads */
 };
@@ -118,33 +117,6 @@ static __device__ __forceinline__ void make_barriers(hopper_ring<Tile> ring) {
     mbarriers_made();
 }
 
-struct hopper_place {
-    int32_t row, column;
-};
-
-template <typename Tile> static __host__ __device__ int64_t hopper_tiles(int64_t m, int64_t n) {
-    return ceil_div(m, ROWS) * ceil_div(n, Tile::columns);
-}
-
-/* Tiles are numbered down the columns of a band of rows, so that those under way at a time share
- * operands in L2. */
-template <typename Tile>
-static __device__ __forceinline__ hopper_place hopper_place_of(int64_t tile,
-                                                               const hopper_problem &p) {
-    const int64_t across = ceil_div(p.n, Tile::columns), down = ceil_div(p.m, ROWS);
-    const int64_t band = tile / (BAND_ROWS * across), inside = tile % (BAND_ROWS * across);
-    const int64_t height = clamp(down - band * BAND_ROWS, 1, BAND_ROWS);
-    return {(int32_t)((band * BAND_ROWS + inside % height) * ROWS),
-            (int32_t)(inside / height * Tile::columns)};
-}
-
-/* visit(place) for this block's tiles. */
-template <typename Tile, typename Visit>
-static __device__ __forceinline__ void each_tile(const hopper_problem &p, Visit visit) {
-    for (int64_t tile = blockIdx.x; tile < hopper_tiles<Tile>(p.m, p.n); tile += gridDim.x)
-        visit(hopper_place_of<Tile>(tile, p));
-}
-
 /* ---- thread 0 ---- */
 
 /* LINES of an operand at (line, k) to `to`: boxes of all of them where they are along k, else of
@@ -163,7 +135,7 @@ static __device__ __forceinline__ void load_operand(const tensor_map *map, unsig
 template <typename Tile, bool LEFT_K_INNER, bool RIGHT_K_INNER>
 static __device__ __forceinline__ void fill(const hopper_problem &p, const hopper_maps &maps,
                                             hopper_ring<Tile> ring) {
-    each_tile<Tile>(p, [&](hopper_place at) {
+    each_tile<Tile::columns>(p.m, p.n, [&](hopper_place at) {
         for (int32_t slice = 0; slice < p.slices; ++slice) {
             uint64_t *full = ring.full();
             const int32_t k = slice * DEPTH;
@@ -197,7 +169,7 @@ static __device__ __forceinline__ void drain(const hopper_problem &p, const hopp
                                              hopper_ring<Tile> ring) {
     const int slices = p.slices % Tile::stages;
     uint32_t rounds = 0; /* a bit for each stage: the parity of its results */
-    each_tile<Tile>(p, [&](hopper_place at) {
+    each_tile<Tile::columns>(p.m, p.n, [&](hopper_place at) {
         ring.stage = (ring.stage + slices) % Tile::stages;
         for (int i = 0; i < Tile::boxes; ++i) {
             if (ring.is_first(i))
@@ -316,7 +288,7 @@ static __device__ __forceinline__ void finish_elements(const hopper_problem &p, 
 template <typename Tile, bool LEFT_K_INNER, bool RIGHT_K_INNER>
 static __device__ __forceinline__ void multiply_tiles_of(const hopper_problem &p, int group,
                                                          hopper_ring<Tile> ring) {
-    each_tile<Tile>(p, [&](hopper_place at) {
+    each_tile<Tile::columns>(p.m, p.n, [&](hopper_place at) {
         float sums[Tile::sums];
         multiply_slices<Tile, LEFT_K_INNER, RIGHT_K_INNER>(p, group, ring, sums);
         if (p.staged)

@@ -58,7 +58,7 @@ static assay_status make_maps(const product<bf16> &x, hopper_operands *of, int c
 template <typename Tile, bool LEFT_K_INNER, bool RIGHT_K_INNER>
 static assay_status launch_on_hopper(void *stream, const hopper_problem &p,
                                      const hopper_maps &maps) {
-    const int64_t blocks = clamp(hopper_tiles<Tile>(p.m, p.n), 0, ASSAY_MULTIPROCESSORS);
+    const int64_t blocks = clamp(hopper_tiles<Tile::columns>(p.m, p.n), 0, ASSAY_MULTIPROCESSORS);
     return ASSAY_LAUNCH(stream, whole_grid(blocks), dim3(THREADS), Tile::shared_bytes,
                         (multiply_on_hopper<Tile, LEFT_K_INNER, RIGHT_K_INNER>), p, maps);
 }
@@ -89,7 +89,7 @@ static assay_status launch_tiles(void *stream, const product<bf16> &x, hopper_op
 
 /* Turns that every multiprocessor has at most. */
 template <typename Tile> static int64_t turns(const product<bf16> &x) {
-    return ceil_div(hopper_tiles<Tile>(x.m, x.n), ASSAY_MULTIPROCESSORS);
+    return ceil_div(hopper_tiles<Tile::columns>(x.m, x.n), ASSAY_MULTIPROCESSORS);
 }
 
 static bool fits(const product<bf16> &x) {
