@@ -57,6 +57,14 @@ PTX_INLINE void tensor_load(void *shared, const tensor_map *map, int32_t column,
                : "memory");
 }
 
+PTX_INLINE void tensor_load(void *shared, const tensor_map *map, int32_t column, int32_t line,
+                            int32_t plane, uint64_t *barrier) {
+    HOPPER_ASM("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes "
+               "[%0], [%1, {%2, %3, %4}], [%5];" ::"r"(ptx_shared(shared)),
+               "l"(map), "r"(column), "r"(line), "r"(plane), "r"(ptx_shared(barrier))
+               : "memory");
+}
+
 PTX_INLINE void tensor_store(const tensor_map *map, int32_t column, int32_t line,
                              const void *shared) {
     HOPPER_ASM(
@@ -75,6 +83,20 @@ template <int N> PTX_INLINE void bulk_wait_read() {
 
 template <int N> PTX_INLINE void bulk_wait() {
     HOPPER_ASM("cp.async.bulk.wait_group %0;" ::"n"(N) : "memory");
+}
+
+PTX_INLINE void barrier_sync(int number, int threads) {
+    HOPPER_ASM("bar.sync %0, %1;" ::"r"(number), "r"(threads) : "memory");
+}
+
+PTX_INLINE void barrier_arrive(int number, int threads) {
+    HOPPER_ASM("bar.arrive %0, %1;" ::"r"(number), "r"(threads) : "memory");
+}
+
+PTX_INLINE float exp2_approximate(float x) {
+    float y;
+    asm volatile("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
 }
 
 PTX_INLINE void fence_proxy_async() {
@@ -105,36 +127,59 @@ template <int N> PTX_INLINE void registers_raise() {
 #define PTX_TEN(t)                                                                                 \
     "%" #t "0, %" #t "1, %" #t "2, %" #t "3, %" #t "4, %" #t "5, %" #t "6, %" #t "7, %" #t         \
     "8, %" #t "9, "
-#define PTX_SUMS_4(i)  "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
-#define PTX_SUMS_16(i) PTX_SUMS_4(i), PTX_SUMS_4(i + 4), PTX_SUMS_4(i + 8), PTX_SUMS_4(i + 12)
-#define PTX_SUMS_64(i) PTX_SUMS_16(i), PTX_SUMS_16(i + 16), PTX_SUMS_16(i + 32), PTX_SUMS_16(i + 48)
+#define PTX_TEXT_30 PTX_TEN() PTX_TEN(1) PTX_TEN(2)
+#define PTX_TEXT_60 PTX_TEXT_30 PTX_TEN(3) PTX_TEN(4) PTX_TEN(5)
+#define PTX_TEXT_32 PTX_TEXT_30 "%30, %31"
+#define PTX_TEXT_64 PTX_TEXT_60 "%60, %61, %62, %63"
+#define PTX_TEXT_128                                                                               \
+    PTX_TEXT_60 PTX_TEN(6) PTX_TEN(7) PTX_TEN(8) PTX_TEN(9) PTX_TEN(10)                            \
+        PTX_TEN(11) "%120, %121, %122, %123, %124, %125, %126, %127"
+#define PTX_SUMS_4(i)   "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
+#define PTX_SUMS_16(i)  PTX_SUMS_4(i), PTX_SUMS_4(i + 4), PTX_SUMS_4(i + 8), PTX_SUMS_4(i + 12)
+#define PTX_SUMS_32(i)  PTX_SUMS_16(i), PTX_SUMS_16(i + 16)
+#define PTX_SUMS_64(i)  PTX_SUMS_32(i), PTX_SUMS_32(i + 32)
+#define PTX_SUMS_128(i) PTX_SUMS_64(i), PTX_SUMS_64(i + 64)
 
-template <bool A_ROWS_INNER, bool B_ROWS_INNER>
-PTX_INLINE void wgmma_bf16(float (&d)[128], uint64_t a, uint64_t b, bool adds) {
-    HOPPER_ASM("{\n"
-               ".reg .pred adds;\n"
-               "setp.ne.b32 adds, %130, 0;\n"
-               "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 {" PTX_TEN() PTX_TEN(1)
-                   PTX_TEN(2) PTX_TEN(3) PTX_TEN(4) PTX_TEN(5) PTX_TEN(6) PTX_TEN(7) PTX_TEN(8)
-                       PTX_TEN(9) PTX_TEN(10)
-                           PTX_TEN(11) "%120, %121, %122, %123, %124, %125, %126, %127}, "
-                                       "%128, %129, adds, 1, 1, %131, %132;\n"
-                                       "}"
-               : PTX_SUMS_64(0), PTX_SUMS_64(64)
-               : "l"(a), "l"(b), "r"((int)adds), "n"((int)A_ROWS_INNER), "n"((int)B_ROWS_INNER));
-}
+/* `adds` is operand p; `factors` has the numbers of what is behind it. */
+#define PTX_WGMMA(n, words, type, p, factors, ...)                                                 \
+    HOPPER_ASM("{\n"                                                                               \
+               ".reg .pred adds;\n"                                                                \
+               "setp.ne.b32 adds, %" #p ", 0;\n"                                                   \
+               "wgmma.mma_async.sync.aligned.m64n" #n "k16.f32." type "." type                     \
+               " {" PTX_TEXT_##words "}, " factors ";\n"                                           \
+                                     "}"                                                           \
+               : PTX_SUMS_##words(0)                                                               \
+               : "r"((int)adds), __VA_ARGS__)
+/* p to v: the numbers of the operands behind the sums. */
+#define PTX_WGMMA_SHARED(n, words, type, p, q, r, s, t)                                            \
+    PTX_WGMMA(n, words, type, p, "%" #q ", %" #r ", adds, 1, 1, %" #s ", %" #t, "l"(a), "l"(b),    \
+              "n"((int)A_ROWS_INNER), "n"((int)B_ROWS_INNER))
+#define PTX_WGMMA_HELD(n, words, type, p, q, r, s, t, u, v)                                        \
+    PTX_WGMMA(n, words, type, p,                                                                   \
+              "{%" #q ", %" #r ", %" #s ", %" #t "}, %" #u ", adds, 1, 1, %" #v, "r"(a[0]),        \
+              "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "n"((int)B_ROWS_INNER))
+#define PTX_WGMMAS(n, words, p, q, r, s, t, u, v)                                                  \
+    template <typename T, bool A_ROWS_INNER, bool B_ROWS_INNER>                                    \
+    PTX_INLINE void wgmma(float(&d)[words], uint64_t a, uint64_t b, bool adds) {                   \
+        if constexpr (std::is_same_v<T, __half>)                                                   \
+            PTX_WGMMA_SHARED(n, words, "f16", p, q, r, s, t);                                      \
+        else                                                                                       \
+            PTX_WGMMA_SHARED(n, words, "bf16", p, q, r, s, t);                                     \
+    }                                                                                              \
+    template <typename T, bool B_ROWS_INNER>                                                       \
+    PTX_INLINE void wgmma(float(&d)[words], const uint32_t(&a)[4], uint64_t b, bool adds) {        \
+        if constexpr (std::is_same_v<T, __half>)                                                   \
+            PTX_WGMMA_HELD(n, words, "f16", p, q, r, s, t, u, v);                                  \
+        else                                                                                       \
+            PTX_WGMMA_HELD(n, words, "bf16", p, q, r, s, t, u, v);                                 \
+    }
+PTX_WGMMAS(64, 32, 32, 33, 34, 35, 36, 37, 38)
+PTX_WGMMAS(128, 64, 64, 65, 66, 67, 68, 69, 70)
+PTX_WGMMAS(256, 128, 128, 129, 130, 131, 132, 133, 134)
 
-template <bool A_ROWS_INNER, bool B_ROWS_INNER>
-PTX_INLINE void wgmma_bf16(float (&d)[64], uint64_t a, uint64_t b, bool adds) {
-    HOPPER_ASM("{\n"
-               ".reg .pred adds;\n"
-               "setp.ne.b32 adds, %66, 0;\n"
-               "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {" PTX_TEN() PTX_TEN(1)
-                   PTX_TEN(2) PTX_TEN(3) PTX_TEN(4) PTX_TEN(5) "%60, %61, %62, %63}, "
-                                                               "%64, %65, adds, 1, 1, %67, %68;\n"
-                                                               "}"
-               : PTX_SUMS_64(0)
-               : "l"(a), "l"(b), "r"((int)adds), "n"((int)A_ROWS_INNER), "n"((int)B_ROWS_INNER));
+template <bool A_ROWS_INNER, bool B_ROWS_INNER, int WORDS>
+PTX_INLINE void wgmma_bf16(float (&d)[WORDS], uint64_t a, uint64_t b, bool adds) {
+    wgmma<__nv_bfloat16, A_ROWS_INNER, B_ROWS_INNER>(d, a, b, adds);
 }
 
 /* The compiler may move no read of a sum across it. */
@@ -144,9 +189,20 @@ template <int N> PTX_INLINE void wgmma_results(float (&d)[N]) {
         asm volatile("" : "+f"(d[i])::"memory");
 }
 
+#undef PTX_WGMMAS
+#undef PTX_WGMMA_HELD
+#undef PTX_WGMMA_SHARED
+#undef PTX_WGMMA
+#undef PTX_SUMS_128
 #undef PTX_SUMS_64
+#undef PTX_SUMS_32
 #undef PTX_SUMS_16
 #undef PTX_SUMS_4
+#undef PTX_TEXT_128
+#undef PTX_TEXT_64
+#undef PTX_TEXT_32
+#undef PTX_TEXT_60
+#undef PTX_TEXT_30
 #undef PTX_TEN
 #undef PTX_INLINE
 #undef HOPPER_ASM
@@ -180,24 +236,27 @@ static inline assay_status find_tensor_map_encoder(decltype(&cuTensorMapEncodeTi
 static inline assay_status make_tensor_map(tensor_map *map, const tensor_lines *of) {
     static decltype(&cuTensorMapEncodeTiled) encode;
     static_assert(sizeof(tensor_map) == sizeof(CUtensorMap), "one is the other");
-    const cuuint64_t size[2] = {(cuuint64_t)of->length, (cuuint64_t)of->lines};
-    const cuuint64_t stride = (cuuint64_t)of->stride * 2;
-    const cuuint32_t box[2] = {TENSOR_BOX_LENGTH, (cuuint32_t)of->box_lines}, step[2] = {1, 1};
+    const cuuint64_t size[3] = {(cuuint64_t)of->length, (cuuint64_t)of->lines,
+                                (cuuint64_t)of->planes};
+    const cuuint64_t strides[2] = {(cuuint64_t)of->stride * 2, (cuuint64_t)of->plane_stride * 2};
+    const cuuint32_t box[3] = {TENSOR_BOX_LENGTH, (cuuint32_t)of->box_lines, 1};
+    const cuuint32_t step[3] = {1, 1, 1};
     const assay_status status = encode ? ASSAY_OK : find_tensor_map_encoder(&encode);
     if (status != ASSAY_OK)
         return status;
     const CUresult result =
-        encode(reinterpret_cast<CUtensorMap *>(map), CU_TENSOR_MAP_DATA_TYPE_UINT16, 2,
-               const_cast<void *>(of->data), size, &stride, box, step,
+        encode(reinterpret_cast<CUtensorMap *>(map), CU_TENSOR_MAP_DATA_TYPE_UINT16,
+               of->planes > 0 ? 3 : 2, const_cast<void *>(of->data), size, strides, box, step,
                CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
                CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
     if (result == CUDA_SUCCESS)
         return ASSAY_OK;
-    return assay_fail(ASSAY_ERR_DEVICE,
-                      "cuda: cuTensorMapEncodeTiled: error %d for %lld lines of %lld elements, "
-                      "%lld apart",
-                      (int)result, (long long)of->lines, (long long)of->length,
-                      (long long)of->stride);
+    return assay_fail(
+        ASSAY_ERR_DEVICE,
+        "cuda: cuTensorMapEncodeTiled: error %d for %lld planes of %lld lines of %lld "
+        "elements, %lld apart",
+        (int)result, (long long)of->planes, (long long)of->lines, (long long)of->length,
+        (long long)of->stride);
 }
 
 #endif

@@ -43,6 +43,13 @@ SIM_INLINE void tensor_load(void *shared, const tensor_map *map, int32_t column,
     sim_tensor_load(shared, map, 2, at, barrier, &site);
 }
 
+SIM_INLINE void tensor_load(void *shared, const tensor_map *map, int32_t column, int32_t row,
+                            int32_t plane, uint64_t *barrier, SIM_HERE) {
+    const sim_site site = {file, line};
+    const int32_t at[3] = {column, row, plane};
+    sim_tensor_load(shared, map, 3, at, barrier, &site);
+}
+
 SIM_INLINE void tensor_store(const tensor_map *map, int32_t column, int32_t row, const void *shared,
                              SIM_HERE) {
     const sim_site site = {file, line};
@@ -64,6 +71,19 @@ template <int N> SIM_INLINE void bulk_wait(SIM_HERE) {
     sim_bulk_wait(N, false, &site);
 }
 
+SIM_INLINE void barrier_sync(int number, int threads, SIM_HERE) {
+    (void)sim_barrier_numbered((uint32_t)number, (uint32_t)threads, true, SIM_VOTE_NONE, 0, file,
+                               line);
+}
+
+SIM_INLINE void barrier_arrive(int number, int threads, SIM_HERE) {
+    sim_barrier_arrive((uint32_t)number, (uint32_t)threads, true, file, line);
+}
+
+SIM_INLINE float exp2_approximate(float x) {
+    return sim_unit(SFU_EX2, x, true);
+}
+
 SIM_INLINE void fence_proxy_async(SIM_HERE) {
     const sim_site site = {file, line};
     sim_proxy_fence(&site);
@@ -83,19 +103,38 @@ template <int N> SIM_INLINE void wgmma_wait(SIM_HERE) {
     sim_wgmma_taken();
 }
 
-template <bool A_ROWS_INNER, bool B_ROWS_INNER, int WORDS>
-SIM_INLINE void wgmma_bf16(float (&d)[WORDS], uint64_t a, uint64_t b, bool adds, SIM_HERE) {
-    const sim_site site = {file, line};
+template <typename T> SIM_INLINE sim_wgmma sim_wgmma_of(int words, uint64_t b, bool adds) {
     sim_wgmma w = {};
-    w.product = SIM_M16N8K16_BF16;
-    w.columns = 2 * WORDS;
-    w.a = a;
+    w.product = std::is_same_v<T, __half> ? SIM_M16N8K16_F16 : SIM_M16N8K16_BF16;
+    w.columns = 2 * (uint32_t)words;
     w.b = b;
-    w.transposed_a = A_ROWS_INNER;
-    w.transposed_b = B_ROWS_INNER;
     w.zero = !adds;
     w.in_place = true;
+    return w;
+}
+
+template <typename T, bool A_ROWS_INNER, bool B_ROWS_INNER, int WORDS>
+SIM_INLINE void wgmma(float (&d)[WORDS], uint64_t a, uint64_t b, bool adds, SIM_HERE) {
+    const sim_site site = {file, line};
+    sim_wgmma w = sim_wgmma_of<T>(WORDS, b, adds);
+    w.a = a;
+    w.transposed_a = A_ROWS_INNER;
+    w.transposed_b = B_ROWS_INNER;
     sim_wgmma_issue(&w, reinterpret_cast<uint32_t *>(d), &site);
+}
+
+template <typename T, bool B_ROWS_INNER, int WORDS>
+SIM_INLINE void wgmma(float (&d)[WORDS], const uint32_t (&a)[4], uint64_t b, bool adds, SIM_HERE) {
+    const sim_site site = {file, line};
+    sim_wgmma w = sim_wgmma_of<T>(WORDS, b, adds);
+    w.registers = a;
+    w.transposed_b = B_ROWS_INNER;
+    sim_wgmma_issue(&w, reinterpret_cast<uint32_t *>(d), &site);
+}
+
+template <bool A_ROWS_INNER, bool B_ROWS_INNER, int WORDS>
+SIM_INLINE void wgmma_bf16(float (&d)[WORDS], uint64_t a, uint64_t b, bool adds, SIM_HERE) {
+    wgmma<__nv_bfloat16, A_ROWS_INNER, B_ROWS_INNER>(d, a, b, adds, file, line);
 }
 
 template <int WORDS> SIM_INLINE void wgmma_results(float (&)[WORDS]) {
@@ -115,14 +154,17 @@ SIM_INLINE assay_status make_tensor_map(tensor_map *map, const tensor_lines *of)
     static_assert(sizeof(tensor_map) == PTX_TENSOR_MAP_BYTES, "one is the other");
     ptx_tensor t = {};
     t.base = static_cast<char *>(const_cast<void *>(of->data));
-    t.rank = 2;
+    t.rank = of->planes > 0 ? 3 : 2;
     t.type = PTX_TENSOR_U16;
     t.swizzle = 3;
     t.size[0] = (uint64_t)of->length;
     t.size[1] = (uint64_t)of->lines;
+    t.size[2] = (uint64_t)of->planes;
     t.stride[1] = (uint64_t)of->stride * 2;
+    t.stride[2] = (uint64_t)of->plane_stride * 2;
     t.box[0] = TENSOR_BOX_LENGTH;
     t.box[1] = (uint32_t)of->box_lines;
+    t.box[2] = 1;
     const char *wrong = ptx_tensor_encode(&t, map);
     return wrong ? assay_fail(ASSAY_ERR_DEVICE, "simulated device: a tensor map: %s", wrong)
                  : ASSAY_OK;

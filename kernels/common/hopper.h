@@ -18,6 +18,8 @@
  *     tensor_load(void *shared, const tensor_map *map, int32_t column, int32_t line, barrier)
  *         One thread starts to copy the map's box that begins there. What lies outside of the
  *         matrix is zero. The barrier hears of all the box's bytes.
+ *     tensor_load(void *shared, const tensor_map *map, int32_t column, line, plane, barrier)
+ *         The same of a map that has planes: a box lies in one.
  *     tensor_store(const tensor_map *map, int32_t column, int32_t line, const void *shared)
  *         The other way; what lies outside is not written.
  *     bulk_commit()    bulk_wait_read<N>()    bulk_wait<N>()
@@ -27,11 +29,17 @@
  *         This thread's accesses to shared memory come before asynchronous ones of whom it then
  *         lets know.
  *
- *     wgmma_bf16<A_ROWS_INNER, B_ROWS_INNER>(float (&d)[N / 2], uint64_t a, uint64_t b, bool adds)
- *         D (64, N) = A (64, 16) B (16, N), plus D if it adds; N is 256 or 128. All four warps of a
- *         warpgroup call it together. a and b are descriptors of the operands in shared memory
- *         (wgmma_descriptor); the template's arguments say that their lines there are not along k.
- *         Warp w and lane 4g + t hold in d[4j + i] row 16w + g + 8 (i / 2), column 8j + 2t + i % 2.
+ *     wgmma<T, A_ROWS_INNER, B_ROWS_INNER>(float (&d)[N / 2], uint64_t a, uint64_t b, bool adds)
+ *         D (64, N) = A (64, 16) B (16, N), plus D if it adds; N is 256, 128 or 64, and T, the
+ *         operands' type, bf16 or f16. All four warps of a warpgroup call it together. a and b are
+ *         descriptors of the operands in shared memory (wgmma_descriptor); the template's arguments
+ *         say that their lines there are not along k. Warp w and lane 4g + t hold in d[4j + i] row
+ *         16w + g + 8 (i / 2), column 8j + 2t + i % 2.
+ *     wgmma<T, B_ROWS_INNER>(d, const uint32_t (&a)[4], uint64_t b, bool adds)
+ *         The same with A in registers: a[i] has row 16w + g + 8 (i % 2), column 2t + 8 (i / 2) in
+ *         its low half and the next one in its high half. They may change behind the wait.
+ *     wgmma_bf16<A_ROWS_INNER, B_ROWS_INNER>(d, uint64_t a, uint64_t b, bool adds)
+ *         The first, of bf16.
  *     wgmma_fence()    wgmma_commit()    wgmma_wait<N>()
  *         Registers and the first product; groups; at most the last N are not complete.
  *     wgmma_results(d)
@@ -39,14 +47,18 @@
  *
  *     registers_lower<N>()    registers_raise<N>()
  *         A warpgroup's threads have N registers each from here on.
+ *     barrier_sync(int number, int threads)    barrier_arrive(int number, int threads)
+ *         One of the block's 16 barriers, of which __syncthreads has number 0, for so many threads,
+ *         whole warps: waits until all have come, or does not wait.
+ *     float exp2_approximate(float x)
+ *         2^x by the special function unit, within 2^-22.5 of itself. What would be subnormal is 0.
  *
  *     assay_status make_tensor_map(tensor_map *map, const tensor_lines *of)
- *         On the host: a matrix of 16-bit elements in global memory for the copies above. It begins
- *         at a multiple of 16 bytes, as each of its lines does. In shared memory a box's lines are
- *         128 bytes, 64 elements, apart, the box is aligned to 1024 bytes, and pieces of 16 bytes
- *         are swizzled: piece p of line l lies at p ^ l % 8.
- *     assay_status find_hopper(bool *is_hopper)
- *         Whether the device has all this.
+ *         On the host: a matrix of 16-bit elements in global memory for the copies above, or planes
+ *         of matrices. It begins at a multiple of 16 bytes, as each of its lines does. In shared
+ * memory a box's lines are 128 bytes, 64 elements, apart, the box is aligned to 1024 bytes, and
+ * pieces of 16 bytes are swizzled: piece p of line l lies at p ^ l % 8. assay_status
+ * find_hopper(bool *is_hopper) Whether the device has all this.
  */
 #ifndef ASSAY_KERNELS_COMMON_HOPPER_H
 #define ASSAY_KERNELS_COMMON_HOPPER_H
@@ -60,8 +72,9 @@ struct alignas(64) tensor_map {
 
 struct tensor_lines {
     const void *data;
-    int64_t length, lines, stride; /* elements */
-    int32_t box_lines;             /* of 64 elements each */
+    int64_t length, lines, stride;        /* elements */
+    int32_t box_lines;                    /* of 64 elements each */
+    int64_t planes = 0, plane_stride = 0; /* 0: one, of which tensor_load() is not told */
 };
 
 constexpr int TENSOR_BOX_LENGTH = 64, TENSOR_LINE_BYTES = 128, TENSOR_ALIGNMENT = 1024;

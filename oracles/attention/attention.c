@@ -258,6 +258,10 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "b=1 h=1,2 sq=70 sk=1060,2100 d=16 causal=0,1 dtype=f32"},
     {ASSAY_CI, "b=1 h=1 sq=20 sk=256 d=32 fill=huge seed=2 dtype=f32"}, /* warps share rows */
     {ASSAY_CI, "b=1 h=1 sq=128 sk=5 d=256 dtype=f32"},                  /* a block's tile, filled */
+    /* v3_hopper: more tiles than blocks, longer walks than its ring, bases that move late */
+    {ASSAY_CI, "b=5 h=1 sq=20 sk=700 d=64,256 causal=0,1 dtype=bf16"},
+    {ASSAY_CI, "b=1 h=3 sq=200 sk=410 d=64,128 causal=1 dtype=f16"},
+    {ASSAY_CI, "b=1 h=1 sq=33 sk=450 d=64,128 operand=0 exponent=3 dtype=bf16,f16"},
     /* equal rows, equal elements */
     {ASSAY_CI, "b=2 h=2 sq=9 sk=7 d=8 dtype=f32 fill=rows,repeat,constant seed=9"},
     {ASSAY_NIGHTLY, "b=1 h=1 sq=1024 d=64 causal=0,1 dtype=f32,bf16,f16"},

@@ -1,0 +1,381 @@
+/*
+ * Forward of attention v3_hopper. A warpgroup's scores come by wgmma from shared memory and are
+ * weighed in registers; their weights, rounded, are the left operand of the product with the
+ * values, which has them from registers. Of two neighbouring tiles of keys the scores of the one
+ * and the values of the other are multiplied while the threads weigh.
+ */
+#ifndef ASSAY_ATTENTION_HOPPER_FORWARD_H
+#define ASSAY_ATTENTION_HOPPER_FORWARD_H
+
+#include "kernels/attention/hopper_plan.h"
+#include "kernels/attention/v3_forward.h"
+
+struct hopper_maps {
+    tensor_map q, k, v;
+};
+
+template <typename T> struct hopper_problem {
+    sizes n;
+    float to_log2; /* of differences of products q·k: log2(e) / √d */
+    float leap;    /* a difference that may be left before sums are made to fit */
+    sequence<T> o;
+    bool pairs; /* every row of o has whole, aligned pairs of elements */
+    rows<float> lse;
+};
+
+/* ---- the loading thread ---- */
+
+/* LINES lines of a head, all columns: boxes side by side. */
+template <typename Plan, int LINES>
+static __device__ __forceinline__ void load_lines(unsigned char *to, const tensor_map *map,
+                                                  int64_t line, int64_t head, uint64_t *full) {
+    mbarrier_expect(full, LINES * Plan::D * 2);
+    for (int i = 0; i < Plan::D / BOX; ++i)
+        tensor_load(to + i * LINES * TENSOR_LINE_BYTES, map, i * BOX, (int32_t)line, (int32_t)head,
+                    full);
+}
+
+template <typename Plan>
+static __device__ __forceinline__ void load_all(const sizes &n, const hopper_maps &maps,
+                                                const hopper_memory<Plan> &memory) {
+    hopper_place<Plan> ring = {0, 0};
+    uint32_t round = 0; /* of the queries */
+    each_tile<Plan>(n, [&](place at) {
+        const int tiles = tiles_in_reach<Plan>(n, at.row, Plan::ROWS);
+        const auto load = [&](const tensor_map *map, int tile) {
+            mbarrier_wait(memory.empty(ring.stage), ring.round ^ 1);
+            load_lines<Plan, Plan::KEYS>(memory.stage(ring.stage), map, tile * Plan::KEYS, at.head,
+                                         memory.full(ring.stage));
+            ring.next();
+        };
+        if (tiles == 0)
+            return;
+        for (int group = 0; group < Plan::GROUPS; ++group) {
+            mbarrier_wait(memory.queries_empty(group), round ^ 1);
+            load_lines<Plan, GROUP_ROWS>(memory.queries(group), &maps.q,
+                                         at.row + group * GROUP_ROWS, at.head,
+                                         memory.queries_full(group));
+        }
+        round ^= 1;
+        load(&maps.k, 0);
+        UNROLL_BY(1)
+        for (int tile = 1; tile < tiles; ++tile) {
+            load(&maps.k, tile);
+            load(&maps.v, tile - 1);
+        }
+        load(&maps.v, tiles - 1);
+    });
+}
+
+/* ---- a warpgroup ---- */
+
+/* The warp's number as its first lane has it: nvcc sees then that lanes do not part by it. */
+static __device__ __forceinline__ int uniform_warp() {
+    return __shfl_sync(UINT32_MAX, warp(), 0);
+}
+static constexpr int GROUP_WARPS = GROUP / WARP;
+static __device__ __forceinline__ bool leads_group() {
+    return threadIdx.x % GROUP == 0;
+}
+
+/* This thread's of 64 x N sums, rows as tensor_core has them. */
+template <int N> struct hopper_sums {
+    enum { HEIGHT = 2, WIDTH = N / 4 };
+    float value[N / 2];
+
+    __device__ __forceinline__ float &at(int r, int c) {
+        return value[c / 2 * 4 + r * 2 + c % 2];
+    }
+};
+
+/* Of a thread's two rows: a product q·k near the largest one so far, to which weights are relative,
+ * and this thread's part of the sum of the weights. */
+struct hopper_rows {
+    float base[2], sum[2];
+};
+
+/* Groups take turns at the tensor cores: while one multiplies the others weigh. */
+static __device__ __forceinline__ void take_turn(int group) {
+    barrier_sync(1 + group, 2 * GROUP);
+}
+template <typename Plan> static __device__ __forceinline__ void give_turn(int group) {
+    barrier_arrive(1 + (group + 1) % Plan::GROUPS, 2 * GROUP);
+}
+
+/* In units of 16 bytes, as descriptors have it. */
+static constexpr int BOX_STEP = STEP * 2 / 16, LINE_STEP = STEP * TENSOR_LINE_BYTES / 16;
+
+/* s = q kᵀ begins: 64 queries, KEYS keys. */
+template <typename Plan, typename T>
+static __device__ __forceinline__ void start_scores(hopper_sums<Plan::KEYS> &s, uint32_t q,
+                                                    uint32_t k) {
+    const uint64_t left = wgmma_descriptor(q, 0), right = wgmma_descriptor(k, 0);
+    UNROLL
+    for (int i = 0; i < Plan::D / STEP; ++i) {
+        const int box = i * STEP / BOX, inside = i % (BOX / STEP) * BOX_STEP;
+        wgmma<T, false, false>(s.value, left + box * GROUP_ROWS * TENSOR_LINE_BYTES / 16 + inside,
+                               right + box * Plan::KEYS * TENSOR_LINE_BYTES / 16 + inside, i > 0);
+    }
+    wgmma_commit();
+}
+
+/* o += p v begins. */
+template <typename Plan, typename T>
+static __device__ __forceinline__ void
+start_results(hopper_sums<Plan::D> &o, const uint32_t (&p)[Plan::KEYS / STEP][4], uint32_t v) {
+    const uint64_t right = wgmma_descriptor(v, Plan::KEYS * TENSOR_LINE_BYTES);
+    UNROLL
+    for (int i = 0; i < Plan::KEYS / STEP; ++i)
+        wgmma<T, true>(o.value, p[i], right + i * LINE_STEP, true);
+    wgmma_commit();
+}
+
+/* The largest of the thread's products in a row: four chains, for their latency. */
+template <typename Scores> static __device__ __forceinline__ float top_of(Scores &s, int r) {
+    float top[4] = {s.at(r, 0), s.at(r, 1), s.at(r, 2), s.at(r, 3)};
+    UNROLL
+    for (int c = 4; c < Scores::WIDTH; ++c)
+        top[c % 4] = fmaxf(top[c % 4], s.at(r, c));
+    return fmaxf(fmaxf(top[0], top[1]), fmaxf(top[2], top[3]));
+}
+
+/*
+ * Moves the bases of rows whose products have leapt beyond them: weights stay below 2^LEAP. Says
+ * whether one of the warp's has moved, and what earlier sums are then to be multiplied by. fmaxf
+ * leaves a NaN out, the weights do not.
+ */
+template <typename Scores>
+static __device__ __forceinline__ bool move_bases(Scores &s, hopper_rows &rows, float to_log2,
+                                                  float leap, float shrink[2]) {
+    float top[2];
+    bool leaps = false;
+    UNROLL
+    for (int r = 0; r < 2; ++r) {
+        top[r] = largest_of<4, 1>(top_of(s, r));
+        leaps = leaps || top[r] - rows.base[r] > leap;
+    }
+    if (!__any_sync(UINT32_MAX, leaps))
+        return false;
+    UNROLL
+    for (int r = 0; r < 2; ++r) {
+        const float base = fmaxf(rows.base[r], top[r]);
+        shrink[r] = exp2_approximate((rows.base[r] - exp_base(base)) * to_log2);
+        rows.base[r] = base;
+        rows.sum[r] *= shrink[r];
+    }
+    return true;
+}
+
+/* Turns products into weights. What is subtracted is subtracted before anything is rounded, so that
+ * a row's base weighs 1 exactly, however large scores are. */
+template <typename Scores>
+static __device__ __forceinline__ void weigh(Scores &s, hopper_rows &rows, float to_log2) {
+    UNROLL
+    for (int r = 0; r < 2; ++r) {
+        const float base = exp_base(rows.base[r]);
+        float sum[2] = {0, 0};
+        UNROLL
+        for (int c = 0; c < Scores::WIDTH; ++c) {
+            s.at(r, c) = exp2_approximate((s.at(r, c) - base) * to_log2);
+            sum[c % 2] += s.at(r, c);
+        }
+        rows.sum[r] += sum[0] + sum[1];
+    }
+}
+
+/* The sums of two wgmmas' columns are the left operand of one. */
+template <typename T, int N>
+static __device__ __forceinline__ void round_weights(uint32_t (&p)[N / STEP][4],
+                                                     const hopper_sums<N> &s) {
+    UNROLL
+    for (int i = 0; i < N / STEP; ++i) {
+        UNROLL
+        for (int j = 0; j < 4; ++j)
+            p[i][j] = pair_bits(s.value[8 * i + 2 * j], s.value[8 * i + 2 * j + 1], T());
+    }
+}
+
+/* Rows of o, divided by their sums. */
+template <typename T, int N>
+static __device__ __forceinline__ void store_rows(const hopper_problem<T> &p, int64_t head,
+                                                  int64_t first, hopper_sums<N> &o,
+                                                  const float sum[2]) {
+    typedef std::conditional_t<std::is_same_v<T, __half>, __half2, __nv_bfloat162> pair;
+    const sequence<T> to = head_of(p.o, head);
+    const float inverse[2] = {1 / sum[0], 1 / sum[1]};
+    const auto finish = [&](int r, float value) { return sum[r] == 0 ? 0 : value * inverse[r]; };
+    if (!p.pairs) {
+        store<tensor_core<T>>(o, to, first, 0, finish);
+        return;
+    }
+    UNROLL
+    for (int r = 0; r < 2; ++r) {
+        const int64_t query = first + tensor_core<T>::row(r);
+        if (query >= p.n.sq)
+            continue;
+        T *const of_row = to.data + query * to.stride;
+        UNROLL
+        for (int c = 0; c < hopper_sums<N>::WIDTH; c += 2) {
+            const int column = tensor_core<T>::score_column(c);
+            const uint32_t bits = pair_bits(finish(r, o.at(r, c)), finish(r, o.at(r, c + 1)), T());
+            pair both;
+            memcpy(&both, &bits, sizeof both);
+            if (column < to.d)
+                *reinterpret_cast<pair *>(of_row + column) = both;
+        }
+    }
+}
+
+template <typename T, int N>
+static __device__ __forceinline__ void finish_rows(const hopper_problem<T> &p, int64_t head,
+                                                   int64_t first, hopper_sums<N> &o,
+                                                   const hopper_rows &rows) {
+    float sum[2];
+    UNROLL
+    for (int r = 0; r < 2; ++r) {
+        const int64_t query = first + tensor_core<T>::row(r);
+        sum[r] = sum_over<4>(rows.sum[r]);
+        if (query < p.n.sq && tensor_core<T>::mate() == 0)
+            row(p.lse, head)[query] =
+                sum[r] == 0 ? NO_SCORE : rows.base[r] * p.n.scale + log_(sum[r]);
+    }
+    store_rows<T>(p, head, first, o, sum);
+}
+
+/* One tile of queries. `round`: parity of those that came. */
+template <typename Plan, typename T>
+static __device__ __forceinline__ void attend(const hopper_problem<T> &p,
+                                              const hopper_memory<Plan> &memory, int warp, place at,
+                                              hopper_place<Plan> &ring, uint32_t &round) {
+    const int group = warp / GROUP_WARPS;
+    const int64_t group_first = at.row + group * GROUP_ROWS;
+    const int64_t first = group_first + warp % GROUP_WARPS * 16; /* the warp's */
+    const int tiles = tiles_in_reach<Plan>(p.n, at.row, Plan::ROWS);
+    const int own = tiles_in_reach<Plan>(p.n, group_first, GROUP_ROWS);
+    const int clear = (int)(visible_keys(p.n, first) / Plan::KEYS); /* tiles without a mask */
+    hopper_sums<Plan::KEYS> s;
+    hopper_sums<Plan::D> o;
+    uint32_t weights[Plan::KEYS / STEP][4];
+    hopper_rows rows = {{NO_SCORE, NO_SCORE}, {0, 0}};
+    float shrink[2];
+
+    const auto wait = [&](const hopper_place<Plan> &stage) {
+        mbarrier_wait(memory.full(stage.stage), stage.round);
+    };
+    const auto release = [&](const hopper_place<Plan> &stage) {
+        if (leads_group())
+            mbarrier_arrive(memory.empty(stage.stage));
+    };
+    const auto address = [&](const hopper_place<Plan> &stage) {
+        return shared_address(memory.stage(stage.stage));
+    };
+    const auto skip = [&](int stages) {
+        UNROLL_BY(1)
+        for (int i = 0; i < stages; ++i) {
+            wait(ring);
+            release(ring);
+            ring.next();
+        }
+    };
+    const auto weigh_tile = [&](int tile) {
+        if (tile >= clear)
+            hide_keys<tensor_core<T>>(s, p.n, first, (int64_t)tile * Plan::KEYS, NO_SCORE);
+        const bool moved = move_bases(s, rows, p.to_log2, p.leap, shrink);
+        weigh(s, rows, p.to_log2);
+        return moved;
+    };
+    const uint32_t queries = shared_address(memory.queries(group));
+
+    UNROLL
+    for (int i = 0; i < Plan::D / 2; ++i)
+        o.value[i] = 0;
+    if (tiles > 0)
+        mbarrier_wait(memory.queries_full(group), round);
+    if (own > 0) {
+        wait(ring);
+        take_turn(group);
+        wgmma_fence();
+        start_scores<Plan, T>(s, queries, address(ring));
+        give_turn<Plan>(group);
+        wgmma_wait<0>();
+        wgmma_results(s.value);
+        release(ring);
+        ring.next();
+        weigh_tile(0);
+        round_weights<T>(weights, s);
+        wait(ring);
+    }
+    UNROLL_BY(1)
+    for (int tile = 1; tile < own; ++tile) {
+        hopper_place<Plan> values = ring, behind;
+        values.next();
+        behind = values;
+        behind.next();
+        wait(values);
+        take_turn(group);
+        wgmma_fence();
+        start_scores<Plan, T>(s, queries, address(ring));
+        start_results<Plan, T>(o, weights, address(values));
+        give_turn<Plan>(group);
+        wgmma_wait<1>();
+        wgmma_results(s.value);
+        release(ring);
+        const bool moved = weigh_tile(tile);
+        wait(behind); /* a loop, in front of which ptxas leaves what stands there */
+        wgmma_wait<0>();
+        wgmma_results(o.value);
+        release(values);
+        round_weights<T>(weights, s);
+        if (moved) /* ever more rarely along a walk */
+            multiply_rows(o, shrink);
+        ring = behind;
+    }
+    if (tiles > 0 && leads_group())
+        mbarrier_arrive(memory.queries_empty(group));
+    if (own > 0) {
+        skip(own < tiles ? 1 : 0);
+        wait(ring);
+        wgmma_fence();
+        start_results<Plan, T>(o, weights, address(ring));
+        wgmma_wait<0>();
+        wgmma_results(o.value);
+        release(ring);
+        ring.next();
+    }
+    UNROLL_BY(1)
+    for (int tile = own; tile < tiles; ++tile) { /* of which the group sees nothing */
+        skip(tile > own ? 2 : own > 0 ? 0 : 1);
+        take_turn(group);
+        give_turn<Plan>(group);
+    }
+    skip(own < tiles ? 1 : 0);
+    round ^= tiles > 0;
+    finish_rows<T>(p, at.head, first, o, rows);
+}
+
+template <typename Plan, typename T>
+static __global__ void __launch_bounds__(Plan::THREADS, 1)
+    attend_on_hopper(const hopper_problem<T> p, const __grid_constant__ hopper_maps maps) {
+    ASSAY_DYNAMIC_SHARED(unsigned char, shared);
+    const hopper_memory<Plan> memory = memory_in<Plan>(shared);
+    if (threadIdx.x == 0)
+        make_barriers(memory);
+    __syncthreads();
+    if (threadIdx.x < GROUP) {
+        registers_lower<Plan::FEW_REGISTERS>();
+        if (threadIdx.x == 0)
+            load_all(p.n, maps, memory);
+    } else {
+        registers_raise<Plan::MANY_REGISTERS>();
+        hopper_place<Plan> ring = {0, 0};
+        uint32_t round = 0;
+        const int warp = uniform_warp() - GROUP_WARPS, group = warp / GROUP_WARPS;
+        if (group == Plan::GROUPS - 1)
+            give_turn<Plan>(group);
+        each_tile<Plan>(p.n, [&](place at) { attend(p, memory, warp, at, ring, round); });
+        if (group == 0)
+            take_turn(group);
+    }
+}
+
+#endif

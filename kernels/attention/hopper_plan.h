@@ -1,0 +1,116 @@
+/*
+ * The block of attention v3_hopper: its tiles, its shared memory and its order of work.
+ *
+ * GROUPS warpgroups have 64 queries each, one thread of a warpgroup of its own brings what they
+ * need. Shared memory holds the groups' queries and a ring of stages, which have KEYS keys or KEYS
+ * values. For a tile of queries the ring brings, with n tiles of keys that these queries see,
+ *
+ *     k 0,  k 1, v 0,  k 2, v 1,  ...  k n - 1, v n - 2,  v n - 1
+ *
+ * so that the scores of a tile can be under way while the one before is weighed. Every group waits
+ * for every stage and hands it back, also where none of its own queries sees the tile.
+ *
+ * Two mbarriers for each stage, and two for each group's queries:
+ *
+ *     full     one arrival and the copies' bytes      the loading thread to the groups
+ *     empty    an arrival of each group that has it   the groups to the loading thread
+ */
+#ifndef ASSAY_ATTENTION_HOPPER_PLAN_H
+#define ASSAY_ATTENTION_HOPPER_PLAN_H
+
+#include "kernels/attention/v3_plan.h"
+#include "kernels/common/hopper.h"
+
+enum {
+    GROUP = 128,     /* threads of a warpgroup */
+    GROUP_ROWS = 64, /* queries */
+    STEP = 16,       /* of k, of a wgmma */
+    BOX = TENSOR_BOX_LENGTH,
+};
+
+/* Of three groups each thread has 160 registers, of two 240: o has D / 2 of them, the scores of a
+ * tile KEYS / 2, their weights KEYS / 4. */
+template <int D_, int GROUPS_, int KEYS_, int STAGES_> struct hopper_plan {
+    static constexpr int D = D_, GROUPS = GROUPS_, KEYS = KEYS_, STAGES = STAGES_;
+    static constexpr int ROWS = GROUPS * GROUP_ROWS, THREADS = (GROUPS + 1) * GROUP;
+    static constexpr int FEW_REGISTERS = GROUPS == 2 ? 24 : 32;
+    static constexpr int MANY_REGISTERS = GROUPS == 2 ? 240 : 160;
+    static constexpr int QUERY_BYTES = GROUP_ROWS * D * 2, STAGE_BYTES = KEYS * D * 2;
+    static constexpr int SHARED = TENSOR_ALIGNMENT + GROUPS * QUERY_BYTES + STAGES * STAGE_BYTES +
+                                  2 * (STAGES + GROUPS) * (int)sizeof(uint64_t);
+    static_assert(SHARED <= ASSAY_MAX_SHARED, "a block has them all");
+    static_assert(STAGES >= 4, "a tile's keys and another's values, and the next of both");
+};
+
+/* The block's shared memory. */
+template <typename Plan> struct hopper_memory {
+    unsigned char *base;
+
+    __device__ __forceinline__ unsigned char *queries(int group) const {
+        return base + group * Plan::QUERY_BYTES;
+    }
+    __device__ __forceinline__ unsigned char *stage(int i) const {
+        return queries(Plan::GROUPS) + i * Plan::STAGE_BYTES;
+    }
+    __device__ __forceinline__ uint64_t *full(int i) const {
+        return reinterpret_cast<uint64_t *>(stage(Plan::STAGES)) + i;
+    }
+    __device__ __forceinline__ uint64_t *empty(int i) const {
+        return full(Plan::STAGES) + i;
+    }
+    __device__ __forceinline__ uint64_t *queries_full(int group) const {
+        return empty(Plan::STAGES) + group;
+    }
+    __device__ __forceinline__ uint64_t *queries_empty(int group) const {
+        return queries_full(Plan::GROUPS) + group;
+    }
+};
+
+template <typename Plan>
+static __device__ __forceinline__ hopper_memory<Plan> memory_in(unsigned char *shared) {
+    return {shared + (0 - shared_address(shared)) % TENSOR_ALIGNMENT};
+}
+
+template <typename Plan>
+static __device__ __forceinline__ void make_barriers(const hopper_memory<Plan> &memory) {
+    for (int i = 0; i < Plan::STAGES; ++i) {
+        mbarrier_init(memory.full(i), 1);
+        mbarrier_init(memory.empty(i), Plan::GROUPS);
+    }
+    for (int group = 0; group < Plan::GROUPS; ++group) {
+        mbarrier_init(memory.queries_full(group), 1);
+        mbarrier_init(memory.queries_empty(group), 1);
+    }
+    mbarriers_made();
+}
+
+/* Where a role is in the ring. */
+template <typename Plan> struct hopper_place {
+    int stage;
+    uint32_t round; /* parity */
+
+    __device__ __forceinline__ void next() {
+        if (++stage == Plan::STAGES) {
+            stage = 0;
+            round ^= 1;
+        }
+    }
+};
+
+/* visit(place) for this block's tiles. They are numbered by the length of their walks, the longest
+ * first, and blocks take them to and fro, so that all have about as much to do. */
+template <typename Plan, typename Visit>
+static __device__ __forceinline__ void each_tile(const sizes &n, Visit visit) {
+    const int64_t tiles = n.heads * ceil_div(n.sq, Plan::ROWS), blocks = gridDim.x;
+    const int64_t to = blockIdx.x, fro = blocks - 1 - to;
+    for (int64_t round = 0; round * blocks + (round % 2 ? fro : to) < tiles; ++round)
+        visit(query_place<Plan>(round * blocks + (round % 2 ? fro : to), n, {0, n.heads, 0, n.sk}));
+}
+
+/* Tiles of keys that one of `count` queries from `first` on sees. */
+template <typename Plan>
+static __device__ __forceinline__ int tiles_in_reach(const sizes &n, int64_t first, int count) {
+    return (int)ceil_div(keys_in_reach(n, first, count), Plan::KEYS);
+}
+
+#endif
