@@ -15,15 +15,52 @@ template <typename T> struct alignas(PACK_BYTES) pack {
     T v[size];
 };
 
-/* The pack at `from`, of which `left` elements exist; the others are `rest`. */
+/* A pack as registers have it. */
+struct alignas(PACK_BYTES) pack_bits {
+    uint32_t word[PACK_BYTES / 4];
+};
+
+/* No instruction: hides from nvcc that words are elements side by side. */
+static __device__ __forceinline__ void keep_words(pack_bits &bits) {
+#if defined(__CUDA_ARCH__)
+    asm volatile(""
+                 : "+r"(bits.word[0]), "+r"(bits.word[1]), "+r"(bits.word[2]), "+r"(bits.word[3]));
+#else
+    (void)bits;
+#endif
+}
+
+/* Before it a pack is words, and behind it what was made of its elements is made anew: nvcc would
+ * keep each of eight 16-bit elements in a register of its own, or as an fp32 number, and lack
+ * registers for the rest. */
+template <typename T, int N>
+static __device__ __forceinline__ void keep_packed(pack<T> (&held)[N]) {
+#pragma unroll
+    for (int i = 0; i < N; ++i) {
+        pack_bits bits;
+        memcpy(&bits, &held[i], sizeof bits);
+        keep_words(bits);
+        memcpy(&held[i], &bits, sizeof bits);
+    }
+}
+
+/* The pack at `from`, of which `left` elements exist; the others are `rest`. Both ways meet as
+ * words, not as elements: nvcc would take elements apart behind each load, which waits for it, and
+ * loads of several packs would come one after the other. */
 template <typename T>
 static __device__ __forceinline__ pack<T> load_pack(const T *from, int64_t left, bool aligned,
                                                     T rest) {
-    if (aligned && left >= pack<T>::size)
-        return load_whole(reinterpret_cast<const pack<T> *>(from));
+    pack_bits bits;
     pack<T> p;
-    for (int v = 0; v < pack<T>::size; ++v)
-        p.v[v] = v < left ? from[v] : rest;
+    if (aligned && left >= pack<T>::size) {
+        bits = load_whole(reinterpret_cast<const pack_bits *>(from));
+    } else {
+        for (int v = 0; v < pack<T>::size; ++v)
+            p.v[v] = v < left ? from[v] : rest;
+        memcpy(&bits, &p, sizeof bits);
+        keep_words(bits);
+    }
+    memcpy(&p, &bits, sizeof bits);
     return p;
 }
 

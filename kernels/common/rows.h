@@ -6,6 +6,7 @@
 #include "device/grid.h"
 #include "kernels/common/numeric.h"
 
+/* The rows of a tensor; no data where the call has no such tensor. */
 template <typename T> struct matrix {
     T *data;
     int64_t stride;
@@ -13,9 +14,14 @@ template <typename T> struct matrix {
     __host__ __device__ __forceinline__ T *row(int64_t i) const {
         return data + i * stride;
     }
+    __host__ __device__ __forceinline__ bool present() const {
+        return data != NULL;
+    }
 };
 
 template <typename T> static inline matrix<T> matrix_of(const assay_tensor *t) {
+    if (t == NULL)
+        return {NULL, 0};
     return {static_cast<T *>(t->data), assay_tensor_row_stride(t)};
 }
 

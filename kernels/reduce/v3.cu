@@ -81,13 +81,23 @@ static inline int64_t row_of(const plan &p) {
     return p.reduced.size[p.reduced.count - 1];
 }
 
+/* A lane adds up to PIECES packs of a row, one of a piece of it. */
+template <typename T> static int lanes_for(int64_t row, bool whole) {
+    constexpr int PIECES = pack<T>::size > 4 ? 2 : 4;
+    const int64_t packs = ceil_div(row, pack<T>::size);
+    int lanes = 1;
+    while (lanes < THREADS && lanes * (whole ? PIECES : 1) < packs)
+        lanes *= 2;
+    return lanes;
+}
+
 template <typename T> static split split_for(const plan &p, const assay_tensor *x) {
     const int64_t wanted = 2 * (int64_t)ASSAY_MULTIPROCESSORS;
     split s = {1, 1, p.reduced.total, 1, 0, false};
     if (p.last) {
         s.pieces = ceil_div(row_of(p), SEGMENT);
         s.all = p.reduced.total / (row_of(p) > 0 ? row_of(p) : 1) * s.pieces;
-        s.lanes = group_lanes<T>(row_of(p) * (s.pieces == 1 ? 1 : HELD<T>));
+        s.lanes = lanes_for<T>(row_of(p), s.pieces == 1);
         s.packs = takes_packs(x);
     }
     const int64_t a_block = s.lanes > 0 ? THREADS / s.lanes : (int)THREADS;

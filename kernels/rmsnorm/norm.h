@@ -2,21 +2,7 @@
 #ifndef ASSAY_RMSNORM_NORM_H
 #define ASSAY_RMSNORM_NORM_H
 
-#include "device/grid.h"
-#include "kernels/common/numeric.h"
-
-/* The rows of a tensor; no data where the call has no such tensor. */
-template <typename T> struct matrix {
-    T *data;
-    int64_t stride;
-
-    __host__ __device__ __forceinline__ T *row(int64_t i) const {
-        return data + i * stride;
-    }
-    __host__ __device__ __forceinline__ bool present() const {
-        return data != NULL;
-    }
-};
+#include "kernels/common/rows.h"
 
 /* The tensors of one call by name; those of the other stage are NULL, and r, h, dh and dr without
  * residual, too. h is x where there is none: what is normalised. */
@@ -49,12 +35,6 @@ static inline tensors tensors_of(const assay_call *call, assay_stage stage) {
     t.d = assay_tensor_row_length(t.x);
     t.eps = assay_params_find(call->params, "eps")->real;
     return t;
-}
-
-template <typename T> static inline matrix<T> matrix_of(const assay_tensor *t) {
-    if (t == NULL)
-        return {NULL, 0};
-    return {static_cast<T *>(t->data), assay_tensor_row_stride(t)};
 }
 
 /* 1 / sqrt(mean + eps) from the sum of d squares. */

@@ -411,7 +411,7 @@ static const assay_case_group cases[] = {
     {ASSAY_SMOKE, "n=2 d=19 dtype=f32,f64,bf16 sched=reverse"},
     {ASSAY_SMOKE, "n=5 d=37 dtype=f32 fill=inf,nan seed=0,1"},
     {ASSAY_SMOKE, "n=11 d=13 dtype=f32 fill=cancel,denormal,mixed"},
-    {ASSAY_SMOKE, "n=2 d=4103 dtype=f32"}, /* longer than what kernels hold */
+    {ASSAY_SMOKE, "n=2 d=4103 dtype=f32"}, /* longer than what kernels hold in backward */
     {ASSAY_CI, "n=2,31,33 d=2,3,4,5,7,8,9 eps=0.25 dtype=f32"},
     {ASSAY_CI, "n=2,3,31,33 d=31,33,255,257 dtype=f32"},
     {ASSAY_CI, "n=3x1x5,70 d=31,511,513,1025 dtype=f64,bf16 fill=positive"},
@@ -421,6 +421,9 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "n=40 d=130 dtype=f32,f64,bf16,f16 fill=huge,negative,uniform pad=8"},
     {ASSAY_CI, "n=3 d=4096,4097,5000 dtype=f32,bf16 sched=warp"},
     {ASSAY_CI, "n=3 d=2049 dtype=f64 sched=reverse"},
+    {ASSAY_CI, "n=2 d=5125 dtype=f64"}, /* longer than what kernels hold */
+    {ASSAY_CI, "n=2 d=10247 dtype=f32"},
+    {ASSAY_CI, "n=1 d=20489 dtype=bf16"},
     {ASSAY_CI, "n=40 d=70 dtype=f64,bf16 fill=inf,nan seed=0,1"},
     {ASSAY_CI, "n=12 d=21 dtype=f32,f64,bf16,f16 fill=cancel,wide,denormal,zeros,mixed"},
     {ASSAY_NIGHTLY, "n=64 d=4096,10240 dtype=f32,bf16"},

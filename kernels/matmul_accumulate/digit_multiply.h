@@ -1,0 +1,162 @@
+/*
+ * A product in strict fp32 by digits: operands split (digits.h), six products of digits
+ * (digit_tile.h), and v3's chains of multiply-adds for elements whose lines have no digits.
+ */
+#ifndef ASSAY_MATMUL_ACCUMULATE_DIGIT_MULTIPLY_H
+#define ASSAY_MATMUL_ACCUMULATE_DIGIT_MULTIPLY_H
+
+#include "kernels/matmul_accumulate/digit_tile.h"
+#include "kernels/matmul_accumulate/v3_multiply.h"
+
+enum {
+    FEWEST_K = 64,
+    /* Lines of all digits of an operand, and coordinates of a box that begins in the last tile. */
+    MOST_LINES = (INT32_MAX - 1024) / DIGITS,
+};
+
+static bool has_digits(const product<float> &x) {
+    return x.m > 0 && x.n > 0 && x.k >= FEWEST_K && x.m <= MOST_LINES && x.n <= MOST_LINES &&
+           x.k <= MOST_LINES;
+}
+
+/* Columns of the right operand are the rows of its transpose. */
+struct digit_operands {
+    digit_operand left, right;
+};
+
+static digit_operands operands_of(const product<float> &x) {
+    return {{x.left, x.m, x.k}, {transpose(x.right), x.n, x.k}};
+}
+
+/* ---- elements of marked lines ---- */
+
+struct marks {
+    const int32_t *left_power, *right_power;
+
+    __device__ __forceinline__ bool has(int64_t row, int64_t column) const {
+        return left_power[row] == MARKED || right_power[column] == MARKED;
+    }
+};
+
+template <typename Core, typename Left, typename Right>
+static __device__ __forceinline__ void store_marked(const problem<float> &p, const marks &marked,
+                                                    tile_place at, const Core &core) {
+    typedef typename Core::tile tile;
+    const int64_t row = at.row + warp_row<tile>(), column = at.column + warp_column<tile>();
+    core.template each<Left, Right>([&](int i, int j, float sum) {
+        if (row + i >= p.m || column + j >= p.n || !marked.has(row + i, column + j))
+            return;
+        const float *added = p.added.data + ((row + i) * p.added.stride + column + j);
+        p.out.data[(row + i) * p.out.stride + column + j] =
+            p.added.data ? fmaf(p.times, sum, *added) : p.times * sum;
+    });
+}
+
+/* v3's tile of the result, if a line of it is marked. */
+template <typename Core, typename Left, typename Right>
+static __global__ void __launch_bounds__(Core::tile::threads, Core::BLOCKS)
+    multiply_marked(problem<float> p, marks marked) {
+    typedef typename Core::tile tile;
+    ASSAY_DYNAMIC_SHARED(float, shared);
+    const tile_place at = place_of<tile>(blockIdx.x, p.m, p.n);
+    static_assert(tile::side <= tile::threads, "a thread looks at a line of either operand");
+    const int64_t row = at.row + threadIdx.x, column = at.column + threadIdx.x;
+    const bool has_line = (int)threadIdx.x < tile::side;
+    const bool mine = (has_line && row < p.m && marked.left_power[row] == MARKED) ||
+                      (has_line && column < p.n && marked.right_power[column] == MARKED);
+    if (!__syncthreads_or(mine))
+        return;
+    Core core;
+    add_slices<Core, Left, Right>(p, at, shared, core);
+    store_marked<Core, Left, Right>(p, marked, at, core);
+}
+
+template <bool LEFT_K_INNER, bool RIGHT_K_INNER>
+static assay_status launch_marked(void *stream, const problem<float> &p, const marks &marked) {
+    typedef fma_core<large_tile> core;
+    typedef slice<float, large_tile, LEFT_K_INNER> left;
+    typedef slice<float, large_tile, RIGHT_K_INNER> right;
+    const size_t bytes = STAGES * (left::elements + right::elements) * sizeof(float);
+    return ASSAY_LAUNCH(stream, whole_grid(tiles_of<large_tile>(p.m, p.n)),
+                        dim3(large_tile::threads), bytes, (multiply_marked<core, left, right>), p,
+                        marked);
+}
+
+static assay_status multiply_marked_lines(void *stream, const product<float> &x,
+                                          const marks &marked) {
+    const problem<float> p = {operand_of(x.left, x.m, x.k),
+                              operand_of(x.right, x.n, x.k),
+                              x.added,
+                              x.out,
+                              x.m,
+                              x.n,
+                              x.k,
+                              (float)x.times};
+    if (!x.left.transposed)
+        return x.right.transposed ? launch_marked<true, true>(stream, p, marked)
+                                  : launch_marked<true, false>(stream, p, marked);
+    return x.right.transposed ? launch_marked<false, true>(stream, p, marked)
+                              : launch_marked<false, false>(stream, p, marked);
+}
+
+/* ---- the product ---- */
+
+static assay_status make_map(const digit_lines &of, int64_t lines, tensor_map *map) {
+    const tensor_lines all = {of.digits, of.padded, DIGITS * lines, of.padded, ROWS};
+    return make_tensor_map(map, &all);
+}
+
+static assay_status launch_by_digits(void *stream, const product<float> &x, const digit_lines &left,
+                                     const digit_lines &right) {
+    const digit_problem p = {x.added,
+                             x.out,
+                             left.power,
+                             right.power,
+                             x.m,
+                             x.n,
+                             (int32_t)(left.padded / DEPTH),
+                             (float)x.times,
+                             x.added.data != NULL};
+    const int64_t blocks = clamp(hopper_tiles<COLUMNS>(x.m, x.n), 0, ASSAY_MULTIPROCESSORS);
+    digit_maps maps = {};
+    assay_status status = make_map(left, x.m, &maps.left);
+    if (status == ASSAY_OK)
+        status = make_map(right, x.n, &maps.right);
+    if (status == ASSAY_OK)
+        status = ASSAY_LAUNCH(stream, whole_grid(blocks), dim3(THREADS), DIGIT_SHARED,
+                              multiply_by_digits, p, maps);
+    return status;
+}
+
+static assay_status multiply_strict(const assay_call *call, const product<float> &asked) {
+    const product<float> x = with_rows(asked);
+    if (!has_digits(x))
+        return multiply<fma_core, float>(call, asked);
+    const digit_operands of = operands_of(x);
+    char *const base = static_cast<char *>(call->workspace);
+    size_t used = 0;
+    const digit_lines left = place_digits(of.left, base, &used);
+    const digit_lines right = place_digits(of.right, base, &used);
+    assay_status status = split_operand(call->stream, of.left, left);
+    if (status == ASSAY_OK)
+        status = split_operand(call->stream, of.right, right);
+    if (status == ASSAY_OK)
+        status = launch_by_digits(call->stream, x, left, right);
+    if (status == ASSAY_OK)
+        status = multiply_marked_lines(call->stream, x, {left.power, right.power});
+    return status;
+}
+
+/* Of workspace, for one product. */
+static size_t digit_bytes(const product<float> &asked) {
+    const product<float> x = with_rows(asked);
+    const digit_operands of = operands_of(x);
+    size_t used = 0;
+    if (has_digits(x)) {
+        (void)place_digits(of.left, NULL, &used);
+        (void)place_digits(of.right, NULL, &used);
+    }
+    return used;
+}
+
+#endif
