@@ -14,24 +14,23 @@
 
 enum { AHEAD = 8 };
 
-/* This thread's packs of a row of that length: `held` of them, in shared memory. */
+/* This thread's packs of a row of that length: `held` of them, in shared memory, where a row fits
+ * whose columns need no 64 bits. */
 template <typename T> struct keeper {
     pack<T> *kept;
     const T *row;
-    int64_t length;
-    group at;
-    int held;
+    int length, lane, lanes, held;
 
     __device__ __forceinline__ pack<T> *place(int k) const {
         return kept + k * THREADS + threadIdx.x;
     }
-    __device__ __forceinline__ int64_t column(int k) const {
-        return ((int64_t)k * at.lanes + at.lane) * pack<T>::size;
+    __device__ __forceinline__ int column(int k) const {
+        return (k * lanes + lane) * pack<T>::size;
     }
     /* Starts to fetch pack k, as a group of copies of its own; an empty one if there is none. */
     __device__ __forceinline__ void start(int k, bool aligned) const {
         if (k < held) {
-            const int64_t j = column(k), left = length - j;
+            const int j = column(k), left = length - j;
             if (aligned && left >= pack<T>::size)
                 cp_async_16(place(k), row + j);
             else
@@ -51,18 +50,19 @@ static __device__ __forceinline__ row_sum<acc_t<T>> keep(const keeper<T> &mine, 
     for (int k = 0; k < mine.held; ++k) {
         mine.start(k + AHEAD, aligned);
         cp_async_wait<AHEAD>();
-        add(part, *mine.place(k));
+        add(part, load_kept(mine.place(k)));
     }
     return part;
 }
 
 template <typename T>
-static __global__ void __launch_bounds__(THREADS)
+static __global__ void __launch_bounds__(THREADS, BLOCKS)
     sum_and_grade(tokens<T> x, gradient<T> to, acc_t<T> *lse, int lanes, int held, bool packs,
                   bool to_packs) {
     ASSAY_DYNAMIC_SHARED(pack<T>, kept);
     const group g = group_of(lanes);
-    const keeper<T> mine = {kept, x.logits + g.row * x.stride, g.row < x.t ? x.v : 0, g, held};
+    const keeper<T> mine = {
+        kept, x.logits + g.row * x.stride, g.row < x.t ? (int)x.v : 0, g.lane, lanes, held};
     const acc_t<T> of_row = lse_of(merge_lanes(keep(mine, packs), lanes));
     if (g.row >= x.t)
         return;
@@ -73,8 +73,9 @@ static __global__ void __launch_bounds__(THREADS)
     T *result = to.dlogits + g.row * to.stride;
 #pragma unroll 4
     for (int k = 0; k < held; ++k) {
-        const int64_t j = mine.column(k);
-        store_pack(result + j, grade(*mine.place(k), j, target, of_row, scale), x.v - j, to_packs);
+        const int j = mine.column(k);
+        store_pack(result + j, grade(load_kept(mine.place(k)), j, target, of_row, scale),
+                   mine.length - j, to_packs);
     }
 }
 
@@ -92,7 +93,7 @@ template <typename T> static keeping keeping_for(int64_t v) {
     keeping plan = {lanes_for<T>(v, MOST_HELD), 0, 0, false};
     const int64_t held = ceil_div(ceil_div(v, pack<T>::size), plan.lanes);
     const int64_t bytes = held * THREADS * PACK_BYTES;
-    const int64_t of_warps = THREADS / WARP * (int64_t)sizeof(row_sum<acc_t<T>>);
+    const int64_t of_warps = WARPS * (int64_t)sizeof(row_sum<acc_t<T>>);
     plan.fits = bytes <= ASSAY_SHARED_BUDGET - of_warps;
     plan.held = plan.fits ? (int)held : 0;
     plan.bytes = plan.fits ? (size_t)bytes : 0;

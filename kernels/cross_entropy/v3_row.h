@@ -6,11 +6,13 @@
 #ifndef ASSAY_CROSS_ENTROPY_V3_ROW_H
 #define ASSAY_CROSS_ENTROPY_V3_ROW_H
 
-#include "kernels/common/pack.h"
 #include "kernels/common/special.h"
+#include "kernels/common/stream.h"
 #include "kernels/cross_entropy/tokens.h"
 
-enum { THREADS = 256, WARP = 32 };
+/* BLOCKS of a multiprocessor leave registers to a thread for all the loads that it begins at once:
+ * without a number, ptxas puts each load where it is used, to make room for more threads. */
+enum { THREADS = 512, WARP = 32, WARPS = THREADS / WARP, BLOCKS = 2 };
 
 /* This thread's row: one for each group of lanes, since a grid may have as many blocks as there are
  * tokens. */
@@ -80,35 +82,37 @@ static __device__ __forceinline__ row_sum<A> merge(const row_sum<A> &a, const ro
 /* Room for the row of each warp. No template: gcc keeps a template's variables out of the section
  * in which the simulated device watches shared memory. */
 static __device__ __forceinline__ row_sum<float> *room_for_warps(float) {
-    __shared__ row_sum<float> room[THREADS / WARP];
+    __shared__ row_sum<float> room[WARPS];
     return room;
 }
 static __device__ __forceinline__ row_sum<double> *room_for_warps(double) {
-    __shared__ row_sum<double> room[THREADS / WARP];
+    __shared__ row_sum<double> room[WARPS];
     return room;
 }
 
-/* The rows of each group of `lanes` consecutive threads, merged; every one of them gets it. `lanes`
- * is a power of two up to a warp, or the whole block; all threads of the block must come here,
- * once.
- */
+/* The rows of `lanes` consecutive lanes of a warp, merged; every one of them gets it. */
 template <typename A>
-static __device__ __forceinline__ row_sum<A> merge_lanes(row_sum<A> row, int lanes) {
-    for (int offset = (lanes < WARP ? lanes : WARP) / 2; offset > 0; offset /= 2) {
+static __device__ __forceinline__ row_sum<A> merge_in_warp(row_sum<A> row, int lanes) {
+    for (int offset = lanes / 2; offset > 0; offset /= 2) {
         const row_sum<A> other = {__shfl_xor_sync(0xffffffffu, row.maximum, offset),
                                   __shfl_xor_sync(0xffffffffu, row.sum, offset)};
         row = merge(row, other);
     }
+    return row;
+}
+
+/* The same of each group of `lanes` threads of the block: a power of two up to a warp, or the whole
+ * block. All threads of the block must come here, once. */
+template <typename A>
+static __device__ __forceinline__ row_sum<A> merge_lanes(row_sum<A> row, int lanes) {
+    row = merge_in_warp(row, lanes < WARP ? lanes : WARP);
     if (lanes <= WARP)
         return row;
     row_sum<A> *warps = room_for_warps(A());
     if (threadIdx.x % WARP == 0)
         warps[threadIdx.x / WARP] = row;
     __syncthreads();
-    row = warps[0];
-    for (int i = 1; i < THREADS / WARP; ++i)
-        row = merge(row, warps[i]);
-    return row;
+    return merge_in_warp(warps[threadIdx.x % WARPS], WARPS);
 }
 
 template <typename A> static __device__ __forceinline__ A lse_of(const row_sum<A> &row) {
@@ -120,14 +124,14 @@ template <typename T>
 static __device__ __forceinline__ pack<T> grade(const pack<T> &x, int64_t j, int64_t target,
                                                 acc_t<T> lse, acc_t<T> scale) {
     constexpr int V = pack<T>::size;
-    pack<T> result;
+    acc_t<T> result[V];
     for (int v = 0; v < V; ++v)
-        result.v[v] = narrow<T>(gradient_at(exp_unit(widen(x.v[v]) - lse), false, scale));
+        result[v] = gradient_at(exp_unit(widen(x.v[v]) - lse), false, scale);
     if (j <= target && target < j + V)
         for (int v = 0; v < V; ++v)
             if (j + v == target)
-                result.v[v] = narrow<T>(gradient_at(exp_unit(widen(x.v[v]) - lse), true, scale));
-    return result;
+                result[v] = gradient_at(exp_unit(widen(x.v[v]) - lse), true, scale);
+    return narrow_pack<T>(result);
 }
 
 /* Lanes for one row of v logits: one pack each if a warp suffices, and the whole block when a warp
