@@ -93,12 +93,6 @@ PTX_INLINE void barrier_arrive(int number, int threads) {
     HOPPER_ASM("bar.arrive %0, %1;" ::"r"(number), "r"(threads) : "memory");
 }
 
-PTX_INLINE float exp2_approximate(float x) {
-    float y;
-    asm volatile("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-    return y;
-}
-
 PTX_INLINE void fence_proxy_async() {
     HOPPER_ASM("fence.proxy.async.shared::cta;" ::: "memory");
 }

@@ -80,10 +80,6 @@ SIM_INLINE void barrier_arrive(int number, int threads, SIM_HERE) {
     sim_barrier_arrive((uint32_t)number, (uint32_t)threads, true, file, line);
 }
 
-SIM_INLINE float exp2_approximate(float x) {
-    return sim_unit(SFU_EX2, x, true);
-}
-
 SIM_INLINE void fence_proxy_async(SIM_HERE) {
     const sim_site site = {file, line};
     sim_proxy_fence(&site);

@@ -9,6 +9,7 @@
 
 #include "kernels/attention/hopper_plan.h"
 #include "kernels/attention/v3_forward.h"
+#include "kernels/common/special.h"
 
 struct hopper_maps {
     tensor_map q, k, v;
@@ -159,7 +160,7 @@ static __device__ __forceinline__ bool move_bases(Scores &s, hopper_rows &rows, 
     UNROLL
     for (int r = 0; r < 2; ++r) {
         const float base = fmaxf(rows.base[r], top[r]);
-        shrink[r] = exp2_approximate((rows.base[r] - exp_base(base)) * to_log2);
+        shrink[r] = ex2_here((rows.base[r] - exp_base(base)) * to_log2);
         rows.base[r] = base;
         rows.sum[r] *= shrink[r];
     }
@@ -176,7 +177,7 @@ static __device__ __forceinline__ void weigh(Scores &s, hopper_rows &rows, float
         float sum[2] = {0, 0};
         UNROLL
         for (int c = 0; c < Scores::WIDTH; ++c) {
-            s.at(r, c) = exp2_approximate((s.at(r, c) - base) * to_log2);
+            s.at(r, c) = ex2_here((s.at(r, c) - base) * to_log2);
             sum[c % 2] += s.at(r, c);
         }
         rows.sum[r] += sum[0] + sum[1];

@@ -26,8 +26,8 @@
  *         Groups of the thread's stores: at most the last N have not read shared memory, are not
  *         complete.
  *     fence_proxy_async()
- *         This thread's accesses to shared memory come before asynchronous ones of whom it then
- *         lets know.
+ *         This thread's accesses to shared memory come before asynchronous accesses that begin
+ *         after a barrier behind this call.
  *
  *     wgmma<T, A_ROWS_INNER, B_ROWS_INNER>(float (&d)[N / 2], uint64_t a, uint64_t b, bool adds)
  *         D (64, N) = A (64, 16) B (16, N), plus D if it adds; N is 256, 128 or 64, and T, the
@@ -47,18 +47,19 @@
  *
  *     registers_lower<N>()    registers_raise<N>()
  *         A warpgroup's threads have N registers each from here on.
+ *
  *     barrier_sync(int number, int threads)    barrier_arrive(int number, int threads)
  *         One of the block's 16 barriers, of which __syncthreads has number 0, for so many threads,
  *         whole warps: waits until all have come, or does not wait.
- *     float exp2_approximate(float x)
- *         2^x by the special function unit, within 2^-22.5 of itself. What would be subnormal is 0.
  *
  *     assay_status make_tensor_map(tensor_map *map, const tensor_lines *of)
  *         On the host: a matrix of 16-bit elements in global memory for the copies above, or planes
  *         of matrices. It begins at a multiple of 16 bytes, as each of its lines does. In shared
- * memory a box's lines are 128 bytes, 64 elements, apart, the box is aligned to 1024 bytes, and
- * pieces of 16 bytes are swizzled: piece p of line l lies at p ^ l % 8. assay_status
- * find_hopper(bool *is_hopper) Whether the device has all this.
+ *         memory a box's lines are 128 bytes, 64 elements, apart, the box is aligned to 1024 bytes,
+ *         and pieces of 16 bytes are swizzled: piece p of line l lies at p ^ l % 8.
+ *
+ *     assay_status find_hopper(bool *is_hopper)
+ *         Whether the device has all this.
  */
 #ifndef ASSAY_KERNELS_COMMON_HOPPER_H
 #define ASSAY_KERNELS_COMMON_HOPPER_H

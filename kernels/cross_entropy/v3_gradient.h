@@ -1,150 +1,82 @@
 /*
- * lse and gradient from one reading of the logits, with one exp each: a group of lanes keeps its
- * row in shared memory. It finds the maximum while it reads, then puts exp(x - maximum) in the
- * place of x and sums it, and P is each term times the inverse of the sum.
+ * lse and gradient from one reading of the logits: a group of lanes keeps its row in shared memory
+ * as it is stored, adds it up while it comes in, and grades it from there.
  *
- * Each lane keeps the packs that it has read, so no lane looks at another's, and only the two
- * merges need a barrier. Shared memory holds the accumulator's type, in parts of 16 bytes of which
- * neighbouring threads have neighbouring ones.
+ * Each lane keeps the packs that it has fetched, so no lane looks at another's, and only the merge
+ * of the sums needs a barrier. Neighbouring threads have neighbouring packs. AHEAD asynchronous
+ * copies of each thread are under way at once: they pass by its registers.
  */
 #ifndef ASSAY_CROSS_ENTROPY_V3_GRADIENT_H
 #define ASSAY_CROSS_ENTROPY_V3_GRADIENT_H
 
+#include "kernels/common/tensor.h"
 #include "kernels/cross_entropy/v3_row.h"
 
-enum { WARPS = THREADS / WARP };
+enum { AHEAD = 8 };
 
-/* Parts that a pack of logits takes. */
-template <typename T> constexpr int PARTS = (int)(sizeof(acc_t<T>) / sizeof(T));
+/* This thread's packs of a row of that length: `held` of them, in shared memory, where a row fits
+ * whose columns need no 64 bits. */
+template <typename T> struct keeper {
+    pack<T> *kept;
+    const T *row;
+    int length, lane, lanes, held;
 
-/* Part i of this thread. */
-template <typename A> static __device__ __forceinline__ pack<A> *part_at(pack<A> *kept, int i) {
-    return kept + i * THREADS + threadIdx.x;
-}
-
-/* Room for the maxima and the sums of the warps; no template, see room_for_warps. */
-static __device__ __forceinline__ float *room_for_values(float) {
-    __shared__ float room[2 * WARPS];
-    return room;
-}
-static __device__ __forceinline__ double *room_for_values(double) {
-    __shared__ double room[2 * WARPS];
-    return room;
-}
-
-template <bool SUM, typename A> static __device__ __forceinline__ A merge_two(A a, A b) {
-    return SUM ? a + b : b > a ? b : a;
-}
-
-/* The lanes' values, added or the largest of them, as in merge_lanes. Once for each SUM. */
-template <bool SUM, typename A>
-static __device__ __forceinline__ A merge_values(A value, int lanes) {
-    for (int offset = (lanes < WARP ? lanes : WARP) / 2; offset > 0; offset /= 2)
-        value = merge_two<SUM>(value, __shfl_xor_sync(0xffffffffu, value, offset));
-    if (lanes <= WARP)
-        return value;
-    A *warps = room_for_values(A()) + (SUM ? WARPS : 0);
-    if (threadIdx.x % WARP == 0)
-        warps[threadIdx.x / WARP] = value;
-    __syncthreads();
-    value = warps[0];
-    for (int i = 1; i < WARPS; ++i)
-        value = merge_two<SUM>(value, warps[i]);
-    return value;
-}
-
-static __device__ __forceinline__ float largest_finite(float) {
-    return 0x1.fffffep127f;
-}
-static __device__ __forceinline__ double largest_finite(double) {
-    return 0x1.fffffffffffffp1023;
-}
-
-/* What is taken off the logits here. Beside an Inf all others become 0 in this way, and the Inf is
- * Inf, as its sum: 0 and Inf times 1 / Inf are the P that the definition has, 0 and NaN. */
-template <typename A> static __device__ __forceinline__ A finite_shift(A maximum) {
-    const A most = largest_finite(A()), raised = maximum < -most ? -most : maximum;
-    return raised > most ? most : raised;
-}
-
-/* Keeps the lane's packs of a row of that length; the maximum of them. */
-template <typename T>
-static __device__ __forceinline__ acc_t<T> keep(pack<acc_t<T>> *kept, const T *row, int64_t length,
-                                                const group &g, int held, bool packs) {
-    constexpr int V = pack<T>::size, W = pack<acc_t<T>>::size;
-    const T rest = narrow<T>(minus_infinity<acc_t<T>>());
-    acc_t<T> maximum = minus_infinity<acc_t<T>>();
-#pragma unroll 4
-    for (int k = 0; k < held; ++k) {
-        const int64_t j = ((int64_t)k * g.lanes + g.lane) * V;
-        const pack<T> p = load_pack(row + j, length - j, packs, rest);
-        for (int part = 0; part < PARTS<T>; ++part) {
-            pack<acc_t<T>> wide;
-            for (int w = 0; w < W; ++w) {
-                wide.v[w] = widen(p.v[part * W + w]);
-                maximum = merge_two<false>(maximum, wide.v[w]);
-            }
-            *part_at(kept, k * PARTS<T> + part) = wide;
+    __device__ __forceinline__ pack<T> *place(int k) const {
+        return kept + k * THREADS + threadIdx.x;
+    }
+    __device__ __forceinline__ int column(int k) const {
+        return (k * lanes + lane) * pack<T>::size;
+    }
+    /* Starts to fetch pack k, as a group of copies of its own; an empty one if there is none. */
+    __device__ __forceinline__ void start(int k, bool aligned) const {
+        if (k < held) {
+            const int j = column(k), left = length - j;
+            if (aligned && left >= pack<T>::size)
+                cp_async_16(place(k), row + j);
+            else
+                *place(k) =
+                    load_pack(row + j, left, aligned, narrow<T>(minus_infinity<acc_t<T>>()));
         }
+        cp_async_commit();
     }
-    return maximum;
-}
+};
 
-/* exp(x - shift) in the place of each x; the sum of them. */
-template <typename A>
-static __device__ __forceinline__ A make_terms(pack<A> *kept, int parts, A shift) {
-    constexpr int W = pack<A>::size;
-    A sum = 0;
-    for (int i = 0; i < parts; ++i) {
-        pack<A> term = *part_at(kept, i);
-        for (int w = 0; w < W; ++w)
-            term.v[w] = exp_(term.v[w] - shift);
-        *part_at(kept, i) = term;
-        for (int half = W / 2; half > 0; half /= 2)
-            for (int w = 0; w < half; ++w)
-                term.v[w] += term.v[w + half];
-        sum += term.v[0];
-    }
-    return sum;
-}
-
-/* The lane's packs of the gradient, from the terms. */
+/* Fetches the lane's packs, and adds them up. */
 template <typename T>
-static __device__ __forceinline__ void
-store_gradient(pack<acc_t<T>> *kept, acc_t<T> inverse, acc_t<T> scale, int64_t target, T *to,
-               int64_t length, const group &g, int held, bool packs) {
-    constexpr int V = pack<T>::size, W = pack<acc_t<T>>::size;
-    for (int k = 0; k < held; ++k) {
-        const int64_t j = ((int64_t)k * g.lanes + g.lane) * V;
-        pack<T> p;
-        for (int part = 0; part < PARTS<T>; ++part) {
-            const pack<acc_t<T>> term = *part_at(kept, k * PARTS<T> + part);
-            for (int w = 0; w < W; ++w) {
-                const int v = part * W + w;
-                p.v[v] = narrow<T>(gradient_at(term.v[w] * inverse, j + v == target, scale));
-            }
-        }
-        store_pack(to + j, p, length - j, packs);
+static __device__ __forceinline__ row_sum<acc_t<T>> keep(const keeper<T> &mine, bool aligned) {
+    row_sum<acc_t<T>> part = empty_row<acc_t<T>>();
+    for (int k = 0; k < AHEAD; ++k)
+        mine.start(k, aligned);
+    for (int k = 0; k < mine.held; ++k) {
+        mine.start(k + AHEAD, aligned);
+        cp_async_wait<AHEAD>();
+        add(part, load_kept(mine.place(k)));
     }
+    return part;
 }
 
 template <typename T>
-static __global__ void __launch_bounds__(THREADS)
+static __global__ void __launch_bounds__(THREADS, BLOCKS)
     sum_and_grade(tokens<T> x, gradient<T> to, acc_t<T> *lse, int lanes, int held, bool packs,
                   bool to_packs) {
-    ASSAY_DYNAMIC_SHARED(pack<acc_t<T>>, kept);
+    ASSAY_DYNAMIC_SHARED(pack<T>, kept);
     const group g = group_of(lanes);
-    const int64_t length = g.row < x.t ? x.v : 0;
-    const acc_t<T> top = keep(kept, x.logits + g.row * x.stride, length, g, held, packs);
-    const acc_t<T> shift = finite_shift(merge_values<false>(top, lanes));
-    const acc_t<T> part = make_terms(kept, held * PARTS<T>, shift);
-    const acc_t<T> sum = merge_values<true>(part, lanes);
+    const keeper<T> mine = {
+        kept, x.logits + g.row * x.stride, g.row < x.t ? (int)x.v : 0, g.lane, lanes, held};
+    const acc_t<T> of_row = lse_of(merge_lanes(keep(mine, packs), lanes));
     if (g.row >= x.t)
         return;
     if (g.lane == 0)
-        lse[g.row] = shift + log_(sum);
-    store_gradient(kept, (acc_t<T>)1 / sum, scale_of(x, to), x.target[g.row],
-                   to.dlogits + g.row * to.stride, length, g, held, to_packs);
+        lse[g.row] = of_row;
+    const acc_t<T> scale = scale_of(x, to);
+    const int64_t target = x.target[g.row];
+    T *result = to.dlogits + g.row * to.stride;
+#pragma unroll 4
+    for (int k = 0; k < held; ++k) {
+        const int j = mine.column(k);
+        store_pack(result + j, grade(load_kept(mine.place(k)), j, target, of_row, scale),
+                   mine.length - j, to_packs);
+    }
 }
 
 /* ---- which rows fit ---- */
@@ -160,8 +92,9 @@ struct keeping {
 template <typename T> static keeping keeping_for(int64_t v) {
     keeping plan = {lanes_for<T>(v, MOST_HELD), 0, 0, false};
     const int64_t held = ceil_div(ceil_div(v, pack<T>::size), plan.lanes);
-    const int64_t bytes = held * THREADS * PARTS<T> * PACK_BYTES;
-    plan.fits = bytes <= ASSAY_SHARED_BUDGET - 2 * WARPS * (int64_t)sizeof(acc_t<T>);
+    const int64_t bytes = held * THREADS * PACK_BYTES;
+    const int64_t of_warps = WARPS * (int64_t)sizeof(row_sum<acc_t<T>>);
+    plan.fits = bytes <= ASSAY_SHARED_BUDGET - of_warps;
     plan.held = plan.fits ? (int)held : 0;
     plan.bytes = plan.fits ? (size_t)bytes : 0;
     return plan;

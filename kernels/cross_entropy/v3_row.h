@@ -1,20 +1,32 @@
 /*
  * The log of a row's sum of exponentials in one reading of it: each lane keeps a running maximum
  * and the sum relative to it, 16 bytes of logits at a time, and lanes are merged in a fixed order.
+ * And the gradient of 16 bytes of logits.
  */
 #ifndef ASSAY_CROSS_ENTROPY_V3_ROW_H
 #define ASSAY_CROSS_ENTROPY_V3_ROW_H
 
-#include "kernels/common/pack.h"
+#include "kernels/common/special.h"
+#include "kernels/common/stream.h"
 #include "kernels/cross_entropy/tokens.h"
 
-enum { THREADS = 256, WARP = 32 };
+/* BLOCKS of a multiprocessor leave registers to a thread for all the loads that it begins at once:
+ * without a number, ptxas puts each load where it is used, to make room for more threads. */
+enum { THREADS = 512, WARP = 32, WARPS = THREADS / WARP, BLOCKS = 2 };
 
 /* This thread's row: one for each group of lanes, since a grid may have as many blocks as there are
  * tokens. */
 struct group {
     int64_t row;
     int lane, lanes;
+
+    /* The first column of the lane's first pack, and from one of its packs to the next. */
+    template <typename T> __device__ __forceinline__ int64_t column() const {
+        return (int64_t)lane * pack<T>::size;
+    }
+    template <typename T> __device__ __forceinline__ int64_t step() const {
+        return (int64_t)lanes * pack<T>::size;
+    }
 };
 
 static __device__ __forceinline__ group group_of(int lanes) {
@@ -33,20 +45,27 @@ template <typename A> static __device__ __forceinline__ row_sum<A> empty_row() {
     return {minus_infinity<A>(), 0};
 }
 
-/* Adds a pack. A NaN is no maximum, but makes the sum one. */
+/* The larger one; of a NaN and a number, the number. */
+static __device__ __forceinline__ float larger(float a, float b) {
+    return fmaxf(a, b);
+}
+static __device__ __forceinline__ double larger(double a, double b) {
+    return fmax(a, b);
+}
+
+/* Adds a pack. A NaN is no maximum, but makes the sum one. No branch: with the same maximum the sum
+ * is multiplied by 1. */
 template <typename T>
 static __device__ __forceinline__ void add(row_sum<acc_t<T>> &row, const pack<T> &x) {
     constexpr int V = pack<T>::size;
     acc_t<T> maximum = row.maximum, term[V];
     for (int v = 0; v < V; ++v)
-        maximum = widen(x.v[v]) > maximum ? widen(x.v[v]) : maximum;
+        maximum = larger(maximum, widen(x.v[v]));
     const acc_t<T> shift = shift_of(maximum);
-    if (maximum > row.maximum) {
-        row.sum *= exp_(row.maximum - shift);
-        row.maximum = maximum;
-    }
+    row.sum *= exp_term(row.maximum - shift);
+    row.maximum = maximum;
     for (int v = 0; v < V; ++v)
-        term[v] = exp_(widen(x.v[v]) - shift);
+        term[v] = exp_term(widen(x.v[v]) - shift);
     for (int half = V / 2; half > 0; half /= 2)
         for (int v = 0; v < half; ++v)
             term[v] += term[v + half];
@@ -57,45 +76,62 @@ static __device__ __forceinline__ void add(row_sum<acc_t<T>> &row, const pack<T>
 template <typename A>
 static __device__ __forceinline__ row_sum<A> merge(const row_sum<A> &a, const row_sum<A> &b) {
     const A maximum = a.maximum > b.maximum ? a.maximum : b.maximum, shift = shift_of(maximum);
-    return {maximum, a.sum * exp_(a.maximum - shift) + b.sum * exp_(b.maximum - shift)};
+    return {maximum, a.sum * exp_term(a.maximum - shift) + b.sum * exp_term(b.maximum - shift)};
 }
 
 /* Room for the row of each warp. No template: gcc keeps a template's variables out of the section
  * in which the simulated device watches shared memory. */
 static __device__ __forceinline__ row_sum<float> *room_for_warps(float) {
-    __shared__ row_sum<float> room[THREADS / WARP];
+    __shared__ row_sum<float> room[WARPS];
     return room;
 }
 static __device__ __forceinline__ row_sum<double> *room_for_warps(double) {
-    __shared__ row_sum<double> room[THREADS / WARP];
+    __shared__ row_sum<double> room[WARPS];
     return room;
 }
 
-/* The rows of each group of `lanes` consecutive threads, merged; every one of them gets it. `lanes`
- * is a power of two up to a warp, or the whole block; all threads of the block must come here,
- * once.
- */
+/* The rows of `lanes` consecutive lanes of a warp, merged; every one of them gets it. */
 template <typename A>
-static __device__ __forceinline__ row_sum<A> merge_lanes(row_sum<A> row, int lanes) {
-    for (int offset = (lanes < WARP ? lanes : WARP) / 2; offset > 0; offset /= 2) {
+static __device__ __forceinline__ row_sum<A> merge_in_warp(row_sum<A> row, int lanes) {
+    for (int offset = lanes / 2; offset > 0; offset /= 2) {
         const row_sum<A> other = {__shfl_xor_sync(0xffffffffu, row.maximum, offset),
                                   __shfl_xor_sync(0xffffffffu, row.sum, offset)};
         row = merge(row, other);
     }
+    return row;
+}
+
+/* The same of each group of `lanes` threads of the block: a power of two up to a warp, or the whole
+ * block. All threads of the block must come here, once. */
+template <typename A>
+static __device__ __forceinline__ row_sum<A> merge_lanes(row_sum<A> row, int lanes) {
+    row = merge_in_warp(row, lanes < WARP ? lanes : WARP);
     if (lanes <= WARP)
         return row;
     row_sum<A> *warps = room_for_warps(A());
     if (threadIdx.x % WARP == 0)
         warps[threadIdx.x / WARP] = row;
     __syncthreads();
-    row = warps[0];
-    for (int i = 1; i < THREADS / WARP; ++i)
-        row = merge(row, warps[i]);
-    return row;
+    return merge_in_warp(warps[threadIdx.x % WARPS], WARPS);
 }
 
 template <typename A> static __device__ __forceinline__ A lse_of(const row_sum<A> &row) {
     return shift_of(row.maximum) + log_(row.sum);
+}
+
+/* The gradient of the logits x at columns j, j + 1 … of a row with that lse. */
+template <typename T>
+static __device__ __forceinline__ pack<T> grade(const pack<T> &x, int64_t j, int64_t target,
+                                                acc_t<T> lse, acc_t<T> scale) {
+    constexpr int V = pack<T>::size;
+    acc_t<T> result[V];
+    for (int v = 0; v < V; ++v)
+        result[v] = gradient_at(exp_unit(widen(x.v[v]) - lse), false, scale);
+    if (j <= target && target < j + V)
+        for (int v = 0; v < V; ++v)
+            if (j + v == target)
+                result[v] = gradient_at(exp_unit(widen(x.v[v]) - lse), true, scale);
+    return narrow_pack<T>(result);
 }
 
 /* Lanes for one row of v logits: one pack each if a warp suffices, and the whole block when a warp

@@ -1,83 +1,124 @@
 /*
- * rope v3, fused: the angle of a pair is the same in all heads, so a thread makes those of 16 bytes
- * of one row once, keeps their sines and cosines in registers, and rotates the same place of eight
- * heads. Four heads are loaded before the first is stored, so that their loads overlap.
+ * rope v3, fused: the angle of a pair is the same in all heads, so a block makes the sines and
+ * cosines of its places once, in shared memory, and rotates these places of up to 32 heads.
  *
- * Against v1: 16 bytes at a time, and an eighth of the angles. Bytes: x once and y once. Flops: 6 a
- * pair and about 20 in fp64: less than memory takes.
+ * A block has groups of threads (up to 8); each has the same places, 16 bytes of a row each, and
+ * heads of its own. A thread starts to load its place of four heads, then makes its share of the
+ * block's angles while these are under way: less than one where there are many heads.
+ *
+ * Against v1: 16 bytes at a time, and a thirty-second of the angles. Bytes: x once and y once.
+ * Flops: 6 a pair, and about 5 in fp64.
  *
  * Each element is computed as in v1, bit for bit.
+ *
+ * The step before made four angles a thread, of 8 heads, in registers and before its first load:
+ * memory waited for a chain of some 150 fp64 operations. b = 4, h = 32, s = 1024, d = 80, bf16,
+ * cold, H100: 32 us then, 21 now; memory alone takes 14.
  */
 #include "kernels/common/pack.h"
 #include "kernels/rope/pairs.h"
 
-enum { THREADS = 256, BATCH = 4, HEADS_PER_THREAD = 2 * BATCH };
+enum { THREADS = 256, MOST_GROUPS = 8, HEADS = 4 }; /* heads of a thread */
 
-/* The sines and cosines of the pairs of one pack. */
-template <typename T> struct turns {
-    static constexpr int size = pack<T>::size / 2;
-    acc_t<T> cosine[size], sine[size];
+/* How a block's threads are shared out, and where the angles of its places come from. */
+struct plan {
+    int64_t heads, s, pairs, row_packs, places; /* places: packs of all rows of a head */
+    int64_t start;
+    double theta, direction;
+    int groups, places_of_block;
 };
 
-template <typename T>
-static __device__ __forceinline__ turns<T>
-turns_of(double theta, double direction, int64_t position, int64_t first, int64_t pairs) {
-    const double log_theta = log_(theta);
-    turns<T> all;
-    for (int k = 0; k < turns<T>::size; ++k) {
-        const turn t = turn_at(log_theta, direction, position, first + k, pairs);
-        all.cosine[k] = (acc_t<T>)t.cosine;
-        all.sine[k] = (acc_t<T>)t.sine;
-    }
-    return all;
+/* The sine and cosine of one pair. */
+template <typename A> struct turned { A cosine, sine; };
+
+/* No templates: gcc keeps a template's variables out of the section in which the simulated device
+ * watches shared memory. */
+enum { MOST_PAIRS = THREADS * (PACK_BYTES / 4) };
+static __device__ __forceinline__ turned<float> *room_for_turns(float) {
+    __shared__ turned<float> room[MOST_PAIRS];
+    return room;
+}
+static __device__ __forceinline__ turned<double> *room_for_turns(double) {
+    __shared__ turned<double> room[THREADS];
+    return room;
 }
 
-/* Rotates place j of row i of the heads first, first + 1 … before `end`, at most BATCH. */
+/* Pairs of a pack. */
+template <typename T> constexpr int PAIRS = pack<T>::size / 2;
+
+/* The turns of the pairs of the block's places, the first of which is `first`. Pairs behind the end
+ * of a row have one, too, that is not used. */
 template <typename T>
-static __device__ __forceinline__ void
-rotate_heads(matrix<const T> from, matrix<T> to, const turns<T> &t, int64_t first, int64_t end,
-             int64_t s, int64_t i, int64_t j, int64_t left, bool packs) {
-    pack<T> held[BATCH];
+static __device__ __forceinline__ void make_turns(const plan &n, int64_t first,
+                                                  turned<acc_t<T>> *to) {
+    const double log_theta = log_(n.theta);
+    for (int e = (int)threadIdx.x; e < n.places_of_block * PAIRS<T>; e += THREADS) {
+        const int64_t place = first + e / PAIRS<T>, i = place / n.row_packs;
+        const int64_t pair = (place - i * n.row_packs) * PAIRS<T> + e % PAIRS<T>;
+        const turn t = turn_at(log_theta, n.direction, n.start + i, pair, n.pairs);
+        to[e] = {(acc_t<T>)t.cosine, (acc_t<T>)t.sine};
+    }
+}
+
+template <typename T>
+static __device__ __forceinline__ pack<T> rotated(const pack<T> &x, const turned<acc_t<T>> *turns) {
+    pack<T> y;
+    for (int k = 0; k < PAIRS<T>; ++k)
+        rotate(x.v[2 * k], x.v[2 * k + 1], turns[k].cosine, turns[k].sine, &y.v[2 * k],
+               &y.v[2 * k + 1]);
+    return y;
+}
+
+template <typename T>
+static __global__ void __launch_bounds__(THREADS)
+    rotate_places(matrix<const T> from, matrix<T> to, plan n, int64_t strips, bool packs) {
+    turned<acc_t<T>> *turns = room_for_turns(acc_t<T>());
+    const int64_t first = blockIdx.x % strips * n.places_of_block;
+    const int mine = (int)threadIdx.x % n.places_of_block;
+    const int64_t place = first + mine, i = place / n.row_packs;
+    const int64_t j = (place - i * n.row_packs) * pack<T>::size, left = 2 * n.pairs - j;
+    const int64_t head = (blockIdx.x / strips * n.groups + threadIdx.x / n.places_of_block) * HEADS;
+    const int64_t heads = place < n.places ? clamp(n.heads - head, 0, HEADS) : 0;
+    pack<T> held[HEADS];
+    if (packs && left >= pack<T>::size && heads == HEADS) {
 #pragma unroll
-    for (int k = 0; k < BATCH; ++k)
-        if (first + k < end)
-            held[k] = load_pack(from.row((first + k) * s + i) + j, left, packs);
+        for (int k = 0; k < HEADS; ++k)
+            held[k] =
+                load_whole(reinterpret_cast<const pack<T> *>(from.row((head + k) * n.s + i) + j));
+    } else {
 #pragma unroll
-    for (int k = 0; k < BATCH; ++k) {
-        if (first + k >= end)
-            break;
-        pack<T> p;
-        for (int v = 0; v < turns<T>::size; ++v)
-            rotate(held[k].v[2 * v], held[k].v[2 * v + 1], t.cosine[v], t.sine[v], &p.v[2 * v],
-                   &p.v[2 * v + 1]);
-        store_pack(to.row((first + k) * s + i) + j, p, left, packs);
+        for (int k = 0; k < HEADS; ++k)
+            if (k < heads)
+                held[k] = load_pack(from.row((head + k) * n.s + i) + j, left, packs);
     }
+    make_turns<T>(n, first, turns);
+    __syncthreads();
+#pragma unroll
+    for (int k = 0; k < HEADS; ++k)
+        if (k < heads)
+            store_pack(to.row((head + k) * n.s + i) + j, rotated(held[k], turns + mine * PAIRS<T>),
+                       left, packs);
 }
 
-template <typename T>
-static __global__ void rotate_places(matrix<const T> from, matrix<T> to, int64_t heads, int64_t s,
-                                     int64_t pairs, int64_t start, double theta, double direction,
-                                     bool packs) {
-    const int64_t row_packs = ceil_div(2 * pairs, pack<T>::size), places = s * row_packs;
-    const int64_t chunks = ceil_div(heads, HEADS_PER_THREAD);
-    for (int64_t e = grid_thread(); e < chunks * places; e += grid_threads()) {
-        const int64_t i = e % places / row_packs, j = e % row_packs * pack<T>::size;
-        const int64_t first = e / places * HEADS_PER_THREAD;
-        const int64_t end = clamp(heads, 0, first + HEADS_PER_THREAD);
-        const turns<T> t = turns_of<T>(theta, direction, start + i, j / 2, pairs);
-        for (int64_t head = first; head < end; head += BATCH)
-            rotate_heads(from, to, t, head, end, s, i, j, 2 * pairs - j, packs);
-    }
+template <typename T> static plan plan_for(const rotation &t) {
+    const int64_t row_packs = ceil_div(2 * t.pairs, pack<T>::size);
+    plan n = {t.heads, t.s,     t.pairs,     row_packs, t.s * row_packs,
+              t.start, t.theta, t.direction, 1,         THREADS};
+    while (n.groups < MOST_GROUPS && n.groups * HEADS < t.heads)
+        n.groups *= 2;
+    n.places_of_block = THREADS / n.groups;
+    return n;
 }
 
+/* A block for each part of the places and of the heads, of which memory holds too few to fill a
+ * grid. */
 template <typename T> static assay_status run(const assay_call *call, assay_stage stage) {
     const rotation t = rotation_of(call, stage);
-    const int64_t places = t.s * ceil_div(2 * t.pairs, pack<T>::size);
-    return ASSAY_LAUNCH(call->stream,
-                        linear_grid(ceil_div(t.heads, HEADS_PER_THREAD) * places, THREADS),
+    const plan n = plan_for<T>(t);
+    const int64_t strips = ceil_div(n.places, n.places_of_block);
+    return ASSAY_LAUNCH(call->stream, whole_grid(strips * ceil_div(n.heads, n.groups * HEADS)),
                         dim3(THREADS), 0, (rotate_places<T>), matrix_of<const T>(t.from),
-                        matrix_of<T>(t.to), t.heads, t.s, t.pairs, t.start, t.theta, t.direction,
-                        takes_packs(t.from) && takes_packs(t.to));
+                        matrix_of<T>(t.to), n, strips, takes_packs(t.from) && takes_packs(t.to));
 }
 
 static assay_status forward(const assay_call *call) {
@@ -92,7 +133,7 @@ ASSAY_VARIANT(rope, v3) = {
     .op = "rope",
     .name = "v3",
     .device = ASSAY_DEVICE_NAME,
-    .summary = "fused: 16 bytes at a time, angles made once for eight heads",
+    .summary = "fused: 16 bytes at a time, angles made once for up to 32 heads",
     .supports = NULL,
     .workspace = NULL,
     .forward = forward,
