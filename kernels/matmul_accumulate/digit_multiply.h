@@ -9,10 +9,12 @@
 #include "kernels/matmul_accumulate/v3_multiply.h"
 
 enum {
-    FEWEST_K = 64,
+    FEWEST_K = 64, /* below, docs/numerics.md does not prove six products within fp32's bound */
     /* Lines of all digits of an operand, and coordinates of a box that begins in the last tile. */
     MOST_LINES = (INT32_MAX - 1024) / DIGITS,
 };
+
+static const int32_t tiles_of_digits[] = {ROWS, DEPTH, REACH, FEWEST_K, LARGE, 0};
 
 static bool has_digits(const product<float> &x) {
     return x.m > 0 && x.n > 0 && x.k >= FEWEST_K && x.m <= MOST_LINES && x.n <= MOST_LINES &&
@@ -128,7 +130,7 @@ static assay_status launch_by_digits(void *stream, const product<float> &x, cons
     return status;
 }
 
-static assay_status multiply_strict(const assay_call *call, const product<float> &asked) {
+static assay_status digit_multiply(const assay_call *call, const product<float> &asked) {
     const product<float> x = with_rows(asked);
     if (!has_digits(x))
         return multiply<fma_core, float>(call, asked);
@@ -157,6 +159,20 @@ static size_t digit_bytes(const product<float> &asked) {
         (void)place_digits(of.right, NULL, &used);
     }
     return used;
+}
+
+/* Whether `name`, "op/variant", can do the call at all. */
+static assay_status digit_supports(const char *name, const assay_call *call) {
+    if (call->params->dtype != ASSAY_F32 || call->params->math == ASSAY_TF32)
+        return assay_fail(ASSAY_ERR_UNSUPPORTED, "%s: strict f32 alone, not %s%s; v3 takes all",
+                          name, assay_dtype_name(call->params->dtype),
+                          call->params->math == ASSAY_TF32 ? " as TF32" : "");
+    bool hopper;
+    const assay_status status = find_hopper(&hopper);
+    if (status == ASSAY_OK && !hopper)
+        return assay_fail(ASSAY_ERR_UNSUPPORTED,
+                          "%s: the GPU is not of compute capability 9.0; v3 runs on others", name);
+    return status;
 }
 
 #endif

@@ -54,6 +54,12 @@ struct hopper_maps {
     tensor_map left, right, added, out;
 };
 
+/* A kind of product: whether the operands' lines in memory are along k, and whether something may
+ * be added. */
+template <bool LEFT_K_INNER, bool RIGHT_K_INNER, bool MAY_ADD> struct hopper_kind {
+    static constexpr bool left_k = LEFT_K_INNER, right_k = RIGHT_K_INNER, may_add = MAY_ADD;
+};
+
 /* out = times left right + added, if it adds. `staged`: by way of the maps. */
 struct hopper_problem {
     matrix<const bf16> added;
@@ -63,6 +69,10 @@ struct hopper_problem {
     float times;
     bool adds, staged;
 };
+
+template <typename Kind> static __device__ __forceinline__ bool adds(const hopper_problem &p) {
+    return Kind::may_add && p.adds;
+}
 
 /* Where a role is in the ring. */
 template <typename Tile> struct hopper_ring {
@@ -132,7 +142,7 @@ static __device__ __forceinline__ void load_operand(const tensor_map *map, unsig
     }
 }
 
-template <typename Tile, bool LEFT_K_INNER, bool RIGHT_K_INNER>
+template <typename Tile, typename Kind>
 static __device__ __forceinline__ void fill(const hopper_problem &p, const hopper_maps &maps,
                                             hopper_ring<Tile> ring) {
     each_tile<Tile::columns>(p.m, p.n, [&](hopper_place at) {
@@ -141,8 +151,8 @@ static __device__ __forceinline__ void fill(const hopper_problem &p, const hoppe
             const int32_t k = slice * DEPTH;
             mbarrier_wait(ring.empty(), ring.round ^ 1);
             mbarrier_expect(full, Tile::stage_bytes);
-            load_operand<LEFT_K_INNER, ROWS>(&maps.left, ring.data(), at.row, k, full);
-            load_operand<RIGHT_K_INNER, Tile::columns>(&maps.right, ring.data() + Tile::left_bytes,
+            load_operand<Kind::left_k, ROWS>(&maps.left, ring.data(), at.row, k, full);
+            load_operand<Kind::right_k, Tile::columns>(&maps.right, ring.data() + Tile::left_bytes,
                                                        at.column, k, full);
             ring.next();
         }
@@ -151,9 +161,9 @@ static __device__ __forceinline__ void fill(const hopper_problem &p, const hoppe
             const int boxes = (int)clamp(Tile::boxes - i, 0, Tile::per_stage);
             if (ring.is_first(i)) {
                 mbarrier_wait(ring.empty(), ring.round ^ 1);
-                mbarrier_expect(full, p.adds ? boxes * 2 * BOX_BYTES : 0);
+                mbarrier_expect(full, adds<Kind>(p) ? boxes * 2 * BOX_BYTES : 0);
             }
-            for (int group = 0; p.adds && group < 2; ++group)
+            for (int group = 0; adds<Kind>(p) && group < 2; ++group)
                 tensor_load(ring.box(i, group), &maps.added, at.column + i * BOX,
                             at.row + group * BOX, full);
             if (ring.is_last(i))
@@ -198,12 +208,12 @@ static __device__ __forceinline__ bool leads_group() {
 
 /* The ring's slices of one tile. A stage is free when the products of the next one have begun, of
  * which the wait leaves one group. */
-template <typename Tile, bool LEFT_K_INNER, bool RIGHT_K_INNER>
+template <typename Tile, typename Kind>
 static __device__ __forceinline__ void multiply_slices(const hopper_problem &p, int group,
                                                        hopper_ring<Tile> &ring,
                                                        float (&sums)[Tile::sums]) {
-    constexpr int left_step = (LEFT_K_INNER ? STEP * 2 : STEP * TENSOR_LINE_BYTES) >> 4;
-    constexpr int right_step = (RIGHT_K_INNER ? STEP * 2 : STEP * TENSOR_LINE_BYTES) >> 4;
+    constexpr int left_step = (Kind::left_k ? STEP * 2 : STEP * TENSOR_LINE_BYTES) >> 4;
+    constexpr int right_step = (Kind::right_k ? STEP * 2 : STEP * TENSOR_LINE_BYTES) >> 4;
     hopper_ring<Tile> before = ring;
     for (int32_t slice = 0; slice < p.slices; ++slice) {
         const uint32_t stage = shared_address(ring.data());
@@ -213,7 +223,7 @@ static __device__ __forceinline__ void multiply_slices(const hopper_problem &p, 
         wgmma_fence();
 #pragma unroll
         for (int step = 0; step < DEPTH / STEP; ++step)
-            wgmma_bf16<!LEFT_K_INNER, !RIGHT_K_INNER>(
+            wgmma_bf16<!Kind::left_k, !Kind::right_k>(
                 sums, left + step * left_step, right + step * right_step, slice > 0 || step > 0);
         wgmma_commit();
         wgmma_wait<1>();
@@ -228,11 +238,13 @@ static __device__ __forceinline__ void multiply_slices(const hopper_problem &p, 
         mbarrier_arrive(before.empty());
 }
 
+template <typename Kind>
 static __device__ __forceinline__ float result(const hopper_problem &p, float sum, bf16 added) {
-    return p.adds ? fma_(p.times, sum, widen(added)) : p.times * sum;
+    return adds<Kind>(p) ? fma_(p.times, sum, widen(added)) : p.times * sum;
 }
 
 /* Rounds this thread's results of one box into it, where what is added lies. */
+template <typename Kind>
 static __device__ __forceinline__ void finish_box(const hopper_problem &p, unsigned char *box,
                                                   const float *sums) {
     const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x % GROUP / 32;
@@ -243,15 +255,16 @@ static __device__ __forceinline__ void finish_box(const hopper_problem &p, unsig
         for (int j = 0; j < BOX / 8; ++j) {
             __nv_bfloat162 *pair = reinterpret_cast<__nv_bfloat162 *>(
                 box + row * TENSOR_LINE_BYTES + (j ^ row % 8) * 16 + lane % 4 * 4);
-            const __nv_bfloat162 added = p.adds ? load_whole(pair) : __floats2bfloat162_rn(0, 0);
+            const __nv_bfloat162 added =
+                adds<Kind>(p) ? load_whole(pair) : __floats2bfloat162_rn(0, 0);
             *pair = __floats2bfloat162_rn(
-                result(p, sums[4 * j + 2 * half], __low2bfloat16(added)),
-                result(p, sums[4 * j + 2 * half + 1], __high2bfloat16(added)));
+                result<Kind>(p, sums[4 * j + 2 * half], __low2bfloat16(added)),
+                result<Kind>(p, sums[4 * j + 2 * half + 1], __high2bfloat16(added)));
         }
     }
 }
 
-template <typename Tile>
+template <typename Tile, typename Kind>
 static __device__ __forceinline__ void finish_staged(const hopper_problem &p, int group,
                                                      hopper_ring<Tile> &ring,
                                                      const float (&sums)[Tile::sums]) {
@@ -259,7 +272,7 @@ static __device__ __forceinline__ void finish_staged(const hopper_problem &p, in
     for (int i = 0; i < Tile::boxes; ++i) {
         if (ring.is_first(i))
             mbarrier_wait(ring.full(), ring.round);
-        finish_box(p, ring.box(i, group), sums + i * BOX / 2);
+        finish_box<Kind>(p, ring.box(i, group), sums + i * BOX / 2);
         if (ring.is_last(i)) {
             fence_proxy_async();
             __syncwarp();
@@ -270,7 +283,7 @@ static __device__ __forceinline__ void finish_staged(const hopper_problem &p, in
     }
 }
 
-template <typename Tile>
+template <typename Tile, typename Kind>
 static __device__ __forceinline__ void finish_elements(const hopper_problem &p, hopper_place at,
                                                        int group, const float (&sums)[Tile::sums]) {
     const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x % GROUP / 32;
@@ -280,25 +293,26 @@ static __device__ __forceinline__ void finish_elements(const hopper_problem &p, 
         const int64_t column = (int64_t)at.column + i / 4 * 8 + lane % 4 * 2 + i % 2;
         if (row >= p.m || column >= p.n)
             continue;
-        const bf16 added = p.adds ? p.added.data[row * p.added.stride + column] : narrow<bf16>(0);
-        p.out.data[row * p.out.stride + column] = narrow<bf16>(result(p, sums[i], added));
+        const bf16 added =
+            adds<Kind>(p) ? p.added.data[row * p.added.stride + column] : narrow<bf16>(0);
+        p.out.data[row * p.out.stride + column] = narrow<bf16>(result<Kind>(p, sums[i], added));
     }
 }
 
-template <typename Tile, bool LEFT_K_INNER, bool RIGHT_K_INNER>
+template <typename Tile, typename Kind>
 static __device__ __forceinline__ void multiply_tiles_of(const hopper_problem &p, int group,
                                                          hopper_ring<Tile> ring) {
     each_tile<Tile::columns>(p.m, p.n, [&](hopper_place at) {
         float sums[Tile::sums];
-        multiply_slices<Tile, LEFT_K_INNER, RIGHT_K_INNER>(p, group, ring, sums);
+        multiply_slices<Tile, Kind>(p, group, ring, sums);
         if (p.staged)
-            finish_staged(p, group, ring, sums);
+            finish_staged<Tile, Kind>(p, group, ring, sums);
         else
-            finish_elements<Tile>(p, at, group, sums);
+            finish_elements<Tile, Kind>(p, at, group, sums);
     });
 }
 
-template <typename Tile, bool LEFT_K_INNER, bool RIGHT_K_INNER>
+template <typename Tile, typename Kind>
 static __global__ void __launch_bounds__(THREADS, 1)
     multiply_on_hopper(const hopper_problem p, const __grid_constant__ hopper_maps maps) {
     ASSAY_DYNAMIC_SHARED(unsigned char, shared);
@@ -309,12 +323,12 @@ static __global__ void __launch_bounds__(THREADS, 1)
     if (threadIdx.x < GROUP) {
         registers_lower<FEW_REGISTERS>();
         if (threadIdx.x == 0)
-            fill<Tile, LEFT_K_INNER, RIGHT_K_INNER>(p, maps, ring);
+            fill<Tile, Kind>(p, maps, ring);
         else if (threadIdx.x == 32 && p.staged)
             drain(p, maps, ring);
     } else {
         registers_raise<MANY_REGISTERS>();
-        multiply_tiles_of<Tile, LEFT_K_INNER, RIGHT_K_INNER>(p, (int)threadIdx.x / GROUP - 1, ring);
+        multiply_tiles_of<Tile, Kind>(p, (int)threadIdx.x / GROUP - 1, ring);
     }
 }
 

@@ -17,14 +17,12 @@
  */
 #include "kernels/matmul_accumulate/digit_multiply.h"
 
-static const int32_t tiles_of_digits[] = {ROWS, DEPTH, REACH, FEWEST_K, LARGE, 0};
-
 static assay_status forward(const assay_call *call) {
-    return multiply_strict(call, product_for_y<float>(tensors_of(call, ASSAY_FORWARD)));
+    return digit_multiply(call, product_for_y<float>(tensors_of(call, ASSAY_FORWARD)));
 }
 
 static assay_status backward(const assay_call *call) {
-    return gradients<float>(call, multiply_strict);
+    return gradients<float>(call, digit_multiply);
 }
 
 static size_t workspace(assay_stage stage, const assay_call *call) {
@@ -38,18 +36,7 @@ static size_t workspace(assay_stage stage, const assay_call *call) {
 
 static assay_status supports(assay_stage stage, const assay_call *call) {
     (void)stage;
-    if (call->params->dtype != ASSAY_F32 || call->params->math == ASSAY_TF32)
-        return assay_fail(ASSAY_ERR_UNSUPPORTED,
-                          "matmul_accumulate/v3_bf16x6: strict f32 alone, not %s%s; v3 takes all",
-                          assay_dtype_name(call->params->dtype),
-                          call->params->math == ASSAY_TF32 ? " as TF32" : "");
-    bool hopper;
-    const assay_status status = find_hopper(&hopper);
-    if (status == ASSAY_OK && !hopper)
-        return assay_fail(ASSAY_ERR_UNSUPPORTED,
-                          "matmul_accumulate/v3_bf16x6: the GPU is not of compute capability 9.0; "
-                          "v3 runs on others");
-    return status;
+    return digit_supports("matmul_accumulate/v3_bf16x6", call);
 }
 
 ASSAY_VARIANT(matmul_accumulate, v3_bf16x6) = {

@@ -305,6 +305,9 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "m=33 n=24 k=40 dtype=f32,bf16 pad=8 misalign=8:13:1"},
     {ASSAY_CI, "m=15,65 n=31,33 k=8,9,31 dtype=f32 math=tf32"},
     {ASSAY_CI, "m=127,129 n=129 k=65 dtype=f32,bf16 sched=random"},
+    /* v3_hopper: several tiles, more slices of the sum than a ring has stages; copied operands */
+    {ASSAY_CI, "m=136 n=392 k=520 dtype=bf16"},
+    {ASSAY_CI, "m=131 n=389 k=129 dtype=bf16 pad=1 sched=reverse"},
     {ASSAY_CI, "m=1 n=1,129 k=1,513 dtype=f32,f64,bf16"},
     {ASSAY_CI, "m=129 n=1 k=1,300 dtype=f32,f64,bf16 fill=positive"},
     {ASSAY_CI, "m=45 n=61 k=77 dtype=f32,f64,bf16 pad=1 fill=uniform seed=2"},
@@ -315,6 +318,7 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "m=11 n=13 k=9 dtype=f32 fill=constant seed=7"},
     {ASSAY_NIGHTLY, "m=512 n=768 k=768 dtype=f32 math=strict,tf32"},
     {ASSAY_NIGHTLY, "m=512 n=768 k=768 dtype=f64,bf16"},
+    {ASSAY_NIGHTLY, "m=1409 n=1409 k=9 dtype=bf16"}, /* more tiles of v3_hopper than blocks */
     /* each operand through the whole range of its dtype */
     {ASSAY_NIGHTLY, "m=5 k=33 n=7 dtype=f32,bf16 operand=0:2 " RANGE_F32},
     {ASSAY_NIGHTLY, "m=5 k=33 n=7 dtype=f64 operand=0:2 " RANGE_F64},

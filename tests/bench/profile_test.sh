@@ -42,7 +42,7 @@ cases=(
     'matmul_accumulate/v1 m=32 n=32 k=32' 'matmul_accumulate/v3 m=64 n=64 k=64'
     'matmul_accumulate/v3 m=64 n=64 k=64 dtype=bf16' 'matmul_accumulate/v3 m=256 n=128 k=32'
     'matmul_accumulate/v3_hopper m=128 n=256 k=128 dtype=bf16'
-    'linear/v3 m=8 n=16 k=32'
+    'linear/v3 m=8 n=16 k=32' 'linear/v3_hopper m=128 n=256 k=128 dtype=bf16'
     'kronecker/v1 b=2 f=32x32'
 )
 # A line for each launch, with the counters that are not 0.

@@ -26,7 +26,7 @@ void multiply_by_digits_of(sums &s, bool left_k, bool right_k) {
     assay_call call = {};
     call.workspace =
         workspace.data() + (256 - reinterpret_cast<uintptr_t>(workspace.data()) % 256) % 256;
-    REQUIRE_OK(multiply_strict(&call, p));
+    REQUIRE_OK(digit_multiply(&call, p));
 }
 
 /* Numbers of all binades that a line with digits may have, subnormal ones, too, and zeros. */

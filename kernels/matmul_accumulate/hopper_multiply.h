@@ -1,0 +1,135 @@
+/*
+ * A product in bf16 by hopper_tile.h: which tiles, which maps, and what happens to operands that
+ * copies by TMA do not take. v3_hopper.cu tells how; the operator linear uses it as well.
+ */
+#ifndef ASSAY_MATMUL_ACCUMULATE_HOPPER_MULTIPLY_H
+#define ASSAY_MATMUL_ACCUMULATE_HOPPER_MULTIPLY_H
+
+#include "kernels/matmul_accumulate/hopper_tile.h"
+#include "kernels/matmul_accumulate/v3_multiply.h"
+
+typedef hopper_tile<256, 4> wide_tile;
+typedef hopper_tile<128, 6> narrow_tile;
+
+/* Measured at n = 4096: a narrow tile takes 21 / 40 of a wide one's time. */
+enum { WIDE_TIME = 40, NARROW_TIME = 21 };
+
+static const int32_t tiles_of_hopper[] = {ROWS, wide_tile::columns, DEPTH, PACKED, 0};
+
+/* Operands as memory has them; of the right one rows are the result's columns. */
+struct hopper_operands {
+    tensor_lines left, right;
+    bool left_k, right_k;
+};
+
+static hopper_operands operands_of(const product<bf16> &x) {
+    return {lines_of(x.left, x.m, x.k), lines_of(x.right, x.k, x.n), !x.left.transposed,
+            x.right.transposed};
+}
+
+static tensor_lines result_lines(const void *data, const product<bf16> &x, int64_t stride) {
+    return {data, x.n, x.m, stride, BOX};
+}
+
+/* Boxes have a tile's rows, or columns, where lines are along k. */
+static assay_status make_maps(const product<bf16> &x, hopper_operands *of, int columns, bool staged,
+                              hopper_maps *maps) {
+    const tensor_lines out = result_lines(x.out.data, x, x.out.stride);
+    const tensor_lines added = result_lines(x.added.data, x, x.added.stride);
+    of->left.box_lines = of->left_k ? ROWS : DEPTH;
+    of->right.box_lines = of->right_k ? columns : DEPTH;
+    assay_status status = make_tensor_map(&maps->left, &of->left);
+    if (status == ASSAY_OK)
+        status = make_tensor_map(&maps->right, &of->right);
+    if (status == ASSAY_OK && staged)
+        status = make_tensor_map(&maps->out, &out);
+    if (status == ASSAY_OK && staged && x.added.data)
+        status = make_tensor_map(&maps->added, &added);
+    return status;
+}
+
+template <typename Tile, typename Kind>
+static assay_status launch_on_hopper(void *stream, const hopper_problem &p,
+                                     const hopper_maps &maps) {
+    const int64_t blocks = clamp(hopper_tiles<Tile::columns>(p.m, p.n), 0, ASSAY_MULTIPROCESSORS);
+    return ASSAY_LAUNCH(stream, whole_grid(blocks), dim3(THREADS), Tile::shared_bytes,
+                        (multiply_on_hopper<Tile, Kind>), p, maps);
+}
+
+template <typename Tile, bool MAY_ADD>
+static assay_status launch_tiles(void *stream, const product<bf16> &x, hopper_operands of) {
+    const bool staged =
+        can_be_stored(result_lines(x.out.data, x, x.out.stride)) &&
+        (!x.added.data || can_be_mapped(result_lines(x.added.data, x, x.added.stride)));
+    const hopper_problem p = {x.added,
+                              x.out,
+                              x.m,
+                              x.n,
+                              (int32_t)ceil_div(x.k, DEPTH),
+                              (float)x.times,
+                              x.added.data != NULL,
+                              staged};
+    hopper_maps maps = {};
+    const assay_status status = make_maps(x, &of, Tile::columns, staged, &maps);
+    if (status != ASSAY_OK)
+        return status;
+    if (of.left_k)
+        return of.right_k
+                   ? launch_on_hopper<Tile, hopper_kind<true, true, MAY_ADD>>(stream, p, maps)
+                   : launch_on_hopper<Tile, hopper_kind<true, false, MAY_ADD>>(stream, p, maps);
+    return of.right_k ? launch_on_hopper<Tile, hopper_kind<false, true, MAY_ADD>>(stream, p, maps)
+                      : launch_on_hopper<Tile, hopper_kind<false, false, MAY_ADD>>(stream, p, maps);
+}
+
+/* Turns that every multiprocessor has at most. */
+template <typename Tile> static int64_t turns(const product<bf16> &x) {
+    return ceil_div(hopper_tiles<Tile::columns>(x.m, x.n), ASSAY_MULTIPROCESSORS);
+}
+
+static bool fits(const product<bf16> &x) {
+    return x.m > 0 && x.n > 0 && x.k > 0 && x.m <= MOST_EXTENT && x.n <= MOST_EXTENT &&
+           x.k <= MOST_EXTENT;
+}
+
+/* MAY_ADD: whether the operator has products with something added. Kernels without spill no
+ * register; where both operands' lines are across k, those with spill two. */
+template <bool MAY_ADD>
+static assay_status hopper_multiply(const assay_call *call, const product<bf16> &asked) {
+    const product<bf16> x = with_rows(asked);
+    hopper_operands of = operands_of(x);
+    size_t used = 0;
+    assay_status status = ASSAY_OK;
+    if (fits(x))
+        status = pack_operand(call, &of.left, &used);
+    if (fits(x) && status == ASSAY_OK)
+        status = pack_operand(call, &of.right, &used);
+    if (status != ASSAY_OK)
+        return status;
+    if (!fits(x) || !can_be_mapped(of.left) || !can_be_mapped(of.right))
+        return multiply<bf16_core, bf16>(call, asked);
+    if (turns<narrow_tile>(x) * NARROW_TIME < turns<wide_tile>(x) * WIDE_TIME)
+        return launch_tiles<narrow_tile, MAY_ADD>(call->stream, x, of);
+    return launch_tiles<wide_tile, MAY_ADD>(call->stream, x, of);
+}
+
+/* Bytes for copies of its operands. */
+static size_t hopper_workspace(const product<bf16> &asked) {
+    const product<bf16> x = with_rows(asked);
+    const hopper_operands of = operands_of(x);
+    return fits(x) ? copy_bytes(of.left) + copy_bytes(of.right) : 0;
+}
+
+/* Whether `name`, "op/variant", can do the call at all. */
+static assay_status hopper_supports(const char *name, const assay_call *call) {
+    if (call->params->dtype != ASSAY_BF16)
+        return assay_fail(ASSAY_ERR_UNSUPPORTED, "%s: bf16 alone, not %s; v3 takes all types", name,
+                          assay_dtype_name(call->params->dtype));
+    bool hopper;
+    const assay_status status = find_hopper(&hopper);
+    if (status == ASSAY_OK && !hopper)
+        return assay_fail(ASSAY_ERR_UNSUPPORTED,
+                          "%s: the GPU is not of compute capability 9.0; v3 runs on others", name);
+    return status;
+}
+
+#endif

@@ -1,0 +1,30 @@
+/*
+ * transformer v3_hopper, ours, for sm_90a alone and bf16 alone: v3 with products, and attention's
+ * forward, by TMA and wgmma.
+ *
+ * Against v3: linear and attention v3_hopper. A case that one of these declines, it declines by
+ * that one's line.
+ */
+#include "kernels/transformer/stages.h"
+
+static constexpr composition parts = {
+    .name = "v3_hopper",
+    .embedding = "v3",
+    .rmsnorm = "v3",
+    .linear = "v3_hopper",
+    .attention = "v3_hopper",
+    .swiglu = "v3",
+    .cross_entropy = "v3",
+    .adamw = "v3",
+};
+
+ASSAY_VARIANT(transformer, v3_hopper) = {
+    .op = "transformer",
+    .name = "v3_hopper",
+    .device = ASSAY_DEVICE_NAME,
+    .summary = "v3_hopper of linear and attention, v3 of the others; bf16 on sm_90a",
+    .supports = supports<parts>,
+    .workspace = workspace<parts>,
+    .forward = forward<parts>,
+    .backward = backward<parts>,
+};
