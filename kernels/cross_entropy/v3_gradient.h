@@ -60,7 +60,7 @@ static __device__ __forceinline__ double largest_finite(double) {
     return 0x1.fffffffffffffp1023;
 }
 
-/* What is taken off the logits here. Beside an Inf all others become 0 in this way, and the Inf is
+/* Subtracted from the logits here. Beside an Inf all others become 0 in this way, and the Inf is
  * Inf, as its sum: 0 and Inf times 1 / Inf are the P that the definition has, 0 and NaN. */
 template <typename A> static __device__ __forceinline__ A finite_shift(A maximum) {
     const A most = largest_finite(A()), raised = maximum < -most ? -most : maximum;
