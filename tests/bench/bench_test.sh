@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# assay bench from outside, on the simulated device: a variant that passes is timed, one that does not is refused,
-# and nothing that an arm does ends the run. ASSAY and the folder of exploits' kernel files.
+# assay bench from outside, on the simulated device: a variant that passes is timed, one that does
+# not is refused, and nothing that an arm does ends the run. ASSAY and the folder of exploits'
+# kernel files.
 set -uo pipefail
 assay=$(realpath "$1")
 kernels=$(realpath "$2")
