@@ -145,7 +145,8 @@ static inline bool record_quick(const volatile void *address, size_t bytes, uint
                           (uint32_t)sim_running_now.thread / SIM_WARP << SIM_WARP_SHIFT |
                           place << SIM_PLACE_SHIFT;
     const sim_page *page = recent->page;
-    if (page->written && !sim_in_range(&sim_recorder_now.shared[1], address))
+    if (page->written && !sim_in_range(&sim_recorder_now.shared[1], address) &&
+        !sim_in_range(&sim_recorder_now.shared[0], address))
         return false;
     for (size_t word = at % SIM_PAGE / SIM_WORD, n = bytes / SIM_WORD; n > 0; ++word, --n) {
         if (page->written && (how & SIM_READS) != 0 && page->written[word] != 15)
