@@ -78,7 +78,7 @@ static int64_t largest(const exchange *e) {
     return most;
 }
 
-/* What the arm left of that set, against what is right. */
+/* Compares the arm's results of that set with the right ones. */
 static assay_status compare_set(case_run *k, runner *r, bench_stage stage, int32_t set) {
     exchange *e = &k->s->memory;
     if (!k->knowable) {

@@ -14,7 +14,7 @@ bool case_run_go_on(const case_run *k, const char *stage, const char *what) {
     return k->s->progress(k->s->progress_context, line);
 }
 
-/* What remains when the cold samples are there. */
+/* The rest of a stage, when the cold samples are there. */
 static assay_status finish_stage(case_run *k, runner *r, bench_stage stage) {
     assay_status status = ASSAY_OK;
     if (runner_goes(r))
@@ -96,7 +96,7 @@ static assay_status run_stage(case_run *k, bench_stage stage) {
     status = time_stage(k, stage);
     if (status == ASSAY_OK)
         status = time_lonely(k, stage, &work);
-    const bool whole = k->s->progress(k->s->progress_context, ""); /* what is interrupted is none */
+    const bool whole = k->s->progress(k->s->progress_context, ""); /* an interrupted row is none */
     for (runner *r = k->runner; r < k->runner + k->n_runners; ++r) {
         if (status == ASSAY_OK && whole)
             status = case_run_finish_rows(k, r);

@@ -136,7 +136,8 @@ static double median(const arm_samples *a) {
     return quantile(a->sorted, a->count, 0.5);
 }
 
-/* Of what was chosen, `count` values in all: the mean of the two in the middle, or of the one. */
+/* Of the chosen samples, `count` values in all: the mean of the two in the middle, or of the one.
+ */
 static double chosen_median(const arm_samples *a) {
     const int64_t low = (a->count - 1) / 2, high = a->count / 2;
     int64_t seen = 0, i = 0;

@@ -306,7 +306,7 @@ static bool is_padding(const char *word) {
            (strncmp(word, "misalign=", 9) == 0 && strcmp(word, "misalign=0") != 0);
 }
 
-/* bench times a stage alone, too; what is proven is forward, or both. */
+/* bench times a stage alone, too; checks are of forward, or of both. */
 static assay_status name_scope(const cli_verb *verb, assay_cli_args *args) {
     const bool forward = args->stage != NULL && strcmp(args->stage, "forward") == 0;
     if (verb->bit != CLI_BENCH && args->stage != NULL && strcmp(args->stage, "backward") == 0)

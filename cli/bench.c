@@ -91,7 +91,7 @@ static assay_status run_all(bench *b) {
     assay_status status = ASSAY_OK;
     const double before = b->results.seconds;
     b->start = now();
-    /* What is finished stays, whatever comes. */
+    /* Finished jobs stay, whatever comes. */
     for (b->done = 0; status == ASSAY_OK && b->done < b->jobs.count && !assay_cli_interrupted();
          ++b->done) {
         status = forgive(&b->jobs.job[b->done], run_job(b, &b->jobs.job[b->done]));

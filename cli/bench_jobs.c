@@ -61,7 +61,7 @@ static assay_status visit_group(const assay_op *op, const char *words, assay_cas
     return assay_case_expand(op, word, n, visit, context);
 }
 
-/* What words name is timed as the experiment that has it would be. */
+/* A case that words name is timed as the experiment that has it would be. */
 static assay_status collect_named(const assay_case *c, void *context) {
     collector *by = context;
     quest q = {.found = false};

@@ -124,7 +124,7 @@ static assay_status collect_set(collector *to) {
                               : status;
 }
 
-/* What no kernel can have been made to pass: the cases are not known before they run. */
+/* Cases that no kernel can have been made to pass: they are not known before they run. */
 static assay_status add_secrets(collector *to) {
     uint64_t seed;
     const assay_op *op = to->selection->op;

@@ -91,7 +91,7 @@ static void add_line(columns *lines, const assay_certificate *c, bool holds, con
                 holds ? "" : "  ", holds ? "" : why);
 }
 
-/* Reads and checks one file. What is wrong with it is a line, not the end. */
+/* Reads and checks one file. A defect of it is a line, not the end. */
 static assay_status visit(verification *o, const char *path) {
     assay_certificate c;
     char why[CERTIFICATE_WHY];

@@ -21,8 +21,8 @@ static int trouble(void) {
 
 /* ---- what the program is given ---- */
 
-/* A program's own RPATH, where it has one, comes before LD_LIBRARY_PATH; what is preloaded comes
- * before both. */
+/* A program's own RPATH, where it has one, comes before LD_LIBRARY_PATH; preloaded libraries
+ * come before both. */
 static bool preload(const char *folder, const char *program) {
     static const char *const libraries[] = {
         "libcudart.so.11.0", "libcudart.so.12",   "libcudart.so.13", "libcuda.so.1",

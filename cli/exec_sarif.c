@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What lies below the working folder is named from there, as a checkout's files are. */
+/* Files below the working folder are named from there, as a checkout's files are. */
 static const char *below_here(const char *path) {
     char here[PATH_MAX];
     const size_t n = getcwd(here, sizeof here) != NULL ? strlen(here) : 0;
@@ -50,7 +50,7 @@ static void put_location(FILE *to, const report_problem *p, const char *program)
     fputs("}]", to);
 }
 
-/* What is not simulated is no defect of the program. */
+/* A gap of the simulation is no defect of the program. */
 static const char *level_of(exec_problem_kind kind) {
     const bool is_note = kind == EXEC_PROBLEM_NOT_SIMULATED || kind == EXEC_PROBLEM_OPCODE ||
                          kind == EXEC_PROBLEM_NO_PTX || kind == EXEC_PROBLEM_EQUAL;

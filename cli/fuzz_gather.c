@@ -192,7 +192,7 @@ static assay_status add_done_ranks(fuzz_campaign *f, const fuzz_ranks *ranks, ra
     return status;
 }
 
-/* What took a rank down may take this one down, too: what is found by then is written before. */
+/* The cause of a rank's end may end this one, too: all that is found by then is written before. */
 static assay_status add_lost_ranks(fuzz_campaign *f, const fuzz_ranks *ranks, const rank_fate *fate,
                                    fuzz_state *sum, int32_t *lost) {
     assay_status status = ASSAY_OK;

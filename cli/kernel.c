@@ -94,7 +94,7 @@ static assay_status compile(assay_cli_args *args) {
 
 /* ---- its kernels for the simulated device ---- */
 
-/* What is found in the environment by the processes that run it. */
+/* Sets the variables that the processes which run it read. */
 static bool tell_guests(const assay_cli_args *args, const char *stand_ins) {
     return setenv(PTX_PREPARED_VARIABLE, args->kernel_folder, 1) == 0 &&
            setenv(EXEC_NAME_VARIABLE, file_name(args), 1) == 0 &&

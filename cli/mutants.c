@@ -107,8 +107,8 @@ static int by_number(const void *a, const void *b) {
 }
 
 /* The sample are the mutants with the smallest numbers. A number depends on the seed and the
- * mutant's key alone, so an edit of a kernel changes few of a seed's sample. What is no defect is
- * left to the runs of all. */
+ * mutant's key alone, so an edit of a kernel changes few of a seed's sample. Mutants that are no
+ * defect are left to the runs of all. */
 static assay_status draw_sample(run *r) {
     ticket *order = calloc((size_t)r->rows.count + 1, sizeof *order);
     if (!order)

@@ -85,7 +85,7 @@ static assay_exit refuse(const profile *p, const assay_report *report) {
     return ASSAY_EXIT_REFUSED;
 }
 
-/* Only what is proven at this very case is profiled. */
+/* Only a variant that passes this very case is profiled. */
 static assay_exit gate(const profile *p) {
     const assay_device *isolated = NULL;
     assay_report report = {0};

@@ -72,7 +72,7 @@ static void put_test(FILE *to, const cli_results *results, const assay_report *r
     fputs("    </testcase>\n", to);
 }
 
-/* What the verdicts leave out. */
+/* The parts that the verdicts leave out. */
 static void put_scope(FILE *to, check_scope scope) {
     if (!scope.forward && !scope.packed)
         return;

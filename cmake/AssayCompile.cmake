@@ -52,7 +52,7 @@ endif()
 set(hurried $<AND:${host},$<NOT:$<CONFIG:Debug>>>)
 if(ASSAY_SANITIZE)
   target_compile_options(assay_options INTERFACE $<${hurried}:-Og> $<${hurried}:-g1>)
-  # What gcc guesses of values with more knowledge, in the other builds, counts.
+  # gcc's guesses of values in the other builds, which know more, count.
   target_compile_options(assay_options INTERFACE
     $<$<AND:${hurried},$<CXX_COMPILER_ID:GNU>>:-Wno-format-truncation>
     $<$<AND:${hurried},$<CXX_COMPILER_ID:GNU>>:-Wno-maybe-uninitialized>)

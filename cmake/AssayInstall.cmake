@@ -135,7 +135,7 @@ set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION devel)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON) # what the programs link
-# What linking with the library and compiling kernel files need beyond that.
+# The packages that linking with the library and compiling kernel files need beyond that.
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "g++, libhdf5-dev, zlib1g-dev, libblas-dev")
 set(CPACK_STRIP_FILES ON)
 include(CPack)

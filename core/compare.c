@@ -16,7 +16,7 @@ static const comparison equal = {.right = true};
 static const comparison hopeless = {.right = false, .error = INFINITY, .ratio = INFINITY};
 
 /* An infinity for a finite number is right when that number, off by its bound, overflows. Its
- * error is what is missing to the largest finite value. */
+ * error is its distance from the largest finite value. */
 static comparison compare_overflow(assay_dtype dtype, double got, double want, double bound) {
     const double sign = got > 0 ? 1 : -1;
     if (!(assay_dtype_round(dtype, want + sign * bound) == got))

@@ -4,8 +4,8 @@
 
 #include <math.h>
 
-/* Scaled values stay below 2^400, so 2^223 squares fit; what underflows is
- * too small beside the value that set the scale to count. */
+/* Scaled values stay below 2^400, so 2^223 squares fit; a value that underflows is
+ * too small to count beside the value that set the scale. */
 static const double headroom = 0x1p400;
 enum { EXPONENT_MIN = -1022, EXPONENT_MAX = 1022 };
 

@@ -201,8 +201,8 @@ static const char *trivial_of(const assay_row *row, const assay_problem *p,
     return "";
 }
 
-/* What passed on data that could not tell a wrong kernel proves nothing. The operator's rule
- * stands in where the search is too expensive. */
+/* A pass on data that could not tell a wrong kernel proves nothing. The operator's rule stands in
+ * where the search is too expensive. */
 static assay_status mistrust_rows(assay_report *report, const assay_problem *p,
                                   const assay_reference *ref) {
     trivial_findings found;

@@ -47,7 +47,7 @@ static assay_status await(process *guest, double seconds, double bytes, char *te
                                  process_how(guest, how), telling_line(guest, printed));
 }
 
-/* Until it is ready, what speaks is our own program: no kernel has been loaded. */
+/* Until it is ready, our own program speaks: no kernel has been loaded. */
 static assay_status await_ready(process *guest, sandbox_walls *walls) {
     char word[512];
     assay_status status = await(guest, start_seconds, INFINITY, word, sizeof word);

@@ -19,7 +19,7 @@ enum { COPIES = 6 };
 static const double sampled_speed = 1 << 26;
 
 typedef struct isolated {
-    assay_device device; /* what callers hold. First, so that its address is this one's. */
+    assay_device device; /* callers hold its address: as the first member it has this one's */
     const assay_device *base;
     const assay_device *recorder; /* NULL: none */
     assay_isolation how;

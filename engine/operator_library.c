@@ -46,7 +46,7 @@ static void try_to_load(int channel, void *context) {
         _exit(1);
     const char *const why = shared_object_load(loaded, &object);
     const assay_operator *o = why ? NULL : dlsym(object, entry);
-    /* A byte of each, so that what lies beyond the file's end shows. */
+    /* A byte of each, so that one beyond the file's end shows. */
     _exit(o && o->abi == ASSAY_OPERATOR_ABI && o->op && !o->op->name ? 1 : 0);
 }
 

@@ -321,7 +321,7 @@ static void widen_ranges(void *context, int64_t first, int64_t last) {
     sample_visit(t->p->s, t->p->axis, from + first, from + last, widen_range, context);
 }
 
-/* What is left of a gradient must be 0. */
+/* The rest of a gradient must be 0. */
 static void clear_home(void *context, int64_t at, int64_t small, int64_t count) {
     const taker *t = context;
     (void)small;

@@ -186,7 +186,7 @@ static bool is_defined(const assay_relation *relation, const side *base, const s
 
 bool relation_applies(const assay_relation *relation, const assay_case *c) {
     const bool finite = c->fill != ASSAY_FILL_INF && c->fill != ASSAY_FILL_NAN;
-    /* At the ends of a dtype's range what relations say of bits, and of halves, does not hold. */
+    /* At the ends of a dtype's range the relations of bits, and of halves, do not hold. */
     return finite && c->exponent == 0 && (!relation->applies || relation->applies(c));
 }
 

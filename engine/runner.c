@@ -94,7 +94,7 @@ static assay_tensor view(const run *r, pieces_role role, int32_t i) {
 /* Behind the inputs, for a kernel that reads one input too many. It is aligned and spaced for
  * 16-byte accesses, so a kernel that tests this tensor's alignment instead of the right one takes
  * its vector path, and is caught. */
-static const assay_tensor nobody = {
+static const assay_tensor nothing = {
     .data = (void *)64, .rank = 1, .shape = {INT64_MAX}, .stride = {INT64_MAX - 15}};
 
 /* The call with shapes and strides; with data where buffers exist already. Its tensors are moved to
@@ -111,7 +111,7 @@ static assay_call make_call(const run *r, assay_stage stage) {
         if (sig->out[o].differentiable)
             *next++ = view(r, PIECES_COTANGENT, o);
     call.n_in = (int32_t)(next - r->args);
-    *next++ = nobody;
+    *next++ = nothing;
     call.out = next;
     for (int32_t o = 0; stage == ASSAY_FORWARD && o < r->n_out; ++o)
         *next++ = view(r, PIECES_OUTPUT, o);
@@ -245,7 +245,7 @@ static assay_status each(buffer *buffers, int32_t count, assay_status (*act)(buf
     return status;
 }
 
-/* Behind a pause, what this stage's call is the first to read. */
+/* Uploads, behind a pause, the tensors that this stage's call is the first to read. */
 static assay_status arrive(run *r, assay_stage stage) {
     assay_status status = r->device->pause ? r->device->pause() : ASSAY_OK;
     if (status != ASSAY_OK)
@@ -274,7 +274,8 @@ static assay_status call_variant(const run *r, assay_stage stage, const assay_ca
                       line[0] != '\0' ? ": " : "", line);
 }
 
-/* The call between what arrives late and what departs early, and the device's verdict on it. */
+/* The call, behind inputs that arrive late and before outputs that depart early, and the device's
+ * verdict on it. */
 static assay_status launch(run *r, assay_stage stage, const assay_call *call) {
     r->device->schedule(r->c->schedule, r->c->seed);
     assay_status status = arrive(r, stage);

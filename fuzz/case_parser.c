@@ -104,7 +104,7 @@ static double word_count(const char *word) {
     }
 }
 
-/* Few cases, or so many that they are refused: what lies between would only take time. */
+/* Few cases, or so many that they are refused: numbers between would only take time. */
 static bool is_quick(const input *in) {
     double count = 1;
     for (int32_t i = 0; i < in->n_words; ++i)

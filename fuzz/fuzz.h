@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* What a target file defines; the name is libFuzzer's. Always returns 0. */
+/* Every target file defines it; the name is libFuzzer's. Always returns 0. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* A broken promise: libFuzzer keeps the input, ctest sees a crash. */

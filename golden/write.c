@@ -110,7 +110,7 @@ static assay_status save_all(plan *p, const char *path) {
     return status == ASSAY_OK ? closed : status;
 }
 
-/* What the temporary file gives back must be what was meant. */
+/* The temporary file must give back the values that were meant. */
 static assay_status verify_all(const plan *p, const char *path) {
     golden_file file;
     assay_status status = golden_file_open(&file, path);

@@ -129,9 +129,9 @@ static assay_status add_options(const builder *b, build_level level, const cuda_
     return status;
 }
 
-/* Most of what a mutant costs is compiling it, and most of that, inlining by force and optimising
- * what runs once. NULL: as the build does it, which is what tells the same code. The race recorder
- * sees a store of a small structure only where it has been taken apart into numbers. */
+/* Compiling is most of a mutant's cost; inlining by force, and optimising code that runs once, are
+ * most of that. NULL: as the build does it, so that the same code can be recognised. The race
+ * recorder sees a store of a small structure only where it has been taken apart into numbers. */
 static const char *const optimisation[BUILD_LEVELS] = {
     [BUILD_QUICK] = "-O0", [BUILD_FULL] = NULL, [BUILD_ASAN] = "-O0", [BUILD_RACE] = "-Og"};
 
@@ -153,11 +153,11 @@ static void add_ours(build_level level, command *to) {
     if (optimisation[level]) {
         command_add(to, optimisation[level]);
         command_add(to, "-Dalways_inline=unused");
-        command_add(to, "-DASSAY_SHARED_BUDGET=8192"); /* what fits in no tile, at small sizes */
+        command_add(to, "-DASSAY_SHARED_BUDGET=8192"); /* small sizes then exceed every tile */
     }
 }
 
-/* ---- what all files begin with ---- */
+/* ---- the beginning of all files ---- */
 
 /* Only quick builds have it compiled beforehand, under a name of its own: another compiler would
  * stumble over the result. */
@@ -217,7 +217,7 @@ static assay_status compile(const builder *b, build_level level, const cuda_file
         find_file(b, f, overlay, file);
         prefix_path(b, level, prefix);
         add_ours(level, &c);
-        /* Launches know their file's name: the same for a mutant and for what it is made of. */
+        /* Launches know their file's name: the same for a mutant and for its original. */
         snprintf(map[0], sizeof map[0], "-ffile-prefix-map=%s/=", b->root);
         command_add(&c, map[0]);
         if (overlay) {

@@ -30,7 +30,7 @@ typedef struct builder {
  * has it. */
 assay_status builder_init(builder *b, const char *root, const char *build,
                           const char *asan) ASSAY_MUST_CHECK;
-/* Removes what was written. */
+/* Removes the files that it wrote. */
 void builder_clear(builder *b);
 
 bool builder_has(const builder *b, build_level level);
@@ -42,7 +42,7 @@ void builder_guest(const builder *b, build_level level, char path[BUILD_FOLDER +
 void builder_unit(const builder *b, char path[BUILD_FOLDER + 32]);
 bool builder_has_unit(const builder *b);
 
-/* What quick builds begin with, compiled once; before the first of them. */
+/* Compiles the beginning of all quick builds, once; to be called before the first of them. */
 assay_status builder_prepare(builder *b) ASSAY_MUST_CHECK;
 
 /*

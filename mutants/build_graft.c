@@ -23,7 +23,7 @@ static assay_status compile_c(const builder *b, const char *path, const char *ro
                  (c.count == 0 && !build_is_launcher(all.word[i])))
             command_add(&c, all.word[i]);
     }
-    /* What C lets pass with a warning, C++ would not: such a mutant is no program. */
+    /* C accepts some code with a warning that C++ refuses: such a mutant is no program. */
     const char *words[] = {"-O0",
                            "-w",
                            "-fPIC",

@@ -15,7 +15,7 @@ typedef struct campaign {
     /* Hears of each when it is checked, `done` of them by then. */
     void (*visit)(const mutant *m, const mutant_result *result, int32_t done, void *context);
     void *context;
-    bool (*interrupted)(void); /* true: end with what is known */
+    bool (*interrupted)(void); /* true: end with the results so far */
 } campaign;
 
 /* ASSAY_ERR_*: it could not go on, because no process can be started, say; mutants that were not

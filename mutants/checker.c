@@ -96,7 +96,8 @@ static assay_status check_level(checker *k, build_level level, const source_user
     object_path(k, level, object);
     assay_status status =
         builder_compile(k->builder, level, user->op, user->variant, overlay, object);
-    /* What one build compiles and another one does not is no mutant's fault: it would be lost. */
+    /* Where one build compiles a mutant and another one does not, it is not the mutant's fault: it
+     * would be lost. */
     if (status == ASSAY_ERR_KERNEL && level == BUILD_QUICK) {
         result->outcome = MUTANT_NO_PROGRAM;
         snprintf(result->reason, LAYER_REASON, "%s", assay_error());

@@ -1,12 +1,12 @@
 /*
- * All checks of one mutant, in the order of what they cost: a shared header's own test, where
- * there is one; then kernels, compiled without optimisation and run on the smoke cases; what
- * survives, as the build compiles kernels, on all cases of ci and edge, relations, determinism,
- * golden files and random cases; what survives that, with AddressSanitizer and with the race
- * recorder.
+ * All checks of one mutant, the cheapest first: a shared header's own test, where there is one;
+ * then kernels, compiled without optimisation and run on the smoke cases. A mutant that survives is
+ * compiled as the build compiles kernels, and goes through all cases of ci and edge, relations,
+ * determinism, golden files and random cases. One that survives that as well is run with
+ * AddressSanitizer and with the race recorder.
  *
- * No mutant is killed by a check that would kill the original too: what found a mutant is asked
- * about the unchanged kernel, or header, built likewise, and must find nothing.
+ * No mutant is killed by a check that would kill the original too: the check that found a mutant is
+ * repeated on the unchanged kernel, or header, built likewise, and must find nothing.
  */
 #ifndef ASSAY_MUTANTS_CHECKER_H
 #define ASSAY_MUTANTS_CHECKER_H

@@ -121,7 +121,7 @@ assay_status command_run(const command *c, const char *log, double seconds) {
     process_finish(&p, &(process_limits){.seconds = seconds, .bytes = INFINITY});
     if (p.end == PROCESS_HANG)
         return assay_fail(ASSAY_ERR_UNSUPPORTED, "%s takes longer than %g s", c->word[0], seconds);
-    /* What a shell, and env, say of a program that is not there. */
+    /* A shell, and env, exit so where there is no such program. */
     if (p.end == PROCESS_EXIT && (p.code == 126 || p.code == 127))
         return assay_fail(ASSAY_ERR_FILE, "%s cannot start its program; build all of assay",
                           c->word[0]);

@@ -34,7 +34,7 @@ static bool matches(const char *pattern, const char *text) {
     return *pattern == '\0';
 }
 
-/* The reason is what stands behind the last bar. */
+/* The reason stands behind the last bar. */
 static assay_status add_line(equivalents *all, const char *path, char *line) {
     char *bar = strrchr(line, '|');
     if (!bar || bar == line || bar[1] == '\0' || bar[2] == '\0')

@@ -14,7 +14,7 @@ const char *golden_edit_name(golden_edit edit) {
     return names[edit];
 }
 
-/* ---- the edits: each undoes itself when it is made a second time, or gives back what was ---- */
+/* ---- the edits: each undoes itself when it is made a second time, or gives back the old value */
 
 typedef struct change {
     golden_record *record;

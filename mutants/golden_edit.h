@@ -1,8 +1,8 @@
 /*
  * Golden files made wrong: one case after the other with one tensor changed, written anew so that
- * every hash in the file is right, and then verified as `assay golden verify` does. What the oracle
- * cannot tell from the truth, since it lies within what two fp64 computations may differ by, only
- * the digest of the whole file tells (golden/SHA256SUMS).
+ * every hash in the file is right, and then verified as `assay golden verify` does. Where an edit
+ * lies within the difference that two fp64 computations may have, the oracle cannot tell it from
+ * the truth; only the digest of the whole file does (golden/SHA256SUMS).
  */
 #ifndef ASSAY_MUTANTS_GOLDEN_EDIT_H
 #define ASSAY_MUTANTS_GOLDEN_EDIT_H

@@ -1,4 +1,5 @@
-/* What mutants say beside a kernel's own words (rules_device.c): compiled before the kernel. */
+/* Names that mutants use beside a kernel's own words (rules_device.c): compiled before the kernel.
+ */
 #ifndef ASSAY_MUTANTS_INJECTED_H
 #define ASSAY_MUTANTS_INJECTED_H
 

@@ -1,4 +1,4 @@
-/* What found a mutant. */
+/* The checks that find mutants. */
 #ifndef ASSAY_MUTANTS_LAYER_H
 #define ASSAY_MUTANTS_LAYER_H
 

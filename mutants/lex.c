@@ -21,7 +21,7 @@ static bool live(const reader *r) {
     return true;
 }
 
-/* ---- what is no token ---- */
+/* ---- text that is no token ---- */
 
 static void step(reader *r) {
     r->line += r->text[r->at] == '\n';
@@ -104,7 +104,7 @@ static int32_t quoted_length(const char *from) {
     return from[n] ? n + 1 : n;
 }
 
-/* Digits with what belongs to them: 0xffu, 1.5e-3f. */
+/* Digits with prefix, exponent and suffix: 0xffu, 1.5e-3f. */
 static int32_t number_length(const char *from) {
     const bool hexadecimal = from[0] == '0' && (from[1] == 'x' || from[1] == 'X');
     int32_t n = 0;

@@ -1,8 +1,8 @@
 /*
  * The tokens of a kernel file, as far as mutations need them: no comments, no preprocessor lines,
- * nothing that only nvcc sees. Sources are as clang-format leaves them, which settles what C++
- * leaves to a parser: an operator has blanks on both sides, a template's bracket, a pointer's star
- * and a sign have not.
+ * nothing that only nvcc sees. Sources are as clang-format leaves them. In C++ a parser would have
+ * to tell operators from other signs; here blanks do: an operator has them on both sides, a
+ * template's bracket, a pointer's star and a sign have not.
  */
 #ifndef ASSAY_MUTANTS_LEX_H
 #define ASSAY_MUTANTS_LEX_H

@@ -18,7 +18,7 @@ char *mutant_text(const mutant *m) {
     return whole;
 }
 
-/* ---- what it is known by ---- */
+/* ---- its key ---- */
 
 /* first..last with every run of blanks as one, none at the ends. */
 static char *squeeze(const char *first, const char *last) {
@@ -88,8 +88,8 @@ static void number(const mutants *all, int32_t first, mutant *m) {
 
 /* ---- making them ---- */
 
-/* Tokens that no rule touches: what proves itself to the compiler, what the simulated device does
- * not look at, what declares. */
+/* Tokens that no rule touches: those of statements that the compiler proves, of hints that the
+ * simulated device ignores, and of declarations. */
 static void mark_fixed(const lexed *code, bool *fixed) {
     static const char *const heads[] = {"static_assert", "__launch_bounds__", "__attribute__",
                                         "alignas"};

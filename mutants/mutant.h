@@ -14,7 +14,7 @@ typedef struct mutant {
     edit change;
     char *before, *after; /* the line that changes, blanks as one */
     int32_t occurrence;   /* among mutants that are alike in all of the above, from 1 */
-    uint64_t key;         /* a hash of what it is known by */
+    uint64_t key;         /* a hash of the words that identify it */
 } mutant;
 
 typedef struct mutants {

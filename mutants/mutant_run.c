@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The layer that a finding counts for: what only an instrumented build, or a random case, brought
- * to light is theirs. */
+/* The layer that a finding counts for: a finding that only an instrumented build, or a random case,
+ * brought to light counts for that one. */
 static mutant_layer layer_for(const mutant_run *run, const question *q, mutant_layer found) {
     if (run->level == BUILD_ASAN)
         return LAYER_ASAN;
@@ -17,8 +17,8 @@ static mutant_layer layer_for(const mutant_run *run, const question *q, mutant_l
     return q->test && q->test->set == TEST_CASE_RANDOM ? LAYER_FUZZ : found;
 }
 
-/* A machine with too much to do is slow as well: what took too long is asked once more. Instruments
- * are slow by themselves, so there it says nothing. */
+/* A machine with too much to do is slow as well: a question that took too long is asked once more.
+ * Instruments are slow by themselves, so there it says nothing. */
 static assay_status ask_patiently(mutant_run *run, const question *q, answer *a) {
     subject again = {0};
     assay_status status = subject_ask(&run->subject, q, a);

@@ -15,7 +15,7 @@ assay_status original_find(const checker *k, build_level level, const source_use
 
 /* Asks it, which must be found right: ASSAY_ERR_KERNEL. One that takes too long itself says that
  * the question is no good for this kernel: *fair is false then. It also is where both decline;
- * `found`: what the mutant's answer was. */
+ * `found`: the mutant's answer. */
 assay_status original_clear(checker *k, build_level level, const source_user *user,
                             const question *q, mutant_layer found, bool *fair) ASSAY_MUST_CHECK;
 

@@ -18,7 +18,7 @@ const char *planted_class_name(planted_class kind) {
     return names[kind];
 }
 
-/* ---- what may be planted ---- */
+/* ---- the faults that may be planted ---- */
 
 static bool holds_integers(const assay_key *key) {
     return key->kind == ASSAY_KEY_INT || key->kind == ASSAY_KEY_LIST;
@@ -42,8 +42,9 @@ static double elements(const assay_op *op, const assay_params *params) {
     return count;
 }
 
-/* Whether a larger number means larger tensors: in the first case that the operator has. What is
- * not legal then is held to be a size: a number of groups, say, that must divide another. */
+/* Whether a larger number means larger tensors: in the first case that the operator has. A
+ * number that is not legal then is held to be a size: a number of groups, say, that must divide
+ * another. */
 static bool is_size(const assay_op *op, int32_t key) {
     assay_case c = {0};
     (void)!assay_op_visit_set(op, ASSAY_SMOKE, first_case, &c);

@@ -2,8 +2,8 @@
  * Planted faults: v1 of an operator, but one element of a result has the wrong sign where a
  * predicate of the case or of its data holds. The predicate is drawn: a size above a threshold, an
  * attribute beyond one, a tensor at an offset, a block far back, sizes that have to do with each
- * other, equal rows, a special value. Which cases show such a fault measures how well a set, or a
- * search, covers what is legal.
+ * other, equal rows, a special value. The share of such faults that cases show measures how well a
+ * set, or a search, covers the legal cases.
  */
 #ifndef ASSAY_MUTANTS_PLANTED_H
 #define ASSAY_MUTANTS_PLANTED_H
@@ -35,7 +35,7 @@ typedef struct planted {
     char text[128];      /* "eps <= 3.1e-09" */
 } planted;
 
-/* What faults are planted at: each key once, and each other class. `key` of the others: -1. */
+/* Where faults are planted: at each key once, and at each other class. `key` of the others: -1. */
 typedef struct planted_site {
     planted_class kind;
     int32_t key;

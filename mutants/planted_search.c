@@ -68,7 +68,7 @@ static bool any_open(const search *s) {
     return false;
 }
 
-/* Nightly holds what ci does. */
+/* Nightly holds the cases of ci. */
 static assay_status look_in_set(search *s, assay_set set) {
     for (int32_t i = 0; i < s->count; ++i) {
         s->tried[i] = 0;

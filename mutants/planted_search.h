@@ -1,4 +1,4 @@
-/* What finds planted faults: the cases of a set, and those that `assay fuzz` draws. */
+/* Looks for planted faults: by the cases of a set, and by those that `assay fuzz` draws. */
 #ifndef ASSAY_MUTANTS_PLANTED_SEARCH_H
 #define ASSAY_MUTANTS_PLANTED_SEARCH_H
 

@@ -1,6 +1,6 @@
 /*
- * The rules by which a kernel's source is made wrong. A rule looks at one token and says what might
- * stand there instead: a slip that people make, or one that CUDA invites.
+ * The rules by which a kernel's source is made wrong. A rule looks at one token and proposes others
+ * in its place: a slip that people make, or one that CUDA invites.
  */
 #ifndef ASSAY_MUTANTS_RULE_H
 #define ASSAY_MUTANTS_RULE_H
@@ -24,7 +24,7 @@ typedef struct edits {
 
 void edits_clear(edits *e);
 
-/* Replaces a phrase. The lines of what goes are kept, so that all others keep their numbers. */
+/* Replaces a phrase. Its line ends are kept, so that all other lines keep their numbers. */
 void edits_add(edits *e, phrase p, const char *format, ...) ASSAY_PRINTF(3, 4);
 
 /* A phrase for edits_add's format: "%.*s", PHRASE(code, p). */

@@ -1,6 +1,6 @@
 /*
- * Slips that CUDA invites, and those of numbers. What these put into a kernel beside its own words
- * is in injected.h.
+ * Slips that CUDA invites, and those of numbers. Names that these put into a kernel beside its own
+ * words are in injected.h.
  */
 #include "mutants/rule.h"
 
@@ -112,7 +112,7 @@ static void extreme(const lexed *code, int32_t i, edits *to) {
         edits_add(to, one(i), "fmaxf");
 }
 
-/* The value of `narrow<T>(value)`, or what a statement stores into an element. */
+/* The value of `narrow<T>(value)`, or the value that a statement stores into an element. */
 static phrase stored_value(const lexed *code, int32_t i) {
     const phrase none = {0, -1};
     if (lex_is(code, i, "narrow") && lex_is(code, i + 1, "<")) {

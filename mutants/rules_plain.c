@@ -13,7 +13,7 @@ typedef struct swap {
     const char *from, *to;
 } swap;
 
-/* Replaces token i by what the table has for it. */
+/* Replaces token i by the table's entry for it. */
 static void exchange(const swap *table, size_t n, const lexed *code, int32_t i, edits *to) {
     for (size_t k = 0; k < n; ++k)
         if (lex_is(code, i, table[k].from))
@@ -97,8 +97,8 @@ static void real_constant(const lexed *code, int32_t i, edits *to) {
 
 /* ---- conditions ---- */
 
-/* Whether the phrase is `status`, the mark, `ASSAY_OK`. No launch fails here, so what is to happen
- * then never does: a guard that takes all for well is as good. */
+/* Whether the phrase is `status`, the mark, `ASSAY_OK`. No launch fails here, so the code for
+ * that case never runs: a guard that takes all for well is as good. */
 static bool of_status(const lexed *code, phrase p, const char *mark) {
     return p.last == p.first + 2 && lex_is(code, p.first, "status") &&
            lex_is(code, p.first + 1, mark) && lex_is(code, p.last, "ASSAY_OK");

@@ -70,7 +70,7 @@ static assay_status add_user(source *s, const source_user *user) {
     return ASSAY_OK;
 }
 
-/* ---- what a file includes ---- */
+/* ---- the files that a file includes ---- */
 
 typedef struct walk {
     sources *all;

@@ -30,7 +30,8 @@ typedef struct sources {
 } sources;
 
 /* Adds the variant's own file and all that it includes of its operator's folder and of
- * kernels/common/ and device/. The simulated device (sim/) and what only nvcc sees are left out. */
+ * kernels/common/ and device/. The simulated device (sim/) and code that only nvcc sees are left
+ * out. */
 assay_status sources_add(sources *all, const char *root, const char *op,
                          const char *variant) ASSAY_MUST_CHECK;
 /* Adds the files of the operator's oracle, every .c file of oracles/<op>/. Their only

@@ -44,7 +44,7 @@ static void found(answer *a, mutant_layer layer, const char *reason) {
     snprintf(a->reason, sizeof a->reason, "%.255s", reason);
 }
 
-/* What the runner says is the kernel's doing, unless it is memory or a file of ours. */
+/* An error of the runner is the kernel's doing, unless it is memory or a file of ours. */
 static assay_status run(subject *s, const test_case *t, assay_results *got, answer *a) {
     const assay_status status = assay_run(s->variant, s->device, &t->problem, got);
     if (status == ASSAY_ERR_FILE || status == ASSAY_ERR_USAGE)

@@ -25,7 +25,7 @@ typedef struct subject {
 assay_status subject_open(subject *s, const builder *b, build_level level, const source_user *user,
                           const char *object, double seconds) ASSAY_MUST_CHECK;
 void subject_close(subject *s);
-/* The limit for what is asked first at that level. */
+/* The limit for the first question at that level. */
 double subject_seconds(build_level level);
 
 typedef enum question_kind {
@@ -51,7 +51,7 @@ typedef struct answer {
 /* An error is trouble of ours, never the kernel's. */
 assay_status subject_ask(subject *s, const question *q, answer *a) ASSAY_MUST_CHECK;
 
-/* What was asked, as a text. */
+/* The question, as a text. */
 void question_text(const question *q, char text[ASSAY_CASE_TEXT]);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * What mutants are checked by: an operator's cases with the oracle's answers: made once, used for
- * every mutant. Verdicts are those of the check engine (engine/check.h): each element within
- * its bound, exact data to the bit, and against v1 where the operator has that tier.
+ * The cases that mutants are checked by: an operator's, with the oracle's answers, made once and
+ * used for every mutant. Verdicts are those of the check engine (engine/check.h): each element
+ * within its bound, exact data to the bit, and against v1 where the operator has that tier.
  */
 #ifndef ASSAY_MUTANTS_TEST_CASE_H
 #define ASSAY_MUTANTS_TEST_CASE_H

@@ -1,7 +1,7 @@
 /*
  * A file with a test of its own is first checked by that: tests/sim/X.cu of kernels/common/X.h, and
- * tests/sim/v3_OP.cu of all files of kernels/OP/ whose names begin with v3. It knows what their
- * comments promise, which is more than bounds of operators can tell.
+ * tests/sim/v3_OP.cu of all files of kernels/OP/ whose names begin with v3. It checks the
+ * promises of their comments, which are stricter than bounds of operators.
  */
 #ifndef ASSAY_MUTANTS_UNIT_CHECK_H
 #define ASSAY_MUTANTS_UNIT_CHECK_H
@@ -19,8 +19,8 @@ enum { UNIT_NAME = 64 };
 assay_status unit_find(const char *root, const char *path, char name[UNIT_NAME],
                        bool *found) ASSAY_MUST_CHECK;
 
-/* What a run of tests that failed was doing, from its output: the test that was running, "" if none
- * began; and its last line. */
+/* From the output of a run of tests that failed: the test that was running, "" if none began; and
+ * the last line. */
 void unit_read_log(FILE *log, char test[ASSAY_CASE_TEXT], char reason[LAYER_REASON]);
 
 #endif

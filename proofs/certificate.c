@@ -94,7 +94,7 @@ static reader reader_at(int at) {
         .name = "a", .at = text + at, .end = text + MOST, .line = Frama_C_interval(0, MOST)};
 }
 
-/* What is left of a text begins within it, and ends with it. */
+/* The rest of a text begins within it, and ends with it. */
 static bool holds(const reader *r) {
     return r->end == text + MOST && r->at >= text && r->at <= r->end;
 }

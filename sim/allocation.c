@@ -35,8 +35,8 @@ const sim_range *sim_allocation_of(const volatile void *address) {
     return allocations.last = &allocations.list[i];
 }
 
-/* Reports then tell the address alone. But of kernels of C++ what is noted here is recorded, and
- * the rest is out of bounds. */
+/* Reports then tell the address alone. But for kernels of C++ only memory that is noted here is
+ * recorded, and all other is out of bounds. */
 static void not_noted(void) {
     if (!sim_race_compiled)
         return;

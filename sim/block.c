@@ -188,7 +188,7 @@ static void thread_exit(void) {
     sim_barrier_exit();
 }
 
-/* What every fiber runs: threads, one after the other. A thread that never waits thus costs no
+/* Every fiber runs this: threads, one after the other. A thread that never waits thus costs no
  * switch: the next one starts on the same stack. */
 static void run_threads(void) {
     for (;;) {

@@ -143,7 +143,7 @@ static bool is_inside(const ptx_tensor *t, uint32_t i, int64_t at) {
 }
 
 /* A chunk of a row: whole where all of it is inside, by elements otherwise. A store writes whole
- * chunks, at the end of a row, too, so that it writes over what stands behind the last element. */
+ * chunks, at the end of a row, too, so that it overwrites the bytes behind the last element. */
 static void visit_chunk(const bulk *b, visit_piece *visit, uint32_t offset, int64_t x, char *row) {
     const ptx_tensor *t = &b->tensor;
     const uint32_t n = CHUNK / t->bytes;
@@ -203,7 +203,7 @@ static void fill(char *to, char with, uint32_t bytes) {
         ((volatile char *)to)[i] = with;
 }
 
-/* What lies outside of the tensor is zero, and counts as a byte that has come. */
+/* Bytes outside of the tensor are zero, and count as bytes that have come. */
 static void load_piece(const bulk *b, char *shared, char *global, uint32_t bytes) {
     (void)b;
     if (global != NULL)

@@ -25,8 +25,8 @@
 
 enum { WARP = 32, M = 16, N = 8, MAX_K = 16, KEPT = 25, MOST_SHIFT = 31 };
 
-/* Exponents of what has none: zero lies below all numbers, and infinities and NaN above. Sums of
- * two of them are still told apart. */
+/* Exponents of values that have none: zero lies below all numbers, and infinities and NaN above.
+ * Sums of two of them are still told apart. */
 enum { OF_ZERO = -(1 << 20), NOT_FINITE = 1 << 20 };
 
 typedef struct format {

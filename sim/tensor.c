@@ -12,8 +12,8 @@ enum { MAX_WARPS = SIM_MAX_THREADS / SIM_WARP, ROWS = 8 /* of a matrix */, ROW_B
 typedef uint32_t __attribute__((may_alias)) any32;
 typedef uint16_t __attribute__((may_alias)) any16;
 
-/* What the lanes brought to their last ldmatrix. All must come to the next one before it changes,
- * and thus have read it. */
+/* The rows that the lanes brought to their last ldmatrix. All must come to the next one before it
+ * changes, and thus have read it. */
 static uintptr_t rows[MAX_WARPS][SIM_WARP];
 
 static void multiply(sim_mma_shape shape, const uint64_t values[SIM_WARP]) {

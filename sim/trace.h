@@ -1,6 +1,6 @@
 /*
  * The seam between the simulated device's runtime and the race recorder. The runtime calls the
- * trace_ hooks; while a launch is recorded the recorder (race/race.c) gets them. Nothing here is
+ * trace_ hooks; while a launch is recorded the recorder (race/record.c) gets them. Nothing here is
  * called from more than one host thread.
  */
 #ifndef ASSAY_SIM_TRACE_H

@@ -41,7 +41,7 @@ static void cuda_close() {
     timer = {};
 }
 
-/* What stays in the cache of less than its size would be a part of the data. */
+/* With fewer bytes than its size, a part of the data would stay in the cache. */
 static assay_status open_cache() {
     const size_t least = (size_t)128 << 20;
     int bytes = 0;

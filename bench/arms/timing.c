@@ -16,7 +16,7 @@ void timing_init(timing *t, const assay_device *device, const arm_timer *timer) 
     *t = (timing){.device = device, .timer = timer, .wait = least_wait};
 }
 
-/* What the start mark stands behind. */
+/* Keeps the device busy, so that the start mark has to wait. */
 static assay_status hold_back(const timing *t, const timing_job *job) {
     assay_status status = t->timer->queues ? t->timer->spin(t->wait) : ASSAY_OK;
     if (status == ASSAY_OK)

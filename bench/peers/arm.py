@@ -182,7 +182,7 @@ def classify(error):
 
 
 def own_output():
-    """The stream of the answers. What libraries print goes to standard error."""
+    """The stream of the answers. Output of libraries goes to standard error."""
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     return answers

@@ -14,8 +14,8 @@ class Unavailable(Exception):
 
 
 class Computation:
-    """Calls `function(**tensors)`, which gives outputs by name. What is not among them is not
-    verified: an output that this arm has no natural way to give is left out."""
+    """Calls `function(**tensors)`, which gives outputs by name. Other outputs are not verified: one
+    that this arm has no natural way to give is left out."""
 
     in_place = False  # whether forward() changes the tensors that it was given
 

@@ -63,7 +63,7 @@ static assay_status put_lines(FILE *to, const profile_table *lines, const profil
     return columns_print(&table, to, 2);
 }
 
-/* What the calls did of the operator's work in the time that the device was busy. */
+/* The rate of the operator's work in the time that the device was busy. */
 static void put_rates(FILE *to, const profile_table *table, int32_t calls, const assay_work *work) {
     const double busy = table->total / calls; /* microseconds */
     fprintf(to, "  a call: %.2f us of the device", busy);

@@ -44,7 +44,7 @@ static void add_case(missing *item, const view_group *group) {
                  group->label, group->label[0] != '\0' ? " " : "", bench_stage_name(group->stage));
 }
 
-/* What weighs most first; then as they came. */
+/* The heaviest first; then as they came. */
 static int by_weight(const void *left, const void *right) {
     static const int weight[BENCH_STATUSES] = {
         [BENCH_REFUSED] = 4, [BENCH_ERROR] = 3, [BENCH_OOM] = 2, [BENCH_UNAVAILABLE] = 1};

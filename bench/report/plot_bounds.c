@@ -9,7 +9,7 @@
 
 enum { LEFT = 108, RIGHT = 310, TOP = 30, ROW = 15, HEAD = 22 };
 
-static const double least = 1e-8; /* what is exact stands there */
+static const double least = 1e-8; /* exact results stand there */
 
 /* Worst of the arm's timed calls in the section; false: none was compared. */
 static bool worst_of(const view_section *section, const bench_row *arm, double *worst) {

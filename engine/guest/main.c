@@ -90,8 +90,7 @@ static bool begin(problem *p, const assay_device *device, int file) {
     return p->open;
 }
 
-/* What is asked of the variant: whether it supports the problem, before there are any data; a run.
- */
+/* A question to the variant: whether it supports the problem, before there are any data; a run. */
 typedef assay_status (*question)(const problem *p, const assay_variant *variant);
 
 static assay_status support(const problem *p, const assay_variant *variant) {
@@ -128,7 +127,7 @@ static bool take(char *word, int *file) {
     return channel_receive(PROCESS_CHANNEL, word, 1, file) == 1;
 }
 
-/* What is wrong with the file is said before there is a problem. */
+/* The file's defects are told before there is a problem. */
 static bool load(const assay_device *device, const inside_kernel *kernel) {
     const assay_status status = inside_try(device, kernel);
     return say(status == ASSAY_OK ? "done" : assay_error());

@@ -24,7 +24,7 @@ static const assay_key keys[] = {
     {"d", ASSAY_KEY_INT, NULL, 0, INT32_MAX, "length of the last axis"},
 };
 
-/* What ranges of single keys cannot say. */
+/* Rules that ranges of single keys cannot state. */
 static assay_status legal(assay_params *params) {
     return rows_legal("softmin", params);
 }

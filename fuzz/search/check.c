@@ -147,7 +147,7 @@ static bool wanted(const fuzz_subject *subject, const char *name) {
     return subject->n_variants == 0;
 }
 
-/* What a relation met beside a difference, a crash say, is of that kind. */
+/* A failure of a relation that is no difference, a crash say, is of that kind. */
 static void take_relation(fuzz_result *result, const char *variant, const char *relation,
                           const assay_relation_report *report) {
     if (report->verdict == ASSAY_FAIL)

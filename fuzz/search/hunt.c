@@ -234,8 +234,8 @@ static assay_status give_wish(run *r, wish *wanted) {
     return fuzz_workers_give(r->hunt->workers, &task);
 }
 
-/* What did not answer in time once, and did when it was asked again, is no failure but a case of
- * much work on a busy host. */
+/* A variant that did not answer in time once, and did when it was asked again, has not failed: it
+ * was a case of much work on a busy host. */
 static bool only_slow(const wish *w) {
     return w->finding.failure.kind == FUZZ_HANG && !w->finding.again;
 }

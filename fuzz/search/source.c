@@ -74,7 +74,7 @@ static int64_t within(const assay_key *key, int64_t value) {
                                        : value;
 }
 
-/* Repetitions, windows, positions: what multiplies the work of a case as no extent does. */
+/* Repetitions, windows, positions: keys that multiply the work of a case as no extent does. */
 static bool is_attribute(const assay_key *key) {
     return key->fallback && key->fallback[0] != '\0';
 }
@@ -143,7 +143,7 @@ static void change_list(const fuzz_source *s, const assay_case *c, const assay_k
     }
 }
 
-/* What follows another key by default goes with it half of the time. */
+/* A key that follows another one by default goes with it half of the time. */
 static void change_key(const fuzz_source *s, assay_rng *rng, assay_case *c, int32_t k) {
     const assay_key *key = &c->op->keys[k];
     assay_param *p = &c->params.item[k];
@@ -341,8 +341,8 @@ static assay_rng rng_of(const fuzz_source *s, int64_t index) {
                        .next = (uint64_t)index * DRAWS_PER_CASE};
 }
 
-/* What a case is drawn in the place of: one that is none. Without memory there is no saying, and
- * another one would be no function of the seed. */
+/* Whether the answer is known: another case is drawn in the place of one that is refused. Without
+ * memory it is not known, and another case would be no function of the seed. */
 static bool is_answered(assay_status status) {
     return status == ASSAY_OK || status == ASSAY_ERR_MEMORY;
 }

@@ -69,7 +69,7 @@ static __device__ __forceinline__ pack<T> load_pack(const T *from, int64_t left,
     return load_pack(from, left, aligned, narrow<T>(0));
 }
 
-/* Streaming: what is written is not read again by this kernel. */
+/* Streaming: this kernel does not read again the elements that it writes. */
 template <typename T>
 static __device__ __forceinline__ void store_pack(T *to, const pack<T> &p, int64_t left,
                                                   bool aligned) {

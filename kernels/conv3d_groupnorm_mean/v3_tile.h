@@ -39,7 +39,7 @@ static __host__ __device__ __forceinline__ int least(int64_t a, int64_t b) {
 }
 
 /* Division of n by `by` without a division: floor(n factor / 2^32) with factor = 2^32 / by rounded
- * up is exact where n by < 2^32, as it is for all that counts what lies in shared memory. A factor
+ * up is exact where n by < 2^32, as it is for all numbers of things in shared memory. A factor
  * of 0 stands for 2^32. */
 struct divider {
     uint32_t by, factor;
@@ -248,8 +248,8 @@ template <typename T> static inline bool packs(const rows<const T> &x, const vol
 }
 
 /* Fetches the window of slice `s` of sample n for a box at `at`, as the core wants its operands: in
- * packs where x allows it, asynchronously where nothing is to be rounded. What lies outside of the
- * volume is 0. Complete after fetched() and a barrier. */
+ * packs where x allows it, asynchronously where nothing is to be rounded. Elements outside of the
+ * volume are 0. Complete after fetched() and a barrier. */
 template <typename Core>
 static __device__ __forceinline__ void fetch(const rows<const typename Core::storage> &x,
                                              bool packed, const sizes &z, const window_shape &view,

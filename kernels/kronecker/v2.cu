@@ -4,7 +4,7 @@
  * cuBLAS is column-major: a row-major factor (p, q) is its (q, p), and a slice (p, right) of the
  * state its (right, p). The last mode (right = 1) is one gemm over all rows. The dW of a mode with
  * right > 1 is a sum of one product for each slice, which cuBLAS cannot add up by itself without
- * a race: the slices are dealt to partial sums in the workspace, which gather what comes later by
+ * a race: the slices are dealt to partial sums in the workspace, which add later slices by
  * beta = 1, and a kernel of ours sums them in a fixed order.
  *
  * Against v1: tiled products that read each state about once a stage. Bytes: as v1 otherwise, plus

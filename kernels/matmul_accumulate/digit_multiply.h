@@ -150,7 +150,7 @@ static assay_status digit_multiply(const assay_call *call, const product<float> 
 }
 
 /* Of workspace, for one product. */
-static size_t digit_bytes(const product<float> &asked) {
+static inline size_t digit_bytes(const product<float> &asked) {
     const product<float> x = with_rows(asked);
     const digit_operands of = operands_of(x);
     size_t used = 0;
@@ -162,7 +162,7 @@ static size_t digit_bytes(const product<float> &asked) {
 }
 
 /* Whether `name`, "op/variant", can do the call at all. */
-static assay_status digit_supports(const char *name, const assay_call *call) {
+static inline assay_status digit_supports(const char *name, const assay_call *call) {
     if (call->params->dtype != ASSAY_F32 || call->params->math == ASSAY_TF32)
         return assay_fail(ASSAY_ERR_UNSUPPORTED, "%s: strict f32 alone, not %s%s; v3 takes all",
                           name, assay_dtype_name(call->params->dtype),

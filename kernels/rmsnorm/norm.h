@@ -5,7 +5,7 @@
 #include "kernels/common/rows.h"
 
 /* The tensors of one call by name; those of the other stage are NULL, and r, h, dh and dr without
- * residual, too. h is x where there is none: what is normalised. */
+ * residual, too. h, the tensor that is normalised, is x where there is none. */
 struct tensors {
     const assay_tensor *x, *r, *w, *h, *dy, *dh, *y, *dx, *dr, *dw;
     int64_t rows, d;

@@ -2,7 +2,7 @@
  * softmax v3, fused: one pass over memory each way.
  *
  * A group of lanes takes one row and keeps it in registers (kernels/common/row_group.h). Forward
- * finds the largest element over the lanes, turns what is held into powers once, sums them over the
+ * finds the largest element over the lanes, turns all of them into powers once, sums these over the
  * lanes and writes y. Backward keeps y and dy, sums their products and writes dx. Rows of more than
  * 20480 elements of 16 bits, 10240 of f32 or 5120 of f64 read the rest again, from the cache:
  * forward twice, backward once.

@@ -24,7 +24,7 @@ static inline int64_t layer_length(const model *m) {
     return n;
 }
 
-/* What follows the last layer lies where another layer would begin. */
+/* The parameters behind the last layer lie where another layer would begin. */
 static inline int64_t block_offset(const model *m, int64_t number) {
     if (number == EMBEDDING)
         return 0;

@@ -1,7 +1,7 @@
 /*
  * A walk through the model. One code says what is computed; a walk asks every part whether it can
- * do its share, or measures the workspace, or runs. The first failure stays, and what follows it
- * does nothing, so that a composition reads as a list of steps.
+ * do its share, or measures the workspace, or runs. The first failure stays, and all that follows
+ * it does nothing, so that a composition reads as a list of steps.
  */
 #ifndef ASSAY_TRANSFORMER_WALK_H
 #define ASSAY_TRANSFORMER_WALK_H

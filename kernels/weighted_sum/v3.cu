@@ -19,7 +19,7 @@
 
 enum { THREADS = 256, WARP = 32, FETCHED = 4 };
 
-/* The pack at `from`, of which `left` elements exist; what does not is 0. WHOLE: either all of it
+/* The pack at `from`, of which `left` elements exist; the others are 0. WHOLE: either all of it
  * exists, at an address where a pack may lie, or nothing. */
 template <typename T, bool WHOLE>
 static __device__ __forceinline__ pack<T> fetch(const T *from, int64_t left, bool aligned) {

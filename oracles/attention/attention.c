@@ -77,7 +77,7 @@ static assay_status signature(const assay_params *params, assay_signature *sig) 
 
 /* ---- data that break kernels ---- */
 
-/* What q and k of head h are multiplied by. Of four heads the first has scores of deviation 32: P
+/* The factor of q and k of head h. Of four heads the first has scores of deviation 32: P
  * is nearly one-hot, and most exps underflow. (TF32 knows a score to 2^-9 of it, and P only where
  * scores are smaller.) The others have scores of 10^5 to 10^10: so large that their own rounding,
  * or that of lse, is more than 2^-12, more than 1, and beyond every exponent. There nearly all P

@@ -88,8 +88,8 @@ ATTENTION_FN bool attention_is_finite(double x) {
     return fabs(x) < (double)INFINITY;
 }
 
-/* |x - c|. What depends on an x that is not finite is not finite either, so that it counts for no
- * bound; as 0 it does not disturb those of pairs that do not see each other. */
+/* |x - c|. Results that depend on an x that is not finite are not finite either, so that it counts
+ * for no bound; as 0 it does not disturb those of pairs that do not see each other. */
 ATTENTION_FN double attention_distance(double x, double c) {
     return attention_is_finite(x) ? fabs(x - c) : 0;
 }

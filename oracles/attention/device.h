@@ -316,8 +316,8 @@ static __global__ void bound_sums(attention_rule rule, int64_t count, double sca
 /* ---- data that are not finite ---- */
 
 /*
- * A matrix product multiplies also what does not see each other, 0·Inf, or leaves out a factor of
- * 0. Where an input is not finite, these kernels put sums over visible pairs in its place;
+ * A matrix product multiplies also pairs that do not see each other, 0·Inf, or leaves out a factor
+ * of 0. Where an input is not finite, these kernels put sums over visible pairs in its place;
  * otherwise they return at once.
  */
 static __global__ void look_for_infinities(const double *x, int64_t count, int *found) {

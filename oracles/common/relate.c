@@ -208,7 +208,7 @@ assay_status relate_cut(const assay_problem *base, int32_t i, assay_problem *der
     return ASSAY_OK;
 }
 
-/* What has no batch is a sum over it. */
+/* A tensor without a batch is a sum over it. */
 static void join_part(const assay_tensor_spec *whole, assay_arrays *to,
                       const assay_tensor_spec *part, const assay_arrays *from, int32_t i) {
     for (int32_t t = 0; t < to->count; ++t) {

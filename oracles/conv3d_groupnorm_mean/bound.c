@@ -270,7 +270,7 @@ static void add_common_to_w(pass *f, double *bound) {
     }
 }
 
-/* What a cut operand of c loses meets the operand itself: w·x in c and x in the sum of dw, and
+/* The loss of a cut operand of c meets the operand itself: w·x in c and x in the sum of dw, and
  * likewise for dx. */
 static void add_own_cut(pass *f, const double *x, double *bound_w, double *bound_x) {
     const conv_sizes *s = &f->s;

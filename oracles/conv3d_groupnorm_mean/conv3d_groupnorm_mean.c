@@ -312,7 +312,7 @@ static const assay_case_group cases[] = {
 /* ---- where the definition ends ---- */
 
 /* Sums over a group's S elements: of squares of c, of products of dy, gamma and c, of x^, which is
- * at most the root of S; and what comes of dc, which 1 / sqrt(var + eps) may make larger. */
+ * at most the root of S; and results of dc, which 1 / sqrt(var + eps) may make larger. */
 static assay_status outside(const assay_oracle_args *args, const assay_rounding *r,
                             assay_bounds *out, assay_bounds *grad) {
     static const int32_t of_dc[] = {CONV_X, CONV_W, CONV_B};

@@ -127,8 +127,8 @@ static void sum_columns(const conv_sizes *s, const conv_sample *t, conv_errors *
 /* ---- a channel ---- */
 
 /*
- * What cut operands add to the mean of channel o. With random signs, Σ_p x over a row of patches is
- * what w's loss multiplies, and x's own loss is the mean loss times that sum and a walk. Each
+ * The error that cut operands add to the mean of channel o. With random signs, w's loss multiplies
+ * Σ_p x over a row of patches, and x's own loss is the mean loss times that sum and a walk. Each
  * operand loses half of `product`.
  */
 static double cut_of_mean(const conv_sizes *s, const conv_errors *e, int64_t o) {

@@ -5,7 +5,7 @@
  * Backward, given dy: dx = dy (Φ(x) + x φ(x)), φ the density; by tanh, with t the tanh and z what
  * it is of: dx = dy ((1 + t) / 2 + x (1 - t²) z' / 2).
  *
- * Far below 0 both factors of y are what kernels compute as 1 + erf or 1 + tanh: y may be off by
+ * Far below 0 kernels compute both factors of y as 1 + erf or 1 + tanh: y may be off by
  * some |x| u there, and be 0.
  */
 #include "assay/problem.h"

@@ -19,7 +19,7 @@ typedef struct chain {
     double lost;          /* by products that underflow, with what amplifies them */
 } chain;
 
-/* What an infinity or NaN reaches is compared as such, and needs no bound. */
+/* Elements that an infinity or NaN reaches are compared as such, and need no bound. */
 static double finite_size(double v) {
     return isfinite(v) ? fabs(v) : 0;
 }

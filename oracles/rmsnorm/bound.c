@@ -58,8 +58,8 @@ static row_error row_error_of(const rmsnorm_sizes *s, const rule *k, const doubl
     return e;
 }
 
-/* What products of three factors, one of them subnormal, lose by underflow in whatever order they
- * are taken: each of two products once, the first times the factor that is left. */
+/* The loss of products of three factors, one of them subnormal, by underflow in any order of
+ * multiplication: each of two products once, the first times the factor that is left. */
 static double underflows(double inverse, double other) {
     return 1 + fmax(1, fmax(inverse, fabs(other)));
 }
@@ -104,7 +104,7 @@ typedef struct slope {
  * of each product in dx. */
 enum { OF_TERM = 3, OF_SLOPE = 5, OF_PRODUCT = 3 };
 
-/* What a term loses: the product of two of its four factors is multiplied by the other two, that of
+/* A term's loss: the product of two of its four factors is multiplied by the other two, that of
  * three by the last. */
 static double underflows_of_term(double inverse, double h, double dy, double w) {
     const double factor[] = {inverse, fabs(h), fabs(dy), fabs(w)};

@@ -266,8 +266,8 @@ static const assay_case_group cases[] = {
     /* not in w: dx would be NaN throughout, whatever dh is */
     {ASSAY_SMOKE, "n=5 d=37 residual=1 dtype=bf16 fill=inf,nan seed=0,1"},
     {ASSAY_SMOKE, "n=11 d=22 residual=1 dtype=f32 fill=cancel,denormal,mixed"},
-    /* too long for v3's registers, and no whole number of packs: what is read behind such a row
-     * only instruments see, and these cases are what they run */
+    /* too long for v3's registers, and no whole number of packs: only instruments see
+     * reads behind such a row, and these are the cases that they run */
     {ASSAY_SMOKE, "n=1 d=2051 dtype=f64"},
     {ASSAY_CI, "n=1,2,31,33 d=2,3,4,5,8,31,32,127,129,257 eps=0.25 dtype=f32"},
     {ASSAY_CI, "n=3x1x5,70 d=31,511,513,1025 residual=0,1 dtype=f64,bf16 fill=positive"},

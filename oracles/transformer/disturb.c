@@ -104,7 +104,7 @@ static const transformer_limits *limits_of(const transformer_disturbance *d) {
     return alone ? &d->local->each : &d->local->common;
 }
 
-/* By more than a half: see transformer_local. What is not finite has no bound anyway. */
+/* By more than a half: see transformer_local. A value that is not finite has no bound anyway. */
 static bool differs(double now, double exact) {
     return isfinite(exact) && !(fabs(now - exact) <= fabs(exact) / 2);
 }

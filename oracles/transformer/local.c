@@ -69,7 +69,8 @@ const double *transformer_local_gradient(const transformer_local *l, int32_t par
 
 /* ---- measuring ---- */
 
-/* A bound becomes a limit. What is not finite is not disturbed: no bound counts where it leads. */
+/* A bound becomes a limit. A value that is not finite is not disturbed: no bound counts where it
+ * leads. */
 static void keep(double **limit, double **bound, const double *value, int64_t size,
                  double product) {
     for (int64_t e = 0; e < size; ++e) {

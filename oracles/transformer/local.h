@@ -8,9 +8,9 @@
  * of these that kernels compute with.
  *
  * Part of a bound may be common to many elements: a norm's root to a row, what tensor cores cut to
- * all. The rounding of what is stored is not: each element's is its own, to nearest. What TF32 cuts
- * of operands has a mean, at most 2^-9 of each value, and what is around it is not common. So there
- * are two limits: of each element by itself, and of what elements may have in common.
+ * all. The rounding of stored values is not: each element's is its own, to nearest. The parts that
+ * TF32 cuts of operands have a mean, at most 2^-9 of each value, and deviations from it are not
+ * common. So there are two limits: of each element by itself, and of the common part of elements.
  *
  * A disturbed pass is the model with every stored element moved by its local bound, up or down, so
  * that the disturbances travel through the true nonlinear model.
@@ -29,8 +29,8 @@ typedef struct transformer_limits {
 
 /*
  * A disturbance says how far errors reach as long as twice of it does twice as much. That ends
- * where a row that is normalised may have a length quite different from the exact one: it is not
- * known the sign of its elements then, and what follows may be anything.
+ * where a row that is normalised may have a length quite different from the exact one: the signs of
+ * its elements are not known then, and all that follows may be anything.
  */
 typedef struct transformer_local {
     const transformer_graph *graph;

@@ -59,7 +59,7 @@ typedef struct run {
     double gain, weight;
 } run;
 
-/* What is not finite in the exact result has no bound. */
+/* An element that is not finite in the exact result has no bound. */
 static void add_piece(void *context, int64_t first, int64_t last) {
     const run *r = context;
     for (int64_t e = first; e < last; ++e) {

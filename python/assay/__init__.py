@@ -4,7 +4,7 @@
     report = assay.check("rmsnorm", my_rmsnorm, dtype="bf16", cases="ci")
     assert report, report
 
-What it says is what the program `assay` says, which runs the function in a process of its own.
+Its verdicts are those of the program `assay`, which runs the function in a process of its own.
 docs/python.md describes it.
 """
 from ._bench import Times, bench

@@ -1,4 +1,4 @@
-"""bench: the times of a function that is right, and what the program says of them."""
+"""bench: the times of a function that is right, and the program's report of them."""
 import json
 import os
 import tempfile
@@ -46,7 +46,7 @@ def bench(op, function, *, cases, dtype=None, backward=None, name=None, device=N
           samples=None):
     """Times a function that has passed its check, as `assay bench` does, and returns Times.
 
-    `function` is what check() takes. It must pass the cases of `smoke` in the dtype that is timed, and
+    `function` is as for check(). It must pass the cases of `smoke` in the dtype that is timed, and
     be right in each timed case; otherwise its rows are refused. `cases` are key=value words. Without
     a `device` it is a GPU; "sim" means this host's processors. `peers`: "all", "none" or names."""
     stop_in_guest()

@@ -1,4 +1,4 @@
-"""check, fuzz and cases: words for the program, and what it says."""
+"""check, fuzz and cases: words for the program, and its answers."""
 import inspect
 import json
 import os
@@ -105,7 +105,7 @@ def check(op, function, *, reference=None, dtype=None, cases="smoke", backward=N
     """Judges a function, in a process of its own, and returns a Report.
 
     `function` is a function that a .py file defines at its top, or "file.py:name". Its parameters
-    are called what they are given: tensors and keys by the names that `assay list OP` has. It
+    have the names of their values: tensors and keys as `assay list OP` names them. It
     returns the outputs, in that order. Gradients come from `backward`, from a function called
     NAME_backward beside it, or from PyTorch or JAX. With a `reference`, a
     function beside a get_inputs() (docs/reference.md), `op` is None. `cases` is a set, key=value
@@ -127,7 +127,7 @@ def check(op, function, *, reference=None, dtype=None, cases="smoke", backward=N
 def fuzz(op, function, *, seconds=60, cases=None, backward=None, name=None, device=None, stage=None,
          layout=None, seed=None, words=()):
     """Searches for a case that fails, as `assay fuzz` does, and shrinks it. Returns a pair: whether
-    none was found, and what the program printed."""
+    none was found, and the program's output."""
     stop_in_guest()
     line = ["fuzz", *kernel_words(op, function, backward, name), *words]
     line += flags(time=None if cases else seconds, cases=cases, device=device, stage=stage, layout=layout, seed=seed)

@@ -34,7 +34,7 @@ def interpreter():
 
 
 def run(words):
-    """Its exit code, and what it printed to standard output and to standard error."""
+    """Its exit code, its standard output and its standard error."""
     given = os.environ if os.environ.get("ASSAY_PYTHON") else {**os.environ, **interpreter()}
     environment = {**given, "NO_COLOR": "1"}
     done = subprocess.run([program(), *words], env=environment, capture_output=True, text=True)

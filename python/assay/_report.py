@@ -1,4 +1,4 @@
-"""What a check found, as objects: the program's JSON."""
+"""A check's findings as objects: the program's JSON."""
 import json
 
 
@@ -14,7 +14,7 @@ class Result:
         return f"<{self.verdict}{tensor}: {self.case}>"
 
     def line(self):
-        """What is wrong with it, in a line."""
+        """Its defect, in a line."""
         tensor = f"{self.tensor}: " if self.tensor else ""
         return f"{self.verdict}: {tensor}{self.reason}"
 

@@ -1,7 +1,7 @@
 """Tensors of a call as arrays of a library, one class each: NumPy, JAX, PyTorch, CuPy.
 
 take(tensor)          the array: the tensor's own memory, behind its guards, where the library can
-give(tensor, array)   what a function returned becomes the tensor
+give(tensor, array)   the array that a function returned becomes the tensor
 derives(f, call)      "", or why the library cannot derive the function
 backward(f, call)     pairs (gradient, array), by the library's own derivation
 pull(f, call, value)  the same in two steps: forward now, these pairs by what it returns, which may be
@@ -19,7 +19,7 @@ PLAIN = {"f64": "<f8", "f32": "<f4", "f16": "<f2", "bf16": "<i2", "i32": "<i4"} 
 
 
 class Memory:
-    """What NumPy, PyTorch and CuPy make an array of without a copy."""
+    """Memory that NumPy, PyTorch and CuPy take as an array without a copy."""
 
     def __init__(self, tensor, cuda):
         interface = {
@@ -33,7 +33,7 @@ class Memory:
 
 
 def check(tensor, dtype, shape):
-    """What was returned must be what was asked for: nothing is converted but int64 to int32."""
+    """A result must have the dtype and shape that were asked for: only int64 is converted, to int32."""
     if list(shape) != tensor.shape:
         raise Wrong(f"{tensor.name} has the shape {tuple(shape)}, and must have {tuple(tensor.shape)}")
     if dtype == "int64" and tensor.dtype == "i32":
@@ -235,7 +235,7 @@ class Torch:
         self.take(tensor).copy_(array.detach())
 
     def tracked(self, function, call, value):
-        """What the function returns for arguments that remember it, and these by their names."""
+        """The function's result for arguments that remember it, and these arguments by their names."""
         names, chosen = set(differentiable(function, call)), {}
 
         def taken(tensor):

@@ -1,6 +1,6 @@
-"""A call of the function: what is passed, what comes back, and what is said where that is wrong.
+"""A call of the function: its arguments, its results, and messages where these are wrong.
 
-engine/python.h says what is asked.
+engine/python.h describes the questions.
 """
 import inspect
 import json
@@ -76,7 +76,7 @@ class Function:
         return f"{self.name}({', '.join(p.name for p in self.parameters)})"
 
     def names(self, call):
-        """What its parameters stand for, a list of names; None for those that stay at their default."""
+        """The names that its parameters stand for, a list; None for those that stay at their default."""
         inputs = [t.name for t in call.of("input")]
         known = {t.name for t in call.tensors} | set(call.keys)
         missing = [name for name in self.required if name not in known]
@@ -110,7 +110,7 @@ class Function:
         return args, keywords
 
     def passed(self, call):
-        """What it is to write, and is given for that."""
+        """The arrays that it is to write to, which it is given."""
         names = self.names(call)
         return [t for t in call.written if t.name in names]
 
@@ -131,7 +131,7 @@ class Function:
 
 
 class Door:
-    """Answers what the library asks. The file is executed at the first question."""
+    """Answers the library's questions. The file is executed at the first question."""
 
     def __init__(self, source, names, reference=None):
         self.source, self.names, self.reference = source, names, reference

@@ -1,4 +1,4 @@
-"""What is judged by a reference: which of its file's functions, and how a module is called."""
+"""The function that is judged by a reference: which one of its file, and how a module is called."""
 import inspect
 import os
 import sys

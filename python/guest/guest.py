@@ -36,7 +36,7 @@ def tree(library):
 
 
 def readable(file):
-    """What the interpreter and the function's file need, links and what they lead to."""
+    """Paths that the interpreter and the function's file need: links, and their targets."""
     folder = os.path.dirname(file)
     paths = [sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix, *sys.path, FOLDER]
     if folder not in ("/", "/tmp", "/dev/shm"):  # which are the sandbox's own
@@ -49,7 +49,7 @@ def readable(file):
 def main():
     library, words = sys.argv[1:3], sys.argv[2:]
     library = library[0]
-    kernel, _, of = words[-1].partition("@")  # what is judged, and the reference
+    kernel, _, of = words[-1].partition("@")  # the function that is judged, and the reference
     file, names = kernel.rsplit(":", 1)
     with open(words[-2], "rb") as opened:
         text = opened.read()

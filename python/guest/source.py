@@ -7,8 +7,8 @@ import types
 
 
 class InGuest(BaseException):
-    """Raised by the package assay where a file that is loaded here calls it: what stands above the
-    call is defined."""
+    """Raised by the package assay where a file that is loaded here calls it: all that stands above
+    the call is defined."""
 
 
 def package_of(file):

@@ -1,4 +1,4 @@
-"""main.py FILE.py[:NAME]: answers what engine/reference.c asks of a reference, through the socket 3."""
+"""main.py FILE.py[:NAME]: answers the questions of engine/reference.c to a reference, through the socket 3."""
 import os
 import sys
 

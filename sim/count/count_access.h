@@ -1,4 +1,4 @@
-/* The way into the counters: race.c calls these while they are on. */
+/* The way into the counters: the recorder calls these while they are on. */
 #ifndef ASSAY_SIM_COUNT_COUNT_ACCESS_H
 #define ASSAY_SIM_COUNT_COUNT_ACCESS_H
 

@@ -27,7 +27,7 @@ static void touch(const void *at, const exec_block *b, size_t pitch, size_t slic
             exec_overlap_touch((const char *)at + z * slice + y * pitch, b->width, writes);
 }
 
-/* ---- what is wrong with an address ---- */
+/* ---- errors of an address ---- */
 
 static exec_error check_range(const void *address, size_t bytes, bool writes) {
     char why[EXEC_MEMORY_LINE];

@@ -112,7 +112,7 @@ static assay_status expand(const choice *c, exec_ptx *ptx) {
         return status;
     }
     text[bytes] = '\0';
-    /* What is not compressed is filled up with zeros. */
+    /* A text that is not compressed is filled up with zeros. */
     *ptx = (exec_ptx){text, strlen(text), (int32_t)e->architecture};
     return ASSAY_OK;
 }

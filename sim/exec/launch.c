@@ -234,7 +234,7 @@ static void run_launch(exec_work *work) {
     exec_report_begin(k->name, volume(l->grid));
     ptx_watch(&exec_report_get()->now.begun);
     exec_fault_begin();
-    /* What is registered is not shared memory; a fork takes about a millisecond. */
+    /* Memory that is registered is not shared; a fork takes about a millisecond. */
     sim_split_allow(exec_host_any_registered() ? 1 : processes, 20000000);
     const double start = now();
     const assay_status status = (l->cooperative ? ptx_launch_cooperative : ptx_launch)(

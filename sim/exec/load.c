@@ -51,6 +51,6 @@ __attribute__((constructor)) static void enter(void) {
 
 /* Behind the program's destructors, which may free memory. */
 __attribute__((destructor)) static void leave(void) {
-    if (exec_device_error() == EXEC_SUCCESS) /* a program cannot free what is lost */
+    if (exec_device_error() == EXEC_SUCCESS) /* after an error a program cannot free memory */
         exec_tell_leaks();
 }

@@ -23,7 +23,7 @@ typedef struct piece {
     struct piece *next;
     struct piece *outer; /* a call of the program's, as work, may have submitted this one */
     exec_turn turn;
-    exec_clock clock; /* what is done before it, and itself */
+    exec_clock clock; /* the work before it, and itself */
     bool talks;
     bool hosts;    /* it accesses pinned or managed memory */
     spans sets[2]; /* read, written */
@@ -84,7 +84,7 @@ static int by_low(const void *a, const void *b) {
     return (x->low > y->low) - (x->low < y->low);
 }
 
-/* In order, and what touches becomes one. */
+/* In order, and spans that touch become one. */
 static void tidy(spans *set) {
     size_t kept = 0;
     if (set->n == 0) /* and no array */
@@ -108,7 +108,7 @@ static void add(spans *set, span s) {
     if (set->n == set->room) {
         const size_t room = set->room > 0 ? 2 * set->room : 16;
         span *larger = room <= MOST_SPANS ? realloc(set->s, room * sizeof *larger) : NULL;
-        if (larger == NULL) /* what comes is not watched */
+        if (larger == NULL) /* further spans are not watched */
             return;
         set->s = larger;
         set->room = room;

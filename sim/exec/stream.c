@@ -14,7 +14,7 @@ typedef struct work {
     uint64_t number;
     void (*run)(void *data);
     void *data;
-    exec_clock clock; /* what is done before it, and itself */
+    exec_clock clock; /* the work before it, and itself */
     int32_t n_needs;
     uint64_t needs[];
 } work;
@@ -42,8 +42,8 @@ static exec_promptness promptness;
 static uint64_t last_number;
 static int last_stream;
 
-/* What the program's own code knows to be done, and what streams that are gone had been given: all
- * of them, and those that blocked. */
+/* The work that the program's own code knows to be done, and the work of streams that are gone: of
+ * all of them, and of those that blocked. */
 static exec_clock host, gone, gone_blocking;
 static const exec_clock *running; /* of the work that runs; NULL: none does */
 
@@ -88,7 +88,7 @@ static void retire(exec_stream *stream) {
     free(stream);
 }
 
-/* The host knows it done; what is before all work that is still to come need not be kept. */
+/* The host knows it done; moments before all work that is still to come need not be kept. */
 static void host_knows(const exec_clock *clock) {
     exec_clock_join(&host, clock);
     exec_clock floor = host;

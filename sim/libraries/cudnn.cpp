@@ -62,7 +62,7 @@ int64_t place_of(int64_t i, int64_t count, const walk &way) {
 }
 
 /* Calls visit(first of x, element of w, first of y, how many) for all lines along the last axis, of
- * one sample and pair of channels. What lies in the padding is left out. */
+ * one sample and pair of channels. Elements in the padding are left out. */
 template <typename Visit>
 void visit_lines(const shape &s, const walk &way, int n, int co, int ci, Visit visit) {
     const int64_t weights = volume(s.w), first = ((int64_t)co * s.ci + ci) * weights;

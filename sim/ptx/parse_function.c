@@ -72,7 +72,7 @@ static void read_performance(parser *p, function *f) {
             while (p->now.kind == TOKEN_STRING || parse_is_char(p, ','))
                 parse_advance(p);
             (void)parse_accept(p, ';');
-        } else { /* what concerns other hardware, maybe with numbers */
+        } else { /* a directive for other hardware, maybe with numbers */
             parse_advance(p);
             while (p->now.kind == TOKEN_INTEGER || parse_is_char(p, ','))
                 parse_advance(p);

@@ -100,7 +100,7 @@ static int by_who(const void *a, const void *b) {
     return x->who < y->who ? -1 : x->who > y->who ? 1 : 0;
 }
 
-/* The latest of each; what its whole block is known of says nothing more. */
+/* The latest of each; a moment that its whole block implies is left out. */
 static size_t unite(sim_moment *m, size_t n) {
     size_t kept = 0, block = 0; /* block: where the entries of the last block begin */
     for (size_t i = 0; i < n; ++i) {

@@ -55,7 +55,7 @@ typedef struct sim_clocks {
 typedef struct sim_running {
     sim_clocks *clocks;
     int32_t thread;
-    uint32_t serial, lane, time, base, warp_base; /* copies: what accesses ask first */
+    uint32_t serial, lane, time, base, warp_base; /* copies, for accesses */
     uint32_t first;                               /* serial of the launch */
 } sim_running;
 extern sim_running sim_running_now;
@@ -101,7 +101,7 @@ void sim_order_syncwarp(sim_clocks *clocks, int32_t warp, uint32_t mask);
 void sim_order_fence(uint32_t how);
 void sim_order_strong(const volatile void *address, uint32_t how);
 
-/* What an agent that works for the running thread is called; the thread knows all that an agent did
+/* The name of an agent that works for the running thread; the thread knows all that an agent did
  * before a time of its clock; it executes fence.proxy.async. */
 sim_async sim_order_agent(sim_agent agent, uint32_t number, uint32_t time);
 sim_async sim_order_mbarrier_agent(const volatile void *barrier);

@@ -19,7 +19,7 @@ static struct {
     size_t n_touched, room_touched;
 } shadow;
 
-/* Zeroed; what is never touched costs nothing. NULL: no memory. */
+/* Zeroed; pages that are never touched cost nothing. NULL: no memory. */
 static void *map(size_t bytes) {
     void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -31,6 +31,16 @@ enum {
     SIM_MOST_PLACES = 1 << (32 - SIM_PLACE_SHIFT),
 };
 
+static inline uint32_t sim_entry_how(uint32_t what) {
+    return what & ((1u << SIM_HOW_BITS) - 1);
+}
+static inline uint32_t sim_entry_bytes(uint32_t what) {
+    return what >> SIM_BYTES_SHIFT & 15;
+}
+static inline uint32_t sim_entry_warp(uint32_t what) {
+    return what >> SIM_WARP_SHIFT & 31;
+}
+
 enum { SIM_WORD = 4, SIM_CELL_ENTRIES = 4, SIM_MORE_ENTRIES = 32, SIM_PAGE = 4096 };
 enum { SIM_PAGE_WORDS = SIM_PAGE / SIM_WORD };
 

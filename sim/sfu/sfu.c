@@ -59,7 +59,7 @@ static int64_t interpolate(const sfu_segment *c, uint32_t x, int32_t rounding) {
     return (int64_t)c->c0 * (1 << 15) + (int64_t)c->c1 * x + 4 * c->c2 * square(x) + rounding;
 }
 
-/* sum 2^(e - point), cut to 24 bits; what is below the smallest normal number is zero. */
+/* sum 2^(e - point), cut to 24 bits; a result below the smallest normal number is zero. */
 static uint32_t cut(int64_t sum, int32_t point, int32_t e) {
     if (sum == 0)
         return 0;
@@ -131,8 +131,8 @@ static uint32_t lg2(uint32_t x) {
     return sum < 0 ? SIGN | cut(~sum >> dropped, 36, 0) : cut(sum >> dropped, 36, 0);
 }
 
-/* The exponent's fraction is cut to 23 bits; it negates what is no integer by inverting all bits.
- */
+/* The exponent's fraction is cut to 23 bits; it negates numbers that are no integers by inverting
+ * all bits. */
 static uint32_t ex2(uint32_t x) {
     const int32_t e = exponent(x), shift = e - BIAS;
     const bool negative = (x & SIGN) != 0;

@@ -43,8 +43,8 @@ void client_end(client *c);
 /* Writes a case to the end of the memory: where it lies, for "case %zu". */
 size_t client_case(client *c, const char *case_words);
 
-/* Tells it a case and its sets, of seeds 0, 1, ...; what is right says `variant`, honest and built
- * in. */
+/* Tells it a case and its sets, of seeds 0, 1, ...; the right results are those of `variant`,
+ * honest and built in. */
 void client_describe(client *c, const char *variant, const char *case_words, int32_t n_sets);
 
 /* Has it leave the results of its last call on the set: whether all of them are, bit for bit, what

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# assay bench from outside, on the simulated device: what is proven is timed, what is not is refused,
-# and nothing that an arm does ends the run. ASSAY and the folder of exploits' kernel files.
+# assay bench from outside, on the simulated device: a variant that passes is timed, one that does
+# not is refused, and nothing that an arm does ends the run. ASSAY and the folder of exploits'
+# kernel files.
 set -uo pipefail
 assay=$(realpath "$1")
 kernels=$(realpath "$2")
@@ -31,7 +32,7 @@ row_says() { # ARM PATTERN
 }
 # Makes `tampered`, a program between assay and an arm of ours. The cases on standard input, of
 # "ARM LINE", set the answer themselves, or by what they `ask` of the arm; other lines pass. All that
-# arms are told goes to `told`. (Bursts answered at once: the clock outside is not what is tried.)
+# arms are told goes to `told`. (Bursts answered at once: the clock outside is not tried here.)
 tamper() {
     cat >tampered <<END
 #!/usr/bin/env bash
@@ -76,7 +77,7 @@ for file in index.html results.json results.csv results.md; do
     [ -s report/$file ] || fault "no report/$file"
 done
 
-# ---- what is there already is not timed again; one arm more, and all are ----
+# ---- rows that are there already are not timed again; one arm more, and all are ----
 run 0 "${case[@]}" --resume kept.json
 grep samples_us kept.json >before
 run 0 "${case[@]}" --resume kept.json
@@ -136,7 +137,7 @@ ASSAY_ARM=$folder/tampered run 4 "${case[@]}"
 [ "$(grep -cE '"refused".* of input set 1: .* elements' rows.json)" = 2 ] ||
     fault "answers of set 0 are taken for those of set 1"
 
-# ---- what does not fit beside the others is timed alone ----
+# ---- an arm that does not fit beside the others is timed alone ----
 tamper <<'END'
 "v2 ready "*) answer='no memory 80 GiB are full'; [ $((tries++)) = 0 ] || ask "$line" ;;
 *" burst "*) answer=ok ;;

@@ -1,6 +1,6 @@
 /*
  * The floor: the least time that a device could take, and what becomes of a row that took less.
- * What is expected is worked out here, from data sheets, a tenth added to each rate:
+ * The expected times are worked out here, from data sheets, a tenth added to each rate:
  *
  *             memory             fp64                tf32                bf16, fp16
  *     H200    4.8   -> 5.28      67   -> 73.7        495 -> 544.5        989 -> 1087.9
@@ -44,7 +44,7 @@ ASSAY_TEST(bench_floor, more_bytes_take_longer, "unit") {
     CHECK(floor_of(0, 0, 0) == 0);
 }
 
-/* What is written may stay in the cache, which is as large as it is. */
+/* Bytes that are written may stay in the cache, which is as large as it is. */
 ASSAY_TEST(bench_floor, what_the_cache_holds_is_not_written, "unit") {
     CHECK(floor_of(0, cache, 0) == 0);
     CHECK(near(floor_of(0, cache + 5.28e9, 0), 1000));

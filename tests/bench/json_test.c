@@ -1,4 +1,4 @@
-/* What is written reads back the same, bit for bit; what is not ours is refused by one line. */
+/* A file that we write reads back the same, bit for bit; any other is refused by one line. */
 #include "bench/results_json.h"
 
 #include "tests/bench/fixture.h"

@@ -253,7 +253,7 @@ def check_manners(source, arm):
 
 
 def check_memory(source):
-    """What does not fit is said so, and the next case is none the worse. 196 TB of scores are more
+    """A case that does not fit is named so, and the next one is none the worse. 196 TB of scores are more
     than a process can address: a host that grants what it does not have would end it for less."""
     peer = Peer(*command(source, "torch"), size=1 << 27)
     peer.ask("hello sim")

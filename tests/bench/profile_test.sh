@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # assay profile on the simulated device, from outside. In the build that records accesses: the
 # counters of some variants are those of counters.txt, a change of which is a change of how kernels
-# use memory. In any other: which build takes over, and what is said when none can.
+# use memory. In any other: which build takes over, and the line when none can.
 # Usage: profile_test.sh PATH-OF-ASSAY [--write: prints counters.txt anew]
 set -uo pipefail
 assay=$(realpath "$1")
@@ -112,7 +112,7 @@ assert events[0]["args"]["global_load_requests"] == 512
 PYTHON
 fi
 
-# What proves nothing, or cannot run, is not profiled.
+# A case that proves nothing, or cannot run, is not profiled.
 refuses 4 'refused: weighted_sum/v1 n=0 d=5 dtype=f32 seed=0 on sim: mistrusted: y: nothing' \
     weighted_sum/v1 n=0 d=5 --device sim --json no.json
 [ ! -e no.json ] || fault "a refused profile left a file"

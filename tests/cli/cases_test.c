@@ -155,7 +155,7 @@ ASSAY_TEST(cli_sink, a_link_is_followed_and_not_replaced, "unit") {
     CHECK(rmdir(folder) == 0);
 }
 
-/* What is no regular file must never be replaced, whatever the user may do to it. */
+/* Only regular files may be replaced, whatever rights the user has to others. */
 ASSAY_TEST(cli_sink, a_pipe_is_written_in_place, "unit") {
     char folder[] = "/tmp/assay-sink-XXXXXX", path[64], text[16] = "";
     struct stat info;

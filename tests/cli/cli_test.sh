@@ -187,7 +187,7 @@ says out 'mistrusted'
 run 1 check weighted_sum/v1 n=3,0,0,2 d=5 --device sim --fail-fast
 says out 'ended by --fail-fast after 2 of 4 cases'
 
-# What was no pass in the last check, until it is one.
+# Cases that did not pass in the last check, until they do.
 run 1 check weighted_sum n=3,0 d=5 --device sim
 run 1 check --last-failed weighted_sum/v3 --device sim
 says out '0 passed, 0 failed, 1 mistrusted'
@@ -218,7 +218,7 @@ run 0 run cross_entropy/v1 "${ce[@]}" --device sim --out direct.h5
 says out 'cross_entropy/v1 t=3 v=5 gradient=1 dtype=f32 seed=0 on sim'
 says out '  grad  logits    (3, 5)  norm '
 says out 'these results are not checked; to check the variant: assay check cross_entropy/v1 t=3 v=5 gradient=1'
-# What one run drew is what the next one takes: the same bytes, bf16 as well.
+# The next run takes the data that one run drew: the same bytes, bf16 as well.
 for dtype in f32 bf16; do
     run 0 run cross_entropy/v1 "${ce[@]}" dtype=$dtype --device sim --out direct.h5
     run 0 run cross_entropy "${ce[@]}" dtype=$dtype --no-run --out in.h5
@@ -287,7 +287,7 @@ if [ -w /dev/full ]; then
     "$assay" list >/dev/full 2>err
     [ $? -eq 3 ] || fault "list into a full disk does not exit 3"
 fi
-# Links are followed, and what is no regular file is never replaced.
+# Links are followed, and only regular files are replaced.
 ln -s real.json link.json
 run 0 check "${sum[@]}" --json link.json
 [ -L link.json ] && [ -s real.json ] || fault "a link is replaced, not followed"

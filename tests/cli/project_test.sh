@@ -109,7 +109,7 @@ says '%0Aassay check weighted_sum/x n=5 d=44'
 expect 1 env -C kernels GITHUB_ACTIONS=true GITHUB_WORKSPACE="$place" "$assay" check weighted_sum/x \
     --kernel short.so --binding sum.binding n=5 d=44 --stage forward --device sim
 says '::error file=kernels/short.so,line=1'
-# What cannot be judged is annotated as well.
+# Kernels that cannot be judged are annotated as well.
 printf 'int x = y;\n// assay: forward = f(x, y)\n' >kernels/broken.cu
 for file in kernels/gone.cu kernels/broken.cu; do
     GITHUB_ACTIONS=true expect 3 "$assay" check weighted_sum/x --kernel $file --stage forward --device sim

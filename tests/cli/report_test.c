@@ -1,4 +1,4 @@
-/* The writers against hostile strings: what they write must read back as what was meant. */
+/* The writers against hostile strings: their output must read back as it was meant. */
 #include "cli/report.h"
 #include "core/json.h"
 #include "core/utf8.h"
@@ -182,7 +182,7 @@ ASSAY_TEST(cli_report, csv_quotes_as_rfc_4180_says, "unit") {
     free(text);
 }
 
-/* What is mistrusted at some size of an operand is no failure. */
+/* A case that is mistrusted at some size of an operand is no failure. */
 ASSAY_TEST(cli_report, junit_of_sizes, "unit") {
     fixture f;
     fixture_init(&f);

@@ -1,4 +1,4 @@
-/* What the installed tree's own test (tests/install) cannot see: a build tree's list. */
+/* A build tree's list, which the installed tree's own test (tests/install) cannot see. */
 #include "core/place.h"
 #include "tests/shim/assay_test.h"
 

@@ -219,7 +219,7 @@ static assay_status dress(assay_problem *p) {
     return ASSAY_OK;
 }
 
-/* What an operator makes of normal data is rounded to the dtype again. */
+/* Data that an operator makes of normal ones are rounded to the dtype again. */
 ASSAY_TEST(problem, dressed_data_are_rounded, "unit") {
     assay_op dressed = toy;
     dressed.fills = ASSAY_FILL_BIT(ASSAY_FILL_HUGE);

@@ -116,7 +116,7 @@ static assay_status ignores_dy(const assay_call *call) {
     return ASSAY_OK;
 }
 
-/* Wrong accesses are what is tested here, so no sanitizer may stop them. */
+/* Wrong accesses are tested here, so no sanitizer may stop them. */
 __attribute__((no_sanitize("address"))) static assay_status writes_before(const assay_call *call) {
     (void)right_forward(call);
     ((volatile float *)call->out[0].data)[-1] = 0;

@@ -1,4 +1,4 @@
-/* Expressions: their values are C's, and what is none gets one line. */
+/* Expressions: their values are C's, and a text that is none gets one line. */
 #include "engine/expression.h"
 #include "tests/shim/assay_test.h"
 

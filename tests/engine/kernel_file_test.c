@@ -276,7 +276,7 @@ ASSAY_TEST(kernel_file, what_cannot_be_brought_along_gets_a_line, "unit") {
     leave(&p);
 }
 
-/* What it is shows when it is loaded. */
+/* Only loading shows that it is no library. */
 ASSAY_TEST(kernel_file, an_empty_one_and_half_a_one_open, "unit") {
     kernel_file k;
     place p;

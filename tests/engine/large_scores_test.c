@@ -17,7 +17,7 @@ static const float *row(const assay_tensor *t, int64_t i) {
     return (const float *)t->data + i * assay_tensor_row_stride(t);
 }
 
-/* dv by exp2(s c - lse log2 e): what is subtracted has been rounded once more than s c. */
+/* dv by exp2(s c - lse log2 e): the subtracted term has been rounded once more than s c. */
 static assay_status in_one_fma(const assay_call *call) {
     const assay_tensor *q = &call->in[0], *k = &call->in[1], *lse = &call->in[4],
                        *dy = &call->in[5];

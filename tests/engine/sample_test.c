@@ -1,6 +1,6 @@
 /*
  * Large cases judged through small ones: rows are dealt out without a pattern, kernels that are
- * right pass, and what goes wrong in large tensors alone is found (tests/fuzz/planted/large.cu).
+ * right pass, and a fault in large tensors alone is found (tests/fuzz/planted/large.cu).
  */
 #include "engine/check.h"
 #include "engine/isolate.h"

@@ -1,5 +1,5 @@
 /*
- * What is called strict fp32 is told from fewer digits at any length of a sum: models of products
+ * Strict fp32 is told from fewer digits at any length of a sum: models of products
  * that are made of digits in fewer bits, as tensor cores take them, in the place of v1's forward.
  * Data of random size tell them up to some thousand terms, as a whole (the baseline tier);
  * fill=single, whose factors have all 24 bits between them, at any.

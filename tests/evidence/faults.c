@@ -31,7 +31,7 @@ bool fault_applies(fault_kind kind, assay_dtype dtype, assay_math math) {
 
 /* ---- of a problem ---- */
 
-/* To nearest, ties to even, as cvt.rn does; what is cut instead is further off. */
+/* To nearest, ties to even, as cvt.rn does; a value that is cut instead is further off. */
 static double to_tf32(double value) {
     enum { LOST = 13 };
     float f = (float)value;

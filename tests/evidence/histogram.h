@@ -10,8 +10,8 @@
 enum { HISTOGRAM_OCTAVE = 16, HISTOGRAM_LOW = -64, HISTOGRAM_HIGH = 32 };
 enum { HISTOGRAM_BINS = (HISTOGRAM_HIGH - HISTOGRAM_LOW) * HISTOGRAM_OCTAVE + 1 };
 
-/* Bin b holds what is nearest to histogram_value(b), in the logarithm. Zeros and what is smaller
- * than any bin, infinities, NaNs and what is larger have a place of their own. */
+/* Bin b holds the values nearest to histogram_value(b), in the logarithm. Zeros and values smaller
+ * than any bin, infinities, NaNs and larger values have a place of their own. */
 typedef struct histogram {
     int64_t count, zeros, beyond;
     double largest; /* of all; infinite with `beyond` */

@@ -64,7 +64,7 @@ for name in "${programs[@]}"; do
     done
 done
 
-# ---- what is wrong is told, by name ----
+# ---- defects are told, by name ----
 build careless 2>/dev/null
 for kind in static shared; do
     run 3 --error-exitcode 3 --json report.json -- ./careless.$kind

@@ -1,4 +1,4 @@
-/* What a program allocates is known to the byte, and freed memory is told from its own. */
+/* A program's allocations are known to the byte, and freed memory is told from its own. */
 #include "sim/exec/memory.h"
 
 #include "tests/shim/assay_test.h"

@@ -104,7 +104,7 @@ ASSAY_TEST(exec_overlap, the_default_stream_orders_those_that_block, "unit") {
     exec_stream_destroy(other);
 }
 
-/* Late: what was submitted first may be done last. */
+/* Late: work that was submitted first may be done last. */
 ASSAY_TEST(exec_overlap, the_order_of_doing_does_not_matter, "unit") {
     begin(EXEC_LATE);
     exec_stream *a = make(false), *b = make(false);

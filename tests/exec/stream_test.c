@@ -1,4 +1,4 @@
-/* What CUDA orders is done in order, and what it leaves open is put off. */
+/* Work that CUDA orders is done in order, and work whose order it leaves open is put off. */
 #include "sim/exec/stream.h"
 
 #include "tests/shim/assay_test.h"

@@ -94,7 +94,7 @@ expect 3 "is not a folder" "${wsum[@]}" --cases 5 --corpus "$scratch/none"
 expect 3 "no case could be checked" "${wsum[@]}" n=1000000x1000000000 d=3 dtype=f32 seed=0
 expect 3 "none.so" weighted_sum/x --kernel "$scratch/none.so" --device sim --cases 5
 
-# What a variant gave is judged again from the findings, in each format; forward alone, too.
+# A variant's results are judged again from the findings, in each format; forward alone, too.
 cat >"$scratch/sum.c" <<'C'
 void row_sum(const float *x, const float *w, float *y, int rows, int d) {
     for (int i = 0; i < rows; ++i) {

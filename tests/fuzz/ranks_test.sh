@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Ranks of assay fuzz that die, give up, or are slow: rank 0 goes on with their shares, and what is
-# found is what ranks find that all live. Usage: ranks_test.sh ASSAY PLANTED-FOLDER
+# Ranks of assay fuzz that die, give up, or are slow: rank 0 goes on with their shares, and the
+# findings are those of ranks that all live. Usage: ranks_test.sh ASSAY PLANTED-FOLDER
 set -euo pipefail
 
 assay=$1

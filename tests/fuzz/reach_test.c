@@ -1,7 +1,7 @@
 /*
- * What is drawn covers what is legal. That is asked of every operator by its keys' ranges, so that
- * a key that is drawn from a few constants fails here, as do offsets, relations of sizes and data
- * that never come.
+ * The cases that are drawn cover the legal ones. That is asked of every operator by its keys'
+ * ranges, so that a key that is drawn from a few constants fails here, as do offsets, relations of
+ * sizes and data that never come.
  */
 #include "engine/buffer.h"
 #include "engine/reach.h"
@@ -101,7 +101,7 @@ static fuzz_source source_of(const assay_op *op) {
     return s;
 }
 
-/* Whether tensors grow with the number: then work is what ends its range here. */
+/* Whether tensors grow with the number: then work ends its range here. */
 static bool is_size(const assay_op *op, const assay_case *c, int32_t k) {
     assay_case larger = *c;
     assay_signature before, after;
@@ -120,8 +120,8 @@ static bool is_size(const assay_op *op, const assay_case *c, int32_t k) {
     return grows;
 }
 
-/* Octaves that must come: all, but for what is work. A size that is large by itself goes through
- * those of usual cases, up to where long cases take over. */
+/* Octaves that must come: all, but for sizes that work limits. A size that is large by itself goes
+ * through those of usual cases, up to where long cases take over. */
 static int32_t octaves_of(const fuzz_source *s, const assay_case *c, int32_t k) {
     enum { USUAL = 13, SLOW = 9, SLOWEST = 4, TOGETHER = 2 };
     const assay_key *key = &s->op->keys[k];

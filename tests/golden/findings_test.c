@@ -1,7 +1,8 @@
-/* Findings in each format: what is written is read as a state file, finding by finding, and a file
- * without it gets one line. */
+/* Findings: their texts and tensors, and in each format each of them is read as a state file, or
+ * gets one line where it is not there. */
 #include "assay/state.h"
 #include "golden/findings.h"
+#include "golden/writer.h"
 #include "tests/golden/support.h"
 #include "tests/shim/assay_test.h"
 
@@ -28,22 +29,26 @@ static void make_sample(golden_sample *sample, const char *text) {
 }
 
 /* The second one has no tensors of the variant's. */
+static assay_finding_record record_of(int i, const golden_sample *sample) {
+    return (assay_finding_record){.variant = "v1",
+                                  .device = "sim",
+                                  .kind = "wrong",
+                                  .relation = "adjoint",
+                                  .tensor = "y",
+                                  .reason = "a \"line\"\n\xc3\xa9",
+                                  .found = cases[1 - i],
+                                  .problem = &sample->problem,
+                                  .got = i == 0 ? &sample->reference.want : NULL,
+                                  .reference = &sample->reference};
+}
+
 static void write_findings(const char *path, golden_sample *sample) {
     tensor_writer w;
     REQUIRE_OK(writer_begin(&w, path));
-    for (int i = 0; i < CASES; ++i)
-        REQUIRE_OK(assay_findings_add(
-            &w, i + 1,
-            &(assay_finding_record){.variant = "v1",
-                                    .device = "sim",
-                                    .kind = "wrong",
-                                    .relation = "",
-                                    .tensor = "y",
-                                    .reason = "a \"line\"\n\xc3\xa9",
-                                    .found = cases[i],
-                                    .problem = &sample[i].problem,
-                                    .got = i == 0 ? &sample[i].reference.want : NULL,
-                                    .reference = &sample[i].reference}));
+    for (int i = 0; i < CASES; ++i) {
+        const assay_finding_record record = record_of(i, &sample[i]);
+        REQUIRE_OK(assay_findings_add(&w, i + 1, &record));
+    }
     REQUIRE_OK(writer_commit(&w));
 }
 
@@ -91,6 +96,78 @@ static void check_refusals(const char *file, golden_sample *sample) {
     snprintf(path, sizeof path, "%s:0", file);
     CHECK_FAILS(assay_state_read(path, p, &taken), ASSAY_ERR_FILE, "No such file");
 }
+
+/* ---- the parts of a finding ---- */
+
+/* A format that only notes: "group/name=text" or "group/name dtype", and where a tensor's data are.
+ */
+typedef struct notes {
+    char text[4096];
+    const double *data[16];
+    int n;
+} notes;
+
+static assay_status note_text(tensor_writer *w, const char *group, const char *name,
+                              const char *text) {
+    notes *to = w->state;
+    const size_t at = strlen(to->text);
+    snprintf(to->text + at, sizeof to->text - at, "%s/%s=%s;", group, name, text);
+    return ASSAY_OK;
+}
+
+static assay_status note_tensor(tensor_writer *w, const tensor_item *item) {
+    notes *to = w->state;
+    const size_t at = strlen(to->text);
+    REQUIRE(to->n < 16);
+    snprintf(to->text + at, sizeof to->text - at, "%s/%s %s;", item->group, item->spec.name,
+             assay_dtype_name(item->spec.dtype));
+    to->data[to->n++] = item->data;
+    return ASSAY_OK;
+}
+
+ASSAY_TEST(findings, have_these_parts, "unit golden") {
+    const writer_format format = {.put_text = note_text, .put_tensor = note_tensor};
+    notes seen = {0};
+    tensor_writer w = {.format = &format, .state = &seen};
+    golden_sample sample;
+    make_sample(&sample, cases[0]);
+    assay_finding_record record = record_of(0, &sample);
+    REQUIRE_OK(assay_findings_add(&w, 17, &record));
+    CHECK_STREQ(seen.text, "0017/case=weighted_sum n=2 d=3 dtype=bf16 seed=5;0017/variant=v1;"
+                           "0017/device=sim;0017/kind=wrong;0017/relation=adjoint;0017/tensor=y;"
+                           "0017/reason=a \"line\"\n\xc3\xa9;"
+                           "0017/found=cross_entropy t=3 v=5 gradient=1 dtype=f32 seed=2;"
+                           "0017/in/x bf16;0017/in/w bf16;0017/cot/y bf16;"
+                           "0017/out/y bf16;0017/grad/x bf16;0017/grad/w bf16;"
+                           "0017/want_out/y f64;0017/want_grad/x f64;0017/want_grad/w f64;"
+                           "0017/bound_out/y f64;0017/bound_grad/x f64;0017/bound_grad/w f64;");
+    const assay_problem *p = &sample.problem;
+    const assay_reference *r = &sample.reference;
+    const double *const data[] = {p->in.data[0],
+                                  p->in.data[1],
+                                  p->cot.data[0],
+                                  r->want.out.data[0],
+                                  r->want.grad.data[0],
+                                  r->want.grad.data[1],
+                                  r->want.out.data[0],
+                                  r->want.grad.data[0],
+                                  r->want.grad.data[1],
+                                  r->out_bound.element.data[0],
+                                  r->grad_bound.element.data[0],
+                                  r->grad_bound.element.data[1]};
+    enum { TENSORS = sizeof data / sizeof *data };
+    REQUIRE(seen.n == TENSORS);
+    for (int i = 0; i < TENSORS; ++i)
+        CHECK_MSG(seen.data[i] == data[i], "tensor %d has another one's data", i);
+    seen = (notes){0};
+    record.reference = NULL;
+    record.got = NULL;
+    REQUIRE_OK(assay_findings_add(&w, 17, &record));
+    CHECK(seen.n == 3 && strstr(seen.text, "want_out") == NULL);
+    golden_sample_clear(&sample);
+}
+
+/* ---- in each format ---- */
 
 ASSAY_TEST(findings, are_read_as_state_files, "unit golden") {
     golden_sample sample[CASES];

@@ -1,4 +1,4 @@
-/* What each rule makes of a line, what no rule touches, and what a mutant is known by. */
+/* The mutants that each rule makes of a line, tokens that no rule touches, and keys of mutants. */
 #include "mutants/equivalent.h"
 #include "mutants/mutant.h"
 #include "tests/shim/assay_test.h"

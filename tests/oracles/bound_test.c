@@ -1,4 +1,4 @@
-/* What bounds are made with, where there is nothing. */
+/* The parts of bounds, where there is nothing. */
 #include "assay/problem.h"
 #include "oracles/common/bound.h"
 #include "oracles/common/range.h"

@@ -1,5 +1,5 @@
 """weighted_sum as an extension of PyTorch's in C++, or in CUDA where there is a GPU: right, and with usual bugs.
-Executed, this file builds it; a guest, which may write nowhere, imports what was built."""
+Executed, this file builds it; a guest, which may write nowhere, imports the result."""
 import os
 
 import torch

@@ -69,7 +69,7 @@ ASSAY_TEST(choose, a_rank_takes_its_number_without_a_list, "unit sim") {
     expect(&(choice){{OMPI, "5"}, 8, "5"});
     expect(&(choice){{"PMI_LOCAL_RANK", "5"}, 4, "1"});
     expect(&(choice){{SLURM, "1"}, 2, "1"});
-    /* What cannot be counted, or is the only one, is left to CUDA. */
+    /* Where GPUs cannot be counted, or there is only one, the choice is left to CUDA. */
     expect(&(choice){{SLURM, "1"}, 1, NULL});
     expect(&(choice){{SLURM, "1"}, 0, NULL});
 }

@@ -11,7 +11,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* What a launch is expected to have asked for; what is not named is 0. */
+/* The requests that a launch is expected to make; those that are not named are 0. */
 typedef struct expected {
     const char *name;
     sim_requests load, store, atomic;                      /* of global memory */
@@ -218,7 +218,7 @@ ASSAY_TEST(count, names_the_launch, "race sim") {
     CHECK(got->dynamic_shared == 1024);
 }
 
-/* What is counted is not recorded, and what is not counted is. */
+/* A launch that is counted is not recorded, and one that is not counted is. */
 ASSAY_TEST(count, only_when_asked, "race sim") {
     const assay_device *device = assay_sim_device();
     void *memory = NULL;

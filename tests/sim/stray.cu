@@ -4,7 +4,7 @@
 
 int stray_line;
 
-/* A table, as kernels have them: no tensor's, and nobody's fault. */
+/* A table, as kernels have them: no tensor's, and no defect. */
 static const int table[4] = {0, 1, 2, 3};
 
 #define HERE (stray_line = __LINE__)

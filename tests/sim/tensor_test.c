@@ -255,7 +255,7 @@ ASSAY_TEST(tensor, every_matrix_load, "unit sim") {
 }
 
 /* What a pipeline did: wrong values, a line of the recorder, or of any build where a copy goes to
- * what an earlier one has not left. */
+ * memory that an earlier one has not left. */
 typedef enum outcome {
     OUTCOME_RIGHT,
     OUTCOME_WRONG_VALUES,
@@ -332,7 +332,7 @@ ASSAY_TEST(tensor, missing_barriers_show, "unit sim") {
 ASSAY_TEST(tensor, waits_cover_the_older_groups_only, "unit sim") {
     const uint32_t in[4] = {10, 11, 12, 13};
     uint32_t out[TENSOR_STEPS][4];
-#if defined(ASSAY_RECORDED) /* which tells that it reads what has not arrived */
+#if defined(ASSAY_RECORDED) /* which tells that it reads bytes that have not arrived */
     REQUIRE(tensor_groups(in, out) == ASSAY_ERR_KERNEL);
     CHECK(strstr(assay_error(), "uninitialised shared memory") != NULL);
 #else

@@ -73,7 +73,7 @@ static const type types[] = {
 typedef enum oddity { NOTHING_ODD, POSITIVE, ZEROS, SUBNORMALS, SPECIALS } oddity;
 
 /* Exponents of the numbers, as tensor_gpu.cu has them. One of its classes is not here, which needs
- * pairs of products: what cancels is what `positive` is not. */
+ * pairs of products: sums that cancel stand for all that are not `positive`. */
 static const struct {
     const char *name;
     oddity odd;

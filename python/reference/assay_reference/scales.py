@@ -60,7 +60,7 @@ def function(inputs, y, again):
 
 
 def gamma(inputs, y, again):
-    """lgamma and digamma cross 0, where what they are made of does not."""
+    """lgamma and digamma cross 0, where their terms do not."""
     return (3 * np.abs(y) + 4 * (1 + np.abs(inputs[0]))) * U
 
 
@@ -85,7 +85,7 @@ def walk(magnitude, squares, k, y):
 
 
 def drift(terms):
-    """What a running sum loses by terms that are rounded alike: at most, over the grids that the
+    """A running sum's loss by terms that are rounded alike: the largest, over the grids that the
     sum's magnitude may have. The terms are on the last axis."""
     magnitude = np.abs(terms).sum(-1, keepdims=True)
     top = np.exp2(np.floor(np.log2(np.maximum(magnitude, 1e-300))) - 23)
@@ -113,7 +113,7 @@ def sum_over(axes):
 
 
 def dot(inputs, y, again):
-    """Of what is linear in each of its inputs: `again` computes it of others."""
+    """Of a function that is linear in each of its inputs: `again` computes it of others."""
     magnitude = again([np.abs(x) for x in inputs])
     squares = again([x * x for x in inputs])
     k = again([np.ones_like(x) for x in inputs])

@@ -69,7 +69,7 @@ class Reference:
     # ---- numbers ----
 
     def take(self, numbers, like):
-        """Arrays of the same shapes and kinds, from the numbers; and what is left of these."""
+        """Arrays of the same shapes and kinds, from the numbers; and the rest of these."""
         arrays, at = [], 0
         for x in like:
             values = numbers[at : at + x.size].reshape(x.shape)
@@ -78,7 +78,7 @@ class Reference:
         return arrays, numbers[at:]
 
     def answer(self, word, numbers):
-        """Writes what is asked for; returns a letter for each result: what cannot be judged."""
+        """Writes the numbers that are asked for; returns a letter for each result: why it cannot be judged."""
         if word.startswith("data"):
             for x, y in zip(self.take(numbers, self.inputs)[0], drawn := self.draw(int(word.split()[1]))):
                 if x.shape != y.shape:

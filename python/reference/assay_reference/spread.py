@@ -3,7 +3,7 @@ moved within the bound of its own rounding."""
 import numpy as np
 
 RANDOM, COMMON = 16, 4  # runs with a sign an element, with one sign a step
-FACTOR = 4.0  # of the spread: also what a jump needs that one run of 16 shows
+FACTOR = 4.0  # of the spread: also the factor that a jump needs which one run of 16 shows
 LARGEST = 3.4028234e38
 
 
@@ -44,7 +44,7 @@ class Steps:
         return y + scale * (self.rng.integers(0, 2, y.shape, dtype=np.int8) * 2.0 - 1.0)
 
     def untied(self, x):
-        """What an index is found in: of equal elements another may come first in a kernel."""
+        """The values that an index is found in: of equal elements another may come first in a kernel."""
         if x.dtype != np.float64 or self.mode in ("plain", "truth"):
             return x
         return jittered([x], self.rng)[0]

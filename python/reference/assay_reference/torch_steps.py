@@ -37,7 +37,7 @@ RULES = {
                      "upsample_bilinear2d", "upsample_bilinear2d_backward", "upsample_nearest2d_backward",
                      "trace"], scales.dot),
 }
-# The first tensor is added to what is linear in the others.
+# The first tensor is added to a function that is linear in the others.
 AFFINE = {"addmm", "baddbmm", "addmv", "addbmm", "index_add", "scatter_add", "index_put", "_unsafe_index_put",
           "scatter_reduce"}
 POOLS = {"max_pool2d_with_indices", "max_pool3d_with_indices", "adaptive_max_pool2d", "adaptive_max_pool3d",

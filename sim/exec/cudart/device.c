@@ -53,7 +53,7 @@ EXPORT exec_error cudaDeviceSynchronize(void) {
     EXEC_CALL(exec_sync_device());
 }
 
-/* What the program allocated stays, as a leak that the summary names. */
+/* The program's allocations stay, as leaks that the summary names. */
 EXPORT exec_error cudaDeviceReset(void) {
     exec_call_begin(__func__);
     exec_streams_synchronize();

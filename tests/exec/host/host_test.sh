@@ -58,12 +58,12 @@ expect 2 'known:1: races is no kind of problem; there are * kernel race' "${wron
 expect 125 'no such file' "${wrong[@]}" --suppress "$folder/none" -- "$1" wrong
 expect 125 'No such file' "${wrong[@]}" --sarif "$folder/none/r.sarif" -- "$1" wrong
 
-# What a program returns, and how it ends.
+# A program's exit code, and how it ends.
 expect 7 'called no function of CUDA' "$assay" exec -- sh -c 'exit 7'
 expect 143 'ended by signal 15' "$assay" exec -- sh -c 'kill $$'
 expect 0 '--json stays' "$assay" exec -- echo --json stays
 
-# What is no program for it.
+# Files that are no program for it.
 expect 127 'no-such-program: no such program' "$assay" exec -- no-such-program
 echo 'echo hello' >"$folder/script"
 expect 126 'may not be run' "$assay" exec -- "$folder/script"

@@ -1,5 +1,5 @@
 /*
- * weighted_sum with what goes wrong in large tensors alone: what a check by some rows must find.
+ * weighted_sum with faults in large tensors alone, which a check by some rows must find.
  * Each variant is v1 but for one launch. On a GPU an index is too short from element 2^31 on; on
  * the simulated device from 2^10 on, which is less to wait for.
  */

@@ -356,7 +356,7 @@ KERNEL product_of_copied_tile(bool right, float *out, const int *in) {
     out[T] = d[0] + d[1] + d[2] + d[3];
 }
 
-/* ---- copies that nobody waits for ---- */
+/* ---- copies that no thread waits for ---- */
 
 KERNEL load_not_awaited(bool right, int *out, const int *in) {
     begin(1, 1);

@@ -1,14 +1,14 @@
 /*
  * weighted_sum v3 as tests have it: every number right, and a defect that no number shows, chosen
  * by how many rows there are: 2 a race, 3 a read behind the last row, 4 a read behind a shared
- * variable, 5 a read of shared memory that nobody has written, 6 a read behind dynamic shared
+ * variable, 5 a read of shared memory that no thread has written, 6 a read behind dynamic shared
  * memory.
  */
 #include "kernels/weighted_sum/rows.h"
 
 enum { THREADS = 64 };
 
-/* What is read decides on nothing. */
+/* The value that is read decides nothing. */
 static __device__ float dropped(float value) {
     return value == 1234567.0f ? 1.0f : 0.0f;
 }
