@@ -37,9 +37,8 @@ constexpr int SIDE_BYTES = ROWS * TENSOR_LINE_BYTES;
 constexpr int UNIT_BYTES = 2 * SIDE_BYTES;
 constexpr int UNITS = RING * DIGITS;
 constexpr int DIGIT_SHARED = TENSOR_ALIGNMENT + UNITS * (UNIT_BYTES + 2 * (int)sizeof(uint64_t));
-constexpr int FEW_REGISTERS = 40;
-constexpr int MANY_REGISTERS =
-    232; /* 128 FEW + 256 MANY are what launch bounds leave for 384 threads */
+/* 128 threads with few and 256 with many: what launch bounds leave for 384 threads. */
+constexpr int FEW_REGISTERS = 40, MANY_REGISTERS = 232;
 static_assert(COLUMNS == ROWS && DEPTH == SPAN, "both sides of a unit alike");
 static_assert(DIGIT_SHARED <= ASSAY_MAX_SHARED, "the ring fits a block");
 
