@@ -50,12 +50,13 @@ static assay_status check_certificate(const verification *o, const char *path,
     bool known;
     *holds = false;
     assay_status status = state_certificate_path(o->directory, &c->subject, own);
-    if (status == ASSAY_OK && strcmp(path, own) != 0) {
+    if (status != ASSAY_OK)
+        return status;
+    if (strcmp(path, own) != 0) {
         snprintf(why, CERTIFICATE_WHY, "it lies where another one belongs: %.200s", path);
         return ASSAY_OK;
     }
-    if (status == ASSAY_OK)
-        status = subject_now(o, c->subject.op, c->subject.variant, c->subject.scope, &now, &known);
+    status = subject_now(o, c->subject.op, c->subject.variant, c->subject.scope, &now, &known);
     if (status != ASSAY_OK)
         return status;
     if (known)
@@ -64,10 +65,10 @@ static assay_status check_certificate(const verification *o, const char *path,
         *holds = certificate_sandboxed(c, why);
     if (known)
         return status;
-    const bool by_own = c->subject.operator[0] != '\0' && !o->args->operator_file;
-    snprintf(why, CERTIFICATE_WHY, "%.40s has no %.47s/%.31s%s%s%.60s", o->device->name,
-             c->subject.op, c->subject.variant,
-             o->args->kernel ? "" : "; is it in a file? name it with --kernel",
+    const bool by_own = c->subject.operator[0] != '\0';
+    snprintf(why, CERTIFICATE_WHY,
+             "%.40s has no %.47s/%.31s; is it in a file? name it with --kernel%s%.60s",
+             o->device->name, c->subject.op, c->subject.variant,
              by_own ? ", and by --operator a file such as " : "",
              by_own ? c->subject.operator_file : "");
     return ASSAY_OK;
@@ -102,11 +103,11 @@ static assay_status visit(verification *o, const char *path) {
         o->refused = true;
         return ASSAY_OK;
     }
-    if (status == ASSAY_OK && exists && strcmp(c.subject.device, o->device->name) == 0) {
+    if (status == ASSAY_OK && strcmp(c.subject.device, o->device->name) == 0) {
         status = check_certificate(o, path, &c, &holds, why);
         if (status == ASSAY_OK)
             add_line(&o->lines, &c, holds, why);
-        o->refused = o->refused || !holds;
+        o->refused |= !holds;
     }
     certificate_clear(&c);
     return status;
@@ -151,10 +152,10 @@ static assay_status verify_variant(verification *o, const char *op, const char *
     bool exists;
     assay_certificate c;
     assay_status status = path_of(o, op, variant, path);
-    if (status == ASSAY_OK)
-        status = state_read(path, o->key, &exists, &c);
-    if (status == ASSAY_OK)
-        certificate_clear(&c);
+    if (status != ASSAY_OK)
+        return status;
+    status = state_read(path, o->key, &exists, &c);
+    certificate_clear(&c);
     if (status != ASSAY_OK || exists)
         return visit(o, path);
     printf("none     %s/%s on %s: assay check %s/%s --set ci%s --certify --device %s\n", op,
@@ -167,14 +168,21 @@ static assay_status verify(verification *o) {
     assay_status status = ASSAY_OK;
     if (o->args->n_targets == 0)
         return visit_all(o);
-    for (int32_t t = 0; t < o->args->n_targets; ++t) {
+    for (int32_t t = 0; status == ASSAY_OK && t < o->args->n_targets; ++t) {
         const assay_cli_target *target = &o->args->target[t];
+        bool any = false;
         for (int32_t v = 0; status == ASSAY_OK && v < o->device->n_variants; ++v) {
             const assay_variant *variant = o->device->variants[v];
             if (strcmp(variant->op, target->op->name) == 0 &&
-                (!target->variant || strcmp(variant->name, target->variant) == 0))
+                (!target->variant || strcmp(variant->name, target->variant) == 0)) {
+                any = true;
                 status = verify_variant(o, variant->op, variant->name);
+            }
         }
+        if (!any)
+            status = assay_fail(ASSAY_ERR_USAGE,
+                                "%s has no kernel of %s; is it in a file? name it with --kernel",
+                                o->device->name, target->op->name);
     }
     return status;
 }

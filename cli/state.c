@@ -14,7 +14,7 @@
 enum { MOST = 16 << 20 };
 
 static assay_status fits(int length) {
-    if (length >= 0 && length < PATH_MAX)
+    if (length < PATH_MAX)
         return ASSAY_OK;
     return assay_fail(ASSAY_ERR_USAGE, "the path of the certificates is too long; set "
                                        "ASSAY_CERTIFICATES to a shorter one");

@@ -7,19 +7,19 @@
 #include <dlfcn.h>
 #include <string.h>
 
+/* The guest's program has been hashed. */
 static assay_status hash_kernel(const assay_device *isolated, const assay_variant *variant,
-                                char hash[HASH_TEXT]) {
+                                certificate_subject *s) {
     Dl_info info;
-    if (assay_isolated_kernel(isolated, variant)) {
-        memcpy(hash, assay_isolated_kernel_hash(isolated), HASH_TEXT);
+    const bool in_file = assay_isolated_kernel(isolated, variant) != NULL;
+    if (in_file || isolated->simulated) {
+        memcpy(s->kernel, in_file ? assay_isolated_kernel_hash(isolated) : s->guest, HASH_TEXT);
         return ASSAY_OK;
     }
-    if (isolated->simulated)
-        return hash_file(assay_isolated_program(isolated, variant), hash);
-    if (dladdr(variant, &info) == 0 || !info.dli_fname)
+    if (dladdr(variant, &info) == 0)
         return assay_fail(ASSAY_ERR_FILE, "%s: the file that holds %s/%s is not known",
                           isolated->name, variant->op, variant->name);
-    return hash_file(info.dli_fname, hash); /* the device's module: the guest loads the same */
+    return hash_file(info.dli_fname, s->kernel); /* the device's module: the guest loads the same */
 }
 
 void certificate_name_operator(certificate_subject *subject) {
@@ -46,10 +46,10 @@ assay_status certificate_subject_init(certificate_subject *subject, const assay_
     assay_status status = isolated->probe(text);
     if (status == ASSAY_OK) {
         snprintf(subject->device_text, sizeof subject->device_text, "%s", text);
-        status = hash_kernel(isolated, variant, subject->kernel);
+        status = hash_file(assay_isolated_program(isolated, variant), subject->guest);
     }
     if (status == ASSAY_OK)
-        status = hash_file(assay_isolated_program(isolated, variant), subject->guest);
+        status = hash_kernel(isolated, variant, subject);
     if (status == ASSAY_OK)
         status = hash_file("/proc/self/exe", subject->judge);
     certificate_name_operator(subject);

@@ -73,7 +73,7 @@ static assay_status dress(assay_problem *p) {
     const assay_tensor_spec *x = &p->sig.in[X], *dy = &p->sig.out[Y];
     const int64_t d = x->shape[x->rank - 1];
     for (int64_t e = 0; e < p->in.size[X]; ++e) {
-        const assay_fill family = fill_of_row(p->c.fill, x->rank > 1 ? e / d : 0);
+        const assay_fill family = fill_of_row(p->c.fill, e / d);
         p->in.data[X][e] = assay_dtype_round(x->dtype, dressed_x(family, p->in.data[X][e]));
     }
     fill_scale(p->c.fill, ASSAY_FILL_DENORMAL, dy, fill_denormal_power(dy->dtype), p->cot.data[Y]);
@@ -190,7 +190,7 @@ static approx share_by_erf(const assay_rounding *r, double x) {
         return approx_exact(value);
     const double tail = share_of(-fabs(x), false), power = exp(-x * x / 2);
     const approx of_power = power_of(r, x);
-    const double relative = power > 0 && isfinite(of_power.value) ? of_power.error / power : 1;
+    const double relative = power > 0 ? of_power.error / power : 1;
     const approx by_tail = approx_rounded(r, tail, tail * fmin(relative, 1), OF_ERFCX);
     const double taken = x > 0 ? 2 * r->u : 0;
     return (approx){value, fmax(sum.error / 2, by_tail.error + taken)};

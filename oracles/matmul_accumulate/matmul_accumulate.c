@@ -455,6 +455,15 @@ static void count_work(const assay_params *params, const assay_signature *sig, a
         work->read -= work_bytes(&sig->in[C]);
 }
 
+/* Three products, each of whose tiles goes through its terms in steps. */
+static double blocks(const assay_params *params) {
+    enum { TILE = 32 };
+    static const double step = 500, products = 3;
+    const sizes s = sizes_of(params);
+    return step * products * ceil((double)s.m / TILE) * ceil((double)s.n / TILE) *
+           ceil((double)s.k / TILE);
+}
+
 static const assay_case_group cases[] = {
     {ASSAY_SMOKE, "m=64 n=64 k=64 dtype=f32,f64,bf16"},
     {ASSAY_SMOKE, "m=64 n=48 k=48 dtype=f32 math=tf32 iters=1,3"},
@@ -561,6 +570,7 @@ const assay_op assay_op_matmul_accumulate = {
     .backward_bound = backward_bound,
     .outside = outside,
     .work = count_work,
+    .blocks = blocks,
     .draw = draw,
     .relations = relations,
     .n_relations = sizeof relations / sizeof *relations,

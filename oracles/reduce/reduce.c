@@ -204,8 +204,9 @@ static double larger(double most, double x) {
     return x > most || isnan(x) ? x : most;
 }
 
+/* Where any element is a NaN, the largest is. */
 static bool is_most(double x, double most) {
-    return x == most || (isnan(x) && isnan(most));
+    return x == most || isnan(x);
 }
 
 static double sum_of(const shape *s, const double *x, int64_t start) {
@@ -415,7 +416,7 @@ static assay_status outside(const assay_oracle_args *args, const assay_rounding 
                             assay_bounds *out, assay_bounds *grad) {
     const shape s = shape_of(args->params);
     if (s.kind == MAX)
-        return grad->element.count > 0 ? allow_nan(args, &s, grad) : ASSAY_OK;
+        return grad->element.data[X] ? allow_nan(args, &s, grad) : ASSAY_OK;
     range_hold(r, range_of_sum(r, (double)s.terms, range_largest(args->in, X)), "a sum of x", out,
                Y);
     return ASSAY_OK;

@@ -47,7 +47,7 @@ static assay_status dress(assay_problem *p) {
     const assay_tensor_spec *x = &p->sig.in[X], *dy = &p->sig.out[Y];
     const int64_t d = x->shape[x->rank - 1];
     for (int64_t e = 0; e < p->in.size[X]; ++e) {
-        const assay_fill family = fill_of_row(p->c.fill, x->rank > 1 ? e / d : 0);
+        const assay_fill family = fill_of_row(p->c.fill, e / d);
         double *at = &p->in.data[X][e];
         if (family == ASSAY_FILL_HUGE)
             *at = assay_dtype_round(x->dtype, 64 * *at);

@@ -64,8 +64,7 @@ static assay_status dress(assay_problem *p) {
     const assay_tensor_spec *b = &p->sig.in[B];
     const int64_t d = b->shape[b->rank - 1];
     for (int64_t e = 0; e < p->in.size[A]; ++e)
-        p->in.data[A][e] =
-            dressed_a(fill_of_row(p->c.fill, b->rank > 1 ? e / d : 0), p->in.data[A][e]);
+        p->in.data[A][e] = dressed_a(fill_of_row(p->c.fill, e / d), p->in.data[A][e]);
     fill_scale(p->c.fill, ASSAY_FILL_DENORMAL, b, fill_denormal_power(b->dtype), p->in.data[B]);
     return ASSAY_OK;
 }

@@ -321,6 +321,13 @@ static void count_work(const assay_params *params, const assay_signature *sig, a
     work->flops = work->least = times * forward;
 }
 
+/* Each tensor of parameters has some kernels of its own, in each step. */
+static double blocks(const assay_params *params) {
+    static const double of_tensor = 3000;
+    const transformer_sizes s = transformer_sizes_of(params);
+    return of_tensor * s.parameters * fmax(1, (double)s.steps);
+}
+
 static const assay_case_group cases[] = {
     {ASSAY_SMOKE, "size=tiny b=2 t=6 vocab=40 d=16 ff=24 layers=1 heads=2 dtype=f32,bf16"},
     {ASSAY_SMOKE, "size=tiny b=1 t=7 vocab=19 d=12 ff=7 heads=3 dtype=f32,bf16 pad=3 misalign=1 "
@@ -404,6 +411,7 @@ const assay_op assay_op_transformer = {
     .forward_bound = transformer_forward_bound,
     .backward_bound = transformer_backward_bound,
     .work = count_work,
+    .blocks = blocks,
     .draw = draw,
     .overhead = 32,
     .relations = transformer_relations,

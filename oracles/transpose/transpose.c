@@ -148,10 +148,6 @@ static assay_status no_error(const assay_oracle_args *args, const assay_rounding
 
 /* ---- relations ---- */
 
-static bool has_finite_data(const assay_case *c) {
-    return c->fill != ASSAY_FILL_INF && c->fill != ASSAY_FILL_NAN;
-}
-
 /* Rows of x and of dx are columns of y and of dy. */
 static assay_status reverse(const assay_problem *base, int32_t i, assay_problem *derived) {
     const int32_t rank = base->sig.in[X].rank;
@@ -174,7 +170,6 @@ static const assay_relation relations[] = {
     {.name = "row_permutation",
      .why = "reversing the rows of x and the columns of dy reverses those of dx and y",
      .exact = true,
-     .applies = has_finite_data,
      .n_derived = 1,
      .derive = reverse,
      .predict = unreverse},

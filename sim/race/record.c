@@ -35,12 +35,15 @@ static inline void note_trail(const volatile void *address, uint32_t how) {
 
 /* ---- an access, word by word ---- */
 
-static bool is_shared(const volatile void *address) {
+static inline bool is_own_shared(const volatile void *address) {
+    return sim_in_range(&sim_recorder_now.shared[1], address) ||
+           sim_in_range(&sim_recorder_now.shared[0], address);
+}
+
+static bool is_other_shared(const volatile void *address) {
     sim_range of_other;
     uint32_t rank;
-    return sim_in_range(&sim_recorder_now.shared[1], address) ||
-           sim_in_range(&sim_recorder_now.shared[0], address) ||
-           sim_templates_of(address) != NULL || sim_cluster_find(address, &rank, &of_other);
+    return sim_templates_of(address) != NULL || sim_cluster_find(address, &rank, &of_other);
 }
 
 /* Behind the shared memory that the block has, where other launches have theirs, or before it. */
@@ -73,7 +76,7 @@ static void record(const volatile void *address, size_t bytes, uint32_t how, con
                          .place = place < SIM_MOST_PLACES ? place : 0,
                          .first = r->first,
                          .value = value};
-    a.shared = is_shared(a.address);
+    a.shared = is_own_shared(a.address) || is_other_shared(a.address);
     const uint32_t what = a.how | thread / SIM_WARP << SIM_WARP_SHIFT | a.place << SIM_PLACE_SHIFT;
     if (!a.shared && is_beyond(address)) {
         sim_find_single(&a, SIM_BEYOND, bytes);
@@ -145,8 +148,7 @@ static inline bool record_quick(const volatile void *address, size_t bytes, uint
                           (uint32_t)sim_running_now.thread / SIM_WARP << SIM_WARP_SHIFT |
                           place << SIM_PLACE_SHIFT;
     const sim_page *page = recent->page;
-    if (page->written && !sim_in_range(&sim_recorder_now.shared[1], address) &&
-        !sim_in_range(&sim_recorder_now.shared[0], address))
+    if (page->written && !is_own_shared(address))
         return false;
     for (size_t word = at % SIM_PAGE / SIM_WORD, n = bytes / SIM_WORD; n > 0; ++word, --n) {
         if (page->written && (how & SIM_READS) != 0 && page->written[word] != 15)
@@ -177,9 +179,11 @@ static uint32_t how_of_kind(sim_access kind) {
                                : SIM_READS | SIM_WRITES | SIM_STRONG;
 }
 
+/* The most frequent first. */
 static bool is_watched(const volatile void *address) {
-    return is_shared(address) || is_beyond(address) ||
-           (!sim_in_range(&sim_stacks, address) && sim_allocation_of(address));
+    return is_own_shared(address) ||
+           (!sim_in_range(&sim_stacks, address) &&
+            (sim_allocation_of(address) || is_other_shared(address) || is_beyond(address)));
 }
 
 /* Neither the device's memory nor any of the host's that kernels of C++ may use. */

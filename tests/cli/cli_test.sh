@@ -337,10 +337,27 @@ says out 'sandbox: without user pid mount network ipc seccomp privileges limits,
 run 0 certificate verify swiglu/v1 --device sim
 run 4 certificate verify swiglu/v1 --device sim --require sandbox
 says out 'judged without these walls of a sandbox: user pid'
+refuses 3 'rope-v1-sim.cert: there is no such certificate' certificate show rope/v1 --device sim
+refuses 2 'certificate show needs one OP/VARIANT' certificate show --device sim
+refuses 2 'certificate show needs one OP/VARIANT' certificate show swiglu --device sim
+refuses 3 'none.so' certificate verify weighted_sum/mine --device sim --kernel none.so
+if have_python; then # a GPU's certificate beside them is none of this device's
+    python3 - <<'PYTHON'
+import hashlib, hmac
+text = open("certificates/swiglu-v3-sim.cert", "rb").read().replace(b"device sim\n", b"device cuda\n")
+body = text[: text.rindex(b"seal ")]
+key = open("certificates/key", "rb").read()
+seal = hmac.new(key, body, hashlib.sha256).hexdigest()
+open("certificates/swiglu-v3-cuda.cert", "wb").write(body + b"seal " + seal.encode() + b"\n")
+PYTHON
+    run 0 certificate --device sim && says out 'swiglu/v3'
+    grep -q cuda out && fault "a certificate of another device is listed"
+fi
 cp certificates/swiglu-v3-sim.cert certificates/swiglu-v1-sim.cert
 run 4 certificate verify swiglu/v1 --device sim && says out 'refused '
 sed -i '/seed=0/d' certificates/swiglu-v3-sim.cert
 run 4 certificate verify swiglu/v3 --device sim && says out 'its seal is broken'
+run 4 certificate verify --device sim && says out 'its seal is broken' && says out 'it lies where another one belongs'
 run 0 certificate list --device sim && says out 'its seal is broken'
 ASSAY_CERTIFICATES=$PWD/no-certificates run 0 certificate list --device sim && says out 'no certificates in '
 ASSAY_CERTIFICATES=/proc/certificates refuses 3 'set ASSAY_CERTIFICATES' certificate list --device sim

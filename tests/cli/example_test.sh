@@ -48,6 +48,8 @@ grep -q '<property name="stage" value="forward"/>' r.xml
 grep -q 'pad=' r.json && exit 1
 expect 0 "$assay" certificate verify $half --layout packed
 expect 4 "$assay" certificate verify $half
+expect 4 "$assay" certificate verify --device sim
+grep -q 'sim has no weighted_sum/mine; is it in a file? name it with --kernel' log
 expect 4 "$assay" certificate verify weighted_sum/mine --device sim --kernel ./half.so
 expect 0 "$assay" fuzz $half --layout packed --cases 20
 grep -q 'packed tensors only$' log

@@ -86,10 +86,16 @@ line 2 'of which assay has no kernel' "$assay" run scaled/v1 n=4 d=5 --operator 
 # ---- a certificate names the operator's file, and holds for its bytes alone ----
 expect 0 "$assay" check scaled/v1 "${own[@]}" --certify
 expect 0 "$assay" certificate verify scaled/v1 "${own[@]}"
+expect 0 "$assay" certificate verify scaled/v1 --operator ./o.so --kernel k.so --device sim
 expect 0 "$assay" certificate show scaled/v1 --operator o.so --device sim
 says "operator $(sha256sum <o.so | cut -d' ' -f1) o.so"
 expect 0 "$assay" certificate list --device sim
 says 'and by --operator a file such as o.so'
+line 2 'sim has no kernel of scaled; is it in a file? name it with --kernel' "$assay" certificate list --operator o.so --device sim
+cp o.so $'o\001.so'
+expect 0 "$assay" check scaled/v1 --operator $'o\001.so' --kernel k.so --device sim --certify
+expect 0 "$assay" certificate show scaled/v1 --operator o.so --device sim
+says ' o?.so'
 sed 's/"row_permutation"/"rows_reversed"/' scaled/scaled.c >other.c
 build other.c other.so
 expect 4 "$assay" certificate verify scaled/v1 --operator other.so --kernel k.so --device sim
