@@ -249,10 +249,11 @@ template <typename T> static assay_status run_forward(const assay_call *call) {
     const tensors t = tensors_of(call, ASSAY_FORWARD);
     const split cut = split_for<T>(t, MOST_HELD);
     return with_held<2, 4, 8, MOST_HELD>(cut.held, [&](auto held) {
+        constexpr int HELD = decltype(held)::value;
         return ASSAY_LAUNCH(call->stream, linear_grid(t.rows, GROUP_THREADS / cut.lanes),
-                            dim3(GROUP_THREADS), 0, (normalise<T, decltype(held)::value>),
-                            matrix_of<const T>(t.x), matrix_of<const T>(t.w).data,
-                            matrix_of<const T>(t.b).data, matrix_of<T>(t.y), (acc_t<T>)t.eps, cut);
+                            dim3(GROUP_THREADS), 0, (normalise<T, HELD>), matrix_of<const T>(t.x),
+                            matrix_of<const T>(t.w).data, matrix_of<const T>(t.b).data,
+                            matrix_of<T>(t.y), (acc_t<T>)t.eps, cut);
     });
 }
 
@@ -264,9 +265,9 @@ template <typename T> static assay_status run_backward(const assay_call *call) {
                             matrix_of<const T>(t.w).data, matrix_of<T>(t.dx)};
     const size_t shared = cut.lanes < GROUP_THREADS ? (size_t)t.d * sizeof(acc_t<T>) : 0;
     assay_status status = with_held<2, MOST_HELD_BACKWARD>(cut.held, [&](auto held) {
+        constexpr int HELD = decltype(held)::value;
         return ASSAY_LAUNCH(call->stream, dim3((unsigned)cut.chunks), dim3(GROUP_THREADS), shared,
-                            (grad_rows<T, decltype(held)::value>), g, of_w, of_b, (acc_t<T>)t.eps,
-                            cut);
+                            (grad_rows<T, HELD>), g, of_w, of_b, (acc_t<T>)t.eps, cut);
     });
     if (status == ASSAY_OK)
         status = launch_sum_partials<T>(call->stream, of_w, cut.chunks, t.d,

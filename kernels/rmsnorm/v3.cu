@@ -238,10 +238,11 @@ template <typename T> static assay_status run_forward(const assay_call *call) {
     const split cut = split_for<T>(t, MOST_HELD);
     const matrix<T> h = t.r != NULL ? matrix_of<T>(t.h) : matrix<T>{NULL, 0};
     return with_held<2, 4, 8, MOST_HELD>(cut.held, [&](auto held) {
-        return ASSAY_LAUNCH(
-            call->stream, linear_grid(t.rows, GROUP_THREADS / cut.lanes), dim3(GROUP_THREADS), 0,
-            (normalise<T, decltype(held)::value>), matrix_of<const T>(t.x), matrix_of<const T>(t.r),
-            matrix_of<const T>(t.w).data, h, matrix_of<T>(t.y), t.rows, t.d, (acc_t<T>)t.eps, cut);
+        constexpr int HELD = decltype(held)::value;
+        return ASSAY_LAUNCH(call->stream, linear_grid(t.rows, GROUP_THREADS / cut.lanes),
+                            dim3(GROUP_THREADS), 0, (normalise<T, HELD>), matrix_of<const T>(t.x),
+                            matrix_of<const T>(t.r), matrix_of<const T>(t.w).data, h,
+                            matrix_of<T>(t.y), t.rows, t.d, (acc_t<T>)t.eps, cut);
     });
 }
 
@@ -254,9 +255,9 @@ template <typename T> static assay_status run_backward(const assay_call *call) {
                             matrix_of<T>(t.dx),       matrix_of<T>(t.dr)};
     const size_t shared = cut.lanes < GROUP_THREADS ? (size_t)t.d * sizeof(acc_t<T>) : 0;
     const assay_status status = with_held<2, MOST_HELD_BACKWARD>(cut.held, [&](auto held) {
+        constexpr int HELD = decltype(held)::value;
         return ASSAY_LAUNCH(call->stream, dim3((unsigned)cut.chunks), dim3(GROUP_THREADS), shared,
-                            (grad_rows<T, decltype(held)::value>), g, partial, t.rows, t.d,
-                            (acc_t<T>)t.eps, cut);
+                            (grad_rows<T, HELD>), g, partial, t.rows, t.d, (acc_t<T>)t.eps, cut);
     });
     if (status != ASSAY_OK)
         return status;

@@ -162,9 +162,9 @@ template <typename T> static assay_status run_forward(const assay_call *call) {
     const assay_tensor *x = &call->in[0], *y = &call->out[0];
     const split cut = split_for<T>(x, y, NULL);
     return with_held<2, 4, 8, MOST_HELD>(cut.held, [&](auto held) {
-        return ASSAY_LAUNCH(call->stream, grid_of(cut), dim3(GROUP_THREADS), 0,
-                            (softmax<T, decltype(held)::value>), matrix_of<const T>(x),
-                            matrix_of<T>(y), cut);
+        constexpr int HELD = decltype(held)::value;
+        return ASSAY_LAUNCH(call->stream, grid_of(cut), dim3(GROUP_THREADS), 0, (softmax<T, HELD>),
+                            matrix_of<const T>(x), matrix_of<T>(y), cut);
     });
 }
 
@@ -173,9 +173,9 @@ template <typename T> static assay_status run_backward(const assay_call *call) {
     const assay_tensor *y = &call->in[1], *dy = &call->in[2], *dx = &call->out[0];
     const split cut = split_for<T>(y, dy, dx);
     return with_held<2, 4, 8, MOST_HELD>(cut.held, [&](auto held) {
-        return ASSAY_LAUNCH(call->stream, grid_of(cut), dim3(GROUP_THREADS), 0,
-                            (grad<T, decltype(held)::value>), matrix_of<const T>(y),
-                            matrix_of<const T>(dy), matrix_of<T>(dx), cut);
+        constexpr int HELD = decltype(held)::value;
+        return ASSAY_LAUNCH(call->stream, grid_of(cut), dim3(GROUP_THREADS), 0, (grad<T, HELD>),
+                            matrix_of<const T>(y), matrix_of<const T>(dy), matrix_of<T>(dx), cut);
     });
 }
 
