@@ -112,7 +112,7 @@ static assay_status cuda_download(void *to, const void *from, size_t bytes) {
 
 /* ---- the order of the default stream ---- */
 
-static __device__ unsigned long long nanoseconds() {
+static __device__ __forceinline__ unsigned long long nanoseconds() {
     unsigned long long now;
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
     return now;

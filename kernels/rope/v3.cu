@@ -52,7 +52,8 @@ template <typename T>
 static __device__ __forceinline__ void make_turns(const plan &n, int64_t first,
                                                   turned<acc_t<T>> *to) {
     const double log_theta = log_(n.theta);
-    for (int e = (int)threadIdx.x; e < n.places_of_block * PAIRS<T>; e += THREADS) {
+    const int places = (int)clamp(n.places - first, 0, n.places_of_block);
+    for (int e = (int)threadIdx.x; e < places * PAIRS<T>; e += THREADS) {
         const int64_t place = first + e / PAIRS<T>, i = place / n.row_packs;
         const int64_t pair = (place - i * n.row_packs) * PAIRS<T> + e % PAIRS<T>;
         const turn t = turn_at(log_theta, n.direction, n.start + i, pair, n.pairs);

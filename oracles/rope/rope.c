@@ -463,6 +463,15 @@ static void count_work(const assay_params *params, const assay_signature *sig, a
         work->read -= work_bytes(&sig->in[X]);
 }
 
+/* v3 has one for each 256 packs of 16 bytes of a head, which takes up to 32 heads. */
+static double blocks(const assay_params *params) {
+    enum { HEADS = 32, ELEMENTS = 1024 };
+    static const double block = 100;
+    const sizes s = sizes_of(params);
+    return block * ceil((double)s.heads / HEADS) *
+           ceil((double)s.s * 2 * (double)s.pairs / ELEMENTS);
+}
+
 static const assay_case_group cases[] = {
     {ASSAY_SMOKE, "b=2 h=3 s=7 d=16 dtype=f32,f64,bf16"},
     {ASSAY_SMOKE, "b=1 h=2 s=5 d=34 start=1 dtype=f32,f64,bf16 pad=3 misalign=1"},
@@ -529,6 +538,7 @@ const assay_op assay_op_rope = {
     .backward_bound = backward_bound,
     .outside = outside,
     .work = count_work,
+    .blocks = blocks,
     .draw = draw,
     .relations = relations,
     .n_relations = sizeof relations / sizeof *relations,
