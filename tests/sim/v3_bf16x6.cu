@@ -36,7 +36,7 @@ std::vector<float> wide_numbers(int64_t lines, int64_t depth) {
     for (int64_t i = 0; i < lines; ++i) {
         const int top = (int)(bits() % 254) - 126; /* of this line's binades */
         for (int64_t k = 0; k < depth; ++k) {
-            const int below = k == 0 ? 0 : (int)(bits() % (MOST_BINADES + 1));
+            const int below = k == depth - 1 ? 0 : 1 + (int)(bits() % MOST_BINADES);
             const float significand = (float)(0x800000 | (bits() & 0x7fffff)) * 0x1p-23f;
             const float v = k % 17 == 5 ? 0 : ldexpf(significand, top - below);
             x.push_back(bits() % 2 ? v : -v);
@@ -48,7 +48,7 @@ std::vector<float> wide_numbers(int64_t lines, int64_t depth) {
 } // namespace
 
 ASSAY_TEST(matmul_v3_bf16x6, digits_are_exact, "unit matmul_accumulate") {
-    const int64_t lines = 37, depth = 130;
+    const int64_t lines = 37, depth = REACH + 66; /* the largest number lies behind REACH */
     const std::vector<float> x = wide_numbers(lines, depth);
     const digit_operand of = {{x.data(), depth, false}, lines, depth};
     size_t used = 0;
@@ -58,7 +58,9 @@ ASSAY_TEST(matmul_v3_bf16x6, digits_are_exact, "unit matmul_accumulate") {
     const digit_lines to = place_digits(of, workspace.data(), &used);
     REQUIRE_OK(split_operand(NULL, of, to));
     for (int64_t i = 0; i < lines; ++i) {
-        REQUIRE_MSG(to.power[i] != MARKED, "line %d is marked", (int)i);
+        const int power = ilogbf(x[(size_t)((i + 1) * depth - 1)]) - TOP;
+        REQUIRE_MSG(to.power[i] == power, "line %d has the power %d, not %d", (int)i,
+                    (int)to.power[i], power);
         for (int64_t k = 0; k < to.padded; ++k) {
             double sum = 0, scale = ldexp(1, to.power[i]);
             for (int g = 0; g < DIGITS; ++g)
