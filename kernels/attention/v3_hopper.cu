@@ -107,14 +107,7 @@ static assay_status supports(assay_stage stage, const assay_call *call) {
         return assay_fail(ASSAY_ERR_UNSUPPORTED,
                           "attention/v3_hopper: bf16 and f16 alone, not %s; v3 takes all types",
                           assay_dtype_name(type));
-    bool hopper;
-    const assay_status status = find_hopper(&hopper);
-    if (status == ASSAY_OK && !hopper)
-        return assay_fail(
-            ASSAY_ERR_UNSUPPORTED,
-            "attention/v3_hopper: the GPU is not of compute capability 9.0; v3 runs on "
-            "others");
-    return status;
+    return require_hopper("attention/v3_hopper");
 }
 
 ASSAY_VARIANT(attention, v3_hopper) = {

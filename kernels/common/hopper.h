@@ -86,6 +86,16 @@ constexpr int TENSOR_BOX_LENGTH = 64, TENSOR_LINE_BYTES = 128, TENSOR_ALIGNMENT 
 #include "sim/hopper.h"
 #endif
 
+/* Declines a call of `name`, "op/variant", on a device without all this. */
+static inline assay_status require_hopper(const char *name) {
+    bool hopper;
+    const assay_status status = find_hopper(&hopper);
+    if (status == ASSAY_OK && !hopper)
+        return assay_fail(ASSAY_ERR_UNSUPPORTED,
+                          "%s: the GPU is not of compute capability 9.0; v3 runs on others", name);
+    return status;
+}
+
 /*
  * A descriptor of an operand that lies in shared memory as tensor_load() leaves it; its beginning
  * is a multiple of 32 bytes along a line and of 1024 across. `group`: where lines are not along k,

@@ -167,12 +167,7 @@ static inline assay_status digit_supports(const char *name, const assay_call *ca
         return assay_fail(ASSAY_ERR_UNSUPPORTED, "%s: strict f32 alone, not %s%s; v3 takes all",
                           name, assay_dtype_name(call->params->dtype),
                           call->params->math == ASSAY_TF32 ? " as TF32" : "");
-    bool hopper;
-    const assay_status status = find_hopper(&hopper);
-    if (status == ASSAY_OK && !hopper)
-        return assay_fail(ASSAY_ERR_UNSUPPORTED,
-                          "%s: the GPU is not of compute capability 9.0; v3 runs on others", name);
-    return status;
+    return require_hopper(name);
 }
 
 #endif

@@ -137,12 +137,7 @@ static assay_status hopper_supports(const char *name, const assay_call *call) {
     if (call->params->dtype != ASSAY_BF16)
         return assay_fail(ASSAY_ERR_UNSUPPORTED, "%s: bf16 alone, not %s; v3 takes all types", name,
                           assay_dtype_name(call->params->dtype));
-    bool hopper;
-    const assay_status status = find_hopper(&hopper);
-    if (status == ASSAY_OK && !hopper)
-        return assay_fail(ASSAY_ERR_UNSUPPORTED,
-                          "%s: the GPU is not of compute capability 9.0; v3 runs on others", name);
-    return status;
+    return require_hopper(name);
 }
 
 #endif
