@@ -42,6 +42,8 @@ typedef struct assay_device {
      * once, before the first alloc. NULL: keeping gains nothing. */
     void (*keep_memory)(void);
 
+    /* Upload copies before what is queued later in the default stream; `from_host` is free again
+     * when it returns. Download waits for what was queued there. */
     assay_status (*upload)(void *to, const void *from_host, size_t bytes);
     assay_status (*download)(void *to_host, const void *from, size_t bytes);
 
