@@ -379,6 +379,9 @@ static assay_status check_flags(const parser *p) {
     if (args->certify && (args->fail_fast || args->exclude != NULL))
         return assay_fail(ASSAY_ERR_USAGE, "--certify is for a whole set: give no --fail-fast and "
                                            "no --exclude");
+    if (p->verb->bit == CLI_MUTANTS && args->seconds > 0 && args->sample == 0)
+        return assay_fail(ASSAY_ERR_USAGE, "--time may end a sample early, not a run of all "
+                                           "mutants: give --sample N as well");
     if (args->no_sandbox && args->in_process)
         return assay_fail(ASSAY_ERR_USAGE,
                           "--no-sandbox and --in-process exclude each other; give one of them");

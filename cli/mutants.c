@@ -26,6 +26,8 @@ typedef struct run {
     builder builder;
     operator_cases *cases;
     int32_t n_cases;
+    int32_t *turn; /* rows in the order in which they are checked */
+    int32_t n_turns;
     const mutant **todo; /* not checked yet */
     int32_t *row_of;     /* of each: where its row is */
     int32_t n_todo;
@@ -98,7 +100,7 @@ static assay_status make_mutants(run *r) {
 
 typedef struct ticket {
     uint64_t number;
-    mutant_row *row;
+    int32_t row;
 } ticket;
 
 static int by_number(const void *a, const void *b) {
@@ -106,9 +108,9 @@ static int by_number(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* The sample are the mutants with the smallest numbers. A number depends on the seed and the
- * mutant's key alone, so an edit of a kernel changes few of a seed's sample. Mutants that are no
- * defect are left to the runs of all. */
+/* The sample are the mutants with the smallest numbers, in that order, so that what time leaves out
+ * of it is drawn as well. A number depends on the seed and the mutant's key alone, so an edit of a
+ * kernel changes few of a seed's sample. Mutants that are no defect are left to the runs of all. */
 static assay_status draw_sample(run *r) {
     ticket *order = calloc((size_t)r->rows.count + 1, sizeof *order);
     if (!order)
@@ -116,13 +118,16 @@ static assay_status draw_sample(run *r) {
     int32_t n = 0;
     for (int32_t i = 0; i < r->rows.count; ++i)
         if (!r->rows.row[i].equivalent)
-            order[n++] = (ticket){.number = mix(r->rows.row[i].mutant->key ^ mix(r->rows.seed)),
-                                  .row = &r->rows.row[i]};
+            order[n++] =
+                (ticket){.number = mix(r->rows.row[i].mutant->key ^ mix(r->rows.seed)), .row = i};
     qsort(order, (size_t)n, sizeof *order, by_number);
     for (int32_t i = 0; i < r->rows.count; ++i)
         r->rows.row[i].wanted = false;
-    for (int32_t i = 0; i < n && i < r->args->sample; ++i)
-        order[i].row->wanted = true;
+    r->n_turns = (int32_t)(n < r->args->sample ? n : r->args->sample);
+    for (int32_t i = 0; i < r->n_turns; ++i) {
+        r->turn[i] = order[i].row;
+        r->rows.row[order[i].row].wanted = true;
+    }
     free(order);
     return ASSAY_OK;
 }
@@ -145,10 +150,13 @@ static assay_status choose(run *r) {
     r->rows.row = calloc((size_t)r->mutants.count + 1, sizeof *r->rows.row);
     r->todo = calloc((size_t)r->mutants.count + 1, sizeof *r->todo);
     r->row_of = calloc((size_t)r->mutants.count + 1, sizeof *r->row_of);
-    if (!r->rows.row || !r->todo || !r->row_of)
+    r->turn = calloc((size_t)r->mutants.count + 1, sizeof *r->turn);
+    if (!r->rows.row || !r->todo || !r->row_of || !r->turn)
         return no_memory();
+    r->n_turns = r->mutants.count;
     for (int32_t i = 0; i < r->mutants.count; ++i) {
         const mutant *m = &r->mutants.item[i];
+        r->turn[i] = i;
         r->rows.row[i] = (mutant_row){
             .mutant = m, .equivalent = equivalents_find(&r->equivalents, m), .wanted = true};
     }
@@ -161,10 +169,11 @@ static assay_status choose(run *r) {
         status = keep_survivors(r);
     if (status == ASSAY_OK && r->args->resume)
         status = mutants_csv_read(r->args->resume, &r->rows);
-    for (int32_t i = 0; i < r->rows.count; ++i)
-        if (r->rows.row[i].wanted && r->rows.row[i].result.outcome == MUTANT_PENDING) {
-            r->row_of[r->n_todo] = i;
-            r->todo[r->n_todo++] = &r->mutants.item[i];
+    for (int32_t i = 0; i < r->n_turns; ++i)
+        if (r->rows.row[r->turn[i]].wanted &&
+            r->rows.row[r->turn[i]].result.outcome == MUTANT_PENDING) {
+            r->row_of[r->n_todo] = r->turn[i];
+            r->todo[r->n_todo++] = &r->mutants.item[r->turn[i]];
         }
     return status;
 }
@@ -304,6 +313,13 @@ static void hear(const mutant *m, const mutant_result *result, int32_t done, voi
                        m->file->path, m->change.line, mutant_outcome_name(result->outcome));
 }
 
+/* What there was no time to begin is not of the sample. */
+static void leave_to_others(run *r, int32_t begun) {
+    for (int32_t i = begun; i < r->n_todo; ++i)
+        r->rows.row[r->row_of[i]].wanted = false;
+    r->rows.cut_at = begun < r->n_todo ? begun : 0;
+}
+
 static assay_status check_all(run *r) {
     const double start = now();
     const int64_t processors = sysconf(_SC_NPROCESSORS_ONLN);
@@ -313,12 +329,16 @@ static assay_status check_all(run *r) {
                         .mutant = r->todo,
                         .count = r->n_todo,
                         .jobs = (int32_t)(r->args->jobs > 0 ? r->args->jobs : processors),
+                        .seconds = r->args->seconds,
                         .visit = hear,
                         .context = r,
                         .interrupted = assay_cli_interrupted};
+    int32_t begun = 0;
     assay_status status = builder_prepare(&r->builder);
     if (status == ASSAY_OK)
-        status = campaign_run(&c);
+        status = campaign_run(&c, &begun);
+    if (status == ASSAY_OK && !assay_cli_interrupted())
+        leave_to_others(r, begun);
     assay_cli_progress("%s", "");
     r->rows.seconds = now() - start;
     return status;
@@ -392,6 +412,7 @@ static void run_clear(run *r) {
     }
     free(r->cases);
     free(r->rows.row);
+    free(r->turn);
     free(r->todo);
     free(r->row_of);
     builder_clear(&r->builder);

@@ -21,6 +21,7 @@ typedef struct mutant_rows {
     const char *left_out; /* checks that could not run; "" */
     double seconds;
     int64_t sample; /* how many were drawn; 0: all */
+    int32_t cut_at; /* of these, how many --time left time to begin; 0: it did not end them */
     uint64_t seed;  /* of the draw */
 } mutant_rows;
 

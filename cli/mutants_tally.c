@@ -170,6 +170,8 @@ assay_status mutants_text(FILE *to, const mutant_rows *rows, bool verbose) {
             (int)all->same_code, (int)all->no_program, (int)all->broken, rows->seconds);
     if (rows->sample > 0)
         fprintf(to, "drawn by --sample %" PRId64 " --seed %" PRIu64 "\n", rows->sample, rows->seed);
+    if (rows->cut_at > 0)
+        fprintf(to, "--time left time for the first %d of them\n", (int)rows->cut_at);
     if (rows->left_out[0])
         fprintf(to, "checks left out, because they are not built: %s\n", rows->left_out);
     return status;

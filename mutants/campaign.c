@@ -1,4 +1,5 @@
 #include "mutants/campaign.h"
+#include "core/clock.h"
 #include "engine/process/pool.h"
 
 #include <stdio.h>
@@ -33,12 +34,15 @@ static assay_status work(void *context, void *state, void *bytes) {
 typedef struct run {
     const campaign *c;
     pool pool;
-    int32_t next, told;
+    int32_t next, told, end; /* `end` of them are begun, unless time ends before */
+    double start;
 } run;
 
 static assay_status hand_out(run *r) {
     assay_status status = ASSAY_OK;
-    for (job *j; status == ASSAY_OK && r->next < r->c->count && (j = pool_idle(&r->pool));) {
+    if (r->c->seconds > 0 && r->next > 0 && now() - r->start > r->c->seconds)
+        r->end = r->next;
+    for (job *j; status == ASSAY_OK && r->next < r->end && (j = pool_idle(&r->pool));) {
         *j = (job){.number = r->next++};
         status = pool_give(&r->pool, j);
     }
@@ -59,8 +63,9 @@ static assay_status take(run *r) {
     return ASSAY_OK;
 }
 
-assay_status campaign_run(const campaign *c) {
-    run r = {.c = c};
+assay_status campaign_run(const campaign *c, int32_t *begun) {
+    run r = {.c = c, .end = c->count, .start = now()};
+    *begun = 0;
     if (c->count == 0)
         return ASSAY_OK;
     const pool_plan plan = {.workers = c->jobs < c->count ? c->jobs : c->count,
@@ -69,11 +74,12 @@ assay_status campaign_run(const campaign *c) {
                             .begin = begin,
                             .work = work};
     assay_status status = pool_start(&r.pool, &plan);
-    while (status == ASSAY_OK && !c->interrupted() && r.told < c->count) {
+    while (status == ASSAY_OK && !c->interrupted() && r.told < r.end) {
         status = hand_out(&r);
-        if (status == ASSAY_OK)
+        if (status == ASSAY_OK && r.told < r.end)
             status = take(&r);
     }
     pool_end(&r.pool);
+    *begun = r.next;
     return status;
 }

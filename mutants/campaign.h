@@ -10,7 +10,8 @@ typedef struct campaign {
     int32_t n_cases;
     const mutant *const *mutant; /* those to check, neighbours of one operator */
     int32_t count;
-    int32_t jobs; /* processes */
+    int32_t jobs;   /* processes */
+    double seconds; /* after which no mutant is begun; 0: all are */
 
     /* Hears of each when it is checked, `done` of them by then. */
     void (*visit)(const mutant *m, const mutant_result *result, int32_t done, void *context);
@@ -18,8 +19,8 @@ typedef struct campaign {
     bool (*interrupted)(void); /* true: end with the results so far */
 } campaign;
 
-/* ASSAY_ERR_*: it could not go on, because no process can be started, say; mutants that were not
- * visited are not checked. */
-assay_status campaign_run(const campaign *c) ASSAY_MUST_CHECK;
+/* *begun: how many were, from the first on. ASSAY_ERR_*: it could not go on, because no process can
+ * be started, say; mutants that were not visited are not checked. */
+assay_status campaign_run(const campaign *c, int32_t *begun) ASSAY_MUST_CHECK;
 
 #endif

@@ -112,6 +112,7 @@ ASSAY_TEST(cli_args, contradictions, "unit") {
     refuses("check kronecker b=1 --random 3", "--random and b=1");
     refuses("check --set ci --random 3", "--random and --set");
     refuses("check kronecker seed=1 --seed 2", "--seed and seed=");
+    refuses("mutants --time 5", "give --sample N as well");
     refuses("check --json x --csv x", "two reports would go to x");
 }
 
