@@ -308,12 +308,6 @@ static void count_work(const assay_params *params, const assay_signature *sig, a
         work->flops = work->least = (double)s.t * (double)s.d; /* additions */
 }
 
-/* One for each row of the table's gradient. */
-static double blocks(const assay_params *params) {
-    static const double block = 240;
-    return block * (double)sizes_of(params).v;
-}
-
 static const assay_case_group cases[] = {
     {ASSAY_SMOKE, "t=40 v=100 d=64 dtype=f32,f64,bf16"},
     {ASSAY_SMOKE, "t=70 v=3 d=33 dtype=f32,f64,bf16 pad=3 misalign=1 sched=reverse"},
@@ -377,7 +371,6 @@ const assay_op assay_op_embedding = {
     .backward_bound = backward_bound,
     .outside = outside,
     .work = count_work,
-    .blocks = blocks,
     .draw = draw,
     .relations = relations,
     .n_relations = sizeof relations / sizeof *relations,
