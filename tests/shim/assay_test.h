@@ -28,6 +28,9 @@ extern "C" {
 void assay_test_register(const char *suite, const char *name, const char *labels,
                          void (*run)(void *context), void *context);
 
+/* The test registered last counts as so many where tests share a process; else as one. */
+void assay_test_weigh(unsigned tests);
+
 /* False where this process was started with --run for other tests alone: none of a name that holds
  * `word` is wanted of that suite. For a suite that registers thousands, which takes longer than one
  * runs. */

@@ -31,6 +31,7 @@ struct Entry {
     std::string suite, name, labels;
     void (*run)(void *);
     void *context;
+    size_t weight;
 
     std::string id() const {
         return suite + "." + name;
@@ -198,6 +199,7 @@ bool is_for_gpu(const Entry &entry) {
 struct Batch {
     std::string name, suite, labels;
     std::vector<const Entry *> entries;
+    size_t weight;
 };
 
 /* Each test is a process of its own, so that what one spoils spoils no other; but `size` tests of
@@ -210,17 +212,18 @@ std::vector<Batch> batches(size_t size) {
     for (const Entry &entry : entries()) {
         const size_t most = is_for_gpu(entry) ? for_gpu : size;
         if (most == 1) {
-            all.push_back({entry.id(), entry.suite, entry.labels, {&entry}});
+            all.push_back({entry.id(), entry.suite, entry.labels, {&entry}, entry.weight});
             continue;
         }
         const auto key = std::make_pair(entry.suite, entry.labels);
         const auto found = open.find(key);
-        if (found != open.end() && all[found->second].entries.size() < most) {
+        if (found != open.end() && all[found->second].weight < most) {
             all[found->second].entries.push_back(&entry);
+            all[found->second].weight += entry.weight;
             continue;
         }
         open[key] = all.size();
-        all.push_back({"", entry.suite, entry.labels, {&entry}});
+        all.push_back({"", entry.suite, entry.labels, {&entry}, entry.weight});
     }
     std::map<std::string, int> numbered;
     for (Batch &batch : all) {
@@ -398,7 +401,11 @@ void assay_test_register(const char *suite, const char *name, const char *labels
         broken(std::string("test '") + suite + "." + name + "': labels are words of a-z 0-9 _, " +
                "separated by blanks, at least one; not '" + labels + "'");
     }
-    entries().push_back({suite, name, labels, run, context});
+    entries().push_back({suite, name, labels, run, context, 1});
+}
+
+void assay_test_weigh(unsigned tests) {
+    entries().back().weight = tests;
 }
 
 void assay_test_fail(const char *file, int line, const char *format, ...) {

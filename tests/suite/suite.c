@@ -103,6 +103,8 @@ void suite_register(const char *suite, const char *prefix, const char *labels,
     snprintf(all, sizeof all, "%s %s %s%s", labels, item->c.op->name,
              item->simulated ? "sim" : "gpu", item->smoke ? " smoke" : "");
     assay_test_register(suite, name, all, run, suite_keep(item));
+    if (item->n_together > 0)
+        assay_test_weigh((unsigned)item->n_together);
 }
 
 /* Of the GPU's 15 requests a call, in processes that share it. */

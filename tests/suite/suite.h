@@ -14,11 +14,15 @@ enum { SUITE_INSTRUMENTED = 1 };
 enum { SUITE_INSTRUMENTED = 0 };
 #endif
 
+enum { SUITE_VARIANTS = 8 };
+
 /* One variant of one operator on one case: the context of a registered test. */
 typedef struct suite_item {
     assay_case c;
     assay_set set;
-    char variant[16];   /* "": the test is not about a variant */
+    char variant[16];                  /* "": the test is not about one variant */
+    char together[SUITE_VARIANTS][16]; /* but about these */
+    int32_t n_together;
     const char *device; /* "sim", "cuda" */
     bool first;         /* of its operator's cases */
     bool smoke;         /* has the label smoke: cases of that set, unless a test says no */
