@@ -41,7 +41,8 @@ typedef struct number {
     int32_t significand, exponent;
 } number;
 
-/* What an element of the result takes of one side: a row of a, a column of b. */
+/* What an element of the result takes of one side: a row of a, a column of b; zeros behind its last
+ * k, so that products can be computed in groups. */
 typedef struct side {
     int32_t significand[MAX_K], exponent[MAX_K];
     int32_t used; /* 1 + the last k whose number is not zero; 0: there is none */
@@ -53,18 +54,33 @@ static inline number decode(uint32_t bits, format f) {
     const uint32_t field = bits >> f.fraction_bits & mask;
     const int32_t fraction = (int32_t)(bits & ((1u << f.fraction_bits) - 1));
     const int32_t sign = (bits >> (f.exponent_bits + f.fraction_bits) & 1) != 0 ? -1 : 1;
-    if (field == mask)
-        return (number){fraction == 0 ? sign : 0, NOT_FINITE};
     const int32_t size = fraction + (field == 0 ? 0 : 1 << f.fraction_bits);
     const int32_t exponent = (int32_t)(field == 0 ? 1 : field) - (int32_t)(mask >> 1);
-    return (number){sign * size, size == 0 ? OF_ZERO : exponent};
+    number n = {sign * size, size == 0 ? OF_ZERO : exponent};
+    if (field == mask)
+        n = (number){fraction == 0 ? sign : 0, NOT_FINITE};
+    return n;
 }
 
-static void put(side *s, int32_t k, number x) {
+static void clear(side *s) {
+    *s = (side){0};
+    for (int32_t i = 0; i < MAX_K; ++i)
+        s->exponent[i] = OF_ZERO;
+}
+
+static inline void put(side *s, int32_t k, number x) {
     s->significand[k] = x.significand;
     s->exponent[k] = x.exponent;
-    s->used = x.exponent != OF_ZERO && k >= s->used ? k + 1 : s->used;
-    s->finite = s->finite && x.exponent != NOT_FINITE;
+}
+
+/* When all of its numbers are there. */
+static void complete(side *s) {
+    int32_t largest = OF_ZERO;
+    for (int32_t i = 0; i < MAX_K; ++i)
+        largest = s->exponent[i] > largest ? s->exponent[i] : largest;
+    s->finite = largest != NOT_FINITE;
+    for (s->used = MAX_K; s->used > 0 && s->exponent[s->used - 1] == OF_ZERO;)
+        --s->used;
 }
 
 static double value(int32_t significand, int32_t exponent, format f) {
@@ -125,6 +141,31 @@ static float round_to_f16(int64_t sum, int32_t unit) {
     return fabs(rounded) > 65504.0 ? copysignf(INFINITY, (float)sum) : (float)rounded;
 }
 
+/* As many numbers as a vector register of the host holds. */
+enum { GROUP = 8 };
+
+/* The largest exponent of the first k products, and `at_least`. */
+static inline int32_t largest_exponent(int32_t k, const side *a, const side *b, int32_t at_least) {
+    int32_t largest = at_least;
+    for (int32_t g = 0; g < k; g += GROUP)
+        for (int32_t i = g; i < g + GROUP; ++i) {
+            const int32_t exponent = a->exponent[i] + b->exponent[i];
+            largest = exponent > largest ? exponent : largest;
+        }
+    return largest;
+}
+
+/* The first k products, each below 2^27, as multiples of 2^(largest - KEPT). */
+static inline int32_t sum_products(int32_t k, const side *a, const side *b, format f,
+                                   int32_t largest) {
+    int32_t sum = 0;
+    for (int32_t g = 0; g < k; g += GROUP)
+        for (int32_t i = g; i < g + GROUP; ++i)
+            sum += scale(a->significand[i] * b->significand[i], KEPT - 2 * f.fraction_bits,
+                         largest - a->exponent[i] - b->exponent[i]);
+    return sum;
+}
+
 /* c + the sum of a[i] b[i], in fp32, or rounded once to f16. */
 static float dot(int32_t k, const side *a, const side *b, format f, float accumulator,
                  bool to_f16) {
@@ -136,19 +177,11 @@ static float dot(int32_t k, const side *a, const side *b, format f, float accumu
     k = a->used < b->used ? a->used : b->used; /* the rest of the products are zero */
     if (k == 0)
         return accumulator + 0.0f; /* all of its bits are kept, but a zero's sign */
-    int32_t largest = c.exponent, products = 0;
-    for (int32_t i = 0; i < k; ++i) {
-        const int32_t exponent = a->exponent[i] + b->exponent[i];
-        largest = exponent > largest ? exponent : largest;
-    }
+    const int32_t largest = largest_exponent(k, a, b, c.exponent);
     if (largest < OF_ZERO / 2)
         return 0.0f;
-    /* 16 products, each below 2^27 here. */
-    for (int32_t i = 0; i < k; ++i)
-        products += scale(a->significand[i] * b->significand[i], KEPT - 2 * f.fraction_bits,
-                          largest - a->exponent[i] - b->exponent[i]);
     const int32_t other = scale(c.significand, KEPT - fp32.fraction_bits, largest - c.exponent);
-    const int64_t sum = (int64_t)products + other;
+    const int64_t sum = (int64_t)sum_products(k, a, b, f, largest) + other;
     return to_f16 ? round_to_f16(sum, largest - KEPT) : round_toward_zero(sum, largest - KEPT);
 }
 
@@ -159,9 +192,9 @@ static void gather(const sim_fragments lane[], format f, int32_t per, int32_t bl
     const int32_t bits = 1 + f.exponent_bits + f.fraction_bits;
     const uint32_t mask = (1u << bits) - 1;
     for (int32_t i = 0; i < M; ++i)
-        a[i].finite = true, a[i].used = 0;
+        clear(&a[i]);
     for (int32_t i = 0; i < N; ++i)
-        b[i].finite = true, b[i].used = 0;
+        clear(&b[i]);
     for (int32_t l = 0; l < WARP; ++l) {
         const int32_t g = l / 4, t = l % 4;
         const uint32_t *from_a = lane[l].a, *from_b = lane[l].b;
@@ -175,6 +208,10 @@ static void gather(const sim_fragments lane[], format f, int32_t per, int32_t bl
                 put(&b[g], per * (t + 4 * i) + h, decode(from_b[i] >> low & mask, f));
         }
     }
+    for (int32_t i = 0; i < M; ++i)
+        complete(&a[i]);
+    for (int32_t i = 0; i < N; ++i)
+        complete(&b[i]);
 }
 
 static void multiply_m16n8(const sim_fragments lane[], format f, int32_t per, int32_t blocks) {
@@ -308,10 +345,10 @@ void sim_mma_compute(sim_mma_shape shape, const sim_fragments lane[32]) {
 
 static void take_side(side *s, const unsigned *bits, int32_t k, format f, int32_t low) {
     const uint32_t mask = (1u << (1 + f.exponent_bits + f.fraction_bits)) - 1;
-    s->finite = true;
-    s->used = 0;
+    clear(s);
     for (int32_t i = 0; i < k; ++i)
         put(s, i, decode(bits[i] >> low & mask, f));
+    complete(s);
 }
 
 void sim_wgmma_compute(sim_mma_shape shape, unsigned columns, const unsigned *a, const unsigned *b,
