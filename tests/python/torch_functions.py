@@ -12,3 +12,12 @@ def wrong_gradient(x, w):
 @torch.no_grad()
 def forward_only(x, w):
     return (x * w).sum(-1)
+
+
+def other_stream(x, w):  # which nothing orders after the one that the inputs come on
+    with torch.cuda.stream(torch.cuda.Stream()):
+        return (x * w).sum(-1)
+
+
+def on_the_host(x, w):
+    return (x.cpu() * w.cpu()).sum(-1)
