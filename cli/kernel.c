@@ -5,6 +5,7 @@
 #include "cli/text_file.h"
 #include "engine/binding.h"
 #include "engine/elf_file.h"
+#include "engine/foreign_names.h"
 #include "engine/kernel_file.h"
 #include "sim/exec/prepare.h"
 #include "sim/exec/race.h"
@@ -211,6 +212,8 @@ static assay_status read_binding(assay_cli_args *args, const char *name) {
         status = check_op(args, name, b);
     if (status == ASSAY_OK)
         status = check_form(args, name, b);
+    if (status == ASSAY_OK)
+        status = foreign_check_names(name, args->target->op, b);
     if (status == ASSAY_OK)
         status = binding_format(b, &args->binding);
     free(text);
