@@ -163,6 +163,9 @@ class Jax(unittest.TestCase):
         report = assay.check("weighted_sum", jax_functions.weighted_sum, **case)
         self.assertTrue(report, report)
         self.assertEqual({r.tensor for r in report.results}, {"y", "dx", "dw"})
+        report = assay.check("weighted_sum", jax_functions.other_names, **case)
+        self.assertTrue(report, report)
+        self.assertFalse(report.forward_only)
         report = assay.check("weighted_sum", jax_functions.wrong_gradient, cases="n=5x7 d=33", device="sim")
         self.assertEqual({r.tensor: r.verdict for r in report.results}, {"y": "pass", "dx": "pass", "dw": "fail"})
 
@@ -178,6 +181,9 @@ class Torch(unittest.TestCase):
         self.assertEqual({r.tensor for r in report.results}, {"y", "dx", "dw"})
         report = assay.check("weighted_sum", torch_functions.wrong_gradient, cases="n=5x7 d=33", device="sim")
         self.assertEqual({r.tensor: r.verdict for r in report.results}, {"y": "pass", "dx": "fail", "dw": "pass"})
+        report = assay.check("weighted_sum", torch_functions.other_names, **case)
+        self.assertTrue(report, report)
+        self.assertFalse(report.forward_only)
         report = assay.check("weighted_sum", torch_functions.forward_only, cases="n=5x7 d=33", device="sim")
         self.assertTrue(report.forward_only)
         self.assertIn("torch.autograd does not see what it does", report.note)
@@ -276,6 +282,13 @@ class Reference(unittest.TestCase):
         said = self.judge("torch_reference", ["ModelNew", "OtherEps"], "dtype=f32")
         self.assertEqual([s[0] for s in said.values()], [0, 1], said)
         self.assertIn("dnorm_weight", said["OtherEps"][1])
+
+    @unittest.skipUnless(have("torch"), "PyTorch is not here")
+    def test_indices_of_torch(self):
+        for name, code in ("by_sorting", 0), ("second", 1):
+            got, text = words(ASSAY, "check", "--device", "sim", "--reference", "torch_reference.py:largest", "--kernel",
+                              f"torch_reference.py:{name}", "dtype=f32", env={"ASSAY_PYTHON": sys.executable})
+            self.assertEqual(got, code, text)
 
 
 @unittest.skipUnless(have("pytest"), "pytest is not here")
