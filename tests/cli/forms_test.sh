@@ -227,6 +227,14 @@ cc -shared -fPIC linked.c -o linked.so -L. -llibrary -Wl,-rpath,'$ORIGIN'
 check 3 n=5 d=33 dtype=f32 --kernel linked.so --stage forward
 says '__tvm_ffi_run returned -1: TypeError: no such dtype'
 
+mkdir elsewhere
+cc -shared -fPIC linked.c -o without.so -L. -llibrary # as tvm-ffi's own builder links
+mv liblibrary.so elsewhere
+check 3 n=5 d=33 dtype=f32 --kernel without.so --stage forward
+one_line 'without.so: cannot be loaded: liblibrary.so: cannot open shared object file: No such file or directory; link it with -Wl,-rpath,FOLDER, or set LD_LIBRARY_PATH'
+LD_LIBRARY_PATH=$PWD/elsewhere check 3 n=5 d=33 dtype=f32 --kernel without.so --stage forward
+says '__tvm_ffi_run returned -1: TypeError: no such dtype'
+
 # ---- wrong input ----
 check 2 --kernel sum.so
 says 'ASSAY_VARIANT names another, or --binding is missing'
