@@ -336,7 +336,7 @@ class Shell(unittest.TestCase):
             "def f(x)\n": "SyntaxError: expected ':' (broken.py, line 1)",
             "import sys\nsys.exit(0)\n": "SystemExit: 0 (broken.py, line 2)",
             "import os\nos._exit(0)\n": "its process ended with exit code 0 before it was done",
-            "while True:\n    pass\n": "no answer after 2 s",
+            "while True:\n    pass\n": "no answer after 2 s; --time-limit gives it longer",
         }
         with tempfile.TemporaryDirectory() as folder:
             for source, said in broken.items():
