@@ -178,6 +178,34 @@ static assay_status collect_file(const char *path, collector *to) {
     return status;
 }
 
+/* Whether the words give a size, a key without which there is no case. */
+static bool give_a_size(const assay_cli_args *args, const assay_op *op) {
+    for (int32_t k = 0; k < op->n_keys; ++k) {
+        const size_t length = strlen(op->keys[k].name);
+        for (int32_t w = 0; op->keys[k].fallback == NULL && w < args->n_words; ++w)
+            if (strncmp(args->word[w], op->keys[k].name, length) == 0 &&
+                args->word[w][length] == '=')
+                return true;
+    }
+    return false;
+}
+
+/* Words are no filter of a set's cases, though they may be meant so. */
+static assay_status expand(const assay_cli_args *args, const assay_op *op, collector *to) {
+    const assay_status status = assay_case_expand(op, args->word, args->n_words, collect, to);
+    char line[512];
+    if (status != ASSAY_ERR_USAGE)
+        return status;
+    snprintf(line, sizeof line, "%s", assay_error());
+    if (strcmp(args->verb, "check") != 0 || give_a_size(args, op) ||
+        strstr(line, " is missing: ") == NULL)
+        return status;
+    return assay_fail(status,
+                      "%s; words make cases of their own, so give sizes, too, or leave cases of a "
+                      "set out: --exclude '*dtype=f64*'",
+                      line);
+}
+
 assay_status cli_cases_gather(const assay_cli_args *args, cli_cases *cases) {
     *cases = (cli_cases){0};
     if (args->n_words > 0 && args->n_targets == 0)
@@ -192,7 +220,7 @@ assay_status cli_cases_gather(const assay_cli_args *args, cli_cases *cases) {
         else if (args->random > 0)
             status = random_cases(op, args->seed, args->random, collect, &to);
         else if (args->n_words > 0)
-            status = assay_case_expand(op, args->word, args->n_words, collect, &to);
+            status = expand(args, op, &to);
         else
             status = collect_set(&to);
         if (status == ASSAY_OK && args->certify)

@@ -192,7 +192,7 @@ static assay_status print_case(const run *r, const assay_report *report) {
     else if (r->cases.n_jobs <= FULL_CASES)
         report_text_full(out, report);
     else
-        report_text_brief(out, report);
+        report_text_brief(out, &r->results);
     if (fflush(out->stream) != 0)
         return assay_fail(ASSAY_ERR_FILE, "the results cannot be printed: %s", strerror(errno));
     return ASSAY_OK;

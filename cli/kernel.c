@@ -5,6 +5,7 @@
 #include "cli/text_file.h"
 #include "engine/binding.h"
 #include "engine/elf_file.h"
+#include "engine/foreign_names.h"
 #include "engine/kernel_file.h"
 #include "sim/exec/prepare.h"
 #include "sim/exec/race.h"
@@ -130,16 +131,36 @@ static assay_status prepare_cuda(assay_cli_args *args) {
     return status;
 }
 
+/* Machine code, which a GPU of its architecture runs. */
+static assay_status check_cubin(const char *file, bool simulated) {
+    kernel_file *k = calloc(1, sizeof *k);
+    if (k == NULL)
+        return assay_fail(ASSAY_ERR_MEMORY, "no memory to read %.300s", file);
+    assay_status status = kernel_file_open(k, file);
+    const kernel_part *own = &k->part[0];
+    const int32_t sm = status == ASSAY_OK ? elf_cubin_architecture(own->image, own->bytes) : 0;
+    if (status == ASSAY_OK && sm == 0)
+        status = assay_fail(ASSAY_ERR_FILE,
+                            "%.300s: is no whole cubin; nvcc -cubin writes one, and the text that "
+                            "nvcc -ptx writes is named .ptx",
+                            file);
+    else if (status == ASSAY_OK && simulated)
+        status = assay_fail(ASSAY_ERR_UNSUPPORTED,
+                            "%.300s is machine code for sm_%d, which runs on such a GPU alone: "
+                            "give --device cuda there, or here the kernel's .ptx or .cu",
+                            file, sm);
+    kernel_file_close(k);
+    free(k);
+    return status;
+}
+
 static assay_status prepare(assay_cli_args *args) {
     const char *file = args->kernel;
-    if (strcmp(device_of(args), "sim") != 0)
-        return ASSAY_OK;
+    const bool simulated = strcmp(device_of(args), "sim") == 0;
     if (ends_with(file, ".cubin"))
-        return assay_fail(
-            ASSAY_ERR_UNSUPPORTED,
-            "%.300s is machine code, which needs the GPU that it is for: give --device "
-            "cuda there, or the kernel's PTX for the simulated device",
-            file);
+        return check_cubin(file, simulated);
+    if (!simulated)
+        return ASSAY_OK;
     return is_module(file) || exec_has_images(file) ? prepare_cuda(args) : ASSAY_OK;
 }
 
@@ -191,6 +212,8 @@ static assay_status read_binding(assay_cli_args *args, const char *name) {
         status = check_op(args, name, b);
     if (status == ASSAY_OK)
         status = check_form(args, name, b);
+    if (status == ASSAY_OK)
+        status = foreign_check_names(name, args->target->op, b);
     if (status == ASSAY_OK)
         status = binding_format(b, &args->binding);
     free(text);

@@ -119,7 +119,10 @@ static const char *without_stage(const char *line) {
 static assay_status refuse(const assay_cli_args *args, assay_status status) {
     char line[512];
     snprintf(line, sizeof line, "%s", without_stage(assay_error()));
-    return assay_fail(status, "%.300s: %s", args->kernel_source, line);
+    /* It imports, and may compile, before it answers. */
+    return assay_fail(status, "%.300s: %s%s", args->kernel_source, line,
+                      strstr(line, "no answer after") != NULL ? "; --time-limit gives it longer"
+                                                              : "");
 }
 
 static assay_status find_scope(assay_cli_args *args) {

@@ -67,11 +67,11 @@ void cli_report_csv(FILE *to, const cli_results *results);
 void cli_report_junit(FILE *to, const cli_results *results);
 void cli_report_markdown(FILE *to, const cli_results *results);
 
-/* For people. Full: norms, agreement, ratios. Brief: a line for each variant. Both: everything that
- * is not a pass. */
+/* For people. Full: norms, agreement, ratios. Brief, of the last report: a line for each variant.
+ * Both: everything that is not a pass, but brief tells a reason to skip once. */
 void report_text_full(const assay_cli_out *out, const assay_report *report);
 void report_text_series(FILE *to, const assay_report *report); /* a part of it */
-void report_text_brief(const assay_cli_out *out, const assay_report *report);
+void report_text_brief(const assay_cli_out *out, const cli_results *results);
 
 /* With --quiet: only the variants that failed, are mistrusted, or broke. */
 void report_text_problems(const assay_cli_out *out, const assay_report *report);

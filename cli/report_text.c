@@ -316,10 +316,23 @@ void report_text_edge(const assay_cli_out *out, const assay_report *report, bool
     }
 }
 
-void report_text_brief(const assay_cli_out *out, const assay_report *report) {
+/* Whether an earlier case was left out for the same reason, which stands there. */
+static bool is_told(const cli_results *results, const cli_part *part) {
+    for (int64_t i = 0; part->verdict == ASSAY_SKIP && i + 1 < results->count; ++i)
+        for (cli_part other = {0}; report_next_part(&results->report[i], &other);)
+            if (other.verdict == ASSAY_SKIP &&
+                strcmp(other.rows->variant, part->rows->variant) == 0 &&
+                strcmp(other.worst->reason, part->worst->reason) == 0)
+                return true;
+    return false;
+}
+
+void report_text_brief(const assay_cli_out *out, const cli_results *results) {
+    const assay_report *report = &results->report[results->count - 1];
     for (cli_part part = {0}; report_next_part(report, &part);) {
         put_brief(out, report, &part);
-        put_problems(out, &part);
+        if (!is_told(results, &part))
+            put_problems(out, &part);
     }
 }
 

@@ -5,7 +5,7 @@ include(CMakePackageConfigHelpers)
 # ---- the programs and their data ----
 install(TARGETS assay RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 set(modules "")
-foreach(module assay_cuda assay_cuda_oracles assay_timer assay_profile assay_python)
+foreach(module assay_cuda assay_cuda_alone assay_cuda_oracles assay_timer assay_profile assay_python)
   if(TARGET ${module})
     list(APPEND modules ${module})
   endif()

@@ -13,7 +13,7 @@ set(ASSAY_INSTALLED_DATA ${CMAKE_INSTALL_DATADIR}/assay)
 # is missing.
 function(assay_write_places)
   set(lines "")
-  foreach(module cuda cuda_oracles timer profile)
+  foreach(module cuda cuda_alone cuda_oracles timer profile)
     string(APPEND lines "libassay_${module}.so ${PROJECT_BINARY_DIR}/device/libassay_${module}.so\n")
   endforeach()
   file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/assay-places.txt CONTENT

@@ -1,8 +1,8 @@
 /*
- * cuDNN for variants: the library's own header under nvcc, a stand-in for its convolutions and its
- * softmax with the same calls on the simulated device. A variant that needs these is compiled where
- * ASSAY_DNN is 1; its `lacks` is ASSAY_DNN_LACKS, which is NULL there. For the graph API they are
- * ASSAY_DNN_GRAPH and ASSAY_DNN_GRAPH_LACKS.
+ * cuDNN for variants: the library's own header under nvcc, a stand-in for its convolutions, its
+ * softmax and graphs of one pointwise operation with the same calls on the simulated device. A
+ * variant that needs these is compiled where ASSAY_DNN is 1; its `lacks` is ASSAY_DNN_LACKS, which
+ * is NULL there. For graphs of other operations they are ASSAY_DNN_GRAPH and ASSAY_DNN_GRAPH_LACKS.
  */
 #ifndef ASSAY_DEVICE_DNN_H
 #define ASSAY_DEVICE_DNN_H
@@ -10,11 +10,11 @@
 #include "device/kernel.h"
 
 #if !defined(__CUDACC__)
-#include "sim/libraries/cudnn.h"
+#include "sim/libraries/cudnn_graph.h"
 #define ASSAY_DNN             1
 #define ASSAY_DNN_GRAPH       0
 #define ASSAY_DNN_LACKS       NULL
-#define ASSAY_DNN_GRAPH_LACKS "cuDNN's graph API has no stand-in on the simulated device"
+#define ASSAY_DNN_GRAPH_LACKS "cuDNN's fused attention has no stand-in on the simulated device"
 #elif defined(ASSAY_CUDNN) /* the build system found it */
 #include <cudnn.h>
 #define ASSAY_DNN             1

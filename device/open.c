@@ -13,7 +13,15 @@
 
 #define CUDA_DRIVER "libcuda.so.1"
 #define CUDA_MODULE "libassay_cuda.so"
+#define CUDA_ALONE  "libassay_cuda_alone.so"
 #define CUDA_AID    "libassay_cuda_oracles.so"
+
+/* How much of a device a process needs. */
+typedef enum extent {
+    ALONE, /* its memory */
+    BARE,  /* and our variants */
+    WHOLE, /* and what helps the oracles */
+} extent;
 
 /* Modules and the driver stay loaded: variants and their kernels live in them. */
 assay_status assay_module_load(const char *name, const char *entry, void **symbol) {
@@ -33,13 +41,14 @@ assay_status assay_module_load(const char *name, const char *entry, void **symbo
     return ASSAY_OK;
 }
 
-static assay_status load_cuda(assay_device *device) {
+static assay_status load_cuda(extent how, assay_device *device) {
     void *symbol;
     if (!dlopen(CUDA_DRIVER, RTLD_NOW | RTLD_GLOBAL))
         return assay_fail(ASSAY_ERR_UNSUPPORTED,
                           "cuda: no NVIDIA driver on this machine (" CUDA_DRIVER
                           " not found); use --device sim");
-    const assay_status status = assay_module_load(CUDA_MODULE, ASSAY_DEVICE_ENTRY, &symbol);
+    const assay_status status =
+        assay_module_load(how == ALONE ? CUDA_ALONE : CUDA_MODULE, ASSAY_DEVICE_ENTRY, &symbol);
     if (status != ASSAY_OK)
         return status;
     assay_device_entry entry;
@@ -62,15 +71,15 @@ static assay_status load_aid(assay_device *device) {
     return ASSAY_OK;
 }
 
-static assay_status open_cuda(bool bare, const assay_device **device) {
+static assay_status open_cuda(extent how, const assay_device **device) {
     static assay_device cuda;
     char text[ASSAY_DEVICE_TEXT];
     assay_status status = cuda.name ? ASSAY_OK : assay_gpu_take();
     if (status == ASSAY_OK && !cuda.name)
-        status = load_cuda(&cuda);
+        status = load_cuda(how, &cuda);
     if (status == ASSAY_OK)
         status = cuda.probe(text);
-    if (status == ASSAY_OK && !bare && !cuda.gemm) {
+    if (status == ASSAY_OK && how == WHOLE && !cuda.gemm) {
         cuda.keep_memory();
         status = load_aid(&cuda);
     }
@@ -79,7 +88,7 @@ static assay_status open_cuda(bool bare, const assay_device **device) {
     return status;
 }
 
-static assay_status open_device(const char *name, bool bare, const assay_device **device) {
+static assay_status open_device(const char *name, extent how, const assay_device **device) {
     *device = NULL;
     if (strcmp(name, "sim") == 0) {
         *device =
@@ -87,14 +96,18 @@ static assay_status open_device(const char *name, bool bare, const assay_device 
         return ASSAY_OK;
     }
     if (strcmp(name, "cuda") == 0)
-        return open_cuda(bare, device);
+        return open_cuda(how, device);
     return assay_fail(ASSAY_ERR_USAGE, "%s: no such device; the devices are sim and cuda", name);
 }
 
 assay_status assay_device_open(const char *name, const assay_device **device) {
-    return open_device(name, false, device);
+    return open_device(name, WHOLE, device);
 }
 
 assay_status assay_device_open_bare(const char *name, const assay_device **device) {
-    return open_device(name, true, device);
+    return open_device(name, BARE, device);
+}
+
+assay_status assay_device_open_alone(const char *name, const assay_device **device) {
+    return open_device(name, ALONE, device);
 }

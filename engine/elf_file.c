@@ -28,8 +28,6 @@ bool elf_mentions(const char *image, size_t bytes, const char *symbol) {
     return memmem(image, bytes, wanted, length + 2) != NULL;
 }
 
-/* ---- the dynamic section ---- */
-
 typedef struct file {
     const char *image;
     size_t bytes;
@@ -40,6 +38,38 @@ typedef struct file {
 static const char *at(const file *f, uint64_t offset, uint64_t bytes) {
     return offset <= f->bytes && bytes <= f->bytes - offset ? f->image + offset : NULL;
 }
+
+/* ---- machine code of CUDA's ---- */
+
+static bool has_all_parts(const file *f) {
+    for (uint64_t i = 0; i < f->header.e_shnum; ++i) {
+        ElfW(Shdr) s;
+        const char *from = at(f, f->header.e_shoff + i * sizeof s, sizeof s);
+        if (!from)
+            return false;
+        memcpy(&s, from, sizeof s);
+        if (s.sh_type != SHT_NOBITS && !at(f, s.sh_offset, s.sh_size))
+            return false;
+    }
+    return f->header.e_shnum > 0 &&
+           at(f, f->header.e_phoff, (uint64_t)f->header.e_phnum * sizeof(ElfW(Phdr)));
+}
+
+/* Since version 8 of its ABI, which CUDA 13 writes, the number stands in the second byte. */
+int32_t elf_cubin_architecture(const char *image, size_t bytes) {
+    enum { CUDA = 190, SECOND_BYTE = 8 };
+    file f = {.image = image, .bytes = bytes};
+    if (!elf_is_whole(image, bytes))
+        return 0;
+    memcpy(&f.header, image, sizeof f.header);
+    if (f.header.e_machine != CUDA || f.header.e_shentsize != sizeof(ElfW(Shdr)) ||
+        !has_all_parts(&f))
+        return 0;
+    const bool second = f.header.e_ident[EI_ABIVERSION] >= SECOND_BYTE;
+    return (int32_t)(f.header.e_flags >> (second ? 8 : 0) & 0xff);
+}
+
+/* ---- the dynamic section ---- */
 
 static bool find_segment(const file *f, bool (*fits)(const ElfW(Phdr) *, uint64_t), uint64_t what,
                          ElfW(Phdr) * segment) {

@@ -1,4 +1,5 @@
-/* The headers of a shared object, read from bytes that are not trusted. */
+/* The headers of a shared object or of CUDA's machine code, read from bytes that are not trusted.
+ */
 #ifndef ASSAY_ENGINE_ELF_FILE_H
 #define ASSAY_ENGINE_ELF_FILE_H
 
@@ -23,6 +24,10 @@ bool elf_is_whole(const char *image, size_t bytes);
 
 /* Whether one of its tables of names holds `symbol`. */
 bool elf_mentions(const char *image, size_t bytes, const char *symbol);
+
+/* The architecture that CUDA's machine code is for, as 90 of sm_90. 0: the image is no such code,
+ * or parts of it are missing. */
+int32_t elf_cubin_architecture(const char *image, size_t bytes);
 
 /* A part that is missing or damaged is left empty: the loader will name the defect. */
 void elf_read_dynamic(const char *image, size_t bytes, elf_dynamic *d);

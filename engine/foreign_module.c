@@ -107,16 +107,43 @@ static assay_status read_file(const char *path, char **bytes) {
     return assay_fail(ASSAY_ERR_FILE, "%.200s: the module cannot be read", path);
 }
 
+/* The cause of an error of loading, by CUDA's number; "": the driver's own words tell. */
+static const char *remedy(int error) {
+    switch (error) {
+    case 200: /* CUDA_ERROR_INVALID_IMAGE */
+        return "; it is damaged, or neither PTX nor machine code";
+    case 209: /* CUDA_ERROR_NO_BINARY_FOR_GPU */
+        return "; it is for another GPU: compile it for this one (nvcc -arch=native)";
+    case 222: /* CUDA_ERROR_UNSUPPORTED_PTX_VERSION */
+        return "; its PTX is newer than this driver: compile it with an older CUDA";
+    default:
+        return "";
+    }
+}
+
+/* The driver's own words are lines. */
+static void join_lines(char *text) {
+    for (char *c = text; *c != '\0'; ++c)
+        if (*c == '\n' || *c == '\r')
+            *c = ' ';
+    for (size_t n = strlen(text); n > 0 && text[n - 1] == ' '; --n)
+        text[n - 1] = '\0';
+}
+
 static assay_status load(const char *file) {
     char log[LOG] = "", *bytes, line[256];
+    int error = 0;
     int option[] = {OPTION_ERROR_LOG, OPTION_ERROR_LOG_BYTES};
     void *value[] = {log, (void *)(uintptr_t)(sizeof log - 1)};
     assay_status status = read_file(file, &bytes);
     if (status == ASSAY_OK)
-        status = told(the.driver.load(&the.module, bytes, 2, option, value), "cuModuleLoadDataEx");
-    if (status != ASSAY_OK && log[0] != '\0') {
+        error = the.driver.load(&the.module, bytes, 2, option, value);
+    if (error != 0) {
+        status = told(error, "cuModuleLoadDataEx");
+        join_lines(log);
         snprintf(line, sizeof line, "%s", assay_error());
-        status = assay_fail(status, "%s: %s", line, log);
+        status =
+            assay_fail(status, "%s%s%s%s", line, log[0] != '\0' ? ": " : "", log, remedy(error));
     }
     free(bytes);
     return status;

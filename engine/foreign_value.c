@@ -123,18 +123,23 @@ static bool find_number(const char *text, foreign_value *v) {
 
 /* ---- all ---- */
 
-static assay_status unknown(const foreign_call *c, const char *text) {
-    char names[200] = "";
+void foreign_names(const foreign_call *c, char *names, size_t size) {
+    names[0] = '\0';
     for (int32_t i = 0; i < c->sig->n_in + c->sig->n_out; ++i) {
         const size_t used = strlen(names);
         const char *name =
             i < c->sig->n_in ? c->sig->in[i].name : c->sig->out[i - c->sig->n_in].name;
-        snprintf(names + used, sizeof names - used, " %s", name);
+        snprintf(names + used, size - used, " %s", name);
     }
     for (int32_t k = 0; k < c->call->params->count; ++k) {
         const size_t used = strlen(names);
-        snprintf(names + used, sizeof names - used, " %s", c->call->params->item[k].name);
+        snprintf(names + used, size - used, " %s", c->call->params->item[k].name);
     }
+}
+
+static assay_status unknown(const foreign_call *c, const char *text) {
+    char names[200];
+    foreign_names(c, names, sizeof names);
     return assay_fail(ASSAY_ERR_UNSUPPORTED,
                       "the binding's argument %s is not in this case, which has%s", text, names);
 }

@@ -31,6 +31,9 @@ typedef struct foreign_call {
 assay_status foreign_find(const foreign_call *c, const binding_argument *a,
                           foreign_value *value) ASSAY_MUST_CHECK;
 
+/* The names of inputs, outputs and keys, a blank before each. */
+void foreign_names(const foreign_call *c, char *names, size_t size);
+
 /* The call's tensor of that name; NULL: there is no such tensor. */
 const assay_tensor *foreign_tensor(const foreign_call *c, const char *name, size_t length);
 

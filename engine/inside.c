@@ -25,9 +25,19 @@ void inside_settle(void) {
     write_text("/proc/self/oom_score_adj", "1000");
 }
 
+/* A library of its own that the loader does not find. */
+static bool is_missing(const char *why) {
+    return strstr(why, "cannot open shared object file") != NULL;
+}
+
 assay_status inside_load(const char *kernel, void **object) {
     const char *why = shared_object_load(kernel, object);
-    return why ? assay_fail(ASSAY_ERR_KERNEL, "cannot be loaded: %s", why) : ASSAY_OK;
+    if (!why)
+        return ASSAY_OK;
+    return assay_fail(ASSAY_ERR_KERNEL, "cannot be loaded: %s%s", why,
+                      is_missing(why) ? "; link it with -Wl,-rpath,FOLDER, or set LD_LIBRARY_PATH "
+                                        "to the folder of that library"
+                                      : "");
 }
 
 static assay_status find_own(void *object, const char *kernel, const char *symbol,

@@ -29,6 +29,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#if defined(ASSAY_PYTHON_GUEST)
+#define CUDA_MODULE "libassay_cuda_alone.so"
+#define OPEN_DEVICE assay_device_open_alone
+#else
+#define CUDA_MODULE "libassay_cuda.so"
+#define OPEN_DEVICE assay_device_open_bare
+#endif
+
 /* Devices' tables name their oracles; here there are none. */
 const assay_device_oracle *const assay_sim_oracles[] = {NULL};
 const int32_t assay_sim_n_oracles = 0;
@@ -205,7 +213,7 @@ static sandbox_walls enter(const char *device, const char *const *readable) {
     /* Its own file says where shared memory lies, the tree's list where the module does. */
     if (readlink("/proc/self/exe", own, sizeof own - 1) > 0)
         plan.file[n++] = own;
-    if (!plan.simulated && assay_place("libassay_cuda.so", module) == ASSAY_OK &&
+    if (!plan.simulated && assay_place(CUDA_MODULE, module) == ASSAY_OK &&
         assay_place_tree(root, list) == ASSAY_OK && setenv("ASSAY_TREE", root, 1) == 0) {
         plan.file[n++] = module;
         if (list[0] != '\0')
@@ -229,7 +237,7 @@ int guest_main(int argc, char **argv, const char *const *readable) {
         start_without_threads(argv);
     inside_settle();
     const sandbox_walls walls = open ? 0 : enter(argv[2], readable);
-    if (assay_device_open_bare(argv[2], &device) != ASSAY_OK)
+    if (OPEN_DEVICE(argv[2], &device) != ASSAY_OK)
         return say(assay_error()) ? 3 : 2;
     device = for_kernel_files(device);
     if (!say_ready(walls))

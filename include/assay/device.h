@@ -91,6 +91,11 @@ assay_status assay_device_open(const char *name, const assay_device **device) AS
  * called. For the process that variants run in: memory that a variant keeps must show there. */
 assay_status assay_device_open_bare(const char *name, const assay_device **device) ASSAY_MUST_CHECK;
 
+/* The same without variants, and without the libraries that ours need: code that is not ours may
+ * bring other versions of these. */
+assay_status assay_device_open_alone(const char *name,
+                                     const assay_device **device) ASSAY_MUST_CHECK;
+
 /* A device's two modules export functions of these names and types: one gives the device with its
  * variants, the other the device's help for oracles. */
 #define ASSAY_DEVICE_ENTRY "assay_device_module"

@@ -20,8 +20,6 @@
 
 #if ASSAY_DNN_GRAPH
 
-#include <string.h>
-
 /* Names of the tensors in memory, in the order of a call's tensors. */
 enum { Q = 1, K, V, O, LSE, DO, DQ, DK, DV, DELTA, FIRST_FREE_ID };
 
@@ -204,46 +202,18 @@ static void draw_backward(const drawing &a) {
     add_product(a.g, ds, k, dq, "dq");
 }
 
-/*
- * Plans are kept, as the handle is: to make one takes cuDNN up to seconds, and it holds no data.
- * When there are too many, the oldest goes.
- */
-enum { PLANS = 64 };
-
-struct kept_plan {
-    plan_key key; /* all 0: none */
-    graph g;
-};
-
-static assay_status draw_plan(kept_plan *plan, const plan_key &key, cudnnHandle_t dnn) {
-    close_graph(&plan->g);
-    open_graph(&plan->g, dnn, FIRST_FREE_ID);
-    const drawing a = drawing_of(&plan->g, key);
+static void draw(graph *g, const plan_key &key) {
+    const drawing a = drawing_of(g, key);
     if (key.backward)
         draw_backward(a);
     else
         draw_forward(a);
-    make_plan(&plan->g);
-    plan->key = plan->g.status == ASSAY_OK ? key : plan_key{};
-    return plan->g.status;
 }
 
 static assay_status find_plan(assay_stage stage, const assay_call *call, graph **found) {
-    static kept_plan plans[PLANS];
-    static int64_t made;
-    const plan_key key = key_of(stage, call->params);
-    cudnnHandle_t dnn;
-    const assay_status status = assay_dnn_handle(call->stream, &dnn);
-    if (status != ASSAY_OK)
-        return status;
-    for (kept_plan &plan : plans) {
-        *found = &plan.g;
-        if (memcmp(&plan.key, &key, sizeof key) == 0)
-            return ASSAY_OK;
-    }
-    kept_plan *plan = &plans[made++ % PLANS];
-    *found = &plan->g;
-    return draw_plan(plan, key, dnn);
+    static kept_plans<plan_key> kept;
+    return find_plan_of(&kept, key_of(stage, call->params), call->stream, FIRST_FREE_ID, draw,
+                        found);
 }
 
 #endif

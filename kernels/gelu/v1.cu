@@ -1,8 +1,6 @@
 /*
  * gelu v1, naive: the definition, one thread for each element of y, and of dx.
  *
- * cuDNN has the operator in its graphs only; docs/kernels.md says why there is no v2.
- *
  * Bytes: forward reads x and writes y; backward reads x and dy and writes dx. Accesses are one
  * element wide, and each element finds its row by a division. Flops: an exp, 3 divisions and some
  * 20 more an element (f64: 32), or an exp, a division and 8 more by tanh.

@@ -146,12 +146,13 @@ class Jax(Numpy):
 
     def derivation(self, function, call, value):
         """The function of its differentiable arguments alone, and these."""
-        args, keywords = function.values(call, value)
-        names = differentiable(function, call)
+        forward = call.forward()
+        args, keywords = function.values(forward, value)
+        names = differentiable(function, forward)
         outputs = call.of("output")
         if args:
             raise Wrong(f"{function}: parameters by position only have no derivative here")
-        byname = dict(zip((p.name for p in function.parameters), function.names(call)))
+        byname = dict(zip((p.name for p in function.parameters), function.names(forward)))
         mine = {p: n for p, n in byname.items() if n in names}
 
         def f(chosen):
@@ -216,15 +217,20 @@ class Torch:
         with self.torch.cuda.stream(self.torch.cuda.ExternalStream(call.stream)):
             yield
 
-    def take(self, tensor):
+    def own(self, tensor):
+        """The tensor's own memory."""
         memory = Memory(tensor, self.cuda)
         if self.cuda:
             array = self.torch.as_tensor(memory, device="cuda")
         else:
             array = self.torch.from_numpy(self.numpy.numpy.asarray(memory))
+        return array.view(self.torch.bfloat16) if tensor.dtype == "bf16" else array
+
+    def take(self, tensor):
+        array = self.own(tensor)
         if tensor.dtype == "i32" and self.whole_numbers is not None:
             return array.to(self.whole_numbers)
-        return array.view(self.torch.bfloat16) if tensor.dtype == "bf16" else array
+        return array
 
     def give(self, tensor, array):
         if not isinstance(array, self.torch.Tensor):
@@ -232,11 +238,12 @@ class Torch:
         check(tensor, str(array.dtype).removeprefix("torch."), array.shape)
         if array.is_cuda != self.cuda:
             raise Wrong(f"{tensor.name} lies on {array.device}, and its inputs do not")
-        self.take(tensor).copy_(array.detach())
+        self.own(tensor).copy_(array.detach())
 
     def tracked(self, function, call, value):
         """The function's result for arguments that remember it, and these arguments by their names."""
-        names, chosen = set(differentiable(function, call)), {}
+        forward, chosen = call.forward(), {}
+        names = set(differentiable(function, forward))
 
         def taken(tensor):
             array = value(tensor)
@@ -244,7 +251,7 @@ class Torch:
                 array = chosen[tensor.name] = array.detach().requires_grad_(True)
             return array
 
-        args, keywords = function.values(call, taken)
+        args, keywords = function.values(forward, taken)
         with self.torch.enable_grad():
             returned = function.function(*args, **keywords)
         pairs = function.results(returned, call.of("output"))
@@ -307,6 +314,8 @@ class Cupy(Numpy):
         return self.cupy.asarray(Memory(tensor, True))
 
     def give(self, tensor, array):
+        if not isinstance(array, self.cupy.ndarray):
+            raise Wrong(f"{tensor.name} is a {type(array).__name__}, and must be an array of CuPy's")
         check(tensor, str(array.dtype), array.shape)
         self.take(tensor)[...] = array
 

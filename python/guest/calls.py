@@ -47,6 +47,13 @@ class Call:
     def written(self):
         return self.of("gradient" if self.backward else "output")
 
+    def forward(self):
+        """The call of forward that this one of backward belongs to."""
+        forward = Call.__new__(Call)
+        forward.__dict__.update(self.__dict__, stage="forward", backward=False)
+        forward.tensors = self.of("input") + self.of("output")
+        return forward
+
 
 def describe(error, file):
     """One line: the error, and where in the function's file it arose."""
@@ -197,9 +204,7 @@ class Door:
     def check_derivative(self, call):
         """One that cannot be derived has no backward, and is judged by its outputs alone."""
         first = self.functions[0]
-        forward = Call.__new__(Call)
-        forward.__dict__.update(call.__dict__, stage="forward", backward=False)
-        forward.tensors = call.of("input") + call.of("output")
+        forward = call.forward()
         first.names(forward)
         why = f"{self.arrays.name} has no gradients"
         if hasattr(self.arrays, "backward"):

@@ -1,3 +1,4 @@
+#include "sim/libraries/cudnn_number.h"
 #include "sim/libraries/cudnn_tensor.h"
 
 #include <algorithm>
@@ -12,32 +13,6 @@ namespace {
 template <typename T> struct computed { typedef float type; };
 template <> struct computed<double> { typedef double type; };
 
-double loaded(double v) {
-    return v;
-}
-float loaded(float v) {
-    return v;
-}
-float loaded(__half v) {
-    return __half2float(v);
-}
-float loaded(__nv_bfloat16 v) {
-    return __bfloat162float(v);
-}
-
-void store(double *to, double v) {
-    *to = v;
-}
-void store(float *to, float v) {
-    *to = v;
-}
-void store(__half *to, float v) {
-    *to = __float2half_rn(v);
-}
-void store(__nv_bfloat16 *to, float v) {
-    *to = __float2bfloat16_rn(v);
-}
-
 /* One call: forward has x and y, backward y, dy and dx. `in` has one tensor or two. */
 struct softmax_call {
     cudnnHandle_t handle;
@@ -50,19 +25,6 @@ struct softmax_call {
     cudnnTensorDescriptor_t out_shape;
     void *out;
 };
-
-size_t element_size(cudnnDataType_t type) {
-    switch (type) {
-    case CUDNN_DATA_DOUBLE:
-        return sizeof(double);
-    case CUDNN_DATA_FLOAT:
-        return sizeof(float);
-    case CUDNN_DATA_HALF:
-    case CUDNN_DATA_BFLOAT16:
-        break;
-    }
-    return sizeof(uint16_t);
-}
 
 cudnnStatus_t check_tensor(const softmax_call &c, cudnnTensorDescriptor_t shape, const void *data) {
     if (!shape || !data)

@@ -87,6 +87,8 @@ refuses 2 '"zz"' check kronecker b=1 f=2 zz=3
 refuses 2 'f="0x4"' check kronecker b=1 f=0x4
 refuses 2 'q has 1 extents and f has 2' check kronecker b=3 f=3x4 q=2
 refuses 2 'b=3 belongs to no operator' check b=3
+refuses 2 'words make cases of their own, so give sizes, too' check gelu form=tanh dtype=f32
+refuses 2 'must be one of erf, tanh' check gelu form=tan
 refuses 2 '--json needs a value' check --json
 refuses 2 'two reports would go to' check --json - --csv -
 refuses 2 'list takes no --quiet' list --quiet

@@ -115,6 +115,9 @@ one_line 'overloaded.cu: has no function row_sum that it exports'
 sed 's/^extern "C" int/static int/; $a void *used[] = {(void *)row_sum};' mine.cu >static.cu
 check 3 --kernel static.cu --quiet
 one_line 'static.cu: has no function row_sum that it exports'
+sed 's/^extern "C" int row_sum(/extern "C" int weighted_sum(/; /assay:/d' mine.cu >other_names.cu
+check 2 --kernel other_names.cu
+says 'other_names.cu: weighted_sum takes stride, which weighted_sum has not in forward: it has x w y n d'
 grep -v '// assay:' mine.cu >unnamed.cu
 check 2 --kernel unnamed.cu
 says 'name it extern "C" weighted_sum_forward'
@@ -224,6 +227,14 @@ cc -shared -fPIC linked.c -o linked.so -L. -llibrary -Wl,-rpath,'$ORIGIN'
 check 3 n=5 d=33 dtype=f32 --kernel linked.so --stage forward
 says '__tvm_ffi_run returned -1: TypeError: no such dtype'
 
+mkdir elsewhere
+cc -shared -fPIC linked.c -o without.so -L. -llibrary # as tvm-ffi's own builder links
+mv liblibrary.so elsewhere
+check 3 n=5 d=33 dtype=f32 --kernel without.so --stage forward
+one_line 'without.so: cannot be loaded: liblibrary.so: cannot open shared object file: No such file or directory; link it with -Wl,-rpath,FOLDER, or set LD_LIBRARY_PATH'
+LD_LIBRARY_PATH=$PWD/elsewhere check 3 n=5 d=33 dtype=f32 --kernel without.so --stage forward
+says '__tvm_ffi_run returned -1: TypeError: no such dtype'
+
 # ---- wrong input ----
 check 2 --kernel sum.so
 says 'ASSAY_VARIANT names another, or --binding is missing'
@@ -236,8 +247,11 @@ echo 'forward = gone(x)' >gone.toml
 check 3 --kernel sum.so --binding gone.toml --stage forward
 one_line 'sum.so --binding gone.toml: has no function gone that it exports'
 echo 'forward = row_sum(float *x, q.stride, float *w, float *y, x.rows, d)' >unknown.toml
-check 77 n=5 d=33 --kernel sum.so --binding unknown.toml --stage forward
-says "the binding's argument q.stride is not in this case, which has x w y n d"
+check 2 n=5 d=33 --kernel sum.so --binding unknown.toml --stage forward
+one_line 'unknown.toml: row_sum takes q.stride, which weighted_sum has not in forward: it has x w y n d'
+echo 'forward = row_sum(float *x, x.stride, float *w, float *dy, x.rows, d)' >backward.toml
+check 2 n=5 d=33 --kernel sum.so --binding backward.toml --stage forward
+one_line 'backward.toml: row_sum takes dy, which weighted_sum has not in forward'
 expect 2 "$assay" check weighted_sum/v1 --device sim --binding sum.toml
 says '--binding needs --kernel'
 check 2 --kernel sum.so --binding sum.toml --certify

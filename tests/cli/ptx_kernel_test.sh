@@ -89,8 +89,24 @@ says 'forward.grid is for kernels of .ptx and .cubin files, and plain.so is none
 check 2 --kernel rms.ptx
 says 'rms.ptx: it does not say how it is launched: give --binding FILE, or comments'
 printf '\177ELF' >k.cubin
-check 77 --kernel k.cubin
-says 'k.cubin is machine code, which needs the GPU that it is for'
+for device in sim cuda; do
+    expect 3 "$assay" check weighted_sum/mine --device $device --kernel k.cubin
+    says 'k.cubin: is no whole cubin; nvcc -cubin writes one'
+done
+nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
+if [ -x "$nvcc" ]; then
+    echo '__global__ void f(float *x) { x[threadIdx.x] += 1; }' >f.cu
+    "$nvcc" -cubin -arch=sm_90 f.cu -o f.cubin
+    check 77 --kernel f.cubin
+    says 'f.cubin is machine code for sm_90, which runs on such a GPU alone'
+    says 'or here the kernel'\''s .ptx or .cu'
+    head -c $(($(stat -c %s f.cubin) - 1)) f.cubin >cut.cubin
+    check 3 --kernel cut.cubin
+    says 'cut.cubin: is no whole cubin'
+    cp plain.so object.cubin # of another machine
+    check 3 --kernel object.cubin
+    says 'object.cubin: is no whole cubin'
+fi
 check 3 --kernel missing.ptx
 says 'missing.ptx: no such file'
 head -c 2000 row_sum.ptx >cut.ptx

@@ -225,13 +225,15 @@ ASSAY_TEST(cli_report, text_shows_all_of_a_failure, "unit") {
     fixture_init(&f);
     snprintf(f.first[2].repro, ASSAY_REPRO, "assay check this/v2 --device sim");
     f.first[2].cmp.wrong = 2;
-    void (*const printers[])(const assay_cli_out *, const assay_report *) = {report_text_full,
-                                                                             report_text_brief};
+    f.results.count = 1; /* brief shows the last */
     for (int i = 0; i < 2; ++i) {
         capture c;
         capture_open(&c);
         const assay_cli_out out = {.stream = c.stream, .color = false};
-        printers[i](&out, &f.report[0]);
+        if (i == 0)
+            report_text_full(&out, &f.report[0]);
+        else
+            report_text_brief(&out, &f.results);
         const char *text = capture_end(&c);
         has(text, "v2 dx");
         has(text, "(1, 2): 2 of 6 elements are wrong");
@@ -242,6 +244,30 @@ ASSAY_TEST(cli_report, text_shows_all_of_a_failure, "unit") {
         CHECK(strpbrk(text, "\x01\x1b") == NULL);
         free(c.text);
     }
+}
+
+ASSAY_TEST(cli_report, brief_text_tells_a_reason_to_skip_once, "unit") {
+    assay_row rows[] = {row_of("v1", "", ASSAY_SKIP), row_of("v1", "", ASSAY_SKIP),
+                        row_of("v1", "", ASSAY_SKIP), row_of("v2", "", ASSAY_SKIP)};
+    fixture f;
+    assay_report report[4];
+    capture c;
+    fixture_init(&f);
+    for (int i = 0; i < 4; ++i) {
+        snprintf(rows[i].reason, sizeof rows[i].reason, "%s", i == 1 ? "no f16" : "no f64");
+        report[i] = f.report[0];
+        report[i].rows = &rows[i];
+        report[i].n_rows = 1;
+    }
+    capture_open(&c);
+    const assay_cli_out out = {.stream = c.stream, .color = false};
+    for (int64_t n = 1; n <= 4; ++n)
+        report_text_brief(&out, &(cli_results){.report = report, .count = n});
+    const char *text = capture_end(&c);
+    CHECK(occurrences(text, "skip  ") == 4 + 3); /* a line for each case, and three reasons */
+    CHECK(occurrences(text, "no f64") == 2);     /* of v1 and of v2 */
+    CHECK(occurrences(text, "no f16") == 1);
+    free(c.text);
 }
 
 ASSAY_TEST(cli_report, a_skip_beside_a_pass_leaves_the_pass, "unit") {

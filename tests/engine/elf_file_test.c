@@ -150,3 +150,45 @@ ASSAY_TEST(elf_file, a_file_that_was_cut_short_is_known, "unit") {
     o.header.e_ident[0] = 'x';
     CHECK(!elf_is_whole(image, sizeof o) && !elf_mentions(image, sizeof o, "a.so"));
 }
+
+/* Machine code with one section, of a kernel. */
+typedef struct machine_code {
+    ElfW(Ehdr) header;
+    ElfW(Shdr) section;
+    char kernel[16];
+} machine_code;
+
+static int32_t architecture(const machine_code *m, size_t bytes) {
+    return elf_cubin_architecture((const char *)m, bytes);
+}
+
+ASSAY_TEST(elf_file, machine_code_says_its_architecture, "unit") {
+    machine_code m = {.header = {.e_machine = 190,
+                                 .e_flags = 0x6005a04,
+                                 .e_shoff = offsetof(machine_code, section),
+                                 .e_shnum = 1,
+                                 .e_shentsize = sizeof(ElfW(Shdr))},
+                      .section = {.sh_type = SHT_PROGBITS,
+                                  .sh_offset = offsetof(machine_code, kernel),
+                                  .sh_size = sizeof m.kernel}};
+    memcpy(m.header.e_ident, ELFMAG, SELFMAG);
+    m.header.e_ident[EI_ABIVERSION] = 8;
+    CHECK(architecture(&m, sizeof m) == 90);
+    m.header.e_ident[EI_ABIVERSION] = 7;
+    m.header.e_flags = 0x5a0550;
+    CHECK(architecture(&m, sizeof m) == 80);
+    CHECK(architecture(&m, sizeof m - 1) == 0); /* the kernel is cut */
+    m.section.sh_type = SHT_NOBITS;
+    CHECK(architecture(&m, sizeof m - 1) == 80);
+    CHECK(architecture(&m, offsetof(machine_code, kernel) - 1) == 0);
+    CHECK(architecture(&m, sizeof m.header - 1) == 0);
+    m.header.e_phnum = 1;
+    m.header.e_phoff = sizeof m;
+    CHECK(architecture(&m, sizeof m) == 0);
+    m.header.e_phnum = 0;
+    m.header.e_machine = 62;
+    CHECK(architecture(&m, sizeof m) == 0);
+    m.header.e_machine = 190;
+    m.header.e_shnum = 0;
+    CHECK(architecture(&m, sizeof m) == 0);
+}

@@ -7,6 +7,10 @@ def weighted_sum(x, w):
     return jnp.sum(x * w, -1)
 
 
+def other_names(values, weights):  # which stand for the inputs by their order
+    return jnp.sum(values * weights, -1)
+
+
 @jax.custom_vjp
 def wrong_gradient(x, w):
     return jnp.sum(x * w, -1)

@@ -163,6 +163,9 @@ class Jax(unittest.TestCase):
         report = assay.check("weighted_sum", jax_functions.weighted_sum, **case)
         self.assertTrue(report, report)
         self.assertEqual({r.tensor for r in report.results}, {"y", "dx", "dw"})
+        report = assay.check("weighted_sum", jax_functions.other_names, **case)
+        self.assertTrue(report, report)
+        self.assertFalse(report.forward_only)
         report = assay.check("weighted_sum", jax_functions.wrong_gradient, cases="n=5x7 d=33", device="sim")
         self.assertEqual({r.tensor: r.verdict for r in report.results}, {"y": "pass", "dx": "pass", "dw": "fail"})
 
@@ -178,32 +181,36 @@ class Torch(unittest.TestCase):
         self.assertEqual({r.tensor for r in report.results}, {"y", "dx", "dw"})
         report = assay.check("weighted_sum", torch_functions.wrong_gradient, cases="n=5x7 d=33", device="sim")
         self.assertEqual({r.tensor: r.verdict for r in report.results}, {"y": "pass", "dx": "fail", "dw": "pass"})
+        report = assay.check("weighted_sum", torch_functions.other_names, **case)
+        self.assertTrue(report, report)
+        self.assertFalse(report.forward_only)
         report = assay.check("weighted_sum", torch_functions.forward_only, cases="n=5x7 d=33", device="sim")
         self.assertTrue(report.forward_only)
         self.assertIn("torch.autograd does not see what it does", report.note)
 
 
-@unittest.skipUnless(have("torch", "numpy", "ninja"), "PyTorch, or ninja, which its extensions need, is not here")
+@unittest.skipUnless(have("torch", "numpy") and shutil.which("ninja"), "PyTorch, or ninja, which it builds with, is not here")
 class Extension(unittest.TestCase):
-    def check(self, folder, device, functions):
+    """In C++; gpu_test.py has it in CUDA."""
+
+    def check(self, folder, functions):
         kernel = os.path.join(folder, f"torch_extension.py:{functions}")
-        return words(ASSAY, "check", "weighted_sum/mine", "--kernel", kernel, "--device", device, "n=5", "d=32,33",
+        return words(ASSAY, "check", "weighted_sum/mine", "--kernel", kernel, "--device", "sim", "n=5", "d=32,33",
                      "pad=0,3", "dtype=f32", env={"ASSAY_PYTHON": sys.executable})
 
-    def test_of_cpp_or_of_cuda(self):
-        import torch
-
-        device = "cuda" if torch.cuda.is_available() else "sim"
+    def test_of_cpp(self):
         with tempfile.TemporaryDirectory() as folder:
             shutil.copy("torch_extension.py", folder)
             built = subprocess.run([sys.executable, "torch_extension.py"], cwd=folder, capture_output=True, text=True)
             self.assertEqual(built.returncode, 0, built.stderr)
             os.chmod(folder, 0o755)
-            status, said = self.check(folder, device, "weighted_sum,weighted_sum_backward")
-            self.assertEqual((status, "4 passed" in said), (0, True), said)
-            for functions, wrong in (("packed", 2), ("no_tail", 2), ("weighted_sum,no_cotangent", 4)):
-                status, said = self.check(folder, device, functions)
-                self.assertEqual((status, f"{wrong} failed" in said), (1, True), said)
+            said = {"weighted_sum,weighted_sum_backward": (0, "4 passed"), "packed": (1, "2 failed"),
+                    "no_tail": (1, "2 failed"), "weighted_sum,no_cotangent": (1, "4 failed")}
+            with concurrent.futures.ThreadPoolExecutor(4) as pool:
+                got = list(pool.map(lambda functions: self.check(folder, functions), said))
+            for (functions, (code, part)), (status, text) in zip(said.items(), got):
+                with self.subTest(functions):
+                    self.assertEqual((status, part in text), (code, True), text)
 
 
 class Reference(unittest.TestCase):
@@ -276,6 +283,13 @@ class Reference(unittest.TestCase):
         self.assertEqual([s[0] for s in said.values()], [0, 1], said)
         self.assertIn("dnorm_weight", said["OtherEps"][1])
 
+    @unittest.skipUnless(have("torch"), "PyTorch is not here")
+    def test_indices_of_torch(self):
+        for name, code in ("by_sorting", 0), ("second", 1):
+            got, text = words(ASSAY, "check", "--device", "sim", "--reference", "torch_reference.py:largest", "--kernel",
+                              f"torch_reference.py:{name}", "dtype=f32", env={"ASSAY_PYTHON": sys.executable})
+            self.assertEqual(got, code, text)
+
 
 @unittest.skipUnless(have("pytest"), "pytest is not here")
 class Pytest(unittest.TestCase):
@@ -322,7 +336,7 @@ class Shell(unittest.TestCase):
             "def f(x)\n": "SyntaxError: expected ':' (broken.py, line 1)",
             "import sys\nsys.exit(0)\n": "SystemExit: 0 (broken.py, line 2)",
             "import os\nos._exit(0)\n": "its process ended with exit code 0 before it was done",
-            "while True:\n    pass\n": "no answer after 2 s",
+            "while True:\n    pass\n": "no answer after 2 s; --time-limit gives it longer",
         }
         with tempfile.TemporaryDirectory() as folder:
             for source, said in broken.items():
@@ -364,4 +378,4 @@ class Shell(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(verbosity=2)  # a line before each test: some take half a minute

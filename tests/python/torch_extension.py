@@ -1,51 +1,21 @@
-"""weighted_sum as an extension of PyTorch's in C++, or in CUDA where there is a GPU: right, and with usual bugs.
-Executed, this file builds it; a guest, which may write nowhere, imports the result."""
+"""weighted_sum as an extension of PyTorch's by load_inline: right, and with usual bugs.
+`torch_extension.py [cuda]` builds it, in C++ or with a kernel; a guest, which may write nowhere, imports the
+result. The kernel's source has no header of PyTorch's, which nvcc takes half a minute for."""
 import os
+import sys
 
 import torch
 
 CALLS = """
-torch::Tensor weighted_sum(torch::Tensor x, torch::Tensor w);
-torch::Tensor packed(torch::Tensor x, torch::Tensor w);
-torch::Tensor no_tail(torch::Tensor x, torch::Tensor w);
-"""
+#include <torch/extension.h>
 
-CPU = """
-torch::Tensor sum_of(torch::Tensor x, torch::Tensor w, int64_t stride, int64_t d) {
-    auto y = torch::empty({x.size(0)}, x.options());
-    for (int64_t i = 0; i < x.size(0); ++i) {
-        const float *row = x.data_ptr<float>() + i * stride;
-        float sum = 0;
-        for (int64_t j = 0; j < d; ++j)
-            sum += row[j] * w.data_ptr<float>()[j];
-        y.data_ptr<float>()[i] = sum;
-    }
-    return y;
-}
-"""
-
-CUDA = """
-#include <ATen/cuda/CUDAContext.h>
-
-__global__ void sum_rows(const float *x, const float *w, float *y, int64_t rows, int64_t stride, int64_t d) {
-    const int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-    float sum = 0;
-    if (i >= rows)
-        return;
-    for (int64_t j = 0; j < d; ++j)
-        sum += x[i * stride + j] * w[j];
-    y[i] = sum;
-}
+void sum_rows(const float *x, const float *w, float *y, int64_t rows, int64_t stride, int64_t d);
 
 torch::Tensor sum_of(torch::Tensor x, torch::Tensor w, int64_t stride, int64_t d) {
     auto y = torch::empty({x.size(0)}, x.options());
-    sum_rows<<<(x.size(0) + 127) / 128, 128, 0, at::cuda::getCurrentCUDAStream()>>>(
-        x.data_ptr<float>(), w.data_ptr<float>(), y.data_ptr<float>(), x.size(0), stride, d);
+    sum_rows(x.data_ptr<float>(), w.data_ptr<float>(), y.data_ptr<float>(), x.size(0), stride, d);
     return y;
 }
-"""
-
-FUNCTIONS = """
 torch::Tensor weighted_sum(torch::Tensor x, torch::Tensor w) {
     return sum_of(x, w, x.stride(0), x.size(1));
 }
@@ -57,14 +27,49 @@ torch::Tensor no_tail(torch::Tensor x, torch::Tensor w) { // rows are multiples 
 }
 """
 
+CPU = """
+void sum_rows(const float *x, const float *w, float *y, int64_t rows, int64_t stride, int64_t d) {
+    for (int64_t i = 0; i < rows; ++i) {
+        y[i] = 0;
+        for (int64_t j = 0; j < d; ++j)
+            y[i] += x[i * stride + j] * w[j];
+    }
+}
+"""
+
+STREAM = """
+#include <c10/cuda/CUDAStream.h>
+
+cudaStream_t current_stream() { return c10::cuda::getCurrentCUDAStream(); }
+"""
+
+CUDA = """
+#include <stdint.h>
+
+cudaStream_t current_stream();
+
+__global__ void sums(const float *x, const float *w, float *y, int64_t rows, int64_t stride, int64_t d) {
+    const int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    float sum = 0;
+    if (i >= rows)
+        return;
+    for (int64_t j = 0; j < d; ++j)
+        sum += x[i * stride + j] * w[j];
+    y[i] = sum;
+}
+
+void sum_rows(const float *x, const float *w, float *y, int64_t rows, int64_t stride, int64_t d) {
+    sums<<<(rows + 127) / 128, 128, 0, current_stream()>>>(x, w, y, rows, stride, d);
+}
+"""
+
 if __name__ == "__main__":
     from torch.utils.cpp_extension import load_inline
 
     os.makedirs("built", exist_ok=True)
-    cuda = torch.cuda.is_available()
-    load_inline("sums", cpp_sources=CALLS if cuda else CPU + FUNCTIONS,
-                cuda_sources=CUDA + FUNCTIONS if cuda else None,
-                functions=["weighted_sum", "packed", "no_tail"], build_directory="built")
+    cuda = sys.argv[1:] == ["cuda"]
+    load_inline("sums", cpp_sources=CALLS + (STREAM if cuda else CPU), cuda_sources=CUDA if cuda else None,
+                functions=["weighted_sum", "packed", "no_tail"], build_directory="built", no_implicit_headers=True)
 else:
     from built import sums
 

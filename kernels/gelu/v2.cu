@@ -1,0 +1,220 @@
+/*
+ * gelu v2, the vendor's library: a graph of cuDNN's with one pointwise operation, GELU_FWD or
+ * GELU_BWD, or those by tanh, for which cuDNN makes a kernel. It computes in fp32, and has no f64.
+ *
+ * cuDNN is given what is surest of an engine: all elements in one piece, as channels that lie side
+ * by side, their number a multiple of 8, at an address that is a multiple of 16 bytes. Other
+ * tensors pass through copies in the workspace, which has room for them in any case: whether data
+ * are aligned is not known when its size is asked for.
+ *
+ * Bytes: those of v1, and twice each tensor that is copied. Against v1: wide accesses.
+ */
+#include "kernels/common/dnn_graph.h"
+#include "kernels/gelu/gate.h"
+
+#if ASSAY_DNN
+
+enum { X = 1, DY, RESULT, FIRST_FREE_ID };
+enum { THREADS = 256, STEP = 8, MOST_CHANNELS = 1024, SPACE_ALIGNMENT = 256, MAX_TENSORS = 3 };
+
+/* All of a call that a plan depends on. */
+struct plan_key {
+    int64_t backward, by_tanh, dtype, lines, channels;
+};
+
+static int64_t padded_count(const tensors &t) {
+    return ceil_div(t.rows * t.d, STEP) * STEP;
+}
+
+static plan_key key_of(assay_stage stage, const assay_call *call) {
+    const tensors t = tensors_of(call, stage);
+    const int64_t count = padded_count(t);
+    int64_t channels = STEP;
+    while (channels < MOST_CHANNELS && count % (2 * channels) == 0)
+        channels *= 2;
+    return {stage == ASSAY_BACKWARD, t.by_tanh, call->params->dtype, count / channels, channels};
+}
+
+static cudnnDataType_t type_of(int64_t dtype) {
+    return dtype == ASSAY_BF16  ? CUDNN_DATA_BFLOAT16
+           : dtype == ASSAY_F16 ? CUDNN_DATA_HALF
+                                : CUDNN_DATA_FLOAT;
+}
+
+static cudnnPointwiseMode_t mode_of(const plan_key &k) {
+    if (k.backward)
+        return k.by_tanh ? CUDNN_POINTWISE_GELU_APPROX_TANH_BWD : CUDNN_POINTWISE_GELU_BWD;
+    return k.by_tanh ? CUDNN_POINTWISE_GELU_APPROX_TANH_FWD : CUDNN_POINTWISE_GELU_FWD;
+}
+
+static void draw(graph *g, const plan_key &k) {
+    const layout l = {{1, k.channels, k.lines, 1},
+                      {k.lines * k.channels, 1, k.channels, k.channels}};
+    const auto tensor = [&](int64_t id, const char *what) {
+        return add_tensor(g, id, type_of(k.dtype), l, IN_MEMORY, what);
+    };
+    descriptor how = add_mode(g, mode_of(k), CUDNN_DATA_FLOAT, 0, "gelu");
+    descriptor d = create(g, CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR, "gelu");
+    set_descriptor(g, d, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, how, "gelu");
+    set_descriptor(g, d, CUDNN_ATTR_OPERATION_POINTWISE_XDESC, tensor(X, "x"), "gelu");
+    if (k.backward) {
+        set_descriptor(g, d, CUDNN_ATTR_OPERATION_POINTWISE_DYDESC, tensor(DY, "dy"), "gelu");
+        set_descriptor(g, d, CUDNN_ATTR_OPERATION_POINTWISE_DXDESC, tensor(RESULT, "dx"), "gelu");
+    } else {
+        set_descriptor(g, d, CUDNN_ATTR_OPERATION_POINTWISE_YDESC, tensor(RESULT, "y"), "gelu");
+    }
+    add_operation(g, d, "gelu");
+}
+
+static assay_status find_plan(assay_stage stage, const assay_call *call, graph **found) {
+    static kept_plans<plan_key> kept;
+    return find_plan_of(&kept, key_of(stage, call), call->stream, FIRST_FREE_ID, draw, found);
+}
+
+/* ---- copies ---- */
+
+template <typename T>
+static __global__ void copy_rows(matrix<const T> from, matrix<T> to, int64_t rows, int64_t d) {
+    for (int64_t e = grid_thread(); e < rows * d; e += grid_threads())
+        to.row(e / d)[e % d] = from.row(e / d)[e % d];
+}
+
+/* A tensor of the call, and its copy in one piece where cuDNN does not take it as it is. */
+struct place {
+    const assay_tensor *tensor;
+    void *room;
+    int64_t id;
+};
+
+static bool is_taken(const assay_tensor *t) {
+    return (assay_tensor_rows(t) <= 1 ||
+            assay_tensor_row_stride(t) == assay_tensor_row_length(t)) &&
+           assay_tensor_count(t) % STEP == 0 && (uintptr_t)t->data % GRAPH_ALIGNMENT == 0;
+}
+
+static void *data_of(const place &p) {
+    return is_taken(p.tensor) ? p.tensor->data : p.room;
+}
+
+/* Elements are bits of 2 or 4 bytes here. */
+template <typename T> static assay_status move_bits(void *stream, const place &p, bool back) {
+    const int64_t rows = assay_tensor_rows(p.tensor), d = assay_tensor_row_length(p.tensor);
+    const matrix<T> own = matrix_of<T>(p.tensor), copy = {static_cast<T *>(p.room), d};
+    const matrix<T> from = back ? copy : own, to = back ? own : copy;
+    return ASSAY_LAUNCH(stream, linear_grid(rows * d, THREADS), dim3(THREADS), 0, (copy_rows<T>),
+                        (matrix<const T>{from.data, from.stride}), to, rows, d);
+}
+
+static assay_status move(void *stream, const place &p, bool back) {
+    if (is_taken(p.tensor))
+        return ASSAY_OK;
+    return assay_dtype_size(p.tensor->dtype) == sizeof(uint16_t)
+               ? move_bits<uint16_t>(stream, p, back)
+               : move_bits<uint32_t>(stream, p, back);
+}
+
+/* The workspace: copies, and the plan's own. The result comes last. */
+struct space {
+    place places[MAX_TENSORS];
+    int count;
+    void *plan;
+    size_t bytes;
+};
+
+static void *take(space *s, void *base, size_t bytes) {
+    void *taken = base ? static_cast<char *>(base) + s->bytes : NULL;
+    s->bytes += (bytes + SPACE_ALIGNMENT - 1) / SPACE_ALIGNMENT * SPACE_ALIGNMENT;
+    return taken;
+}
+
+static space space_of(assay_stage stage, const assay_call *call, void *base, const graph *g) {
+    const tensors t = tensors_of(call, stage);
+    const size_t bytes = (size_t)padded_count(t) * assay_dtype_size(t.x->dtype);
+    space s = {};
+    const auto add = [&](const assay_tensor *tensor, int64_t id) {
+        s.places[s.count++] = {tensor, take(&s, base, bytes), id};
+    };
+    add(t.x, X);
+    if (stage == ASSAY_BACKWARD)
+        add(t.dy, DY);
+    add(stage == ASSAY_BACKWARD ? t.dx : t.y, RESULT);
+    s.plan = take(&s, base, (size_t)g->workspace_bytes + 1);
+    return s;
+}
+
+/* ---- the variant ---- */
+
+static assay_status execute(graph *g, const space &s) {
+    int64_t ids[MAX_TENSORS];
+    void *data[MAX_TENSORS];
+    for (int i = 0; i < s.count; ++i) {
+        ids[i] = s.places[i].id;
+        data[i] = data_of(s.places[i]);
+    }
+    return run_plan(g, ids, data, s.count, s.plan);
+}
+
+static bool is_empty(const assay_call *call) {
+    return assay_tensor_count(&call->in[0]) == 0;
+}
+
+static assay_status run(assay_stage stage, const assay_call *call) {
+    graph *g;
+    assay_status status = is_empty(call) ? ASSAY_OK : find_plan(stage, call, &g);
+    if (status != ASSAY_OK || is_empty(call))
+        return status;
+    const space s = space_of(stage, call, call->workspace, g);
+    const int last = s.count - 1;
+    for (int i = 0; i < last && status == ASSAY_OK; ++i)
+        status = move(call->stream, s.places[i], false);
+    if (status == ASSAY_OK)
+        status = execute(g, s);
+    return status == ASSAY_OK ? move(call->stream, s.places[last], true) : status;
+}
+
+static assay_status supports(assay_stage stage, const assay_call *call) {
+    graph *g;
+    if (call->params->dtype == ASSAY_F64)
+        return assay_fail(ASSAY_ERR_UNSUPPORTED, "gelu/v2: cuDNN's graphs have no f64");
+    if (assay_tensor_count(&call->in[0]) > INT32_MAX - STEP)
+        return assay_fail(ASSAY_ERR_UNSUPPORTED, "gelu/v2: not tried with 2^31 elements or more");
+    return is_empty(call) ? ASSAY_OK : find_plan(stage, call, &g);
+}
+
+static size_t workspace(assay_stage stage, const assay_call *call) {
+    graph *g;
+    if (is_empty(call) || find_plan(stage, call, &g) != ASSAY_OK)
+        return 0; /* the call itself will say why */
+    return space_of(stage, call, NULL, g).bytes;
+}
+
+static assay_status forward(const assay_call *call) {
+    return run(ASSAY_FORWARD, call);
+}
+
+static assay_status backward(const assay_call *call) {
+    return run(ASSAY_BACKWARD, call);
+}
+
+#else
+
+/* Never called: the variant says what it lacks. */
+static constexpr assay_status (*supports)(assay_stage, const assay_call *) = NULL;
+static constexpr size_t (*workspace)(assay_stage, const assay_call *) = NULL;
+static constexpr assay_status (*forward)(const assay_call *) = NULL;
+static constexpr assay_status (*backward)(const assay_call *) = NULL;
+
+#endif
+
+ASSAY_VARIANT(gelu, v2) = {
+    .op = "gelu",
+    .name = "v2",
+    .device = ASSAY_DEVICE_NAME,
+    .summary = "cuDNN's gelu, one step in a graph",
+    .lacks = ASSAY_DNN_LACKS,
+    .supports = supports,
+    .workspace = workspace,
+    .forward = forward,
+    .backward = backward,
+    .library = true,
+};
