@@ -123,8 +123,10 @@ static void call_wgmma(const ptx_wgmma *w, uint32_t *c, const ptx_site *site) {
     static const sim_mma_shape shapes[] = {[PTX_M16N8K16_BF16] = SIM_M16N8K16_BF16,
                                            [PTX_M16N8K16_F16] = SIM_M16N8K16_F16,
                                            [PTX_M16N8K8_TF32] = SIM_M16N8K8_TF32,
-                                           [PTX_M16N8K16_F16_F16] = SIM_M16N8K16_F16_F16};
+                                           [PTX_M16N8K16_F16_F16] = SIM_M16N8K16_F16_F16,
+                                           [PTX_M16N8_INTEGERS] = SIM_M16N8_INTEGERS};
     const sim_wgmma one = {.product = shapes[w->product],
+                           .integers = w->integers,
                            .columns = w->columns,
                            .a = w->a,
                            .b = w->b,

@@ -95,6 +95,7 @@ typedef enum ptx_operation { PTX_ADD, PTX_SUB, PTX_MUL, PTX_FMA, PTX_DIV, PTX_SQ
 /* A wgmma, as proxy.h has it. */
 typedef struct ptx_wgmma {
     ptx_product product; /* of 16 rows and 8 columns */
+    uint32_t integers;   /* PTX_M16N8_INTEGERS: of which */
     uint32_t columns;
     const uint32_t *registers; /* of a; NULL: it lies in shared memory */
     uint64_t a, b;             /* descriptors */
