@@ -293,17 +293,20 @@ static int64_t dot_integers(const sim_fragments lane[], int32_t row, int32_t col
     return sum;
 }
 
+static int32_t add_integers(int32_t c, int64_t products, uint32_t which) {
+    int64_t sum = c + products;
+    if ((which & SIM_INTEGERS_SATURATE) != 0)
+        sum = sum < INT32_MIN ? INT32_MIN : sum > INT32_MAX ? INT32_MAX : sum;
+    return (int32_t)(uint32_t)sum;
+}
+
 static void multiply_integers(const sim_fragments lane[]) {
     const uint32_t which = ((const uint32_t *)lane[0].a)[4];
     for (int32_t l = 0; l < WARP; ++l) {
         int32_t *c = lane[l].c;
-        for (int32_t i = 0; i < 4; ++i) {
-            int64_t sum =
-                c[i] + dot_integers(lane, l / 4 + 8 * (i / 2), 2 * (l % 4) + i % 2, which);
-            if ((which & SIM_INTEGERS_SATURATE) != 0)
-                sum = sum < INT32_MIN ? INT32_MIN : sum > INT32_MAX ? INT32_MAX : sum;
-            c[i] = (int32_t)(uint32_t)sum;
-        }
+        for (int32_t i = 0; i < 4; ++i)
+            c[i] = add_integers(
+                c[i], dot_integers(lane, l / 4 + 8 * (i / 2), 2 * (l % 4) + i % 2, which), which);
     }
 }
 
@@ -378,6 +381,22 @@ void sim_wgmma_compute(sim_mma_shape shape, unsigned columns, const unsigned *a,
                 sum = dot(k, row, other, f, sum, false);
                 memcpy(to, &sum, sizeof sum);
             }
+        }
+}
+
+void sim_wgmma_compute_integers(uint32_t which, unsigned columns, const unsigned *a,
+                                const unsigned *b, unsigned *const c[128]) {
+    enum { K = 32, THREADS = 128 };
+    const bool unsigned_a = (which & SIM_INTEGERS_UNSIGNED_A) != 0;
+    const bool unsigned_b = (which & SIM_INTEGERS_UNSIGNED_B) != 0;
+    for (unsigned t = 0; t < THREADS; ++t)
+        for (unsigned i = 0; i < columns / 2; ++i) { /* the thread's sums, two a row */
+            const unsigned *row = a + K * (t / 32 * 16 + t % 32 / 4 + 8 * (i / 2 % 2));
+            const unsigned *column = b + K * (i / 4 * 8 + 2 * (t % 4) + i % 2);
+            int64_t products = 0;
+            for (unsigned k = 0; k < K; ++k)
+                products += byte_of(row[k], 0, unsigned_a) * byte_of(column[k], 0, unsigned_b);
+            c[t][i] = (unsigned)add_integers((int32_t)c[t][i], products, which);
         }
 }
 

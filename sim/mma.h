@@ -51,6 +51,10 @@ void sim_mma_compute(sim_mma_shape shape, const sim_fragments lane[32]);
 void sim_wgmma_compute(sim_mma_shape shape, unsigned columns, const unsigned *a, const unsigned *b,
                        unsigned *const c[128]);
 
+/* The same of bytes: 32 k, one number for each; `which`: SIM_INTEGERS_K32 and others. */
+void sim_wgmma_compute_integers(uint32_t which, unsigned columns, const unsigned *a,
+                                const unsigned *b, unsigned *const c[128]);
+
 /*
  * Where element k of row i of a matrix of wgmma's lies in shared memory, by its descriptor: the
  * address >> 4 in bits 0-13, the leading offset >> 4 in 16-29, the stride offset >> 4 in 32-45, the

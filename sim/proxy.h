@@ -66,6 +66,7 @@ void sim_bulk_wait(uint32_t groups, bool read, const sim_site *site);
 
 typedef struct sim_wgmma {
     sim_mma_shape product; /* its factors' type and its sums' */
+    uint32_t integers;     /* SIM_M16N8_INTEGERS: of which (mma.h) */
     uint32_t columns;
     uint64_t a, b;             /* descriptors */
     const uint32_t *registers; /* four of a; NULL: it lies in shared memory */

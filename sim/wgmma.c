@@ -21,13 +21,17 @@ enum {
     LANES = WARPS * SIM_WARP,
     GROUPS = SIM_MAX_THREADS / LANES,
     MOST_COLUMNS = 256,
-    MOST_K = 16,
+    MOST_K = 32,
     MOST_WORDS = MOST_COLUMNS / 2,
     REMEMBERED = 8, /* groups that a wait may leave out */
     PER_TAG = 7,    /* bits of a word's number in a tag */
 };
-#define TAG       UINT32_C(0xffe00000)
-#define TAG_COUNT (UINT32_C(1) << 14)
+/* NaNs, which no sum is. Sums of bytes may be any integer: theirs are tagged by those that only a
+ * sum of 2^16 products or more can reach. */
+#define TAG         UINT32_C(0xffe00000)
+#define INTEGER_TAG UINT32_C(0x80200000)
+#define TAG_MASK    UINT32_C(0xffe00000)
+#define TAG_COUNT   (UINT32_C(1) << 14)
 
 typedef struct product {
     struct product *next;
@@ -101,12 +105,21 @@ static bool is_tf32(const sim_wgmma *w) {
     return w->product == SIM_M16N8K8_TF32;
 }
 
+static bool is_integer(const sim_wgmma *w) {
+    return w->product == SIM_M16N8_INTEGERS;
+}
+
+/* Of a factor. */
+static uint32_t bytes_of(const sim_wgmma *w) {
+    return is_tf32(w) ? 4 : is_integer(w) ? 1 : 2;
+}
+
 uint32_t sim_wgmma_words(const sim_wgmma *w) {
     return w->columns / 8 * (w->product == SIM_M16N8K16_F16_F16 ? 2 : 4);
 }
 
 static uint32_t k_of(const sim_wgmma *w) {
-    return is_tf32(w) ? 8 : 16;
+    return 32 / bytes_of(w);
 }
 
 static uint32_t offset_of(const matrix *m, uint32_t i, uint32_t k) {
@@ -125,7 +138,7 @@ static matrix matrix_of(const sim_wgmma *w, bool is_a, const sim_site *site) {
     const matrix m = {
         .descriptor = is_a ? w->a : w->b,
         .transposed = is_a ? w->transposed_a : w->transposed_b,
-        .bytes = is_tf32(w) ? 4 : 2,
+        .bytes = bytes_of(w),
         .sign = !negated     ? 0
                 : is_tf32(w) ? UINT32_C(1) << 31
                              : UINT32_C(1) << 15,
@@ -157,25 +170,34 @@ static uint32_t element(const matrix *m, uint32_t i, uint32_t k) {
     uint16_t half;
     if (m->bytes == sizeof bits) { /* of a size that the compiler knows: no call is recorded */
         memcpy(&bits, at, sizeof bits);
-    } else {
+    } else if (m->bytes == sizeof half) {
         memcpy(&half, at, sizeof half);
         bits = half;
+    } else {
+        bits = (uint8_t)*at;
     }
     return bits ^ m->sign;
 }
 
 /* ---- a product ---- */
 
+static uint32_t tags_of(const product *p) {
+    return is_integer(&p->w) ? INTEGER_TAG : TAG;
+}
+
 static uint32_t tag_of(const product *p, uint32_t word) {
-    return TAG | (p->number % TAG_COUNT) << PER_TAG | word;
+    return tags_of(p) | (p->number % TAG_COUNT) << PER_TAG | word;
+}
+
+static bool is_tag_of(const product *p, uint32_t word) {
+    return (word & TAG_MASK) == tags_of(p) &&
+           (word & ~TAG_MASK) >> PER_TAG == p->number % TAG_COUNT;
 }
 
 /* The product of this warpgroup that a tag names; NULL: it is none. */
 static product *find_tagged(uint32_t word) {
-    if ((word & TAG) != TAG)
-        return NULL;
     product *p = own_group()->first;
-    while (p != NULL && p->number % TAG_COUNT != (word - TAG) >> PER_TAG)
+    while (p != NULL && !is_tag_of(p, word))
         p = p->next;
     return p;
 }
@@ -186,22 +208,21 @@ static void settle_sums(const product *of, product *p) {
     for (uint32_t lane = 0; lane < LANES; ++lane)
         for (uint32_t i = 0; i < n; ++i) {
             const uint32_t word = p->c[lane][i];
-            if ((word & TAG) == TAG && of->number % TAG_COUNT == (word - TAG) >> PER_TAG)
+            if (is_tag_of(of, word))
                 p->c[lane][i] = of->c[lane][word & ((1u << PER_TAG) - 1)];
         }
 }
 
 /* Four registers of a, as mma.sync has them in each warp. */
 static void unpack_registers(const product *p, uint32_t *a) {
-    const uint32_t k = k_of(&p->w), per = is_tf32(&p->w) ? 1 : 2;
-    const uint32_t sign = !p->w.negate_a ? 0 : per == 1 ? UINT32_C(1) << 31 : UINT32_C(1) << 15;
+    const uint32_t k = k_of(&p->w), width = 8 * bytes_of(&p->w), per = 32 / width;
+    const uint32_t sign = p->w.negate_a ? UINT32_C(1) << (width - 1) : 0;
     for (uint32_t t = 0; t < LANES; ++t)
         for (uint32_t r = 0; r < 4; ++r)
             for (uint32_t h = 0; h < per; ++h) {
                 const uint32_t i = t / 32 * 16 + t % 32 / 4 + 8 * (r & 1);
                 const uint32_t at = per * (t % 4 + 4 * (r >> 1)) + h;
-                const uint32_t bits =
-                    per == 1 ? p->a[t][r] : p->a[t][r] >> 16 * h & UINT32_C(0xffff);
+                const uint32_t bits = p->a[t][r] >> width * h & UINT32_MAX >> (32 - width);
                 a[i * k + at] = bits ^ sign;
             }
 }
@@ -222,7 +243,10 @@ static void compute(product *p) {
             b[i * k + j] = element(&from_b, i, j);
     for (uint32_t t = 0; t < LANES; ++t)
         c[t] = p->c[t];
-    sim_wgmma_compute(p->w.product, p->w.columns, a, b, c);
+    if (is_integer(&p->w))
+        sim_wgmma_compute_integers(p->w.integers, p->w.columns, a, b, c);
+    else
+        sim_wgmma_compute(p->w.product, p->w.columns, a, b, c);
     p->done = true;
     for (product *later = p->next; later != NULL; later = later->next)
         settle_sums(p, later);
@@ -263,8 +287,8 @@ SIM_REPORT static void report_product(const product *p, const sim_site *site, co
 }
 
 static bool same_product(const sim_wgmma *v, const sim_wgmma *w) {
-    return v->product == w->product && v->columns == w->columns && v->b == w->b &&
-           (v->registers != NULL) == (w->registers != NULL) &&
+    return v->product == w->product && v->integers == w->integers && v->columns == w->columns &&
+           v->b == w->b && (v->registers != NULL) == (w->registers != NULL) &&
            (v->registers != NULL || v->a == w->a) && v->negate_a == w->negate_a &&
            v->negate_b == w->negate_b && v->transposed_a == w->transposed_a &&
            v->transposed_b == w->transposed_b && v->zero == w->zero;
@@ -307,6 +331,8 @@ static void take_lane(product *p, uint32_t lane, const request *r) {
 
 /* The last of its warps has issued it. */
 static void count(const sim_wgmma *w) {
+    if (is_integer(w)) /* from PTX alone, whose kernels are not counted */
+        return;
     trace_count(is_tf32(w)                        ? SIM_EVENT_WGMMA_TF32
                 : w->product == SIM_M16N8K16_BF16 ? SIM_EVENT_WGMMA_BF16
                                                   : SIM_EVENT_WGMMA_F16,

@@ -15,6 +15,7 @@ typedef enum exec_handle {
     EXEC_HANDLE_NODE,
     EXEC_HANDLE_REPLAY,
     EXEC_HANDLE_KERNEL,
+    EXEC_HANDLE_ARRAY,
 } exec_handle;
 
 /* A pointer is one object. ASSAY_ERR_MEMORY */

@@ -4,6 +4,7 @@
 #include "sim/block.h"
 #include "sim/cluster.h"
 #include "sim/proxy.h"
+#include "sim/texture.h"
 
 #include <fenv.h>
 #include <math.h>
@@ -122,8 +123,10 @@ static void call_wgmma(const ptx_wgmma *w, uint32_t *c, const ptx_site *site) {
     static const sim_mma_shape shapes[] = {[PTX_M16N8K16_BF16] = SIM_M16N8K16_BF16,
                                            [PTX_M16N8K16_F16] = SIM_M16N8K16_F16,
                                            [PTX_M16N8K8_TF32] = SIM_M16N8K8_TF32,
-                                           [PTX_M16N8K16_F16_F16] = SIM_M16N8K16_F16_F16};
+                                           [PTX_M16N8K16_F16_F16] = SIM_M16N8K16_F16_F16,
+                                           [PTX_M16N8_INTEGERS] = SIM_M16N8_INTEGERS};
     const sim_wgmma one = {.product = shapes[w->product],
+                           .integers = w->integers,
                            .columns = w->columns,
                            .a = w->a,
                            .b = w->b,
@@ -134,6 +137,30 @@ static void call_wgmma(const ptx_wgmma *w, uint32_t *c, const ptx_site *site) {
                            .transposed_b = w->transposed_b,
                            .zero = w->zero};
     sim_wgmma_issue(&one, c, site);
+}
+
+static sim_fetch fetch_of(const ptx_fetch *f) {
+    return (sim_fetch){.dimensions = f->dimensions,
+                       .layer = f->layer,
+                       .layered = f->layered,
+                       .whole = f->whole,
+                       .index = {f->index[0], f->index[1], f->index[2]},
+                       .at = {f->at[0], f->at[1], f->at[2]}};
+}
+
+static void call_texture(uint64_t object, const ptx_fetch *f, uint32_t result[4],
+                         const ptx_site *site) {
+    const sim_fetch fetch = fetch_of(f);
+    sim_texture_fetch(object, &fetch, result, site);
+}
+
+static char *call_surface(uint64_t object, const ptx_fetch *f, uint32_t bytes, ptx_outside outside,
+                          const ptx_site *site) {
+    static const sim_outside what[] = {[PTX_OUTSIDE_TRAP] = SIM_OUTSIDE_TRAP,
+                                       [PTX_OUTSIDE_CLAMP] = SIM_OUTSIDE_CLAMP,
+                                       [PTX_OUTSIDE_ZERO] = SIM_OUTSIDE_ZERO};
+    const sim_fetch fetch = fetch_of(f);
+    return sim_surface_address(object, &fetch, bytes, what[outside], site);
 }
 
 static void call_copy(void *shared, const void *global, int32_t bytes, int32_t valid,
@@ -267,6 +294,8 @@ void ptx_context_fill(ptx_context *x) {
     x->store_matrix = call_store_matrix;
     x->move_matrix = call_move_matrix;
     x->multiply = call_multiply;
+    x->texture = call_texture;
+    x->surface = call_surface;
     x->copy = call_copy;
     x->copy_commit = sim_cp_async_commit;
     x->copy_wait = call_copy_wait;

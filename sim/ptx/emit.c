@@ -77,7 +77,8 @@ static const char *file_of(const tree *t, int32_t file) {
 /* A header in which the toolkit defines what CUDA's C++ has, such as atomicAdd(). */
 static bool is_of_toolkit(const char *path) {
     static const char *const begins[] = {
-        "sm_",           "device_atomic_functions", "cuda_fp",           "cuda_bf16",
+        "sm_",           "device_atomic_functions", "cuda_fp",
+        "cuda_bf16",     "surface_indirect",        "texture_indirect",
         "cuda_pipeline", "cuda_awbarrier",          "cooperative_groups"};
     const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
     const char *dot = strrchr(name, '.');

@@ -1,4 +1,5 @@
-/* wgmma.mma_async d, a, b, scale-d, +-a, +-b{, transposed a, transposed b} */
+/* wgmma.mma_async d, a, b, scale-d{, +-a, +-b{, transposed a, transposed b}} */
+#include "sim/ptx/device/context.h"
 #include "sim/ptx/emit.h"
 
 #include <string.h>
@@ -8,18 +9,24 @@ enum { MOST_COLUMNS = 256 };
 typedef struct kind {
     const char *sum, *type, *product;
     uint32_t k, words; /* registers that 8 columns take of the sums; two of f16 lie in one */
-    bool transposes;
+    bool signs, transposes;
 } kind;
 
 static const kind kinds[] = {
-    {"f32", "bf16", "PTX_M16N8K16_BF16", 16, 4, true},
-    {"f32", "f16", "PTX_M16N8K16_F16", 16, 4, true},
-    {"f32", "tf32", "PTX_M16N8K8_TF32", 8, 4, false},
-    {"f16", "f16", "PTX_M16N8K16_F16_F16", 16, 2, true},
+    {"f32", "bf16", "PTX_M16N8K16_BF16", 16, 4, true, true},
+    {"f32", "f16", "PTX_M16N8K16_F16", 16, 4, true, true},
+    {"f32", "tf32", "PTX_M16N8K8_TF32", 8, 4, true, false},
+    {"f16", "f16", "PTX_M16N8K16_F16_F16", 16, 2, true, true},
+    {"s32", "s8", "PTX_M16N8_INTEGERS", 32, 4, false, false},
+    {"s32", "u8", "PTX_M16N8_INTEGERS", 32, 4, false, false},
 };
 
 static const kind *find_kind(emitter *e) {
-    if (e->n_types != 3 || e->types[1] != e->types[2])
+    if (e->n_types != 3)
+        emit_unknown(e);
+    const bool integers = strcmp(e->types[0]->name, "s32") == 0;
+    if (integers ? e->types[2]->bytes != 1 || e->types[2]->class == CLASS_BITS
+                 : e->types[1] != e->types[2])
         emit_unknown(e);
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; ++i)
         if (strcmp(e->types[0]->name, kinds[i].sum) == 0 &&
@@ -28,11 +35,19 @@ static const kind *find_kind(emitter *e) {
     emit_unknown(e);
 }
 
+/* Products of bytes have no odd number of 8 columns beyond 24. */
 static uint32_t find_columns(emitter *e, const kind *k) {
-    for (uint32_t n = 8; n <= MOST_COLUMNS; n += 8)
+    for (uint32_t n = 8; n <= MOST_COLUMNS; n += k->signs || n < 32 ? 8 : 16)
         if (emit_has(e, emit_text(e, "m64n%uk%u", n, k->k)))
             return n;
     emit_unknown(e);
+}
+
+/* Of bytes: which. */
+static uint32_t integers_of(emitter *e) {
+    return PTX_INTEGERS_K32 | (e->types[1]->name[0] == 'u' ? PTX_INTEGERS_UNSIGNED_A : 0) |
+           (e->types[2]->name[0] == 'u' ? PTX_INTEGERS_UNSIGNED_B : 0) |
+           (emit_has(e, "satfinite") ? PTX_INTEGERS_SATURATE : 0);
 }
 
 /* A constant that is one of two. */
@@ -92,16 +107,18 @@ void form_wgmma(emitter *e, const statement *s) {
     const uint32_t n = find_columns(e, k), sums = n / 8 * k->words;
     const bool registers = s->n_operands > 1 && s->operands[1]->kind == OPERAND_VECTOR;
     const uint32_t transposes = k->transposes ? (registers ? 1 : 2) : 0;
-    if (s->n_operands != 6 + transposes)
+    if (s->n_operands != (k->signs ? 6 : 4) + transposes)
         emit_unknown(e);
     const bool a_turned = transposes == 2 && is_second(e, s->operands[6], 0, 1);
     const bool b_turned = transposes > 0 && is_second(e, s->operands[5 + transposes], 0, 1);
     emit(e,
-         "{ptx_wgmma w = {.product = %s, .columns = %u, .b = %s, "
-         ".negate_a = %d, .negate_b = %d, .transposed_a = %d, .transposed_b = %d, .zero = !(%s)};",
-         k->product, n, emit_read(e, s->operands[2], type_named("u64")),
-         is_second(e, s->operands[4], 1, -1), is_second(e, s->operands[5], 1, -1), a_turned,
-         b_turned, emit_read(e, s->operands[3], type_named("pred")));
+         "{ptx_wgmma w = {.product = %s, .integers = %u, .columns = %u, .b = %s, .negate_a = %d, "
+         ".negate_b = %d, .transposed_a = %d, .transposed_b = %d, .zero = !(%s)};",
+         k->product, k->signs ? 0 : integers_of(e), n,
+         emit_read(e, s->operands[2], type_named("u64")),
+         k->signs && is_second(e, s->operands[4], 1, -1),
+         k->signs && is_second(e, s->operands[5], 1, -1), a_turned, b_turned,
+         emit_read(e, s->operands[3], type_named("pred")));
     check_fence(e, s->operands[0], "!w.zero && ");
     if (registers)
         check_fence(e, s->operands[1], "");

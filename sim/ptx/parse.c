@@ -192,6 +192,7 @@ assay_status tree_read(tree *t, const char *text, size_t size) {
     p->tree = t;
     p->lexer = (lexer){.at = text, .end = text + size, .line = 1};
     p->scope = NULL;
+    p->registers = MOST_REGISTERS + (uint64_t)size;
     if (setjmp(p->failed) != 0)
         return ASSAY_ERR_FILE;
     p->scope = t->scope = parse_open_scope(p);

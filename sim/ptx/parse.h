@@ -7,7 +7,7 @@
 
 #include <setjmp.h>
 
-enum { MOST_NESTED = 64 };
+enum { MOST_NESTED = 64, MOST_REGISTERS = 1 << 20 };
 
 typedef struct parser {
     lexer lexer;
@@ -18,6 +18,7 @@ typedef struct parser {
     place place;
     jmp_buf failed;
     int32_t depth;
+    uint64_t registers; /* that families may still have: MOST_REGISTERS, and one a byte of text */
 } parser;
 
 _Noreturn void parse_fail(parser *p, const char *what);

@@ -81,15 +81,15 @@ operand *parse_operand(parser *p) {
             o->value ^= o->single ? UINT64_C(1) << 31 : UINT64_C(1) << 63;
             o->minus = false;
         }
-        if (parse_accept(p, '|')) {
-            operand *pair = arena_take(p->tree->memory, sizeof *pair);
-            pair->kind = OPERAND_PAIR;
-            pair->n_items = 2;
-            pair->items = arena_take(p->tree->memory, 2 * sizeof *pair);
-            pair->items[0] = *o;
-            parse_plain(p, &pair->items[1]);
-            o = pair;
-        }
+    }
+    if ((o->kind == OPERAND_NAME || o->kind == OPERAND_VECTOR) && parse_accept(p, '|')) {
+        operand *pair = arena_take(p->tree->memory, sizeof *pair);
+        pair->kind = OPERAND_PAIR;
+        pair->n_items = 2;
+        pair->items = arena_take(p->tree->memory, 2 * sizeof *pair);
+        pair->items[0] = *o;
+        parse_plain(p, &pair->items[1]);
+        o = pair;
     }
     --p->depth;
     return o;

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-enum { MOST_FAMILY = 1 << 20 };
-
 /* [4][2]; *open: the first is empty. */
 uint64_t parse_dimensions(parser *p, bool *open) {
     uint64_t n = 1;
@@ -91,8 +89,9 @@ void parse_registers(parser *p) {
             count = parse_integer(p);
             parse_expect(p, '>');
             name = arena_print(p->tree->memory, "%s<", name);
-            if (count > MOST_FAMILY)
+            if (count > p->registers)
                 parse_fail(p, "too many registers");
+            p->registers -= count;
         }
         symbol *s = parse_declare(p, p->scope, name, SYMBOL_REGISTER);
         s->type = d.type;

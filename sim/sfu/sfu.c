@@ -7,6 +7,7 @@
  */
 #include "sim/sfu/sfu.h"
 
+#include "sim/sfu/interpolate.h"
 #include "sim/sfu/tables.h"
 
 #include <math.h>
@@ -17,7 +18,7 @@
 #define NOT_ONE  UINT32_C(0x7fffffff) /* the only NaN that the unit gives */
 #define ONE      UINT32_C(0x3f800000)
 
-enum { MANTISSA = 23, BIAS = 127, POINT = 41, LOW = (1 << 17) - 1 };
+enum { MANTISSA = 23, BIAS = 127, POINT = SFU_POINT, LOW = (1 << 17) - 1 };
 
 static uint32_t bits(float value) {
     uint32_t word;
@@ -42,21 +43,9 @@ static int32_t exponent(uint32_t x) {
     return (int32_t)(x >> MANTISSA & 255);
 }
 
-/*
- * x^2 in units of 2^-15, x being a fraction of 17 bits. Products of two bits i and j > i stand in
- * column i + j + 1, squares of bit i in column 2 i; the columns below 19 are not built.
- */
-static int64_t square(uint32_t x) {
-    const uint32_t high = x >> 9; /* whose columns are all there but that of bit 9's square, 18 */
-    uint32_t sum = high * high >> 1;
-    for (uint32_t i = 2; i <= 8; ++i)
-        sum += (x >> i & 1) * (x >> (18 - i));
-    return sum;
-}
-
 /* With POINT bits behind the point. `rounding`: what the unit adds to each sum of a function. */
 static int64_t interpolate(const sfu_segment *c, uint32_t x, int32_t rounding) {
-    return (int64_t)c->c0 * (1 << 15) + (int64_t)c->c1 * x + 4 * c->c2 * square(x) + rounding;
+    return (int64_t)c->c0 * (1 << 15) + (int64_t)c->c1 * x + 4 * c->c2 * sfu_square(x) + rounding;
 }
 
 /* sum 2^(e - point), cut to 24 bits; a result below the smallest normal number is zero. */
@@ -81,7 +70,8 @@ static uint32_t rcp(uint32_t x) {
         return m != 0 ? NOT_ONE : sign;
     if (e == 0)
         return sign | INFINITE;
-    return sign | cut(interpolate(&sfu_rcp_segments[m >> 16], m << 1 & LOW, 8092), POINT, BIAS - e);
+    return sign | cut(interpolate(&sfu_rcp_segments[m >> 16], m << 1 & LOW, SFU_RCP_ROUNDING),
+                      POINT, BIAS - e);
 }
 
 /* For both roots: true when the result is `*special`; otherwise x = 4^*half times a number in
@@ -105,7 +95,7 @@ static uint32_t rsqrt(uint32_t x) {
         return special;
     if (segment == 0 && mantissa(x) == 0)
         return (uint32_t)(BIAS - half) << MANTISSA;
-    return cut(interpolate(&sfu_rsqrt_segments[segment], x & LOW, -1), POINT, -half);
+    return cut(interpolate(&sfu_rsqrt_segments[segment], x & LOW, SFU_ROOT_ROUNDING), POINT, -half);
 }
 
 static uint32_t root(uint32_t x) {
@@ -113,22 +103,23 @@ static uint32_t root(uint32_t x) {
     int32_t half;
     if (root_is_special(x, x & SIGN, INFINITE, &special, &segment, &half))
         return special;
-    return cut(interpolate(&sfu_sqrt_segments[segment], x & LOW, -1), POINT, half);
+    return cut(interpolate(&sfu_sqrt_segments[segment], x & LOW, SFU_ROOT_ROUNDING), POINT, half);
 }
 
 /* The logarithm keeps 36 bits behind the point, and negates by inverting all bits. */
 static uint32_t lg2(uint32_t x) {
     const uint32_t m = mantissa(x);
-    const int32_t e = exponent(x), dropped = POINT - 36;
+    const int32_t e = exponent(x), dropped = POINT - SFU_LG2_POINT;
     if (e == 0)
         return SIGN | INFINITE;
     if ((x & SIGN) != 0 || (e == 255 && m != 0))
         return NOT_ONE;
     if (e == 255 || x == ONE)
         return e == 255 ? INFINITE : 0;
-    const int64_t sum =
-        (e - BIAS) * (INT64_C(1) << POINT) + interpolate(&sfu_lg2_segments[m >> 17], m & LOW, 6696);
-    return sum < 0 ? SIGN | cut(~sum >> dropped, 36, 0) : cut(sum >> dropped, 36, 0);
+    const int64_t sum = (e - BIAS) * (INT64_C(1) << POINT) +
+                        interpolate(&sfu_lg2_segments[m >> 17], m & LOW, SFU_LG2_ROUNDING);
+    return sum < 0 ? SIGN | cut(~sum >> dropped, SFU_LG2_POINT, 0)
+                   : cut(sum >> dropped, SFU_LG2_POINT, 0);
 }
 
 /* The exponent's fraction is cut to 23 bits; it negates numbers that are no integers by inverting
@@ -146,7 +137,7 @@ static uint32_t ex2(uint32_t x) {
         fixed = mantissa((uint32_t)fixed) != 0 ? ~fixed : -fixed;
     const uint32_t fraction = mantissa((uint32_t)fixed);
     return cut((INT64_C(1) << POINT) +
-                   interpolate(&sfu_ex2_segments[fraction >> 17], fraction & LOW, 16144),
+                   interpolate(&sfu_ex2_segments[fraction >> 17], fraction & LOW, SFU_EX2_ROUNDING),
                POINT, fixed >> MANTISSA);
 }
 
@@ -179,24 +170,18 @@ static uint32_t sine(uint32_t turn, uint32_t sign) {
 }
 
 static uint32_t tanh_(uint32_t x) {
-    /* Of each binade from 2^-8 on: how many low bits of the mantissa are not used, and where its
-     * segments begin. */
-    static const struct {
-        uint8_t unused, first;
-    } binades[] = {{6, 0},  {6, 1},  {6, 2},  {5, 3},  {5, 5}, {4, 7},
-                   {4, 11}, {4, 15}, {3, 19}, {2, 27}, {3, 43}};
-    const int32_t e = exponent(x), first = BIAS - 8, last = BIAS + 2;
+    const int32_t e = exponent(x), first = BIAS - 8;
     const uint32_t sign = x & SIGN;
     if (e == 255 && mantissa(x) != 0)
         return NOT_ONE;
     if (e < first)
         return x;
-    if (e > last)
+    if (e >= first + SFU_TANH_BINADES)
         return sign | ONE;
-    const uint32_t m = mantissa(x) >> binades[e - first].unused;
-    return sign |
-           cut(interpolate(&sfu_tanh_segments[binades[e - first].first + (m >> 17)], m & LOW, 0),
-               POINT, 0);
+    const uint32_t m = mantissa(x) >> sfu_tanh_binades[e - first].unused;
+    return sign | cut(interpolate(&sfu_tanh_segments[sfu_tanh_binades[e - first].first + (m >> 17)],
+                                  m & LOW, 0),
+                      POINT, 0);
 }
 
 static uint32_t unit(sfu_function f, uint32_t x) {

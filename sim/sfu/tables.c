@@ -1,7 +1,7 @@
 /*
- * The coefficients of the special function unit of an H200 (sfu.c has the formula): found by
- * fitting each segment to that GPU's results for all inputs (docs/simulated-device.md). c0 in units
- * of 2^-26, c1 of 2^-41 for each unit of x, c2 of 2^-39 for each unit of its square.
+ * The coefficients of the special function unit of an H200 (sfu.c has the formula), made by
+ * tests/sim/sfu_tables.c. c0 in units of 2^-26, c1 of 2^-41 for each unit of x, c2 of 2^-39 for
+ * each unit of its square.
  */
 #include "sim/sfu/tables.h"
 

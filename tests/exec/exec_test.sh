@@ -45,7 +45,7 @@ silent() { # FILE TEXT
 }
 
 # ---- right programs: their numbers, and nothing to report ----
-programs=(add reduce streams variables cooperative graph query rows driver print hopper)
+programs=(add reduce streams variables cooperative graph query rows textures driver print hopper)
 [ ! -e "$(dirname "$nvcc")/../include/cublasLt.h" ] || programs=(blas "${programs[@]}")
 declare -A libraries=([driver]=-lcuda [blas]='-lcublas -lcublasLt')
 for name in "${programs[@]}"; do
@@ -240,8 +240,8 @@ fi
 build absent 2>/dev/null
 for kind in static shared; do
     run 0 -- ./absent.$kind
-    says err 'cudaMallocArray is not simulated'
-    [ "$(grep -c 'cudaMallocArray is not simulated' err)" -eq 1 ] || fail "told twice"
+    says err 'cudaMallocMipmappedArray is not simulated'
+    [ "$(grep -c 'cudaMallocMipmappedArray is not simulated' err)" -eq 1 ] || fail "told twice"
 done
 
 # ---- programs that cannot run so ----

@@ -71,6 +71,7 @@ ASSAY_TEST(ptx, a_malformed_module_gets_a_line_with_its_place, "unit sim") {
         {HEAD ".entry k() { ret }", "x.ptx:3: not PTX: expected a name at '}'"},
         {HEAD ".entry k() { ret; } .entry k() { ret; }", "k is defined twice"},
         {HEAD ".entry k() { .reg .b32 %r<99999999>; }", "too many registers"},
+        {HEAD ".entry k() { .reg .b32 %r<600000>, %s<600000>; }", "too many registers"},
         {HEAD ".entry k() { mov.u32 a, 99999999999999999999; }", "a number of more than 64 bits"},
     };
 #undef HEAD

@@ -1,4 +1,4 @@
-/* What an H200's special function unit gives, as checksums (sfu_gpu.cu prints them). */
+/* What an H200's special function unit gives, as checksums. */
 #ifndef ASSAY_TESTS_SIM_SFU_H
 #define ASSAY_TESTS_SIM_SFU_H
 

@@ -6,7 +6,8 @@
  *     cc -O2 -I. -Iinclude tests/sim/wgmma_gpu.c sim/mma.c -ldl -lm -o wgmma_gpu
  *     ./wgmma_gpu TYPE SOURCE SECONDS [PART PARTS]
  *
- * TYPE: bf16, f16, tf32, half (f16 with sums in f16); SOURCE: registers, shared; of the numbers of
+ * TYPE: bf16, f16, tf32, half (f16 with sums in f16), s8, u8, s8u8 and u8s8 (a's and b's,
+ * saturating; of bytes all classes are any bits); SOURCE: registers, shared; of the numbers of
  * columns it takes every PARTS-th from PART on. It goes round all layouts until SECONDS have
  * passed, and prints for each class of numbers how many tiles of 64 x 8 it compared, and how many
  * elements differ. Exit code 1 when one differs, 2 when the GPU fails.
@@ -26,7 +27,7 @@ enum {
     BYTES = 49152,
     B_AT = 16384,
     MOST_WORDS = 128,
-    MOST_K = 16,
+    MOST_K = 32,
     ROWS = 64,
     COLUMNS = 256,
 };
@@ -56,18 +57,26 @@ static uint64_t draw(void) {
 }
 
 typedef struct type {
-    const char *name, *element, *sum;
+    const char *name, *types; /* of the sums, a, b */
     sim_mma_shape shape;
-    int exponent_bits, fraction_bits; /* of a factor, as it lies in memory */
+    int exponent_bits, fraction_bits; /* of a factor, as it lies in memory; 0: any bits */
     uint32_t k, bytes;
     bool half;
+    uint32_t integers; /* as sim_wgmma_compute_integers() has it; 0: no bytes */
 } type;
 
 static const type types[] = {
-    {"bf16", "bf16", "f32", SIM_M16N8K16_BF16, 8, 7, 16, 2, false},
-    {"f16", "f16", "f32", SIM_M16N8K16_F16, 5, 10, 16, 2, false},
-    {"tf32", "tf32", "f32", SIM_M16N8K8_TF32, 8, 23, 8, 4, false},
-    {"half", "f16", "f16", SIM_M16N8K16_F16_F16, 5, 10, 16, 2, true},
+    {"bf16", "f32.bf16.bf16", SIM_M16N8K16_BF16, 8, 7, 16, 2, false, 0},
+    {"f16", "f32.f16.f16", SIM_M16N8K16_F16, 5, 10, 16, 2, false, 0},
+    {"tf32", "f32.tf32.tf32", SIM_M16N8K8_TF32, 8, 23, 8, 4, false, 0},
+    {"half", "f16.f16.f16", SIM_M16N8K16_F16_F16, 5, 10, 16, 2, true, 0},
+    {"s8", "s32.s8.s8", SIM_M16N8_INTEGERS, 0, 0, 32, 1, false, SIM_INTEGERS_K32},
+    {"u8", "s32.u8.u8", SIM_M16N8_INTEGERS, 0, 0, 32, 1, false,
+     SIM_INTEGERS_K32 | SIM_INTEGERS_UNSIGNED_A | SIM_INTEGERS_UNSIGNED_B},
+    {"s8u8", "s32.s8.u8.satfinite", SIM_M16N8_INTEGERS, 0, 0, 32, 1, false,
+     SIM_INTEGERS_K32 | SIM_INTEGERS_UNSIGNED_B | SIM_INTEGERS_SATURATE},
+    {"u8s8", "s32.u8.s8.satfinite", SIM_M16N8_INTEGERS, 0, 0, 32, 1, false,
+     SIM_INTEGERS_K32 | SIM_INTEGERS_UNSIGNED_A | SIM_INTEGERS_SATURATE},
 };
 
 typedef enum oddity { NOTHING_ODD, POSITIVE, ZEROS, SUBNORMALS, SPECIALS } oddity;
@@ -115,7 +124,8 @@ static uint32_t draw_number(int exponent_bits, int fraction_bits, oddity odd, co
 static void fill(uint32_t *to, size_t n, int exponent_bits, int fraction_bits, oddity odd,
                  const int range[2]) {
     for (size_t i = 0; i < n; ++i) {
-        to[i] = draw_number(exponent_bits, fraction_bits, odd, range);
+        to[i] = exponent_bits == 0 ? (uint32_t)(draw() >> 32)
+                                   : draw_number(exponent_bits, fraction_bits, odd, range);
         if (exponent_bits + fraction_bits == 15)
             to[i] |= draw_number(exponent_bits, fraction_bits, odd, range) << 16;
     }
@@ -158,7 +168,7 @@ static size_t write_kernel(char *text, size_t room, const type *t, bool register
     const uint32_t n = words_of(t, columns);
     FILE *f = fmemopen(text, room, "w");
     fprintf(f,
-            ".version 8.0\n.target sm_90a\n.address_size 64\n"
+            ".version 8.4\n.target sm_90a\n.address_size 64\n"
             ".visible .entry k(.param .u64 in, .param .u64 sums, .param .u64 regs, .param .u64 a, "
             ".param .u64 b)\n{\n.reg .b32 %%f<%u>; .reg .b32 %%r<12>; .reg .b64 %%rd<16>; "
             ".reg .pred %%p<3>;\n.shared .align 1024 .b8 m[%d];\n"
@@ -183,11 +193,12 @@ static size_t write_kernel(char *text, size_t room, const type *t, bool register
             "add.u64 %%rd3, %%rd3, %%rd5; add.u64 %%rd4, %%rd4, %%rd5;\n"
             "setp.eq.u32 %%p2, 0, 0;\nfence.proxy.async.shared::cta; bar.sync 0;\n"
             "wgmma.fence.sync.aligned;\n"
-            "wgmma.mma_async.sync.aligned.m64n%uk%u.%s.%s.%s {",
-            columns, t->k, t->sum, t->element, t->element);
+            "wgmma.mma_async.sync.aligned.m64n%uk%u.%s {",
+            columns, t->k, t->types);
     for (uint32_t i = 0; i < n; ++i)
         fprintf(f, "%s%%f%u", i > 0 ? ", " : "", i);
-    fprintf(f, "}, %s, %%rd4, %%p2, 1, 1", registers ? "{%r4, %r5, %r6, %r7}" : "%rd3");
+    fprintf(f, "}, %s, %%rd4, %%p2%s", registers ? "{%r4, %r5, %r6, %r7}" : "%rd3",
+            t->integers == 0 ? ", 1, 1" : "");
     if (t->bytes == 2 && !registers)
         fprintf(f, ", %d", a_turned);
     if (t->bytes == 2)
@@ -220,14 +231,13 @@ static void gather(const type *t, const uint32_t *memory, uint64_t d, bool turne
 }
 
 static void gather_registers(const type *t, const uint32_t registers[THREADS][4], unsigned *a) {
-    const uint32_t per = 4 / t->bytes;
+    const uint32_t per = 4 / t->bytes, width = 8 * t->bytes;
     for (uint32_t thread = 0; thread < THREADS; ++thread)
         for (uint32_t r = 0; r < 4; ++r)
             for (uint32_t h = 0; h < per; ++h) {
                 const uint32_t i = thread / 32 * 16 + thread % 32 / 4 + 8 * (r & 1);
                 const uint32_t k = per * (thread % 4 + 4 * (r >> 1)) + h;
-                a[i * t->k + k] =
-                    per == 1 ? registers[thread][r] : registers[thread][r] >> 16 * h & 0xffff;
+                a[i * t->k + k] = registers[thread][r] >> width * h & UINT32_MAX >> (32 - width);
             }
 }
 
@@ -265,7 +275,10 @@ static int64_t compare(const type *t, const layout *l, bool registers, uint32_t 
     gather(t, b->memory[block], d_b, l->b_turned, columns, other);
     for (int32_t i = 0; i < THREADS; ++i)
         c[i] = b->sums[block][i];
-    sim_wgmma_compute(t->shape, columns, a, other, c);
+    if (t->integers != 0)
+        sim_wgmma_compute_integers(t->integers, columns, a, other, c);
+    else
+        sim_wgmma_compute(t->shape, columns, a, other, c);
     for (int32_t i = 0; i < THREADS; ++i)
         for (uint32_t w = 0; w < words_of(t, columns); ++w) {
             if (b->got[block][i][w] == b->sums[block][i][w])
@@ -294,7 +307,7 @@ static void run_layout(const type *t, bool registers, uint32_t columns, void *ke
     uint64_t a = descriptor(t, l, l->a_turned, ROWS, 0);
     uint64_t b = descriptor(t, l, l->b_turned, columns, B_AT);
     void *parameters[] = {&on_device[0], &on_device[1], &on_device[2], &a, &b};
-    const int bits[2] = {t->half ? 5 : 8, t->half ? 10 : 23};
+    const int bits[2] = {t->integers != 0 ? 0 : t->half ? 5 : 8, t->half ? 10 : 23};
     tally *sum = &tallies[class];
     fill(&now.sums[0][0][0], sizeof now.sums / 4, bits[0], bits[1], classes[class].odd,
          classes[class].sums);
@@ -324,7 +337,8 @@ static void run_columns(const type *t, bool registers, uint32_t columns, int rou
     for (int turned = 0; turned < 4; ++turned) {
         layout l = {0, (turned & 1) != 0, (turned & 2) != 0};
         void *module, *kernel;
-        if ((turned > 0 && t->bytes == 4) || (l.a_turned && registers))
+        if ((turned > 0 && t->bytes != 2) || (l.a_turned && registers) ||
+            (t->integers != 0 && columns > 24 && columns % 16 != 0)) /* which bytes lack */
             continue;
         memset(text, 0, sizeof text);
         write_kernel(text, sizeof text, t, registers, l.a_turned, l.b_turned, columns);

@@ -1,4 +1,5 @@
 #include "sim/exec/copy.h"
+#include "sim/exec/cudart/array.h"
 #include "sim/exec/cudart/cudart.h"
 #include "sim/exec/module.h"
 
@@ -57,25 +58,38 @@ EXPORT exec_error cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from,
 }
 SAME_AS(cudaMemcpy2DAsync_ptsz, cudaMemcpy2DAsync);
 
-static size_t offset(const pitched *p, position at) {
-    return (at.z * p->rows + at.y) * p->pitch + at.x;
+static char *place_in(const pitched *p, position at) {
+    return (char *)p->memory + (at.z * p->rows + at.y) * p->pitch + at.x;
 }
 
+/* With an array, x and the width count its elements. */
 exec_error cudart_block_of(const copy3 *c, exec_block *b) {
+    exec_error error = EXEC_SUCCESS;
     if (c == NULL)
         return EXEC_INVALID_VALUE;
-    if (c->from_array != NULL || c->to_array != NULL)
-        return EXEC_NOT_SUPPORTED;
-    *b = (exec_block){.width = c->size.width,
-                      .rows = c->size.rows,
-                      .planes = c->size.planes,
-                      .to = (char *)c->to.memory + offset(&c->to, c->to_at),
-                      .from = (const char *)c->from.memory + offset(&c->from, c->from_at),
+    const array *from = cudart_array_of(c->from_array), *to = cudart_array_of(c->to_array);
+    const array *any = from != NULL ? from : to;
+    const size_t unit = any != NULL ? cudart_element(&any->image) : 1;
+    const size3 size = {c->size.width * unit, c->size.rows, c->size.planes};
+    const position from_at = {c->from_at.x * (from != NULL ? unit : 1), c->from_at.y, c->from_at.z};
+    const position to_at = {c->to_at.x * (to != NULL ? unit : 1), c->to_at.y, c->to_at.z};
+    *b = (exec_block){.width = size.width,
+                      .rows = size.rows,
+                      .planes = size.planes,
+                      .to = place_in(&c->to, to_at),
+                      .from = place_in(&c->from, from_at),
                       .to_pitch = c->to.pitch,
                       .to_slice = c->to.pitch * c->to.rows,
                       .from_pitch = c->from.pitch,
                       .from_slice = c->from.pitch * c->from.rows};
-    return EXEC_SUCCESS;
+    if (c->from_array != NULL) {
+        char *memory = NULL;
+        error = cudart_array_part(from, from_at, size, &memory, &b->from_pitch, &b->from_slice);
+        b->from = memory;
+    }
+    if (error == EXEC_SUCCESS && c->to_array != NULL)
+        error = cudart_array_part(to, to_at, size, (char **)&b->to, &b->to_pitch, &b->to_slice);
+    return error;
 }
 
 static exec_error copy_3d(const copy3 *c, void *stream, bool now) {

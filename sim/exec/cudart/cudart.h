@@ -69,7 +69,7 @@ typedef struct copy3 {
     int direction;
 } copy3;
 
-/* EXEC_NOT_SUPPORTED: arrays. */
+/* EXEC_INVALID_VALUE: it does not lie within its array. */
 exec_error cudart_block_of(const copy3 *copy, exec_block *block);
 
 #endif

@@ -95,12 +95,24 @@ typedef enum ptx_operation { PTX_ADD, PTX_SUB, PTX_MUL, PTX_FMA, PTX_DIV, PTX_SQ
 /* A wgmma, as proxy.h has it. */
 typedef struct ptx_wgmma {
     ptx_product product; /* of 16 rows and 8 columns */
+    uint32_t integers;   /* PTX_M16N8_INTEGERS: of which */
     uint32_t columns;
     const uint32_t *registers; /* of a; NULL: it lies in shared memory */
     uint64_t a, b;             /* descriptors */
     bool negate_a, negate_b, transposed_a, transposed_b;
     bool zero; /* the sums begin at zero */
 } ptx_wgmma;
+
+/* Where a texture is read or a surface accessed, and what an access outside does, as texture.h has
+ * it. */
+typedef struct ptx_fetch {
+    uint32_t dimensions, layer;
+    bool layered, whole;
+    int32_t index[3];
+    float at[3];
+} ptx_fetch;
+
+typedef enum ptx_outside { PTX_OUTSIDE_TRAP, PTX_OUTSIDE_CLAMP, PTX_OUTSIDE_ZERO } ptx_outside;
 
 typedef struct ptx_context {
     const ptx_three *thread, *block; /* of the thread that runs: %tid, %ctaid */
@@ -151,6 +163,11 @@ typedef struct ptx_context {
     uint32_t (*wgmma_issued)(void);
     void (*wgmma_factor_written)(uint32_t issued, const ptx_site *site);
     void (*wgmma_unfenced)(const ptx_site *site);
+
+    void (*texture)(uint64_t object, const ptx_fetch *fetch, uint32_t result[4],
+                    const ptx_site *site);
+    char *(*surface)(uint64_t object, const ptx_fetch *fetch, uint32_t bytes, ptx_outside outside,
+                     const ptx_site *site);
 
     void (*copy)(void *shared, const void *global, int32_t bytes, int32_t valid,
                  const ptx_site *site);

@@ -5,7 +5,7 @@
 #include "sim/ptx/device/base.h"
 
 INLINE bool is_tag(uint32_t word) {
-    return word >= 0xffe00000u;
+    return word >= 0xffe00000u || word >> 21 == 0x80200000u >> 21; /* of bytes */
 }
 
 /* A register is read, is written, at a place where neither may be under way. */

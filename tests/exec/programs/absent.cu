@@ -2,11 +2,12 @@
 #include "check.h"
 
 int main() {
-    cudaArray_t array;
+    cudaMipmappedArray_t array;
+    const cudaExtent size = make_cudaExtent(16, 16, 0);
     const cudaChannelFormatDesc form =
         cudaCreateChannelDesc(32, 0, 0, 0, cudaChannelFormatKindFloat);
-    EXPECT(cudaMallocArray(&array, &form, 16, 16) == cudaErrorNotSupported);
-    EXPECT(cudaMallocArray(&array, &form, 16, 16) == cudaErrorNotSupported);
+    EXPECT(cudaMallocMipmappedArray(&array, &form, size, 2) == cudaErrorNotSupported);
+    EXPECT(cudaMallocMipmappedArray(&array, &form, size, 2) == cudaErrorNotSupported);
     EXPECT(cudaGetLastError() == cudaErrorNotSupported);
     puts("ok");
 }

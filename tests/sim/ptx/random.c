@@ -107,29 +107,54 @@ static void put_guard(writer *w, char class, const char *result, char guard[GUAR
     snprintf(guard, GUARD, "@%s%s ", inverted ? "!" : "", predicate);
 }
 
-/* ptxas 13.0 computes some results outside of their guard: `@p testp` writes without it, and a
- * guarded `set` of type f32 converts its result when p is false, too. */
+/* Two defects of ptxas 12.9 to 13.5. These lose their guard: */
 static bool loses_guard(const char *opcode) {
-    return strncmp(opcode, "testp.", 6) == 0 || strncmp(opcode, "set.", 4) == 0;
+    return strncmp(opcode, "testp.", 6) == 0 || strcmp(opcode, "vadd4.u32.u32.u32.add") == 0 ||
+           strcmp(opcode, "vsub4.u32.u32.u32.add") == 0;
 }
 
-/* ptxas makes a mov of min(x, x), which keeps a NaN's bits where min gives its own. */
-static void part_operands(writer *w, const form *f, char operands[][NAME]) {
-    const bool picks = strncmp(f->opcode, "min.", 4) == 0 || strncmp(f->opcode, "max.", 4) == 0;
-    const uint32_t which = draw(w, 1 << 20);
-    if (picks && strcmp(operands[0], operands[1]) == 0)
-        put_input(w, f->operands[1], which, operands[1]);
+/* A `set` of type f32 gives the integer 1 for 1.0 where its bits are widened to 64, in a kernel
+ * that calls a function; sqrt.rm.f64 is one. */
+static bool gives_integer(const char *opcode) {
+    return strncmp(opcode, "set.", 4) == 0 && strstr(opcode, ".f32.") != NULL;
+}
+
+/* PTX leaves the bits of a NaN open, and ptxas makes abs, neg or min(x, x) a part of other
+ * instructions, or nothing. So a result that is a NaN becomes one NaN. */
+static void part_nans(writer *w, const form *f, const char *result) {
+    const char *sixteen = strstr(f->opcode, "f16"); /* the result's type comes first */
+    const char *half = sixteen != NULL && sixteen[-1] == 'b' ? "bf16" : "f16";
+    switch (strstr(f->opcode, ".tf32.") != NULL ? 'f' : f->result[0]) {
+    case 'f':
+        put(w, "setp.nan.f32 %%nan, %s, %s;\n@%%nan mov.b32 %s, 0x7fffffff;\n", result, result,
+            result);
+        break;
+    case 'd':
+        put(w, "setp.nan.f64 %%nan, %s, %s;\n@%%nan mov.b64 %s, 0x7fffffffffffffff;\n", result,
+            result, result);
+        break;
+    case 'h':
+        put(w, "setp.nan.%s %%nan, %s, %s;\n@%%nan mov.b16 %s, 0x7fff;\n", half, result, result,
+            result);
+        break;
+    case 'H':
+        put(w, "mov.b32 {%%low, %%high}, %s;\n", result);
+        put(w, "setp.nan.%s %%nan, %%low, %%low;\n@%%nan mov.b16 %%low, 0x7fff;\n", half);
+        put(w, "setp.nan.%s %%nan, %%high, %%high;\n@%%nan mov.b16 %%high, 0x7fff;\n", half);
+        put(w, "mov.b32 %s, {%%low, %%high};\n", result);
+    }
 }
 
 static void form_step(writer *w) {
     const form *f = &forms[draw(w, (uint32_t)n_forms)];
+    while (gives_integer(f->opcode))
+        f = &forms[draw(w, (uint32_t)n_forms)];
     const char *insert = strchr(f->opcode, '#'); /* a constant as the last operand */
     const bool collective = strstr(f->opcode, ".sync") != NULL, guarded = draw(w, 6) == 0;
     const int length = (int)(insert != NULL ? (size_t)(insert - f->opcode) : strlen(f->opcode));
     char operands[FORM_OPERANDS][NAME], result[NAME], guard[GUARD] = "";
     for (int32_t k = 0; f->operands[k] != '\0'; ++k)
         put_operand(w, f->operands[k], operands[k]);
-    part_operands(w, f, operands);
     put_result(w, f->result[0], result);
     if (guarded && !collective && !loses_guard(f->opcode)) {
         /* The result is no operand of its own. */
@@ -141,6 +166,7 @@ static void form_step(writer *w) {
     for (int32_t k = 0; f->operands[k] != '\0'; ++k)
         put(w, ", %s", operands[k]);
     put(w, insert != NULL ? ", %s;\n" : ";\n", insert != NULL ? insert + 1 : "");
+    part_nans(w, f, result);
 }
 
 static const char *const shuffles[] = {"up", "down", "bfly", "idx"};
@@ -360,7 +386,8 @@ char *random_module(uint64_t first, int32_t count, uint64_t steps) {
             put(&w,
                 ".visible .entry k%d(.param .u64 in, .param .u64 out) {\n"
                 ".reg .b64 %%in, %%out, %%t, %%lo, %%gl, %%gown;\n"
-                ".reg .b32 %%w, %%me, %%sh, %%own;\n.shared .align 16 .b8 memory[%d];\n"
+                ".reg .b32 %%w, %%me, %%sh, %%own;\n.reg .b16 %%low, %%high;\n.reg .pred %%nan;\n"
+                ".shared .align 16 .b8 memory[%d];\n"
                 ".local .align 16 .b8 stack[%d];\nld.param.u64 %%in, [in];\n"
                 "ld.param.u64 %%out, [out];\nmov.u32 %%me, %%tid.x;\nmul.wide.u32 %%t, %%me, 8;\n"
                 "add.s64 %%in, %%in, %%t;\nadd.s64 %%out, %%out, %%t;\nmov.u32 %%sh, memory;\n"

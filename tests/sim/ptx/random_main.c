@@ -1,15 +1,17 @@
 /*
  * ptx_random: random programs (random.h) on the simulated device and on a GPU, all output bits
- * compared. Of those that differ it prints the seed, the PTX up to the first step that differs, and
- * both values.
- *   ptx_random FIRST COUNT [PROCESSES] [SECONDS]
- * Without a GPU it runs the simulated device alone, and prints the programs' common checksum.
+ * compared.
+ *   ptx_random FIRST COUNT [PROCESSES] [SECONDS] [FOLDER]
+ * A program that differs gets a file in FOLDER, or is printed: as few of its steps as differ, with
+ * a first line that says of which kind it is (`kinds`) and which instruction's result differs
+ * first. Without a GPU the simulated device runs alone, and the programs' common checksum is
+ * printed.
  */
 #include "sim/ptx/launch.h"
 #include "tests/sim/ptx/forms.h"
 #include "tests/sim/ptx/random.h"
+#include "tests/sim/ptx/random_gpu.h"
 
-#include <dlfcn.h>
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -20,74 +22,24 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MODULE = 8 * RANDOM_KERNEL, SHOWN = 400, WORD = sizeof(uint64_t) };
-
-static const size_t operand_words = (size_t)FORM_CLASSES * FORM_OPERANDS * FORM_TUPLES;
+enum { MODULE = 8 * RANDOM_KERNEL, SHOWN = 400, PLAIN = 0, OPTIMIZED = 4 };
 
 /* What the processes tell each other. */
 typedef struct tally {
-    _Atomic uint64_t next, done, differing, worst, checksum;
+    _Atomic uint64_t next, done, differing, checksum;
 } tally;
 
-typedef struct device {
-    bool gpu;
-    uint64_t *operands, in, out; /* in, out: the GPU's addresses */
-} device;
+/* One run of some programs, here and there. */
+typedef struct outcome {
+    char *text;
+    uint64_t *here, *there;
+} outcome;
 
-/* ---- the GPU */
+static uint64_t *operands;
+static const char *folder; /* of programs that differ; NULL: they are printed */
+static time_t end;
 
-static void *driver;
-
-static int call_failed(const char *name, int error) {
-    fprintf(stderr, "%s: error %d\n", name, error);
-    exit(1);
-}
-
-/* Calls a function of the driver; ends the program when that fails. */
-#define CALL(name, types, ...)                                                                     \
-    do {                                                                                           \
-        int(*function) types;                                                                      \
-        void *address = dlsym(driver, #name);                                                      \
-        memcpy(&function, &address, sizeof function);                                              \
-        const int error = address == NULL ? -1 : function(__VA_ARGS__);                            \
-        if (error != 0)                                                                            \
-            call_failed(#name, error);                                                             \
-    } while (0)
-
-static void open_gpu(device *d) {
-    void *context;
-    int number;
-    CALL(cuInit, (unsigned), 0);
-    CALL(cuDeviceGet, (int *, int), &number, 0);
-    CALL(cuCtxCreate_v2, (void **, unsigned, int), &context, 0, number);
-    CALL(cuMemAlloc_v2, (uint64_t *, size_t), &d->in, operand_words * WORD);
-    CALL(cuMemAlloc_v2, (uint64_t *, size_t), &d->out, (size_t)MODULE * RANDOM_WORDS * WORD);
-    CALL(cuMemcpyHtoD_v2, (uint64_t, const void *, size_t), d->in, d->operands,
-         operand_words * WORD);
-}
-
-static void run_gpu(const device *d, const char *text, int32_t count, uint64_t *results) {
-    void *module, *kernel;
-    uint64_t in = d->in, out = d->out;
-    void *parameters[] = {&in, &out};
-    CALL(cuModuleLoadData, (void **, const void *), &module, text);
-    CALL(cuMemsetD8_v2, (uint64_t, unsigned char, size_t), out, 0,
-         (size_t)count * RANDOM_WORDS * WORD);
-    for (int32_t i = 0; i * RANDOM_KERNEL < count; ++i) {
-        char name[16];
-        snprintf(name, sizeof name, "k%d", i);
-        CALL(cuModuleGetFunction, (void **, void *, const char *), &kernel, module, name);
-        CALL(cuLaunchKernel,
-             (void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *,
-              void **, void **),
-             kernel, 1, 1, 1, RANDOM_THREADS, 1, 1, 0, NULL, parameters, NULL);
-    }
-    CALL(cuMemcpyDtoH_v2, (void *, uint64_t, size_t), results, out,
-         (size_t)count * RANDOM_WORDS * WORD);
-    CALL(cuModuleUnload, (void *), module);
-}
-
-/* ---- the simulated device */
+/* ---- both devices */
 
 static void check(assay_status status) {
     if (status != ASSAY_OK) {
@@ -96,9 +48,18 @@ static void check(assay_status status) {
     }
 }
 
-static void run_sim(const device *d, const char *text, uint64_t *results) {
+static uint64_t *zeros(size_t n) {
+    uint64_t *words = calloc(n, sizeof *words);
+    if (words == NULL) {
+        fprintf(stderr, "no memory\n");
+        exit(1);
+    }
+    return words;
+}
+
+static void run_sim(const char *text, uint64_t *results) {
     const uint32_t one[3] = {1, 1, 1}, block[3] = {RANDOM_THREADS, 1, 1};
-    const void *parameters[] = {d->operands, results};
+    const void *parameters[] = {operands, results};
     const ptx_function *kernel;
     ptx_module *module;
     check(ptx_module_load(text, strlen(text), "random", &module));
@@ -112,13 +73,19 @@ static void run_sim(const device *d, const char *text, uint64_t *results) {
     ptx_module_free(module);
 }
 
-/* ---- both */
+static outcome run(uint64_t first, int32_t count, uint64_t steps, int level) {
+    const size_t n = (size_t)count * RANDOM_WORDS;
+    outcome o = {.text = random_module(first, count, steps), .here = zeros(n), .there = zeros(n)};
+    run_sim(o.text, o.here);
+    if (random_gpu())
+        random_gpu_run(o.text, count, level, o.there);
+    return o;
+}
 
-static uint64_t *zeros(size_t n) {
-    uint64_t *words = calloc(n, WORD);
-    if (words == NULL)
-        call_failed("memory", 0);
-    return words;
+static void forget(outcome *o) {
+    free(o->text);
+    free(o->here);
+    free(o->there);
 }
 
 /* The first word that differs, in the order of steps; RANDOM_WORDS when none does. */
@@ -129,76 +96,109 @@ static int32_t first_difference(const uint64_t *here, const uint64_t *there) {
     return i;
 }
 
-/* The text of a step, up to the next. */
-static void show_step(const char *text, int32_t step) {
+/* ---- a program that differs */
+
+static bool differs(uint64_t seed, uint64_t steps, int level) {
+    outcome o = run(seed, 1, steps, level);
+    const bool it_does = first_difference(o.here, o.there) < RANDOM_WORDS;
+    forget(&o);
+    return it_does;
+}
+
+/* together: only beside other programs of its kernel. optimized: not without ptxas's optimizer. */
+static const char *const kinds[] = {"together", "optimized", "always"};
+
+/* Leaves out what it can. */
+static uint64_t fewest_steps(uint64_t seed, int level) {
+    uint64_t steps = (UINT64_C(1) << RANDOM_STEPS) - 1;
+    for (int32_t i = RANDOM_STEPS; i-- > 0 && time(NULL) < end;)
+        if (differs(seed, steps & ~(UINT64_C(1) << i), level))
+            steps &= ~(UINT64_C(1) << i);
+    return steps;
+}
+
+/* A step's instruction: what comes behind its operands. */
+static void find_opcode(const char *text, int32_t step, char opcode[64]) {
+    static const char *const operand[] = {"//", ".reg", "ld.global", "setp.ne.u32 %a", "mov."};
     char mark[32];
     snprintf(mark, sizeof mark, RANDOM_STEP "%d\n", step);
-    const char *from = strstr(text, mark), *to = NULL;
-    if (from != NULL)
-        to = strstr(from + 1, RANDOM_STEP);
-    if (from != NULL)
-        printf("%.*s", (int)(to != NULL ? to - from : (long)strlen(from)), from);
-}
-
-/*
- * The steps up to the first that differs, with the values of one thread for which it does. Values
- * of inputs are not printed: forms_operands() has them.
- */
-static void show(uint64_t seed, const uint64_t *here, const uint64_t *there) {
-    const int32_t at = first_difference(here, there), thread = at % RANDOM_THREADS;
-    const int32_t last = at / RANDOM_THREADS / RANDOM_RESULTS;
-    char *text = random_module(seed, 1, UINT64_MAX);
-    printf("seed %" PRIu64 ", step %d, thread %d:\n", seed, last, thread);
-    for (int32_t step = 0; step <= last; ++step) {
-        show_step(text, step);
-        for (int32_t k = 0; k < RANDOM_RESULTS; ++k) {
-            const int32_t i = (step * RANDOM_RESULTS + k) * RANDOM_THREADS + thread;
-            printf("  %%d%d_%d sim %016" PRIx64 " gpu %016" PRIx64 "\n", step, k, here[i],
-                   there[i]);
+    const char *at = strstr(text, mark);
+    for (size_t i = 0; at != NULL && i < sizeof operand / sizeof operand[0]; ++i)
+        if (strncmp(at, operand[i], strlen(operand[i])) == 0) {
+            at = strchr(at, '\n') + 1;
+            i = SIZE_MAX; /* from the first again */
         }
-    }
-    free(text);
+    if (at != NULL && at[0] == '@')
+        at = strchr(at, ' ') + 1;
+    snprintf(opcode, 64, "%.*s", at != NULL ? (int)strcspn(at, " ") : 0, at != NULL ? at : "");
 }
 
-static void run_module(const device *d, uint64_t first, int32_t count, tally *t) {
-    const size_t n = (size_t)count * RANDOM_WORDS;
-    uint64_t *here = zeros(n), *there = zeros(n);
-    char *text = random_module(first, count, UINT64_MAX);
-    run_sim(d, text, here);
-    if (d->gpu)
-        run_gpu(d, text, count, there);
+/* `here` and `there`: its results beside other programs. */
+static void show(uint64_t seed, const uint64_t *here, const uint64_t *there) {
+    const bool alone = differs(seed, UINT64_MAX, OPTIMIZED);
+    const bool plain = alone && differs(seed, UINT64_MAX, PLAIN);
+    const int level = plain ? PLAIN : OPTIMIZED;
+    outcome o = run(seed, 1, alone ? fewest_steps(seed, level) : UINT64_MAX, level);
+    char path[4096], opcode[64];
+    if (alone) {
+        here = o.here;
+        there = o.there;
+    }
+    const int32_t at = first_difference(here, there), place = at / RANDOM_THREADS;
+    find_opcode(o.text, place / RANDOM_RESULTS, opcode);
+    snprintf(path, sizeof path, "%s/%" PRIu64 ".ptx", folder != NULL ? folder : "", seed);
+    FILE *file = folder != NULL ? fopen(path, "w") : stdout;
+    if (file == NULL) {
+        perror(path);
+        exit(1);
+    }
+    fprintf(file, "// %s: %s\n", kinds[alone + plain], opcode);
+    fprintf(file,
+            "// seed %" PRIu64 ", thread %d, %%d%d_%d: sim %016" PRIx64 ", gpu %016" PRIx64 "\n",
+            seed, at % RANDOM_THREADS, place / RANDOM_RESULTS, place % RANDOM_RESULTS, here[at],
+            there[at]);
+    fputs(o.text, file);
+    if (folder != NULL)
+        fclose(file);
+    forget(&o);
+}
+
+/* ---- all programs */
+
+static void run_module(uint64_t first, int32_t count, tally *t) {
+    outcome o = run(first, count, UINT64_MAX, OPTIMIZED);
     for (int32_t i = 0; i < count; ++i) {
-        const size_t at = (size_t)i * RANDOM_WORDS;
-        t->checksum += random_checksum(here + at);
-        if (d->gpu && first_difference(here + at, there + at) < RANDOM_WORDS &&
-            t->differing++ < SHOWN)
-            show(first + (uint64_t)i, here + at, there + at);
+        const uint64_t *here = o.here + (size_t)i * RANDOM_WORDS;
+        const uint64_t *there = o.there + (size_t)i * RANDOM_WORDS;
+        t->checksum += random_checksum(here);
+        if (random_gpu() && first_difference(here, there) < RANDOM_WORDS && t->differing++ < SHOWN)
+            show(first + (uint64_t)i, here, there);
     }
     t->done += (uint64_t)count;
     fflush(stdout);
-    free(text);
-    free(here);
-    free(there);
+    forget(&o);
 }
 
-static void work(uint64_t first, uint64_t count, time_t end, tally *t) {
-    char folder[] = "/tmp/ptx-random-XXXXXX", remove[64];
-    device d = {.gpu = driver != NULL, .operands = zeros(operand_words)};
+static void work(int32_t number, uint64_t first, uint64_t count, tally *t) {
+    char cache[] = "/tmp/ptx-random-XXXXXX", remove[64];
     uint64_t at;
-    if (mkdtemp(folder) == NULL)
-        call_failed("mkdtemp", 0);
-    setenv("XDG_CACHE_HOME", folder, 1); /* no program comes twice */
-    snprintf(remove, sizeof remove, "rm -rf %s/assay", folder);
-    forms_operands(d.operands);
-    if (d.gpu)
-        open_gpu(&d);
-    while (time(NULL) < end && (at = atomic_fetch_add(&t->next, MODULE)) < count) {
-        run_module(&d, first + at, count - at < MODULE ? (int32_t)(count - at) : MODULE, t);
-        if (system(remove) != 0)
-            call_failed(remove, 0);
+    operands = zeros((size_t)FORM_CLASSES * FORM_OPERANDS * FORM_TUPLES);
+    if (mkdtemp(cache) == NULL) {
+        perror(cache);
+        exit(1);
     }
-    rmdir(folder);
-    free(d.operands);
+    setenv("XDG_CACHE_HOME", cache, 1); /* no program comes twice */
+    snprintf(remove, sizeof remove, "rm -rf %s/assay", cache);
+    forms_operands(operands);
+    if (random_gpu())
+        random_gpu_open(number, operands, MODULE);
+    while (time(NULL) < end && (at = atomic_fetch_add(&t->next, MODULE)) < count) {
+        run_module(first + at, count - at < MODULE ? (int32_t)(count - at) : MODULE, t);
+        if (system(remove) != 0)
+            exit(1);
+    }
+    rmdir(cache);
+    free(operands);
     exit(0);
 }
 
@@ -206,21 +206,20 @@ int main(int n, char **arguments) {
     const uint64_t first = n > 1 ? strtoull(arguments[1], NULL, 10) : 0;
     const uint64_t count = n > 2 ? strtoull(arguments[2], NULL, 10) : MODULE;
     const long processes = n > 3 ? strtol(arguments[3], NULL, 10) : sysconf(_SC_NPROCESSORS_ONLN);
-    const time_t end = time(NULL) + (n > 4 ? strtol(arguments[4], NULL, 10) : 1 << 30);
     tally *t = mmap(NULL, sizeof *t, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     int status, failed = 0;
-    driver = dlopen("libcuda.so.1", RTLD_NOW);
+    end = time(NULL) + (n > 4 ? strtol(arguments[4], NULL, 10) : 1 << 30);
+    folder = n > 5 ? arguments[5] : NULL;
     if (t == MAP_FAILED)
         return 1;
-    for (long i = 0; i < processes; ++i)
+    for (int32_t i = 0; i < processes; ++i)
         if (fork() == 0)
-            work(first, count, end, t);
+            work(i, first, count, t);
     while (wait(&status) > 0)
         failed |= status;
     printf("%" PRIu64 " programs from seed %" PRIu64 " on: ", t->done, first);
-    if (driver != NULL)
-        printf("%" PRIu64 " differ", t->differing);
-    printf("%schecksum %016" PRIx64 "%s\n", driver != NULL ? "; " : "", t->checksum,
-           failed != 0 ? "; a process failed" : "");
+    if (random_gpu())
+        printf("%" PRIu64 " differ; ", t->differing);
+    printf("checksum %016" PRIx64 "%s\n", t->checksum, failed != 0 ? "; a process failed" : "");
     return failed != 0 || t->differing != 0;
 }

@@ -12,7 +12,7 @@
 #include <string.h>
 
 enum { ROWS = 64, COLUMNS = 128, THREADS = 128, BYTES = 40960, B_AT = 16384, SUMS = COLUMNS / 2 };
-enum { BF16, F16, TF32 };
+enum { BF16, F16, TF32, S8, U8 }; /* U8: of b, a signed; saturating */
 
 typedef struct layout {
     int type, chunks; /* of a row of the swizzle; 1: none */
@@ -24,6 +24,19 @@ static int sums_of(const layout *l) {
     return l->half ? SUMS / 2 : SUMS;
 }
 
+static bool is_bytes(const layout *l) {
+    return l->type >= S8;
+}
+
+static int bytes_of(const layout *l) {
+    return is_bytes(l) ? 1 : l->type == TF32 ? 4 : 2;
+}
+
+/* Sums of bytes begin where they wrap around, or saturate. */
+static int32_t start_of(const layout *l) {
+    return l->type == S8 ? INT32_MIN + 5 : INT32_MAX - 5;
+}
+
 static int value(int side, int i, int k) {
     return (i * 5 + k * 3 + side * 7 + i * k) % 13 - 6;
 }
@@ -32,6 +45,8 @@ static uint32_t bits_of(int type, int number) {
     const float f = (float)number;
     uint32_t bits;
     memcpy(&bits, &f, sizeof bits);
+    if (type >= S8)
+        return (uint8_t)number;
     if (type == TF32)
         return bits;
     if (type == BF16)
@@ -60,7 +75,7 @@ static image describe(const layout *l, bool turned, int rows) {
 
 /* Where an element lies, with chunks in the swizzle's order. */
 static int lies_at(const layout *l, bool turned, int rows, int i, int k) {
-    const int bytes = l->type == TF32 ? 4 : 2, per = 16 / bytes, w = l->chunks;
+    const int bytes = bytes_of(l), per = 16 / bytes, w = l->chunks;
     const image m = describe(l, turned, rows);
     int chunk = turned ? i / per : k / per, within = (turned ? i % per : k % per) * bytes;
     const int line = turned ? k % 8 : i % 8, group = turned ? k / 8 : i / 8;
@@ -76,7 +91,7 @@ static int lies_at(const layout *l, bool turned, int rows, int i, int k) {
 }
 
 static void fill(char *shared, const layout *l, int side, bool turned, int rows) {
-    const int n_k = l->type == TF32 ? 8 : 16, bytes = l->type == TF32 ? 4 : 2;
+    const int bytes = bytes_of(l), n_k = 32 / bytes;
     for (int i = 0; i < rows; ++i)
         for (int k = 0; k < n_k; ++k) {
             const uint32_t bits = bits_of(l->type, value(side, i, k));
@@ -93,7 +108,9 @@ static uint64_t descriptor(const layout *l, int at, bool turned, int rows) {
 
 /* A kernel that copies its shared memory from the first parameter, multiplies, and stores. */
 static void write_module(char *to, size_t room, const layout *l, const char *signs) {
-    static const char *const types[] = {"bf16", "f16", "tf32"};
+    static const char *const types[] = {"f32.bf16.bf16", "f32.f16.f16", "f32.tf32.tf32",
+                                        "s32.s8.s8", "s32.s8.u8"};
+    const uint32_t start = is_bytes(l) ? (uint32_t)start_of(l) : l->half ? 0x3c003c00 : 0x3f800000;
     const int n = sums_of(l);
     FILE *f = fmemopen(to, room, "w");
     fprintf(f,
@@ -113,19 +130,20 @@ static void write_module(char *to, size_t room, const layout *l, const char *sig
             "fence.proxy.async.shared::cta; bar.sync 0;\n",
             SUMS, BYTES, BYTES);
     for (int i = 0; i < n; ++i)
-        fprintf(f, "mov.b32 %%f%d, 0x%x;\n", i, l->half ? 0x3c003c00 : 0x3f800000);
+        fprintf(f, "mov.b32 %%f%d, 0x%x;\n", i, start);
     fprintf(f,
             "setp.eq.u32 %%p2, 0, %s;\nwgmma.fence.sync.aligned;\n"
-            "wgmma.mma_async.sync.aligned.m64n%dk%d.%s.%s.%s {",
-            signs[0] == '+' ? "0" : "1", COLUMNS, l->type == TF32 ? 8 : 16, l->half ? "f16" : "f32",
-            types[l->type], types[l->type]);
+            "wgmma.mma_async.sync.aligned.m64n%dk%d.%s%s {",
+            signs[0] == '+' ? "0" : "1", COLUMNS, 32 / bytes_of(l),
+            l->half ? "f16.f16.f16" : types[l->type], l->type == U8 ? ".satfinite" : "");
     for (int i = 0; i < n; ++i)
         fprintf(f, "%s%%f%d", i > 0 ? ", " : "", i);
-    fprintf(f, "}, %s, %%rd4, %%p2, %s1, %s1", l->registers ? "{%r4, %r5, %r6, %r7}" : "%rd3",
-            signs[1] == '-' ? "-" : "", signs[2] == '-' ? "-" : "");
-    if (l->type != TF32 && !l->registers)
+    fprintf(f, "}, %s, %%rd4, %%p2", l->registers ? "{%r4, %r5, %r6, %r7}" : "%rd3");
+    if (!is_bytes(l))
+        fprintf(f, ", %s1, %s1", signs[1] == '-' ? "-" : "", signs[2] == '-' ? "-" : "");
+    if (bytes_of(l) == 2 && !l->registers)
         fprintf(f, ", %d", l->a_turned);
-    if (l->type != TF32)
+    if (bytes_of(l) == 2)
         fprintf(f, ", %d", l->b_turned);
     fprintf(f,
             ";\nwgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\n"
@@ -138,13 +156,15 @@ static void write_module(char *to, size_t room, const layout *l, const char *sig
 }
 
 /* What mma.sync's a would be in the lanes of the four warps. */
-static void fill_registers(uint32_t *to, int type) {
+static void fill_registers(uint32_t *to, const layout *l) {
+    const int bytes = bytes_of(l), per = 4 / bytes;
     for (int t = 0; t < THREADS; ++t)
         for (int r = 0; r < 4; ++r) {
             const int i = t / 32 * 16 + t % 32 / 4 + 8 * (r & 1), k = t % 4 + 4 * (r >> 1);
-            *to++ = type == TF32 ? bits_of(type, value(0, i, k))
-                                 : bits_of(type, value(0, i, 2 * k)) |
-                                       bits_of(type, value(0, i, 2 * k + 1)) << 16;
+            uint32_t word = 0;
+            for (int h = 0; h < per; ++h)
+                word |= bits_of(l->type, value(0, i, per * k + h)) << 8 * bytes * h;
+            *to++ = word;
         }
 }
 
@@ -173,20 +193,26 @@ static assay_status launch(run *r, const char *signs, const layout *l, uint64_t 
     return status;
 }
 
-static float wanted(const layout *l, const char *signs, int i, int j) {
-    const int sign = (signs[1] == '-' ? -1 : 1) * (signs[2] == '-' ? -1 : 1);
-    int sum = signs[0] == '+';
-    for (int k = 0; k < (l->type == TF32 ? 8 : 16); ++k)
-        sum += sign * value(0, i, k) * value(1, j, k);
-    return (float)sum;
+static double wanted(const layout *l, const char *signs, int i, int j) {
+    const int sign = !is_bytes(l) && signs[1] != signs[2] ? -1 : 1;
+    int64_t sum = signs[0] != '+' ? 0 : is_bytes(l) ? start_of(l) : 1;
+    for (int k = 0; k < 32 / bytes_of(l); ++k) {
+        const int b = value(1, j, k);
+        sum += sign * value(0, i, k) * (l->type == U8 && b < 0 ? b + 256 : b);
+    }
+    if (l->type == U8)
+        return (double)(sum < INT32_MIN ? INT32_MIN : sum > INT32_MAX ? INT32_MAX : sum);
+    return l->type == S8 ? (double)(int32_t)(uint32_t)sum : (double)sum;
 }
 
-static float sum_at(const run *r, const layout *l, int thread, int s) {
+static double sum_at(const run *r, const layout *l, int thread, int s) {
     double sum;
+    int32_t integer;
+    memcpy(&integer, &r->out[thread * SUMS + s], sizeof integer);
     if (!l->half)
-        return r->out[thread * SUMS + s];
+        return is_bytes(l) ? integer : (double)r->out[thread * SUMS + s];
     assay_dtype_widen(ASSAY_F16, (const char *)r->out + (thread * SUMS + s) * 2, &sum, 1);
-    return (float)sum;
+    return sum;
 }
 
 static int count_wrong(const run *r, const layout *l, const char *signs) {
@@ -208,7 +234,9 @@ ASSAY_TEST(ptx, wgmma_finds_its_matrices, "unit sim") {
         {BF16, 2, false, true, false, false},  {BF16, 1, true, true, false, false},
         {TF32, 8, false, false, false, false}, {TF32, 1, false, false, false, false},
         {F16, 8, false, true, true, false},    {TF32, 4, false, false, true, false},
-        {F16, 8, false, false, false, true},
+        {F16, 8, false, false, false, true},   {S8, 8, false, false, false, false},
+        {S8, 1, false, false, true, false},    {U8, 4, false, false, false, false},
+        {S8, 2, false, false, false, false},   {U8, 8, false, false, true, false},
     };
     static const char *const signs[] = {"+++", " ++", "+-+", " +-"}; /* of the sum, a, b */
     run *r = calloc(1, sizeof *r);
@@ -219,7 +247,7 @@ ASSAY_TEST(ptx, wgmma_finds_its_matrices, "unit sim") {
         memset(r->shared, 0xff, sizeof r->shared);
         fill(r->shared, l, 0, l->a_turned, ROWS);
         fill(r->shared + B_AT, l, 1, l->b_turned, COLUMNS);
-        fill_registers(r->registers, l->type);
+        fill_registers(r->registers, l);
         REQUIRE_OK(launch(r, sign, l, descriptor(l, 0, l->a_turned, ROWS),
                           descriptor(l, B_AT, l->b_turned, COLUMNS)));
         CHECK_MSG(count_wrong(r, l, sign) == 0, "layout %zu: %d wrong", n, count_wrong(r, l, sign));

@@ -1,0 +1,217 @@
+#include "sim/texture.h"
+
+#include "sim/trace.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { OUTSIDE = -1, MOST_INDEX = 1 << 30 };
+
+/* ---- objects: places in a table, counted from 1 */
+
+static sim_texture **objects;
+static size_t n_objects;
+
+uint64_t sim_texture_add(const sim_texture *texture) {
+    size_t i = 0;
+    while (i < n_objects && objects[i] != NULL)
+        ++i;
+    sim_texture *copy = malloc(sizeof *copy);
+    sim_texture **more = i < n_objects ? objects : realloc(objects, (i + 1) * sizeof(void *));
+    if (more != NULL)
+        objects = more;
+    if (more == NULL || copy == NULL) {
+        free(copy);
+        return 0;
+    }
+    n_objects = i < n_objects ? n_objects : i + 1;
+    *copy = *texture;
+    objects[i] = copy;
+    return i + 1;
+}
+
+static sim_texture *find(uint64_t object) {
+    return object - 1 < n_objects ? objects[object - 1] : NULL;
+}
+
+bool sim_texture_remove(uint64_t object) {
+    sim_texture *t = find(object);
+    if (t == NULL)
+        return false;
+    free(t);
+    objects[object - 1] = NULL;
+    return true;
+}
+
+/* The object of an access, which must have as many dimensions. */
+static const sim_texture *object_of(uint64_t object, const sim_fetch *f, bool surface,
+                                    const sim_site *site) {
+    const sim_texture *t = find(object);
+    const char *kind = surface ? "wrong surface" : "wrong texture";
+    if (t == NULL || t->surface != surface)
+        sim_trap(kind, "its object is none, or is no longer", site->file, site->line);
+    if (t->image.dimensions != f->dimensions || t->image.layered != f->layered)
+        sim_trap(kind, "its image has other dimensions than the instruction", site->file,
+                 site->line);
+    return t;
+}
+
+/* ---- elements */
+
+static float of_half(uint32_t bits) {
+    const int32_t e = (int32_t)(bits >> 10 & 31);
+    const float m = (float)(bits & 1023), sign = (bits & 0x8000) != 0 ? -1 : 1;
+    return sign * (e == 31  ? (m != 0 ? NAN : INFINITY)
+                   : e == 0 ? ldexpf(m, -24)
+                            : ldexpf(m + 1024, e - 25));
+}
+
+static uint32_t bits_of(float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static float float_of(uint32_t bits) {
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* A channel's bits as a fetch gives them. */
+static uint32_t channel(const sim_texture *t, const char *at) {
+    const sim_image *m = &t->image;
+    uint32_t bits = 0;
+    memcpy(&bits, at, m->bits / 8);
+    if (m->format == SIM_CHANNEL_FLOAT)
+        return m->bits == 16 ? bits_of(of_half(bits)) : bits;
+    const bool is_signed = m->format == SIM_CHANNEL_SIGNED;
+    const uint32_t top = UINT32_C(1) << (m->bits - 1);
+    const int64_t number = is_signed ? (int64_t)(bits ^ top) - top : (int64_t)bits;
+    if (!t->to_float)
+        return (uint32_t)number;
+    const float fraction = (float)number / (float)(is_signed ? top - 1 : 2 * top - 1);
+    return bits_of(fraction < -1 ? -1 : fraction);
+}
+
+/* The index behind a border's rule; OUTSIDE: the color. */
+static int64_t within(int64_t i, sim_border border, bool normalized, int64_t n) {
+    if (border == SIM_BORDER_COLOR)
+        return i >= 0 && i < n ? i : OUTSIDE;
+    if (border == SIM_BORDER_WRAP && normalized)
+        return ((i % n) + n) % n;
+    if (border == SIM_BORDER_MIRROR && normalized) {
+        const int64_t twice = ((i % (2 * n)) + 2 * n) % (2 * n);
+        return twice < n ? twice : 2 * n - 1 - twice;
+    }
+    return i < 0 ? 0 : i < n ? i : n - 1;
+}
+
+static int64_t clamp(int64_t i, int64_t n) {
+    return i < 0 ? 0 : i < n ? i : n - 1;
+}
+
+/* Layers stand where the next dimension would; there is no filter between them. */
+static size_t layer_offset(const sim_image *m, const sim_fetch *f) {
+    return m->layered ? (size_t)clamp(f->layer, m->size[m->dimensions]) * m->slice : 0;
+}
+
+static void element(const sim_texture *t, const sim_fetch *f, const int64_t index[3],
+                    uint32_t out[4], const sim_site *site) {
+    const sim_image *m = &t->image;
+    size_t offset = layer_offset(m, f);
+    for (uint32_t d = 0; d < m->dimensions; ++d) {
+        const int64_t i = within(index[d], t->border[d], t->normalized, m->size[d]);
+        if (i == OUTSIDE) {
+            for (uint32_t c = 0; c < m->channels; ++c)
+                out[c] = bits_of(t->color[c]);
+            return;
+        }
+        offset += (size_t)i * (d == 0 ? m->channels * m->bits / 8 : d == 1 ? m->pitch : m->slice);
+    }
+    trace_access(m->memory + offset, m->channels * m->bits / 8, SIM_READS, site->file, site->line);
+    for (uint32_t c = 0; c < m->channels; ++c)
+        out[c] = channel(t, m->memory + offset + c * m->bits / 8);
+}
+
+/* ---- filters */
+
+/* A coordinate counted in elements. */
+static double scaled(const sim_texture *t, const sim_fetch *f, uint32_t d) {
+    const double n = t->image.size[d], x = (double)f->at[d] * (t->normalized ? n : 1);
+    const bool wraps = t->normalized && t->border[d] == SIM_BORDER_WRAP;
+    const double whole = wraps ? x - n * floor(x / n) : x;
+    return !(whole == whole)     ? 0
+           : whole < -MOST_INDEX ? -MOST_INDEX
+           : whole > MOST_INDEX  ? MOST_INDEX
+                                 : whole;
+}
+
+/* Between 2^dimensions elements; weights have 8 bits behind the point. */
+static void interpolate(const sim_texture *t, const sim_fetch *f, uint32_t out[4],
+                        const sim_site *site) {
+    double weight[3] = {0}, sum[4] = {0};
+    int64_t first[3] = {0};
+    for (uint32_t d = 0; d < f->dimensions; ++d) {
+        const double x = scaled(t, f, d) - 0.5;
+        first[d] = (int64_t)floor(x);
+        weight[d] = floor((x - floor(x)) * 256 + 0.5) / 256;
+    }
+    for (uint32_t corner = 0; corner < 1u << f->dimensions; ++corner) {
+        int64_t index[3] = {0};
+        uint32_t bits[4] = {0};
+        double product = 1;
+        for (uint32_t d = 0; d < f->dimensions; ++d) {
+            index[d] = first[d] + (corner >> d & 1);
+            product *= (corner >> d & 1) != 0 ? weight[d] : 1 - weight[d];
+        }
+        if (product == 0)
+            continue;
+        element(t, f, index, bits, site);
+        for (uint32_t c = 0; c < t->image.channels; ++c)
+            sum[c] += product * (double)float_of(bits[c]);
+    }
+    for (uint32_t c = 0; c < t->image.channels; ++c)
+        out[c] = bits_of((float)sum[c]);
+}
+
+void sim_texture_fetch(uint64_t object, const sim_fetch *f, uint32_t result[4],
+                       const sim_site *site) {
+    const sim_texture *t = object_of(object, f, false, site);
+    int64_t index[3] = {0};
+    memset(result, 0, 4 * sizeof result[0]);
+    if (t->linear && !f->whole) {
+        interpolate(t, f, result, site);
+        return;
+    }
+    for (uint32_t d = 0; d < f->dimensions; ++d)
+        index[d] = f->whole ? f->index[d] : (int64_t)floor(scaled(t, f, d));
+    element(t, f, index, result, site);
+}
+
+/* ---- surfaces */
+
+char *sim_surface_address(uint64_t object, const sim_fetch *f, uint32_t bytes, sim_outside outside,
+                          const sim_site *site) {
+    const sim_texture *t = object_of(object, f, true, site);
+    const sim_image *m = &t->image;
+    const size_t width = (size_t)m->size[0] * m->channels * m->bits / 8;
+    size_t offset = layer_offset(m, f);
+    bool inside = true;
+    if (f->index[0] % (int32_t)bytes != 0)
+        sim_trap("wrong surface",
+                 "its first coordinate counts bytes, and is no multiple of those "
+                 "that are accessed",
+                 site->file, site->line);
+    for (uint32_t d = 0; d < f->dimensions; ++d) {
+        const int64_t n = d == 0 ? (int64_t)(width / bytes) : m->size[d];
+        const int64_t at = d == 0 ? f->index[0] / (int32_t)bytes : f->index[d];
+        inside &= at >= 0 && at < n;
+        offset += (size_t)clamp(at, n) * (d == 0 ? bytes : d == 1 ? m->pitch : m->slice);
+    }
+    if (!inside && outside == SIM_OUTSIDE_TRAP)
+        sim_trap("wrong surface", "its coordinates lie outside of the image", site->file,
+                 site->line);
+    return inside || outside == SIM_OUTSIDE_CLAMP ? m->memory + offset : NULL;
+}

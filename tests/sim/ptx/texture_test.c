@@ -1,0 +1,115 @@
+/* tex, suld, sust on textures of this program; whole programs: tests/exec/programs/textures.cu. */
+#include "sim/ptx/launch.h"
+#include "sim/texture.h"
+#include "tests/shim/assay_test.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct parameters {
+    uint64_t object;
+    float *out;
+} parameters;
+
+/* One thread. `body`: %rd1 is the object, %f0 to %f3 are stored. */
+static assay_status run(const char *body, const parameters *p) {
+    static char text[4096];
+    const uint32_t one[] = {1, 1, 1};
+    ptx_module *module = NULL;
+    snprintf(text, sizeof text,
+             ".version 8.0\n.target sm_90\n.address_size 64\n"
+             ".visible .entry k(.param .u64 object, .param .u64 out)\n{\n"
+             ".reg .b32 %%r<8>; .reg .f32 %%f<8>; .reg .b64 %%rd<4>; .reg .pred %%p<2>;\n"
+             "ld.param.u64 %%rd1, [object]; ld.param.u64 %%rd2, [out];\nmov.f32 %%f0, 0f00000000; "
+             "mov.f32 %%f1, %%f0; mov.f32 %%f2, %%f0; mov.f32 %%f3, %%f0; mov.f32 %%f4, "
+             "0f3fa00000;\n%s\nst.global.f32 [%%rd2], %%f0; st.global.f32 [%%rd2+4], %%f1; "
+             "st.global.f32 [%%rd2+8], %%f2; st.global.f32 [%%rd2+12], %%f3; ret;\n}\n",
+             body);
+    assay_status status = ptx_module_load(text, strlen(text), "t.ptx", &module);
+    if (status == ASSAY_OK && ptx_module_unknown(module, 0) != NULL)
+        status = assay_fail(ASSAY_ERR_UNSUPPORTED, "%d: %s", ptx_module_unknown(module, 0)->line,
+                            ptx_module_unknown(module, 0)->opcode);
+    if (status == ASSAY_OK)
+        status = ptx_launch(ptx_module_kernel(module, 0), one, one, one, 0, p);
+    ptx_module_free(module);
+    return status;
+}
+
+/* Two channels of f16, one row of four: 1, -0.5, the smallest subnormal, the largest number. */
+static uint16_t halves[] = {0x3c00, 0xb800, 0x0001, 0x7bff, 0, 0x4000, 0, 0x4400};
+static sim_texture of_halves(void) {
+    return (sim_texture){.image = {.memory = (char *)halves,
+                                   .size = {4},
+                                   .dimensions = 1,
+                                   .channels = 2,
+                                   .bits = 16,
+                                   .format = SIM_CHANNEL_FLOAT},
+                         .border = {SIM_BORDER_CLAMP},
+                         .linear = true};
+}
+
+ASSAY_TEST(ptx_texture, fetches_and_filters_elements_of_f16, "unit sim") {
+    const sim_texture t = of_halves();
+    float out[4];
+    const parameters p = {sim_texture_add(&t), out};
+    REQUIRE_OK(run("mov.u32 %r1, 1; tex.1d.v4.f32.s32 {%f0, %f1, %f2, %f3}, [%rd1, {%r1}];", &p));
+    CHECK(out[0] == 0x1p-24f && out[1] == 65504.0f && out[2] == 0 && out[3] == 0);
+    /* At 1.25 there are a quarter of the element before and three quarters of the second. */
+    REQUIRE_OK(run("tex.1d.v4.f32.f32 {%f0, _, _, _}|%p1, [%rd1, {%f4}];\n"
+                   "selp.f32 %f1, 0f40000000, %f0, %p1;",
+                   &p));
+    CHECK(out[0] == 0.25f + 0.75f * 0x1p-24f && out[1] == 2);
+    CHECK(sim_texture_remove(p.object) && !sim_texture_remove(p.object));
+}
+
+ASSAY_TEST(ptx_texture, wrong_objects_and_places_end_the_launch, "unit sim") {
+    static char row[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+    const sim_texture line = of_halves();
+    const sim_texture bytes = {.image = {.memory = row,
+                                         .size = {8},
+                                         .dimensions = 1,
+                                         .channels = 1,
+                                         .bits = 8,
+                                         .format = SIM_CHANNEL_UNSIGNED},
+                               .surface = true};
+    static const char *const load = "mov.u32 %%r1, %d; suld.b.1d.b32.%s {%%r2}, [%%rd1, {%%r1}];\n"
+                                    "mov.b32 %%f0, %%r2;";
+    char body[256];
+    uint32_t bits;
+    float out[4];
+    parameters p = {sim_texture_add(&line), out};
+    const char *plane = "tex.2d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%rd1, {%f4, %f4}];";
+    CHECK(run(plane, &p) == ASSAY_ERR_KERNEL);
+    CHECK_MSG(strstr(assay_error(), "other dimensions") != NULL, "%s", assay_error());
+    CHECK(sim_texture_remove(p.object));
+    CHECK(run(plane, &p) == ASSAY_ERR_KERNEL);
+    CHECK_MSG(strstr(assay_error(), "wrong texture") != NULL, "%s", assay_error());
+
+    p.object = sim_texture_add(&bytes);
+    snprintf(body, sizeof body, load, 4, "trap");
+    REQUIRE_OK(run(body, &p));
+    memcpy(&bits, out, sizeof bits);
+    CHECK(bits == 0x08070605);
+    for (int32_t i = 0; i < 2; ++i) {
+        snprintf(body, sizeof body, load, i == 0 ? -4 : 6, "trap"); /* outside; between elements */
+        CHECK(run(body, &p) == ASSAY_ERR_KERNEL);
+        CHECK_MSG(strstr(assay_error(), "wrong surface") != NULL, "%s", assay_error());
+    }
+    CHECK(sim_texture_remove(p.object));
+}
+
+ASSAY_TEST(ptx_texture, other_instructions_are_named, "unit sim") {
+    static const char *const bodies[] = {
+        "tex.cube.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%rd1, {%f4, %f4, %f4, %f4}];",
+        "tld4.r.2d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%rd1, {%f4, %f4}];",
+        "tex.grad.1d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%rd1, {%f4}], {%f4}, {%f4};",
+        "sust.p.1d.b32.trap [%rd1, {%r1}], {%r2};",
+    };
+    for (size_t i = 0; i < sizeof bodies / sizeof bodies[0]; ++i) {
+        CHECK(run(bodies[i], &(parameters){0}) == ASSAY_ERR_UNSUPPORTED);
+        const size_t n = strcspn(bodies[i], " ");
+        CHECK_MSG(strstr(assay_error(), "9: ") != NULL &&
+                      memmem(assay_error(), strlen(assay_error()), bodies[i], n) != NULL,
+                  "%s", assay_error());
+    }
+}
