@@ -109,6 +109,12 @@ template <int N> PTX_INLINE void wgmma_wait() {
     HOPPER_ASM("wgmma.wait_group.sync.aligned %0;" ::"n"(N) : "memory");
 }
 
+PTX_INLINE void red_add(float *global, const float *values) {
+    HOPPER_ASM("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(global),
+               "f"(values[0]), "f"(values[1]), "f"(values[2]), "f"(values[3])
+               : "memory");
+}
+
 template <int N> PTX_INLINE void registers_lower() {
     HOPPER_ASM("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(N));
 }

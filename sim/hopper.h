@@ -136,6 +136,11 @@ SIM_INLINE void wgmma_bf16(float (&d)[WORDS], uint64_t a, uint64_t b, bool adds,
 template <int WORDS> SIM_INLINE void wgmma_results(float (&)[WORDS]) {
 }
 
+SIM_INLINE void red_add(float *global, const float *values, SIM_HERE) {
+    for (int i = 0; i < 4; ++i)
+        sim_red_add(global + i, values[i], file, line);
+}
+
 template <int N> SIM_INLINE void registers_lower() {
 }
 template <int N> SIM_INLINE void registers_raise() {

@@ -19,43 +19,34 @@ template <typename T> struct hopper_problem {
     sizes n;
     float to_log2; /* of differences of products q·k: log2(e) / √d */
     float leap;    /* a difference that may be left before sums are made to fit */
-    sequence<T> o;
-    bool pairs; /* every row of o has whole, aligned pairs of elements */
+    result_rows<T> o;
     rows<float> lse;
 };
 
 /* ---- the loading thread ---- */
 
-/* LINES lines of a head, all columns: boxes side by side. */
-template <typename Plan, int LINES>
-static __device__ __forceinline__ void load_lines(unsigned char *to, const tensor_map *map,
-                                                  int64_t line, int64_t head, uint64_t *full) {
-    mbarrier_expect(full, LINES * Plan::D * 2);
-    for (int i = 0; i < Plan::D / BOX; ++i)
-        tensor_load(to + i * LINES * TENSOR_LINE_BYTES, map, i * BOX, (int32_t)line, (int32_t)head,
-                    full);
-}
-
 template <typename Plan>
 static __device__ __forceinline__ void load_all(const sizes &n, const hopper_maps &maps,
                                                 const hopper_memory<Plan> &memory) {
-    hopper_place<Plan> ring = {0, 0};
+    ring_place<Plan::STAGES> ring = {0, 0};
     uint32_t round = 0; /* of the queries */
     each_tile<Plan>(n, [&](place at) {
         const int tiles = tiles_in_reach<Plan>(n, at.row, Plan::ROWS);
         const auto load = [&](const tensor_map *map, int tile) {
             mbarrier_wait(memory.empty(ring.stage), ring.round ^ 1);
-            load_lines<Plan, Plan::KEYS>(memory.stage(ring.stage), map, tile * Plan::KEYS, at.head,
-                                         memory.full(ring.stage));
+            mbarrier_expect(memory.full(ring.stage), Plan::STAGE_BYTES);
+            load_lines<Plan::D, Plan::KEYS>(memory.stage(ring.stage), map, tile * Plan::KEYS,
+                                            at.head, memory.full(ring.stage));
             ring.next();
         };
         if (tiles == 0)
             return;
         for (int group = 0; group < Plan::GROUPS; ++group) {
             mbarrier_wait(memory.queries_empty(group), round ^ 1);
-            load_lines<Plan, GROUP_ROWS>(memory.queries(group), &maps.q,
-                                         at.row + group * GROUP_ROWS, at.head,
-                                         memory.queries_full(group));
+            mbarrier_expect(memory.queries_full(group), Plan::QUERY_BYTES);
+            load_lines<Plan::D, GROUP_ROWS>(memory.queries(group), &maps.q,
+                                            at.row + group * GROUP_ROWS, at.head,
+                                            memory.queries_full(group));
         }
         round ^= 1;
         load(&maps.k, 0);
@@ -70,25 +61,6 @@ static __device__ __forceinline__ void load_all(const sizes &n, const hopper_map
 
 /* ---- a warpgroup ---- */
 
-/* The warp's number as its first lane has it: nvcc sees then that lanes do not part by it. */
-static __device__ __forceinline__ int uniform_warp() {
-    return __shfl_sync(UINT32_MAX, warp(), 0);
-}
-static constexpr int GROUP_WARPS = GROUP / WARP;
-static __device__ __forceinline__ bool leads_group() {
-    return threadIdx.x % GROUP == 0;
-}
-
-/* This thread's of 64 x N sums, rows as tensor_core has them. */
-template <int N> struct hopper_sums {
-    enum { HEIGHT = 2, WIDTH = N / 4 };
-    float value[N / 2];
-
-    __device__ __forceinline__ float &at(int r, int c) {
-        return value[c / 2 * 4 + r * 2 + c % 2];
-    }
-};
-
 /* Of a thread's two rows: a product q·k near the largest one so far, to which weights are relative,
  * and this thread's part of the sum of the weights. */
 struct hopper_rows {
@@ -101,34 +73,6 @@ static __device__ __forceinline__ void take_turn(int group) {
 }
 template <typename Plan> static __device__ __forceinline__ void give_turn(int group) {
     barrier_arrive(1 + (group + 1) % Plan::GROUPS, 2 * GROUP);
-}
-
-/* In units of 16 bytes, as descriptors have it. */
-static constexpr int BOX_STEP = STEP * 2 / 16, LINE_STEP = STEP * TENSOR_LINE_BYTES / 16;
-
-/* s = q kᵀ begins: 64 queries, KEYS keys. */
-template <typename Plan, typename T>
-static __device__ __forceinline__ void start_scores(hopper_sums<Plan::KEYS> &s, uint32_t q,
-                                                    uint32_t k) {
-    const uint64_t left = wgmma_descriptor(q, 0), right = wgmma_descriptor(k, 0);
-    UNROLL
-    for (int i = 0; i < Plan::D / STEP; ++i) {
-        const int box = i * STEP / BOX, inside = i % (BOX / STEP) * BOX_STEP;
-        wgmma<T, false, false>(s.value, left + box * GROUP_ROWS * TENSOR_LINE_BYTES / 16 + inside,
-                               right + box * Plan::KEYS * TENSOR_LINE_BYTES / 16 + inside, i > 0);
-    }
-    wgmma_commit();
-}
-
-/* o += p v begins. */
-template <typename Plan, typename T>
-static __device__ __forceinline__ void
-start_results(hopper_sums<Plan::D> &o, const uint32_t (&p)[Plan::KEYS / STEP][4], uint32_t v) {
-    const uint64_t right = wgmma_descriptor(v, Plan::KEYS * TENSOR_LINE_BYTES);
-    UNROLL
-    for (int i = 0; i < Plan::KEYS / STEP; ++i)
-        wgmma<T, true>(o.value, p[i], right + i * LINE_STEP, true);
-    wgmma_commit();
 }
 
 /* The largest of the thread's products in a row: four chains, for their latency. */
@@ -184,49 +128,6 @@ static __device__ __forceinline__ void weigh(Scores &s, hopper_rows &rows, float
     }
 }
 
-/* The sums of two wgmmas' columns are the left operand of one. */
-template <typename T, int N>
-static __device__ __forceinline__ void round_weights(uint32_t (&p)[N / STEP][4],
-                                                     const hopper_sums<N> &s) {
-    UNROLL
-    for (int i = 0; i < N / STEP; ++i) {
-        UNROLL
-        for (int j = 0; j < 4; ++j)
-            p[i][j] = pair_bits(s.value[8 * i + 2 * j], s.value[8 * i + 2 * j + 1], T());
-    }
-}
-
-/* Rows of o, divided by their sums. */
-template <typename T, int N>
-static __device__ __forceinline__ void store_rows(const hopper_problem<T> &p, int64_t head,
-                                                  int64_t first, hopper_sums<N> &o,
-                                                  const float sum[2]) {
-    typedef std::conditional_t<std::is_same_v<T, __half>, __half2, __nv_bfloat162> pair;
-    const sequence<T> to = head_of(p.o, head);
-    const float inverse[2] = {1 / sum[0], 1 / sum[1]};
-    const auto finish = [&](int r, float value) { return sum[r] == 0 ? 0 : value * inverse[r]; };
-    if (!p.pairs) {
-        store<tensor_core<T>>(o, to, first, 0, finish);
-        return;
-    }
-    UNROLL
-    for (int r = 0; r < 2; ++r) {
-        const int64_t query = first + tensor_core<T>::row(r);
-        if (query >= p.n.sq)
-            continue;
-        T *const of_row = to.data + query * to.stride;
-        UNROLL
-        for (int c = 0; c < hopper_sums<N>::WIDTH; c += 2) {
-            const int column = tensor_core<T>::score_column(c);
-            const uint32_t bits = pair_bits(finish(r, o.at(r, c)), finish(r, o.at(r, c + 1)), T());
-            pair both;
-            memcpy(&both, &bits, sizeof both);
-            if (column < to.d)
-                *reinterpret_cast<pair *>(of_row + column) = both;
-        }
-    }
-}
-
 template <typename T, int N>
 static __device__ __forceinline__ void finish_rows(const hopper_problem<T> &p, int64_t head,
                                                    int64_t first, hopper_sums<N> &o,
@@ -240,14 +141,16 @@ static __device__ __forceinline__ void finish_rows(const hopper_problem<T> &p, i
             row(p.lse, head)[query] =
                 sum[r] == 0 ? NO_SCORE : rows.base[r] * p.n.scale + log_(sum[r]);
     }
-    store_rows<T>(p, head, first, o, sum);
+    const float inverse[2] = {1 / sum[0], 1 / sum[1]};
+    store_sums(o, p.o, head, first, 0,
+               [&](int r, float value) { return sum[r] == 0 ? 0 : value * inverse[r]; });
 }
 
 /* One tile of queries. `round`: parity of those that came. */
 template <typename Plan, typename T>
 static __device__ __forceinline__ void attend(const hopper_problem<T> &p,
                                               const hopper_memory<Plan> &memory, int warp, place at,
-                                              hopper_place<Plan> &ring, uint32_t &round) {
+                                              ring_place<Plan::STAGES> &ring, uint32_t &round) {
     const int group = warp / GROUP_WARPS;
     const int64_t group_first = at.row + group * GROUP_ROWS;
     const int64_t first = group_first + warp % GROUP_WARPS * 16; /* the warp's */
@@ -260,14 +163,14 @@ static __device__ __forceinline__ void attend(const hopper_problem<T> &p,
     hopper_rows rows = {{NO_SCORE, NO_SCORE}, {0, 0}};
     float shrink[2];
 
-    const auto wait = [&](const hopper_place<Plan> &stage) {
+    const auto wait = [&](const ring_place<Plan::STAGES> &stage) {
         mbarrier_wait(memory.full(stage.stage), stage.round);
     };
-    const auto release = [&](const hopper_place<Plan> &stage) {
+    const auto release = [&](const ring_place<Plan::STAGES> &stage) {
         if (leads_group())
             mbarrier_arrive(memory.empty(stage.stage));
     };
-    const auto address = [&](const hopper_place<Plan> &stage) {
+    const auto address = [&](const ring_place<Plan::STAGES> &stage) {
         return shared_address(memory.stage(stage.stage));
     };
     const auto skip = [&](int stages) {
@@ -296,7 +199,7 @@ static __device__ __forceinline__ void attend(const hopper_problem<T> &p,
         wait(ring);
         take_turn(group);
         wgmma_fence();
-        start_scores<Plan, T>(s, queries, address(ring));
+        start_scores<Plan::D, GROUP_ROWS, T>(s, queries, address(ring));
         give_turn<Plan>(group);
         wgmma_wait<0>();
         wgmma_results(s.value);
@@ -308,15 +211,15 @@ static __device__ __forceinline__ void attend(const hopper_problem<T> &p,
     }
     UNROLL_BY(1)
     for (int tile = 1; tile < own; ++tile) {
-        hopper_place<Plan> values = ring, behind;
+        ring_place<Plan::STAGES> values = ring, behind;
         values.next();
         behind = values;
         behind.next();
         wait(values);
         take_turn(group);
         wgmma_fence();
-        start_scores<Plan, T>(s, queries, address(ring));
-        start_results<Plan, T>(o, weights, address(values));
+        start_scores<Plan::D, GROUP_ROWS, T>(s, queries, address(ring));
+        start_results<T>(o, weights, address(values));
         give_turn<Plan>(group);
         wgmma_wait<1>();
         wgmma_results(s.value);
@@ -337,7 +240,7 @@ static __device__ __forceinline__ void attend(const hopper_problem<T> &p,
         skip(own < tiles ? 1 : 0);
         wait(ring);
         wgmma_fence();
-        start_results<Plan, T>(o, weights, address(ring));
+        start_results<T>(o, weights, address(ring));
         wgmma_wait<0>();
         wgmma_results(o.value);
         release(ring);
@@ -368,7 +271,7 @@ static __global__ void __launch_bounds__(Plan::THREADS, 1)
             load_all(p.n, maps, memory);
     } else {
         registers_raise<Plan::MANY_REGISTERS>();
-        hopper_place<Plan> ring = {0, 0};
+        ring_place<Plan::STAGES> ring = {0, 0};
         uint32_t round = 0;
         const int warp = uniform_warp() - GROUP_WARPS, group = warp / GROUP_WARPS;
         if (group == Plan::GROUPS - 1)

@@ -18,15 +18,7 @@
 #ifndef ASSAY_ATTENTION_HOPPER_PLAN_H
 #define ASSAY_ATTENTION_HOPPER_PLAN_H
 
-#include "kernels/attention/v3_plan.h"
-#include "kernels/common/hopper.h"
-
-enum {
-    GROUP = 128,     /* threads of a warpgroup */
-    GROUP_ROWS = 64, /* queries */
-    STEP = 16,       /* of k, of a wgmma */
-    BOX = TENSOR_BOX_LENGTH,
-};
+#include "kernels/attention/hopper_core.h"
 
 /* Of three groups each thread has 160 registers, of two 240: o has D / 2 of them, the scores of a
  * tile KEYS / 2, their weights KEYS / 4. */
@@ -83,19 +75,6 @@ static __device__ __forceinline__ void make_barriers(const hopper_memory<Plan> &
     }
     mbarriers_made();
 }
-
-/* Where a role is in the ring. */
-template <typename Plan> struct hopper_place {
-    int stage;
-    uint32_t round; /* parity */
-
-    __device__ __forceinline__ void next() {
-        if (++stage == Plan::STAGES) {
-            stage = 0;
-            round ^= 1;
-        }
-    }
-};
 
 /* visit(place) for this block's tiles. They are numbered by the length of their walks, the longest
  * first, and blocks take them to and fro, so that all have about as much to do. */

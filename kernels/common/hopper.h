@@ -52,6 +52,10 @@
  *         One of the block's 16 barriers, of which __syncthreads has number 0, for so many threads,
  *         whole warps: waits until all have come, or does not wait.
  *
+ *     red_add(float *global, const float *values)
+ *         Adds four numbers to those at a multiple of 16 bytes. A subnormal one counts as 0, and so
+ *         does a sum that would be one.
+ *
  *     assay_status make_tensor_map(tensor_map *map, const tensor_lines *of)
  *         On the host: a matrix of 16-bit elements in global memory for the copies above, or planes
  *         of matrices. It begins at a multiple of 16 bytes, as each of its lines does. In shared

@@ -1,5 +1,6 @@
 /* Correct kernels, one for each thing whose meaning semantics_test.c checks. */
 #include "device/kernel.h"
+#include "kernels/common/hopper.h"
 #include "tests/sim/kernels.h"
 
 static const unsigned all_lanes = 0xffffffffu;
@@ -135,6 +136,13 @@ static __global__ void atomics(int64_t *out) {
 }
 extern "C" assay_status sim_atomics(int64_t *out) {
     return ASSAY_LAUNCH(NULL, 1, 1, 0, atomics, out);
+}
+
+static __global__ void reduced(float *to, const float *values) {
+    red_add(to, values);
+}
+extern "C" assay_status sim_reduced(float to[4], const float values[4]) {
+    return ASSAY_LAUNCH(NULL, 1, 1, 0, reduced, to, values);
 }
 
 static __global__ void thread_order(int *counter, int *order) {

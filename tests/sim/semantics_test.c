@@ -149,6 +149,16 @@ ASSAY_TEST(sim, grid_stride_loops_reach_every_element_once, "unit sim") {
     }
 }
 
+ASSAY_TEST(sim, reductions_of_four_floats_take_subnormals_for_zero, "unit sim") {
+    /* a sum that is rounded; an old value, a new one and a sum that are subnormal */
+    const float values[4] = {0x1.8p-23f, 0x1p-126f, 0x1p-127f, -0x1p-126f};
+    const float want[4] = {1 + 0x1p-22f, 0x1p-126f, 0x1p-126f, 0};
+    float to[4] = {1, 0x1p-127f, 0x1p-126f, 0x1.8p-126f};
+    REQUIRE_OK(sim_reduced(to, values));
+    for (int i = 0; i < 4; ++i)
+        CHECK_MSG(to[i] == want[i], "%d: %a, not %a", i, (double)to[i], (double)want[i]);
+}
+
 ASSAY_TEST(sim, atomics_return_the_old_value_and_store_the_new, "unit sim") {
     static const int64_t want[] = {
         8, UINT_MAX, 8, 8, -3, 3, 5, 7, 3, 1, 7, 6, 0, 6, 3, 4, 3, 5,

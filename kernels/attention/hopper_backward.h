@@ -1,0 +1,381 @@
+/*
+ * Backward of attention v3_hopper: all gradients in one walk of each tile of keys along the
+ * queries that see it. A step, of a tile of queries:
+ *
+ *     Sᵀ = k qᵀ          began in the step before    Pᵀ while dPᵀ is multiplied
+ *     dPᵀ = v doᵀ                                    dSᵀ while dv is
+ *     dv += Pᵀ do        Pᵀ from registers
+ *     dq = dS k          dSᵀ through shared memory   added to memory while dk is multiplied,
+ *     dk += dSᵀ q        dSᵀ from registers          and the next Sᵀ
+ */
+#ifndef ASSAY_ATTENTION_HOPPER_BACKWARD_H
+#define ASSAY_ATTENTION_HOPPER_BACKWARD_H
+
+#include "kernels/attention/hopper_backward_plan.h"
+#include "kernels/common/special.h"
+
+struct backward_maps {
+    tensor_map q, k, v, dout, terms; /* terms: lines of 16 queries' lse and Δ */
+};
+
+template <typename T> struct backward_on_hopper {
+    sizes n;
+    result_rows<T> dq, dk, dv;
+    float *sums;      /* of dq: a thread's four beside those of its neighbours */
+    unsigned *counts; /* of links, for each tile of queries of each head */
+    unsigned *draw;
+};
+
+static constexpr float LOG2_E = 0x1.715476p+0f;
+static constexpr int TERM_QUERIES = TENSOR_LINE_BYTES / (int)sizeof(float2); /* of a line */
+
+/* Tiles of queries in front of a walk's: of other heads, and of this one before `tile`. */
+template <typename Plan>
+static __device__ __forceinline__ int64_t tile_number(const sizes &n, int64_t head, int tile) {
+    return head * ceil_div(n.sq, Plan::QUERIES) + tile;
+}
+
+/* ---- single threads ---- */
+
+template <typename Plan>
+static __device__ __forceinline__ void load_walk(const backward_maps &maps,
+                                                 const backward_memory<Plan> &memory,
+                                                 const backward_walk &walk) {
+    constexpr int D = Plan::D, QUERIES = Plan::QUERIES;
+    const int64_t head = walk.at.head;
+    mbarrier_expect(memory.own_full(), 2 * Plan::OWN_BYTES);
+    load_lines<D, Plan::ROWS>(memory.keys(), &maps.k, walk.at.row, head, memory.own_full());
+    load_lines<D, Plan::ROWS>(memory.values(), &maps.v, walk.at.row, head, memory.own_full());
+    ring_place<Plan::STAGES> ring = {0, 0};
+    UNROLL_BY(1)
+    for (int tile = walk.begin; tile < walk.end; ++tile) {
+        const int64_t query = (int64_t)tile * QUERIES;
+        uint64_t *const queries_full = memory.queries_full(ring.stage);
+        uint64_t *const cotangents_full = memory.cotangents_full(ring.stage);
+        mbarrier_wait(memory.queries_empty(ring.stage), ring.round ^ 1);
+        mbarrier_expect(queries_full, Plan::STAGE_BYTES);
+        load_lines<D, QUERIES>(memory.queries(ring.stage), &maps.q, query, head, queries_full);
+        mbarrier_wait(memory.cotangents_empty(ring.stage), ring.round ^ 1);
+        mbarrier_expect(cotangents_full, Plan::STAGE_BYTES + Plan::TERM_BYTES);
+        load_lines<D, QUERIES>(memory.cotangents(ring.stage), &maps.dout, query, head,
+                               cotangents_full);
+        tensor_load(memory.terms(ring.stage), &maps.terms, 0, (int32_t)(query / TERM_QUERIES),
+                    (int32_t)head, cotangents_full);
+        ring.next();
+    }
+}
+
+/* Waits for the links before this block's, tile by tile. */
+template <typename Plan, typename T>
+static __device__ __forceinline__ void await_links(const backward_on_hopper<T> &p,
+                                                   const backward_memory<Plan> &memory,
+                                                   const backward_walk &walk) {
+    uint32_t parity = 1;
+    UNROLL_BY(1)
+    for (int tile = walk.begin; tile < walk.end; ++tile) {
+        const int before = links_before<Plan>(p.n, walk.at.row, tile);
+        unsigned *const count = p.counts + tile_number<Plan>(p.n, walk.at.head, tile);
+        while (before > 0 && atomicAdd(count, 0u) < (unsigned)before)
+            continue;
+        __threadfence();
+        if (tile > walk.begin)
+            mbarrier_wait(memory.added(), parity);
+        *memory.links_before() = before;
+        mbarrier_arrive(memory.turn());
+        parity ^= 1;
+    }
+}
+
+/* Counts this block's links. */
+template <typename Plan, typename T>
+static __device__ __forceinline__ void count_links(const backward_on_hopper<T> &p,
+                                                   const backward_memory<Plan> &memory,
+                                                   const backward_walk &walk) {
+    uint32_t parity = 0;
+    mbarrier_arrive(memory.turn());
+    UNROLL_BY(1)
+    for (int tile = walk.begin; tile < walk.end; ++tile) {
+        mbarrier_wait(memory.added(), parity);
+        if (tile + 1 < walk.end)
+            mbarrier_arrive(memory.turn());
+        __threadfence();
+        atomicAdd(p.counts + tile_number<Plan>(p.n, walk.at.head, tile), 1u);
+        parity ^= 1;
+    }
+}
+
+/* ---- a warpgroup ---- */
+
+/*
+ * A thread's places in boxes as a copy leaves them, behind `base`. Piece p of line l lies
+ * at p ^ l % 8: what differs between a thread's places is a constant that is xored into the offset.
+ */
+struct box_places {
+    unsigned char *base;
+    int offset; /* of the thread's own line and piece */
+
+    __device__ __forceinline__ unsigned char *at(int line, int piece) const {
+        return base + (offset ^ piece * PACK_BYTES) + line * TENSOR_LINE_BYTES;
+    }
+};
+
+/* lse and Δ of the two queries that begin at column 8 i + 2 t of a tile; `terms` begin at piece t
+ * of line 0. */
+static __device__ __forceinline__ float4 terms_at(const box_places &terms, int i) {
+    const int line = i / 2;
+    return *reinterpret_cast<const float4 *>(terms.at(line, i % 2 * 4 ^ line % 8));
+}
+
+/* P of a product k·q, as in v3 (v3_backward.h), by the special function unit. */
+static __device__ __forceinline__ float weight_here(float product, float scale, float lse) {
+    return ex2_here((product * scale - lse) * LOG2_E);
+}
+
+template <int N>
+static __device__ __forceinline__ void make_weights(hopper_sums<N> &s, const box_places &terms,
+                                                    float scale) {
+    UNROLL
+    for (int i = 0; i < N / 8; ++i) {
+        const float4 of = terms_at(terms, i);
+        UNROLL
+        for (int r = 0; r < 2; ++r) {
+            s.at(r, 2 * i) = weight_here(s.at(r, 2 * i), scale, of.x);
+            s.at(r, 2 * i + 1) = weight_here(s.at(r, 2 * i + 1), scale, of.z);
+        }
+    }
+}
+
+/* ds, which has dP, becomes dS. */
+template <int N>
+static __device__ __forceinline__ void make_slopes(hopper_sums<N> &ds, const hopper_sums<N> &s,
+                                                   const box_places &terms) {
+    UNROLL
+    for (int i = 0; i < N / 8; ++i) {
+        const float4 of = terms_at(terms, i);
+        UNROLL
+        for (int r = 0; r < 2; ++r) {
+            float *const here = &ds.value[4 * i + 2 * r];
+            const float *const weights = &s.value[4 * i + 2 * r];
+            here[0] = weights[0] * (here[0] - of.y);
+            here[1] = weights[1] * (here[1] - of.w);
+        }
+    }
+}
+
+/* The first query that sees a key; sq where there is no such key. */
+static __device__ __forceinline__ int seen_from(const sizes &n, int64_t key) {
+    return (int)(key < n.sk ? first_query(n, key) : n.sq);
+}
+
+/* Elements become 0 where a query, of which `query` is the tile's first, does not see the thread's
+ * key of the row, which is seen from seen[r] on. */
+template <typename Core, typename Scores>
+static __device__ __forceinline__ void hide_unseen(Scores &s, const int seen[2], int query) {
+    UNROLL
+    for (int r = 0; r < 2; ++r) {
+        UNROLL
+        for (int c = 0; c < Scores::WIDTH; ++c)
+            if (Core::score_column(c) < seen[r] - query)
+                s.at(r, c) = 0;
+    }
+}
+
+/* dSᵀ, rounded, to shared memory; `to` begins at the line of the thread's first key, at the piece
+ * of that line's number. */
+template <int STEPS>
+static __device__ __forceinline__ void share_slopes(const box_places &to, int box_lines,
+                                                    const uint32_t (&slopes)[STEPS][4]) {
+    UNROLL
+    for (int i = 0; i < 2 * STEPS; ++i) {
+        UNROLL
+        for (int r = 0; r < 2; ++r)
+            *reinterpret_cast<uint32_t *>(to.at(i / 8 * box_lines + 8 * r, i % 8)) =
+                slopes[i / 2][i % 2 * 2 + r];
+    }
+}
+
+/* dq = dS k begins: 64 queries, 64 columns. */
+template <typename Plan, typename T>
+static __device__ __forceinline__ void start_dq(hopper_sums<BOX> &dq, uint32_t slopes,
+                                                uint32_t keys) {
+    const uint64_t left = wgmma_descriptor(slopes, 0), right = wgmma_descriptor(keys, 0);
+    UNROLL
+    for (int i = 0; i < Plan::ROWS / STEP; ++i)
+        wgmma<T, true, true>(dq.value, left + i * LINE_STEP, right + i * LINE_STEP, i > 0);
+    wgmma_commit();
+}
+
+/* The block's link of a group's 64 x 64 elements of dq, from row `first`, column `column` on. */
+template <typename T>
+static __device__ __forceinline__ void add_link(const backward_on_hopper<T> &p, int64_t head,
+                                                int64_t first, int column, hopper_sums<BOX> &dq,
+                                                float *sums, bool is_first, bool is_last) {
+    constexpr int FOURS = BOX / 8;
+    float(*const mine)[GROUP][4] = reinterpret_cast<float(*)[GROUP][4]>(sums);
+    const int thread = (int)threadIdx.x % GROUP;
+    if (!is_last && !is_first) {
+        UNROLL
+        for (int i = 0; i < FOURS; ++i)
+            red_add(mine[i][thread], &dq.value[4 * i]);
+        return;
+    }
+    UNROLL
+    for (int i = 0; i < FOURS; ++i) {
+        float4 four = {dq.value[4 * i], dq.value[4 * i + 1], dq.value[4 * i + 2],
+                       dq.value[4 * i + 3]};
+        float4 *const at = reinterpret_cast<float4 *>(mine[i][thread]);
+        if (!is_last) {
+            *at = four;
+        } else if (!is_first) {
+            four = *at;
+            dq.value[4 * i] += four.x;
+            dq.value[4 * i + 1] += four.y;
+            dq.value[4 * i + 2] += four.z;
+            dq.value[4 * i + 3] += four.w;
+        }
+    }
+    if (is_last)
+        store_sums(dq, p.dq, head, first, column, [&](int, float sum) { return sum * p.n.scale; });
+}
+
+/* Queries before a walk see no key: where the walk is that of the first keys, dq is 0 there. */
+template <typename Plan, typename T>
+static __device__ __forceinline__ void clear_unseeing(const backward_on_hopper<T> &p,
+                                                      const backward_walk &walk) {
+    const sequence<T> dq = head_of(p.dq.of, walk.at.head);
+    const int64_t count = walk.at.row == 0 ? (int64_t)walk.begin * Plan::QUERIES * dq.d : 0;
+    for (int64_t i = threadIdx.x - GROUP; i < count; i += Plan::GROUPS * GROUP)
+        dq.data[i / dq.d * dq.stride + i % dq.d] = narrow<T>(0);
+}
+
+template <typename Plan, typename T>
+static __device__ __forceinline__ void add_gradients(const backward_on_hopper<T> &p,
+                                                     const backward_memory<Plan> &memory,
+                                                     const backward_walk &walk, int warp) {
+    constexpr int D = Plan::D, QUERIES = Plan::QUERIES, ROWS = Plan::ROWS;
+    constexpr int STEPS = QUERIES / STEP, BOX_BYTES = ROWS * TENSOR_LINE_BYTES;
+    typedef tensor_core<T> core;
+    const int group = warp / GROUP_WARPS;
+    /* Of dq a group has 64 of the queries, or of the columns. */
+    const int row_box = QUERIES > BOX ? group : 0, column_box = D > BOX ? group : 0;
+    const int own_slopes =
+        (warp * 16 + lane() / 4) * TENSOR_LINE_BYTES + lane() / 4 * PACK_BYTES + lane() % 4 * 4;
+    const int64_t first = walk.at.row + warp * 16; /* the warp's keys */
+    const uint32_t keys = shared_address(memory.keys()) + group * GROUP_ROWS * TENSOR_LINE_BYTES;
+    const uint32_t values = keys + Plan::OWN_BYTES;
+    const uint32_t all_keys = shared_address(memory.keys()) + column_box * BOX_BYTES;
+    const bool last = walk.at.row == 0;
+    const int seen[2] = {seen_from(p.n, first + core::row(0)),
+                         seen_from(p.n, first + core::row(1))};
+    const int all_seen = seen_from(p.n, first + 15); /* the warp's last key, and all before it */
+
+    hopper_sums<D> dk, dv;
+    hopper_sums<QUERIES> s;
+    ring_place<Plan::STAGES> ring = {0, 0};
+    uint32_t parity = 0;
+    UNROLL
+    for (int i = 0; i < D / 2; ++i)
+        dk.value[i] = dv.value[i] = 0;
+    mbarrier_wait(memory.own_full(), 0);
+    mbarrier_wait(memory.queries_full(0), 0);
+    wgmma_fence();
+    start_scores<D, ROWS, T>(s, keys, shared_address(memory.queries(0)));
+    wgmma_wait<0>();
+    wgmma_results(s.value);
+    UNROLL_BY(1)
+    for (int tile = walk.begin; tile < walk.end; ++tile) {
+        const int query = tile * QUERIES;
+        const bool masked = query < all_seen;
+        const box_places terms = {memory.base, (int)(memory.terms(ring.stage) - memory.base) +
+                                                   lane() % 4 * PACK_BYTES};
+        const uint32_t cotangents = shared_address(memory.cotangents(ring.stage));
+        unsigned char *const shared_slopes = memory.slopes((int)parity);
+        uint32_t weights[STEPS][4], slopes[STEPS][4];
+        hopper_sums<QUERIES> ds;
+        hopper_sums<BOX> dq;
+
+        mbarrier_wait(memory.cotangents_full(ring.stage), ring.round);
+        wgmma_fence();
+        start_scores<D, ROWS, T>(ds, values, cotangents);
+        make_weights(s, terms, p.n.scale);
+        if (masked)
+            hide_unseen<core>(s, seen, query);
+        wgmma_wait<0>();
+        wgmma_results(ds.value);
+        make_slopes(ds, s, terms);
+        if (masked)
+            hide_unseen<core>(ds, seen, query);
+        round_weights<T>(weights, s);
+        round_weights<T>(slopes, ds);
+        wgmma_fence();
+        start_results<T>(dv, weights, cotangents);
+        share_slopes<STEPS>({memory.base, (int)(shared_slopes - memory.base) + own_slopes}, ROWS,
+                            slopes);
+        fence_proxy_async();
+        barrier_sync(1, Plan::GROUPS * GROUP);
+        wgmma_fence();
+        start_dq<Plan, T>(dq, shared_address(shared_slopes) + row_box * BOX_BYTES, all_keys);
+        start_results<T>(dk, slopes, shared_address(memory.queries(ring.stage)));
+        wgmma_wait<1>();
+        wgmma_results(dv.value);
+        wgmma_results(dq.value);
+        if (leads_group())
+            mbarrier_arrive(memory.cotangents_empty(ring.stage));
+        mbarrier_wait(memory.turn(), parity);
+        /* The head from shared memory: nvcc would keep addresses of the last link in registers. */
+        add_link(p, memory.walk()->at.head, query + row_box * GROUP_ROWS + warp % GROUP_WARPS * 16,
+                 column_box * BOX, dq,
+                 p.sums + tile_number<Plan>(p.n, walk.at.head, tile) * Plan::SUMS +
+                     group * (Plan::SUMS / Plan::GROUPS),
+                 *memory.links_before() == 0, last);
+        __syncwarp();
+        if (lane() == 0)
+            mbarrier_arrive(memory.added());
+        /* The next scores; behind the last step, what nobody needs: ptxas would let products wait
+         * for each other around a branch. */
+        ring_place<Plan::STAGES> next = ring;
+        if (tile + 1 < walk.end) {
+            next.next();
+            mbarrier_wait(memory.queries_full(next.stage), next.round);
+        }
+        wgmma_fence();
+        start_scores<D, ROWS, T>(s, keys, shared_address(memory.queries(next.stage)));
+        wgmma_wait<0>();
+        wgmma_results(dk.value);
+        wgmma_results(s.value);
+        if (leads_group())
+            mbarrier_arrive(memory.queries_empty(ring.stage));
+        ring = next;
+        parity ^= 1;
+    }
+    store_sums(dv, p.dv, walk.at.head, first, 0, [](int, float sum) { return sum; });
+    store_sums(dk, p.dk, walk.at.head, first, 0, [&](int, float sum) { return sum * p.n.scale; });
+}
+
+template <typename Plan, typename T>
+static __global__ void __launch_bounds__(Plan::THREADS, 1)
+    gradients_on_hopper(const backward_on_hopper<T> p, const __grid_constant__ backward_maps maps) {
+    ASSAY_DYNAMIC_SHARED(unsigned char, shared);
+    const backward_memory<Plan> memory = backward_memory_in<Plan>(shared);
+    if (threadIdx.x == 0) {
+        make_barriers(memory);
+        *memory.walk() = walk_of<Plan>(p.n, atomicAdd(p.draw, 1u));
+    }
+    __syncthreads();
+    const backward_walk walk = *memory.walk();
+    if (threadIdx.x < GROUP) {
+        registers_lower<Plan::FEW_REGISTERS>();
+        if (threadIdx.x == 0)
+            load_walk(maps, memory, walk);
+        else if (threadIdx.x == WARP)
+            await_links(p, memory, walk);
+        else if (threadIdx.x == 2 * WARP)
+            count_links(p, memory, walk);
+    } else {
+        registers_raise<Plan::MANY_REGISTERS>();
+        clear_unseeing<Plan>(p, walk);
+        add_gradients(p, memory, walk, uniform_warp() - GROUP_WARPS);
+    }
+}
+
+#endif
