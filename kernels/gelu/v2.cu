@@ -138,7 +138,7 @@ static space space_of(assay_stage stage, const assay_call *call, void *base, con
     if (stage == ASSAY_BACKWARD)
         add(t.dy, DY);
     add(stage == ASSAY_BACKWARD ? t.dx : t.y, RESULT);
-    s.plan = take(&s, base, (size_t)g->workspace_bytes + 1);
+    s.plan = take(&s, base, (size_t)g->workspace_bytes);
     return s;
 }
 

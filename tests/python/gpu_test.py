@@ -73,7 +73,7 @@ def seen(report):
 def judge(kernel, cases):
     start = time.monotonic()
     try:
-        said = seen(assay.check("weighted_sum", kernel, cases=cases, device="cuda"))
+        said = seen(assay.check("weighted_sum", kernel, cases=cases, device="cuda", time_limit=240))
     except assay.AssayError as error:
         said = str(error)
     return said, time.monotonic() - start
@@ -92,6 +92,23 @@ def wait_for(ahead, folder, kernel, cases):
     """Judges when the extension is there."""
     failed = ahead.result()
     return (failed, 0) if failed else judge(f"{folder}/{kernel}", cases)
+
+
+def times():
+    """Whether a function is timed on the GPU, and a wrong one refused."""
+    right = True
+    for name, good in ("weighted_sum", True), ("wrong_gradient", False):
+        start = time.monotonic()
+        try:
+            found = assay.bench("weighted_sum", f"{HERE}/torch_functions.py:{name}", cases="n=1024 d=1024", dtype="f32",
+                                device="cuda", peers="none", samples=10)
+            said = f"{[round(r.median_us, 1) for r in found.own]} us" if found else found.own[0].reason
+            right = right and bool(found) == good
+        except assay.AssayError as error:
+            said, right = str(error), False
+        print(f"{time.monotonic() - START:5.1f} s  bench of torch_functions.py:{name}: {said} "
+              f"({time.monotonic() - start:.1f} s)", flush=True)
+    return right
 
 
 def missing():
@@ -143,6 +160,7 @@ def main():
         jobs = start_all(pool, folder)
         right = [is_right(jobs[job], *job.result()) for job in concurrent.futures.as_completed(jobs)]
     right += [is_right(form, *judge(f"{HERE}/{form[0]}", form[1])) for form in ALONE]
+    right.append(times())
     print(f"{time.monotonic() - START:5.1f} s  {len(right)} forms, {right.count(False)} wrong")
     return 0 if all(right) else 1
 
