@@ -74,6 +74,8 @@ static const char *file_of(const tree *t, int32_t file) {
     return file > 0 && file < t->n_files ? t->files[file] : NULL;
 }
 
+enum { MOST_INLINED = 16 };
+
 /* A header in which the toolkit defines what CUDA's C++ has, such as atomicAdd(). */
 static bool is_of_toolkit(const char *path) {
     static const char *const begins[] = {
@@ -92,10 +94,17 @@ static bool is_of_toolkit(const char *path) {
 
 /* NULL: no `.loc` says it. What the toolkit's headers do is told where the program calls them. */
 static const char *source_of(const tree *t, const statement *s, int32_t *line) {
-    const char *inner = file_of(t, s->place.file), *outer = file_of(t, s->place.outer_file);
-    const bool called = inner != NULL && outer != NULL && is_of_toolkit(inner);
-    *line = called ? s->place.outer_line : s->place.line;
-    return called ? outer : inner;
+    const place *at = &s->place;
+    for (int32_t i = 0; i < MOST_INLINED; ++i) {
+        const char *inner = file_of(t, at->file), *outer = file_of(t, at->outer_file);
+        const bool called = inner != NULL && outer != NULL && is_of_toolkit(inner);
+        *line = called ? at->outer_line : at->line;
+        if (!called || at->above == NULL)
+            return called ? outer : inner;
+        at = at->above;
+    }
+    *line = at->line;
+    return file_of(t, at->file);
 }
 
 const char *emit_file(const tree *t, const statement *s) {
@@ -112,7 +121,7 @@ int32_t emit_line(const tree *t, const statement *s) {
 const char *emit_site(emitter *e) {
     const statement *s = e->now;
     const char *file = emit_file(e->tree, s);
-    const place p = {s->place.file, emit_line(e->tree, s), s->place.outer_file, 0};
+    const place p = {s->place.file, emit_line(e->tree, s), s->place.outer_file, 0, NULL};
     if (e->n_sites == 0 || e->last_site.file != p.file || e->last_site.line != p.line ||
         e->last_site.outer_file != p.outer_file) {
         text_put(e->memory, &e->sites, "    {\"%s\", %d},\n", escaped(e, file), p.line);

@@ -80,6 +80,20 @@ static void read_performance(parser *p, function *f) {
     }
 }
 
+/* A function that was inlined into another inlined one comes behind a `.loc` of the latter. */
+static const place *above(parser *p, const place *to) {
+    const place *last = &p->place;
+    if (to->outer_file == 0)
+        return NULL;
+    if (last->outer_file == to->outer_file && last->outer_line == to->outer_line)
+        return last->above;
+    if (last->file != to->outer_file || last->line != to->outer_line || last->outer_file == 0)
+        return NULL;
+    place *copy = arena_take(p->tree->memory, sizeof *copy);
+    *copy = *last;
+    return copy;
+}
+
 /* .loc FILE LINE COLUMN [, function_name NAME [+ N]] [, inlined_at FILE LINE COLUMN] */
 void parse_loc(parser *p) {
     place to = {0};
@@ -98,6 +112,7 @@ void parse_loc(parser *p) {
             parse_plain(p, &name);
         }
     }
+    to.above = above(p, &to);
     p->place = to;
 }
 

@@ -92,6 +92,7 @@ typedef enum statement_kind {
 /* Of `.loc`: file is 0 where there was none; then line is the text's own. */
 typedef struct place {
     int32_t file, line, outer_file, outer_line; /* outer: where it was inlined; file 0: nowhere */
+    const struct place *above;                  /* the outer one, where that was inlined itself */
 } place;
 
 typedef struct statement {

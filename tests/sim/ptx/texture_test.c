@@ -23,7 +23,8 @@ static assay_status run(const char *body, const parameters *p) {
              "ld.param.u64 %%rd1, [object]; ld.param.u64 %%rd2, [out];\nmov.f32 %%f0, 0f00000000; "
              "mov.f32 %%f1, %%f0; mov.f32 %%f2, %%f0; mov.f32 %%f3, %%f0; mov.f32 %%f4, "
              "0f3fa00000;\n%s\nst.global.f32 [%%rd2], %%f0; st.global.f32 [%%rd2+4], %%f1; "
-             "st.global.f32 [%%rd2+8], %%f2; st.global.f32 [%%rd2+12], %%f3; ret;\n}\n",
+             "st.global.f32 [%%rd2+8], %%f2; st.global.f32 [%%rd2+12], %%f3; ret;\n}\n"
+             ".file 1 \"user.cu\"\n.file 2 \"/x/texture_indirect_functions.h\"\n",
              body);
     assay_status status = ptx_module_load(text, strlen(text), "t.ptx", &module);
     if (status == ASSAY_OK && ptx_module_unknown(module, 0) != NULL)
@@ -78,9 +79,15 @@ ASSAY_TEST(ptx_texture, wrong_objects_and_places_end_the_launch, "unit sim") {
     uint32_t bits;
     float out[4];
     parameters p = {sim_texture_add(&line), out};
-    const char *plane = "tex.2d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%rd1, {%f4, %f4}];";
+    /* Inlined twice: told where the program itself calls. */
+    const char *plane = ".loc 1 3 0\n.loc 2 152 3, function_name $f, inlined_at 1 3 30\n"
+                        ".loc 2 145 4, function_name $g, inlined_at 2 152 3\n"
+                        ".loc 2 146 4, function_name $g, inlined_at 2 152 3\n"
+                        "tex.2d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%rd1, {%f4, %f4}];";
     CHECK(run(plane, &p) == ASSAY_ERR_KERNEL);
-    CHECK_MSG(strstr(assay_error(), "other dimensions") != NULL, "%s", assay_error());
+    CHECK_MSG(strstr(assay_error(), "user.cu:3: ") != NULL &&
+                  strstr(assay_error(), "other dimensions") != NULL,
+              "%s", assay_error());
     CHECK(sim_texture_remove(p.object));
     CHECK(run(plane, &p) == ASSAY_ERR_KERNEL);
     CHECK_MSG(strstr(assay_error(), "wrong texture") != NULL, "%s", assay_error());
