@@ -2,6 +2,7 @@
 
 #include "sim/cluster.h"
 #include "sim/operation.h"
+#include "sim/registers.h"
 #include "sim/shared.h"
 #include "sim/threads.h"
 
@@ -24,6 +25,7 @@ struct sim_block {
     struct sim_bulks *bulks;
     struct sim_wgmmas *wgmmas;
     struct sim_turns *turns;
+    sim_registers registers;
     sim_cluster *cluster;
     uint32_t rank;   /* in it */
     sim_block *next; /* of those that live, or of those that are free */
@@ -257,6 +259,7 @@ static void use(sim_block *b) {
     sim_copies_use(b->copies);
     sim_bulks_use(b->bulks);
     sim_wgmmas_use(b->wgmmas);
+    sim_registers_use(&b->registers);
     sim_turns_use(b->turns);
     sim_cluster_use(b->cluster, b->rank);
 }
@@ -286,6 +289,7 @@ static sim_block *make(void) {
 static void clear(sim_block *b) {
     b->threads.n_live = sim_now.n_threads;
     b->rests = 0;
+    b->registers = (sim_registers){0};
     memset(b->threads.thread, 0, (size_t)sim_now.n_threads * sizeof b->threads.thread[0]);
     for (int32_t w = 0; w < SIM_MAX_WARPS; ++w) {
         int32_t lanes = sim_now.n_threads - w * SIM_WARP;
@@ -334,6 +338,7 @@ static void end(sim_block *b) {
         link = &(*link)->next;
     *link = b->next;
     sim_mbarrier_block_end(b->threads.shared);
+    sim_registers_block_end(&b->registers);
     trace_block_end(b->threads.clocks);
     sim_cluster_leave(b->cluster, b->rank);
     b->next = grid.free;

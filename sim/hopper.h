@@ -141,9 +141,11 @@ SIM_INLINE void red_add(float *global, const float *values, SIM_HERE) {
         sim_red_add(global + i, values[i], file, line);
 }
 
-template <int N> SIM_INLINE void registers_lower() {
+template <int N> SIM_INLINE void registers_lower(SIM_HERE) {
+    sim_registers_set(N, file, line);
 }
-template <int N> SIM_INLINE void registers_raise() {
+template <int N> SIM_INLINE void registers_raise(SIM_HERE) {
+    sim_registers_set(N, file, line);
 }
 
 SIM_INLINE assay_status find_hopper(bool *is_hopper) {

@@ -199,6 +199,9 @@ void sim_turn(const char *file, int line);
 /* The thread polls memory by `call`: others run once in a while. */
 void sim_poll(const char *call, const char *file, int line);
 
+/* setmaxnreg: from now on each thread of the warpgroup has so many registers. */
+void sim_registers_set(int32_t n, const char *file, int line);
+
 /* A clock that counts its own calls, so that runs repeat. */
 long long sim_clock(void);
 

@@ -37,7 +37,7 @@ template <int D_, int QUERIES_, int STAGES_> struct backward_plan {
     static constexpr int D = D_, QUERIES = QUERIES_, STAGES = STAGES_, GROUPS = 2;
     static constexpr int ROWS = GROUPS * GROUP_ROWS; /* keys */
     static constexpr int THREADS = (GROUPS + 1) * GROUP, WARPS = GROUPS * GROUP / WARP;
-    static constexpr int FEW_REGISTERS = 32, MANY_REGISTERS = 240;
+    static constexpr int FEW_REGISTERS = 24, MANY_REGISTERS = 240;
     static constexpr int OWN_BYTES = ROWS * D * 2, STAGE_BYTES = QUERIES * D * 2;
     static constexpr int SLOPE_BYTES = QUERIES * ROWS * 2;
     static constexpr int TERM_BYTES = QUERIES * (int)sizeof(float2);

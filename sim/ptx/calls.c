@@ -239,11 +239,9 @@ static uint32_t call_cluster_rank_of(const void *address) {
     return sim_cluster_find(address, &rank, &range) ? rank : sim_cluster_rank();
 }
 
-/* setmaxnreg: for all lanes of a warp; the number is checked, registers are not counted. */
+/* setmaxnreg: for all lanes of a warp. */
 static void call_registers(uint32_t n, const ptx_site *site) {
-    if (n % 8 != 0 || n < 24 || n > 256)
-        sim_trap("wrong setmaxnreg", "it takes 24 to 256 registers, a multiple of 8", site->file,
-                 site->line);
+    sim_registers_set((int32_t)n, site->file, site->line);
     (void)sim_meet(SIM_BALLOT, UINT32_MAX, 0, 0, SIM_WARP, site->file, site->line);
 }
 

@@ -1043,6 +1043,18 @@ KERNEL named_barrier_for_too_many(bool right, int *out) {
     out[T] = ints(0)[T];
 }
 
+/* Of 65,536, the launch gives a block of 384 threads 168 each. */
+KERNEL more_registers_than_a_block_has(bool right, int *out) {
+    if (T < 256)
+        asm volatile("setmaxnreg.inc.sync.aligned.u32 240;");
+    else if (right)
+        asm volatile("setmaxnreg.dec.sync.aligned.u32 24;");
+    else
+        asm volatile("setmaxnreg.dec.sync.aligned.u32 32;");
+    if (T < 128)
+        out[T] = T;
+}
+
 /* ---- clusters of two blocks ---- */
 
 static __device__ __forceinline__ int rank() {
