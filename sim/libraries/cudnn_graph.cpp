@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include <cmath>
-#include <map>
 #include <memory>
 #include <new>
 #include <vector>
@@ -21,6 +20,7 @@ typedef std::shared_ptr<node> link;
 
 /* An attribute's values: whole numbers, or addresses, or other descriptors. */
 struct attribute {
+    cudnnBackendAttributeName_t name;
     std::vector<int64_t> numbers;
     std::vector<link> links;
 };
@@ -29,19 +29,34 @@ struct attribute {
 struct node {
     cudnnBackendDescriptorType_t type;
     bool final;
-    std::map<cudnnBackendAttributeName_t, attribute> attributes;
+    std::vector<attribute> attributes;
 
-    bool has(cudnnBackendAttributeName_t name) const {
-        return attributes.count(name) > 0;
+    const attribute *find(cudnnBackendAttributeName_t name) const {
+        for (const attribute &a : attributes)
+            if (a.name == name)
+                return &a;
+        return nullptr;
     }
+    bool has(cudnnBackendAttributeName_t name) const {
+        return find(name) != nullptr;
+    }
+    /* Of an attribute that it has. */
     const attribute &at(cudnnBackendAttributeName_t name) const {
-        return attributes.at(name);
+        return *find(name);
     }
     int64_t number(cudnnBackendAttributeName_t name) const {
         return at(name).numbers[0];
     }
     const node &other(cudnnBackendAttributeName_t name) const {
         return *at(name).links[0];
+    }
+    void put(const attribute &a) {
+        for (attribute &old : attributes)
+            if (old.name == a.name) {
+                old = a;
+                return;
+            }
+        attributes.push_back(a);
     }
 };
 
@@ -387,7 +402,7 @@ cudnnStatus_t find_engines(const node &heuristic, int64_t wanted, int64_t *count
         return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
     if (engine->type != CUDNN_BACKEND_ENGINECFG_DESCRIPTOR)
         return CUDNN_STATUS_BAD_PARAM;
-    engine->attributes[CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH].links = {graph};
+    engine->put({CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, {}, {graph}});
     engine->final = true;
     return CUDNN_STATUS_SUCCESS;
 }
@@ -395,15 +410,13 @@ cudnnStatus_t find_engines(const node &heuristic, int64_t wanted, int64_t *count
 } // namespace
 
 cudnnStatus_t cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t type,
-                                           cudnnBackendDescriptor_t *made) {
+                                           cudnnBackendDescriptor_t *made) try {
     if (!made)
         return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
-    *made = is_known(type) ? new (std::nothrow) link(new (std::nothrow) node{type, false, {}})
-                           : nullptr;
-    if (!is_known(type))
-        return CUDNN_STATUS_NOT_SUPPORTED;
-    return node_of(*made) ? CUDNN_STATUS_SUCCESS
-                          : CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
+    *made = is_known(type) ? new link(new node{type, false, {}}) : nullptr;
+    return *made ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_NOT_SUPPORTED;
+} catch (const std::bad_alloc &) {
+    return CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
 }
 
 cudnnStatus_t cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t descriptor) {
@@ -425,10 +438,10 @@ cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor,
         return CUDNN_STATUS_BAD_PARAM;
     if (e->type != type)
         return CUDNN_STATUS_BAD_PARAM_ATTRIBUTE_TYPE;
-    attribute read;
+    attribute read = {name, {}, {}};
     const cudnnStatus_t status = read_values(*e, count, values, &read);
     if (status == CUDNN_STATUS_SUCCESS)
-        n->attributes[name] = read;
+        n->put(read);
     return status;
 } catch (const std::bad_alloc &) {
     return CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;

@@ -8,7 +8,7 @@ export LC_ALL=C
 here=$(dirname "$(realpath "${BASH_SOURCE[0]}")")
 
 # Arithmetic and text in memory that is there.
-certain='asin cbrt cosh erf erfc tanh nextafter nextafterf round compressBound hypot log10 cos exp expf exp2 expm1 fabs fmax fmaxf fmin fmod frexp ilogb ldexp ldexpf log log1p log2 pow sin sincos sqrt
+certain='asin cbrt cosh erf erff erfc tanh tanhf nextafter nextafterf round compressBound hypot log10 cos exp expf exp2 expm1 fabs fmax fmaxf fmin fmod frexp ilogb ldexp ldexpf log log1p log2 pow sin sincos sqrt
     sqrtf ilogbf fesetround __umodti3 __modti3 __cpu_model crc32_z inflateEnd cblas_dgemm cblas_dgemv cblas_dscal cblas_sgemm cblas_sgemv
     alphasort fnmatch memchr memcmp memcpy memmem memmove memset qsort strchr strcmp strcpy strcspn strlen strncat strncmp
     strncpy stpcpy strcat strrchr strsep strspn strstr strtok_r strnlen strtod strtod_l strtol strtoll strtoul strtoull
@@ -41,10 +41,11 @@ certain+=' execvp'
 # A kernel's name stays as it is where this cannot read it.
 certain+=' __cxa_demangle'
 # The end, and the C++ runtime.
-certain+=' abort _exit _Unwind_Resume _ZSt20__throw_length_errorPKc __cxa_begin_catch __cxa_end_catch
-    __gxx_personality_v0 __errno_location'
+certain+=' abort _exit _Unwind_Resume _ZSt20__throw_length_errorPKc _ZSt28__throw_bad_array_new_lengthv __cxa_begin_catch __cxa_end_catch
+    __cxa_rethrow __gxx_personality_v0 __errno_location'
 # No functions, the way to a thread-local variable, or a comparison of versions that ends the program.
-certain+=' __tls_get_addr environ stderr stdout _ZSt7nothrow _ZTISt9bad_alloc _GLOBAL_OFFSET_TABLE_ H5check_version'
+certain+=' __tls_get_addr environ stderr stdout _ZSt7nothrow _ZTISt9bad_alloc _GLOBAL_OFFSET_TABLE_ H5check_version
+    _ZTVN10__cxxabiv117__class_type_infoE _ZTVN10__cxxabiv120__si_class_type_infoE __libc_single_threaded'
 data='^H5(T|P)_[A-Z0-9_]*_g$'
 
 judged=()
