@@ -189,21 +189,21 @@ static assay_status bound_at_any_size(const assay_case *c, void *context) {
 }
 
 static void sweep_bounds(void *context) {
-    const bool all = getenv("ASSAY_CI_ALL") != NULL;
-    (void)context;
-    for (int32_t o = 0; o < assay_op_count(); ++o) {
-        const assay_op *op = assay_op_at(o);
-        bounds_sweep s = {.step = all ? 1 : 11};
-        REQUIRE_OK(assay_op_visit_set(op, ASSAY_NIGHTLY, bound_at_any_size, &s));
-        CHECK_MSG(s.swept > 0 || strcmp(op->name, "transformer") == 0, "%s: none", op->name);
-    }
+    const assay_op *op = context;
+    bounds_sweep s = {.step = getenv("ASSAY_CI_ALL") != NULL ? 1 : 11};
+    REQUIRE_OK(assay_op_visit_set(op, ASSAY_NIGHTLY, bound_at_any_size, &s));
+    CHECK_MSG(s.swept > 0 || strcmp(op->name, "transformer") == 0, "%s: none", op->name);
 }
 
 /* No kernel runs: in a build that instruments accesses it would be the same numbers again. */
-__attribute__((constructor)) static void register_sweep(void) {
-    if (!SUITE_INSTRUMENTED)
-        assay_test_register("range", "bounds_are_finite_and_smooth_at_any_size", "unit",
-                            sweep_bounds, NULL);
+__attribute__((constructor)) static void register_sweeps(void) {
+    for (int32_t o = 0; o < assay_op_count() && !SUITE_INSTRUMENTED; ++o) {
+        const assay_op *op = assay_op_at(o);
+        char name[128], labels[64];
+        snprintf(name, sizeof name, "bounds_are_finite_and_smooth_at_any_size of %s", op->name);
+        snprintf(labels, sizeof labels, "unit %s", op->name);
+        assay_test_register("range", name, labels, sweep_bounds, (void *)(uintptr_t)op);
+    }
 }
 
 /* s^3 underflowed, and the second term of dx was lost. */
