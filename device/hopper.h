@@ -73,6 +73,26 @@ PTX_INLINE void tensor_store(const tensor_map *map, int32_t column, int32_t line
         : "memory");
 }
 
+PTX_INLINE void bulk_load(void *shared, const void *global, uint32_t bytes, uint64_t *barrier) {
+    HOPPER_ASM("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
+               "[%0], [%1], %2, [%3];" ::"r"(ptx_shared(shared)),
+               "l"(global), "r"(bytes), "r"(ptx_shared(barrier))
+               : "memory");
+}
+
+PTX_INLINE void bulk_store(void *global, const void *shared, uint32_t bytes) {
+    HOPPER_ASM("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(global),
+               "r"(ptx_shared(shared)), "r"(bytes)
+               : "memory");
+}
+
+PTX_INLINE void bulk_add(float *global, const float *shared, uint32_t bytes) {
+    HOPPER_ASM(
+        "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%0], [%1], %2;" ::"l"(global),
+        "r"(ptx_shared(shared)), "r"(bytes)
+        : "memory");
+}
+
 PTX_INLINE void bulk_commit() {
     HOPPER_ASM("cp.async.bulk.commit_group;" ::: "memory");
 }
@@ -97,6 +117,10 @@ PTX_INLINE void fence_proxy_async() {
     HOPPER_ASM("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
+PTX_INLINE void fence_proxy_async_global() {
+    HOPPER_ASM("fence.proxy.async.global;" ::: "memory");
+}
+
 PTX_INLINE void wgmma_fence() {
     HOPPER_ASM("wgmma.fence.sync.aligned;" ::: "memory");
 }
@@ -107,12 +131,6 @@ PTX_INLINE void wgmma_commit() {
 
 template <int N> PTX_INLINE void wgmma_wait() {
     HOPPER_ASM("wgmma.wait_group.sync.aligned %0;" ::"n"(N) : "memory");
-}
-
-PTX_INLINE void red_add(float *global, const float *values) {
-    HOPPER_ASM("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(global),
-               "f"(values[0]), "f"(values[1]), "f"(values[2]), "f"(values[3])
-               : "memory");
 }
 
 template <int N> PTX_INLINE void registers_lower() {

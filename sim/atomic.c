@@ -5,8 +5,6 @@
  */
 #include "sim/block.h"
 
-#include <float.h>
-#include <math.h>
 #include <string.h>
 
 enum { SPINS = 64 };
@@ -104,12 +102,3 @@ void sim_sleep(const char *file, int line) {
 SIM_ATOMICS(DEFINE)
 SIM_ATOMICS_FLOAT(DEFINE_FLOAT)
 SIM_ATOMIC_CAS(DEFINE_CAS)
-
-static float without_subnormal(float x) {
-    return fabsf(x) < FLT_MIN ? copysignf(0, x) : x;
-}
-
-void sim_red_add(float *address, float value, const char *file, int line) {
-    *address = without_subnormal(without_subnormal(*address) + without_subnormal(value));
-    sim_atomic_done(address, sizeof *address, true, file, line);
-}

@@ -8,6 +8,8 @@
 #include "sim/proxy.h"
 #include "sim/ptx/tensor_map.h"
 
+#include <float.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,6 +92,19 @@ static void check_plain(const void *shared, const void *global, uint32_t bytes,
         memcpy(a, &next, sizeof next);                                                             \
     }
 
+/* As PTX says of add.f32: what is subnormal counts as 0 of its sign, before and behind the sum. */
+static float without_subnormal(float x) {
+    return fabsf(x) < FLT_MIN ? copysignf(0, x) : x;
+}
+
+static void add_floats(void *to, const void *from) {
+    float old, other;
+    memcpy(&old, to, sizeof old);
+    memcpy(&other, from, sizeof other);
+    old = without_subnormal(without_subnormal(old) + without_subnormal(other));
+    memcpy(to, &old, sizeof old);
+}
+
 static void reduce_bits(sim_reduction operation, uint8_t *to, const uint8_t *from, size_t bytes) {
     for (size_t i = 0; i < bytes; ++i)
         to[i] = operation == SIM_BULK_AND  ? to[i] & from[i]
@@ -122,7 +137,7 @@ static void reduce(sim_reduction operation, uint32_t type, void *to, const void 
     else if (type == PTX_TENSOR_S64)
         REDUCE(int64_t, to, from)
     else if (type == PTX_TENSOR_F32)
-        REDUCE(float, to, from)
+        add_floats(to, from);
     else
         REDUCE(double, to, from)
 }

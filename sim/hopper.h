@@ -57,6 +57,22 @@ SIM_INLINE void tensor_store(const tensor_map *map, int32_t column, int32_t row,
     sim_tensor_store(map, 2, at, shared, SIM_NO_REDUCTION, &site);
 }
 
+SIM_INLINE void bulk_load(void *shared, const void *global, uint32_t bytes, uint64_t *barrier,
+                          SIM_HERE) {
+    const sim_site site = {file, line};
+    sim_bulk_load(shared, global, bytes, barrier, &site);
+}
+
+SIM_INLINE void bulk_store(void *global, const void *shared, uint32_t bytes, SIM_HERE) {
+    const sim_site site = {file, line};
+    sim_bulk_store(global, shared, bytes, SIM_NO_REDUCTION, 0, &site);
+}
+
+SIM_INLINE void bulk_add(float *global, const float *shared, uint32_t bytes, SIM_HERE) {
+    const sim_site site = {file, line};
+    sim_bulk_store(global, shared, bytes, SIM_BULK_ADD, PTX_TENSOR_F32, &site);
+}
+
 SIM_INLINE void bulk_commit() {
     sim_bulk_commit();
 }
@@ -81,6 +97,11 @@ SIM_INLINE void barrier_arrive(int number, int threads, SIM_HERE) {
 }
 
 SIM_INLINE void fence_proxy_async(SIM_HERE) {
+    const sim_site site = {file, line};
+    sim_proxy_fence(&site);
+}
+
+SIM_INLINE void fence_proxy_async_global(SIM_HERE) {
     const sim_site site = {file, line};
     sim_proxy_fence(&site);
 }
@@ -134,11 +155,6 @@ SIM_INLINE void wgmma_bf16(float (&d)[WORDS], uint64_t a, uint64_t b, bool adds,
 }
 
 template <int WORDS> SIM_INLINE void wgmma_results(float (&)[WORDS]) {
-}
-
-SIM_INLINE void red_add(float *global, const float *values, SIM_HERE) {
-    for (int i = 0; i < 4; ++i)
-        sim_red_add(global + i, values[i], file, line);
 }
 
 template <int N> SIM_INLINE void registers_lower(SIM_HERE) {

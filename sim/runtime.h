@@ -263,9 +263,6 @@ SIM_ATOMIC_CAS(SIM_DECLARE_CAS)
 #undef SIM_DECLARE
 #undef SIM_DECLARE_CAS
 
-/* red.add.f32 in global memory: a subnormal number counts as 0, and so does such a sum. */
-void sim_red_add(float *address, float value, const char *file, int line);
-
 /* An atomic of the current thread at `address` has been done; `changed`: memory differs now. For
  * atomics on types that this header does not know. */
 void sim_atomic_done(const volatile void *address, size_t bytes, bool changed, const char *file,

@@ -5,7 +5,7 @@
  *     Sᵀ = k qᵀ          began in the step before    Pᵀ while dPᵀ is multiplied
  *     dPᵀ = v doᵀ                                    dSᵀ while dv is
  *     dv += Pᵀ do        Pᵀ from registers
- *     dq = dS k          dSᵀ through shared memory   added to memory while dk is multiplied,
+ *     dq = dS k          dSᵀ through shared memory   to shared memory while dk is multiplied,
  *     dk += dSᵀ q        dSᵀ from registers          and the next Sᵀ
  */
 #ifndef ASSAY_ATTENTION_HOPPER_BACKWARD_H
@@ -65,42 +65,65 @@ static __device__ __forceinline__ void load_walk(const backward_maps &maps,
     }
 }
 
-/* Waits for the links before this block's, tile by tile. */
-template <typename Plan, typename T>
-static __device__ __forceinline__ void await_links(const backward_on_hopper<T> &p,
-                                                   const backward_memory<Plan> &memory,
-                                                   const backward_walk &walk) {
-    uint32_t parity = 1;
-    UNROLL_BY(1)
-    for (int tile = walk.begin; tile < walk.end; ++tile) {
-        const int before = links_before<Plan>(p.n, walk.at.row, tile);
-        unsigned *const count = p.counts + tile_number<Plan>(p.n, walk.at.head, tile);
-        while (before > 0 && atomicAdd(count, 0u) < (unsigned)before)
-            continue;
-        __threadfence();
-        if (tile > walk.begin)
-            mbarrier_wait(memory.added(), parity);
-        *memory.links_before() = before;
-        mbarrier_arrive(memory.turn());
-        parity ^= 1;
-    }
+/* Until so many links are complete; copies that begin behind it see them. */
+static __device__ __forceinline__ void await_links(unsigned *count, int links) {
+    while (links > 0 && atomicAdd(count, 0u) < (unsigned)links)
+        continue;
+    __threadfence();
+    fence_proxy_async_global();
 }
 
-/* Counts this block's links. */
+/* Brings the sums of the links before the last one. */
+template <typename Plan>
+static __device__ __forceinline__ void load_link(const backward_memory<Plan> &memory,
+                                                 const float *sums, int step, int before) {
+    if (step > 0)
+        mbarrier_wait(memory.link_done((step - 1) % 2), (uint32_t)(step - 1) / 2 % 2);
+    *memory.links_before() = before;
+    if (before == 0) {
+        mbarrier_arrive(memory.link_ready());
+        return;
+    }
+    mbarrier_expect(memory.link_ready(), Plan::LINK_BYTES);
+    bulk_load(memory.link(), sums, Plan::LINK_BYTES, memory.link_ready());
+}
+
+/* Adds the block's link, which is not the last one, and counts it once it is complete. */
+template <typename Plan>
+static __device__ __forceinline__ void add_link(const backward_memory<Plan> &memory, float *sums,
+                                                unsigned *count, int step, int before) {
+    mbarrier_wait(memory.link_done(step % 2), (uint32_t)step / 2 % 2);
+    if (before == 0)
+        bulk_store(sums, memory.link(), Plan::LINK_BYTES);
+    else
+        bulk_add(sums, reinterpret_cast<const float *>(memory.link()), Plan::LINK_BYTES);
+    bulk_commit();
+    bulk_wait_read<0>();
+    mbarrier_arrive(memory.link_ready());
+    bulk_wait<0>();
+    __threadfence();
+    atomicAdd(count, 1u);
+}
+
+/* Every other step's links, from step `first` on. */
 template <typename Plan, typename T>
-static __device__ __forceinline__ void count_links(const backward_on_hopper<T> &p,
-                                                   const backward_memory<Plan> &memory,
-                                                   const backward_walk &walk) {
-    uint32_t parity = 0;
-    mbarrier_arrive(memory.turn());
+static __device__ __forceinline__ void pass_links(const backward_on_hopper<T> &p,
+                                                  const backward_memory<Plan> &memory,
+                                                  const backward_walk &walk, int first) {
+    const bool last = walk.at.row == 0;
+    if (first == 0 && !last)
+        mbarrier_arrive(memory.link_ready());
     UNROLL_BY(1)
-    for (int tile = walk.begin; tile < walk.end; ++tile) {
-        mbarrier_wait(memory.added(), parity);
-        if (tile + 1 < walk.end)
-            mbarrier_arrive(memory.turn());
-        __threadfence();
-        atomicAdd(p.counts + tile_number<Plan>(p.n, walk.at.head, tile), 1u);
-        parity ^= 1;
+    for (int step = first; walk.begin + step < walk.end; step += 2) {
+        const int tile = walk.begin + step;
+        const int before = links_before<Plan>(p.n, walk.at.row, tile);
+        const int64_t number = tile_number<Plan>(p.n, walk.at.head, tile);
+        float *const sums = p.sums + number * Plan::SUMS;
+        await_links(p.counts + number, before);
+        if (last)
+            load_link(memory, sums, step, before);
+        else
+            add_link(memory, sums, p.counts + number, step, before);
     }
 }
 
@@ -205,37 +228,32 @@ static __device__ __forceinline__ void start_dq(hopper_sums<BOX> &dq, uint32_t s
     wgmma_commit();
 }
 
-/* The block's link of a group's 64 x 64 elements of dq, from row `first`, column `column` on. */
-template <typename T>
-static __device__ __forceinline__ void add_link(const backward_on_hopper<T> &p, int64_t head,
-                                                int64_t first, int column, hopper_sums<BOX> &dq,
-                                                float *sums, bool is_first, bool is_last) {
-    constexpr int FOURS = BOX / 8;
-    float(*const mine)[GROUP][4] = reinterpret_cast<float(*)[GROUP][4]>(sums);
-    const int thread = (int)threadIdx.x % GROUP;
-    if (!is_last && !is_first) {
+/* A group's 64 x 64 elements of the block's link, to shared memory; of the last link, the sums of
+ * those before, from there. */
+template <typename Plan>
+static __device__ __forceinline__ void share_link(const backward_memory<Plan> &memory, bool last,
+                                                  hopper_sums<BOX> &dq) {
+    constexpr int FOURS = BOX / 8, THREADS = Plan::GROUPS * GROUP;
+    float4(*const mine)[THREADS] = reinterpret_cast<float4(*)[THREADS]>(memory.link());
+    const int thread = (int)threadIdx.x - GROUP;
+    if (!last) {
         UNROLL
         for (int i = 0; i < FOURS; ++i)
-            red_add(mine[i][thread], &dq.value[4 * i]);
+            mine[i][thread] = {dq.value[4 * i], dq.value[4 * i + 1], dq.value[4 * i + 2],
+                               dq.value[4 * i + 3]};
+        fence_proxy_async();
         return;
     }
+    if (*memory.links_before() == 0)
+        return;
     UNROLL
     for (int i = 0; i < FOURS; ++i) {
-        float4 four = {dq.value[4 * i], dq.value[4 * i + 1], dq.value[4 * i + 2],
-                       dq.value[4 * i + 3]};
-        float4 *const at = reinterpret_cast<float4 *>(mine[i][thread]);
-        if (!is_last) {
-            *at = four;
-        } else if (!is_first) {
-            four = *at;
-            dq.value[4 * i] += four.x;
-            dq.value[4 * i + 1] += four.y;
-            dq.value[4 * i + 2] += four.z;
-            dq.value[4 * i + 3] += four.w;
-        }
+        const float4 four = mine[i][thread];
+        dq.value[4 * i] += four.x;
+        dq.value[4 * i + 1] += four.y;
+        dq.value[4 * i + 2] += four.z;
+        dq.value[4 * i + 3] += four.w;
     }
-    if (is_last)
-        store_sums(dq, p.dq, head, first, column, [&](int, float sum) { return sum * p.n.scale; });
 }
 
 /* Queries before a walk see no key: where the walk is that of the first keys, dq is 0 there. */
@@ -264,7 +282,6 @@ static __device__ __forceinline__ void add_gradients(const backward_on_hopper<T>
     const uint32_t keys = shared_address(memory.keys()) + group * GROUP_ROWS * TENSOR_LINE_BYTES;
     const uint32_t values = keys + Plan::OWN_BYTES;
     const uint32_t all_keys = shared_address(memory.keys()) + column_box * BOX_BYTES;
-    const bool last = walk.at.row == 0;
     const int seen[2] = {seen_from(p.n, first + core::row(0)),
                          seen_from(p.n, first + core::row(1))};
     const int all_seen = seen_from(p.n, first + 15); /* the warp's last key, and all before it */
@@ -321,16 +338,19 @@ static __device__ __forceinline__ void add_gradients(const backward_on_hopper<T>
         wgmma_results(dq.value);
         if (leads_group())
             mbarrier_arrive(memory.cotangents_empty(ring.stage));
-        mbarrier_wait(memory.turn(), parity);
-        /* The head from shared memory: nvcc would keep addresses of the last link in registers. */
-        add_link(p, memory.walk()->at.head, query + row_box * GROUP_ROWS + warp % GROUP_WARPS * 16,
-                 column_box * BOX, dq,
-                 p.sums + tile_number<Plan>(p.n, walk.at.head, tile) * Plan::SUMS +
-                     group * (Plan::SUMS / Plan::GROUPS),
-                 *memory.links_before() == 0, last);
+        const bool last = memory.walk()->at.row == 0;
+        mbarrier_wait(memory.link_ready(), parity);
+        share_link(memory, last, dq);
         __syncwarp();
         if (lane() == 0)
-            mbarrier_arrive(memory.added());
+            mbarrier_arrive(memory.link_done((int)parity));
+        if (last) {
+            /* Made anew in every step: nvcc would keep addresses of the last link in registers. */
+            const int here = uniform_warp() - GROUP_WARPS, part = here / GROUP_WARPS;
+            store_sums(dq, p.dq, memory.walk()->at.head,
+                       query + (QUERIES > BOX ? part : 0) * GROUP_ROWS + here % GROUP_WARPS * 16,
+                       (D > BOX ? part : 0) * BOX, [&](int, float sum) { return sum * p.n.scale; });
+        }
         /* The next scores; behind the last step, what nobody needs: ptxas would let products wait
          * for each other around a branch. */
         ring_place<Plan::STAGES> next = ring;
@@ -367,10 +387,8 @@ static __global__ void __launch_bounds__(Plan::THREADS, 1)
         registers_lower<Plan::FEW_REGISTERS>();
         if (threadIdx.x == 0)
             load_walk(maps, memory, walk);
-        else if (threadIdx.x == WARP)
-            await_links(p, memory, walk);
-        else if (threadIdx.x == 2 * WARP)
-            count_links(p, memory, walk);
+        else if (threadIdx.x == WARP || threadIdx.x == 2 * WARP)
+            pass_links(p, memory, walk, (int)threadIdx.x / WARP - 1);
     } else {
         registers_raise<Plan::MANY_REGISTERS>();
         clear_unseeing<Plan>(p, walk);

@@ -11,15 +11,17 @@
  * begin together the one is a step ahead of the other in every tile of queries: where links wait,
  * they wait for little.
  *
- * Of the fourth warpgroup three threads work: one loads by TMA, one waits for other blocks' links
- * and one tells them of this block's. Mbarriers:
+ * Of the fourth warpgroup three threads work: one loads by TMA, and two, in alternate steps, wait
+ * for the links before and pass dq on. They take it from shared memory, where the warpgroups leave
+ * it, and add it to memory by a bulk copy while the warpgroups multiply; for the last link they
+ * bring the sums, and the warpgroups add and round. Mbarriers:
  *
  *     own_full                      the block's keys and values
  *     queries_full, _empty          a stage's queries
  *     cotangents_full, _empty       a stage's do, with lse and Δ
- *     turn                          dq of this step may be added: the links before have been, and
- *                                   of the step before all know that it was
- *     added                         each warp has added its dq of this step
+ *     link_ready                    the warpgroups' turn at the link in shared memory: it is free,
+ *                                   or has the sums
+ *     link_done                     of even and of odd steps: dq is there, or the sums were read
  */
 #ifndef ASSAY_ATTENTION_HOPPER_BACKWARD_PLAN_H
 #define ASSAY_ATTENTION_HOPPER_BACKWARD_PLAN_H
@@ -41,12 +43,13 @@ template <int D_, int QUERIES_, int STAGES_> struct backward_plan {
     static constexpr int OWN_BYTES = ROWS * D * 2, STAGE_BYTES = QUERIES * D * 2;
     static constexpr int SLOPE_BYTES = QUERIES * ROWS * 2;
     static constexpr int TERM_BYTES = QUERIES * (int)sizeof(float2);
-    static constexpr int BARRIERS = 3 + 4 * STAGES;
-    static constexpr int SHARED = TENSOR_ALIGNMENT + 2 * OWN_BYTES + 2 * SLOPE_BYTES +
+    static constexpr int SUMS = QUERIES * D; /* of dq, of a tile */
+    static constexpr int LINK_BYTES = SUMS * (int)sizeof(float);
+    static constexpr int BARRIERS = 4 + 4 * STAGES;
+    static constexpr int SHARED = TENSOR_ALIGNMENT + 2 * OWN_BYTES + 2 * SLOPE_BYTES + LINK_BYTES +
                                   STAGES * (2 * STAGE_BYTES + TENSOR_ALIGNMENT) +
                                   BARRIERS * (int)sizeof(uint64_t) + (int)sizeof(backward_walk) +
                                   (int)sizeof(int);
-    static constexpr int SUMS = QUERIES * D; /* of dq, of a tile */
     static_assert(SUMS == GROUPS * GROUP_ROWS * BOX, "a warpgroup has 64 rows and columns of dq");
     static_assert(TERM_BYTES <= TENSOR_ALIGNMENT, "a stage has room for them");
     static_assert(SHARED <= ASSAY_MAX_SHARED, "a block has them all");
@@ -66,8 +69,12 @@ template <typename Plan> struct backward_memory {
     __device__ __forceinline__ unsigned char *slopes(int i) const {
         return base + 2 * Plan::OWN_BYTES + i * Plan::SLOPE_BYTES;
     }
+    /* fp32, a thread's four beside those of its neighbours. */
+    __device__ __forceinline__ unsigned char *link() const {
+        return slopes(2);
+    }
     __device__ __forceinline__ unsigned char *queries(int i) const {
-        return slopes(2) + i * Plan::STAGE_BYTES;
+        return link() + Plan::LINK_BYTES + i * Plan::STAGE_BYTES;
     }
     __device__ __forceinline__ unsigned char *cotangents(int i) const {
         return queries(Plan::STAGES) + i * Plan::STAGE_BYTES;
@@ -78,14 +85,14 @@ template <typename Plan> struct backward_memory {
     __device__ __forceinline__ uint64_t *own_full() const {
         return reinterpret_cast<uint64_t *>(terms(Plan::STAGES));
     }
-    __device__ __forceinline__ uint64_t *turn() const {
+    __device__ __forceinline__ uint64_t *link_ready() const {
         return own_full() + 1;
     }
-    __device__ __forceinline__ uint64_t *added() const {
-        return own_full() + 2;
+    __device__ __forceinline__ uint64_t *link_done(int i) const {
+        return own_full() + 2 + i;
     }
     __device__ __forceinline__ uint64_t *queries_full(int i) const {
-        return own_full() + 3 + i;
+        return own_full() + 4 + i;
     }
     __device__ __forceinline__ uint64_t *queries_empty(int i) const {
         return queries_full(Plan::STAGES) + i;
@@ -99,7 +106,7 @@ template <typename Plan> struct backward_memory {
     __device__ __forceinline__ backward_walk *walk() const {
         return reinterpret_cast<backward_walk *>(cotangents_empty(Plan::STAGES));
     }
-    /* Of this step's chain, before the block's own. */
+    /* Of this step's chain, before the block's own; of the last link alone. */
     __device__ __forceinline__ int *links_before() const {
         return reinterpret_cast<int *>(walk() + 1);
     }
@@ -113,8 +120,9 @@ static __device__ __forceinline__ backward_memory<Plan> backward_memory_in(unsig
 template <typename Plan>
 static __device__ __forceinline__ void make_barriers(const backward_memory<Plan> &memory) {
     mbarrier_init(memory.own_full(), 1);
-    mbarrier_init(memory.turn(), 2);
-    mbarrier_init(memory.added(), Plan::WARPS);
+    mbarrier_init(memory.link_ready(), 1);
+    mbarrier_init(memory.link_done(0), Plan::WARPS);
+    mbarrier_init(memory.link_done(1), Plan::WARPS);
     for (int i = 0; i < Plan::STAGES; ++i) {
         mbarrier_init(memory.queries_full(i), 1);
         mbarrier_init(memory.queries_empty(i), Plan::GROUPS);

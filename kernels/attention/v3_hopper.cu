@@ -10,12 +10,16 @@
  *
  * Backward, for d up to 128. A block has 128 keys and walks along the queries that see them
  * (hopper_backward_plan.h, hopper_backward.h): 5 products for each pair of tiles, where v3's two
- * kernels make 7. dq is added up in fp32 in memory, in one order, by all blocks of a head.
+ * kernels make 7. dq is added up in fp32 in memory, in one order, by all blocks of a head, by bulk
+ * copies from shared memory.
  *
  *                                             flops           b = 8, s = 16384, causal, d = 128
  *     v3: scores made twice                   14 sq sk d      1.92 TFLOP, 1.9 ms at 989 TFLOP/s
  *     dS made once and kept, as in fp32       10 sq sk d      1.4 ms, and 4.3 GB of dS: 1.3 ms
  *     dq added up in memory                   10 sq sk d      1.4 ms, and 4.3 GB of sums in L2
+ *         Backward, H100, cold: d 64 1,844, d 128 5,069 us with red by the consumers (v3 3,857,
+ *         7,199); without the adds 1,365, 2,352.
+ *         By bulk copies that other threads start: not timed yet.
  *
  * Copies by TMA ask for tensors that begin at multiples of 16 bytes, as their rows do; where one
  * does not, v3's tiles compute instead, as in backward where d is more than 128. What a box has
@@ -29,7 +33,7 @@
  * the tiles, then over four threads; dq's tiles of keys descend.
  *
  * H100, bf16, b = 8, s = 16384, causal, d = 64 / 128, in microseconds: forward 580 / 822, v3 1,458
- * / 2,325. Backward is not timed yet.
+ * / 2,325.
  */
 #include "kernels/attention/hopper_backward.h"
 #include "kernels/attention/hopper_forward.h"

@@ -22,12 +22,21 @@
  *         The same of a map that has planes: a box lies in one.
  *     tensor_store(const tensor_map *map, int32_t column, int32_t line, const void *shared)
  *         The other way; what lies outside is not written.
+ *     bulk_load(void *shared, const void *global, uint32_t bytes, barrier)
+ *     bulk_store(void *global, const void *shared, uint32_t bytes)
+ *         One thread starts to copy bytes as they lie; addresses and their number are multiples
+ *         of 16.
+ *     bulk_add(float *global, const float *shared, uint32_t bytes)
+ *         A store that adds. A subnormal number counts as 0 of its sign, and so does a sum that
+ *         would be one.
  *     bulk_commit()    bulk_wait_read<N>()    bulk_wait<N>()
  *         Groups of the thread's stores: at most the last N have not read shared memory, are not
- *         complete.
+ *         complete. What is complete, ordinary accesses see without a fence.
  *     fence_proxy_async()
  *         This thread's accesses to shared memory come before asynchronous accesses that begin
  *         after a barrier behind this call.
+ *     fence_proxy_async_global()
+ *         The same of global memory, and of what the thread learnt of other threads' accesses.
  *
  *     wgmma<T, A_ROWS_INNER, B_ROWS_INNER>(float (&d)[N / 2], uint64_t a, uint64_t b, bool adds)
  *         D (64, N) = A (64, 16) B (16, N), plus D if it adds; N is 256, 128 or 64, and T, the
@@ -51,10 +60,6 @@
  *     barrier_sync(int number, int threads)    barrier_arrive(int number, int threads)
  *         One of the block's 16 barriers, of which __syncthreads has number 0, for so many threads,
  *         whole warps: waits until all have come, or does not wait.
- *
- *     red_add(float *global, const float *values)
- *         Adds four numbers to those at a multiple of 16 bytes. A subnormal one counts as 0, and so
- *         does a sum that would be one.
  *
  *     assay_status make_tensor_map(tensor_map *map, const tensor_lines *of)
  *         On the host: a matrix of 16-bit elements in global memory for the copies above, or planes

@@ -74,8 +74,8 @@ assay_status sim_index(const unsigned grid[3], const unsigned block[3], int *out
 assay_status sim_grid_stride(int64_t n, const float *in, float *out);
 /* One thread: the results of atomics on 5 with 3, in the order of the source. */
 assay_status sim_atomics(int64_t *out);
-/* One thread's red_add. */
-assay_status sim_reduced(float to[4], const float values[4]);
+/* Brings the values to shared memory by a bulk copy, and adds them to `to` by another. */
+assay_status sim_bulk_added(float to[4], const float values[4]);
 /* order[k]: the k-th thread (of `threads`) to run after a barrier; the k-th block to run. */
 assay_status sim_thread_order(int threads, int *counter, int *order);
 assay_status sim_block_order(int blocks, int *counter, int *order);

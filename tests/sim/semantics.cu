@@ -138,11 +138,22 @@ extern "C" assay_status sim_atomics(int64_t *out) {
     return ASSAY_LAUNCH(NULL, 1, 1, 0, atomics, out);
 }
 
-static __global__ void reduced(float *to, const float *values) {
-    red_add(to, values);
+enum { ADDED_BYTES = 4 * sizeof(float) };
+
+static __global__ void bulk_added(float *to, const float *values) {
+    ASSAY_DYNAMIC_SHARED(float, shared);
+    uint64_t *const barrier = reinterpret_cast<uint64_t *>(shared + 4);
+    mbarrier_init(barrier, 1);
+    mbarriers_made();
+    mbarrier_expect(barrier, ADDED_BYTES);
+    bulk_load(shared, values, ADDED_BYTES, barrier);
+    mbarrier_wait(barrier, 0);
+    bulk_add(to, shared, ADDED_BYTES);
+    bulk_commit();
+    bulk_wait<0>();
 }
-extern "C" assay_status sim_reduced(float to[4], const float values[4]) {
-    return ASSAY_LAUNCH(NULL, 1, 1, 0, reduced, to, values);
+extern "C" assay_status sim_bulk_added(float to[4], const float values[4]) {
+    return ASSAY_LAUNCH(NULL, 1, 1, ADDED_BYTES + sizeof(uint64_t), bulk_added, to, values);
 }
 
 static __global__ void thread_order(int *counter, int *order) {

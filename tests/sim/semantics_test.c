@@ -5,6 +5,7 @@
 #include "tests/sim/kernels.h"
 
 #include <limits.h>
+#include <stdalign.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -149,12 +150,12 @@ ASSAY_TEST(sim, grid_stride_loops_reach_every_element_once, "unit sim") {
     }
 }
 
-ASSAY_TEST(sim, reductions_of_four_floats_take_subnormals_for_zero, "unit sim") {
+ASSAY_TEST(sim, bulk_adds_of_floats_take_subnormals_for_zero, "unit sim") {
     /* a sum that is rounded; an old value, a new one and a sum that are subnormal */
-    const float values[4] = {0x1.8p-23f, 0x1p-126f, 0x1p-127f, -0x1p-126f};
+    alignas(16) const float values[4] = {0x1.8p-23f, 0x1p-126f, 0x1p-127f, -0x1p-126f};
     const float want[4] = {1 + 0x1p-22f, 0x1p-126f, 0x1p-126f, 0};
-    float to[4] = {1, 0x1p-127f, 0x1p-126f, 0x1.8p-126f};
-    REQUIRE_OK(sim_reduced(to, values));
+    alignas(16) float to[4] = {1, 0x1p-127f, 0x1p-126f, 0x1.8p-126f};
+    REQUIRE_OK(sim_bulk_added(to, values));
     for (int i = 0; i < 4; ++i)
         CHECK_MSG(to[i] == want[i], "%d: %a, not %a", i, (double)to[i], (double)want[i]);
 }
