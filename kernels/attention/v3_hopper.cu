@@ -8,10 +8,12 @@
  * with every larger score but once weights would exceed 2^LEAP, so that o is hardly ever
  * multiplied.
  *
- * Backward, for d up to 128. A block has 128 keys and walks along the queries that see them
+ * Backward, f16, for d up to 128. A block has 128 keys and walks along the queries that see them
  * (hopper_backward_plan.h, hopper_backward.h): 5 products for each pair of tiles, where v3's two
  * kernels make 7. dq is added up in fp32 in memory, in one order, by all blocks of a head, by bulk
- * copies from shared memory.
+ * copies from shared memory. Such additions take subnormal numbers for zero. Products of dS and k
+ * in f16 are multiples of 2^-48, as are their sums, so that nothing is lost; in bf16 they may be
+ * subnormal, and v3's tiles compute.
  *
  *                                             flops           b = 8, s = 16384, causal, d = 128
  *     v3: scores made twice                   14 sq sk d      1.92 TFLOP, 1.9 ms at 989 TFLOP/s
@@ -181,18 +183,24 @@ template <typename Plan, typename T> static assay_status launch_backward(const a
                         dim3(Plan::THREADS), Plan::SHARED, (gradients_on_hopper<Plan, T>), p, maps);
 }
 
-template <typename T> static assay_status backward_of(const assay_call *call) {
-    const int64_t d = call->in[0].shape[3];
-    if (d > MOST_DEPTH || !is_mapped(tensors_of(call, ASSAY_BACKWARD)))
-        return DISPATCH_DEPTH(run_backward, tensor_core<T>, call);
-    return d <= 64 ? launch_backward<narrow_backward, T>(call)
-                   : launch_backward<middle_backward, T>(call);
+/* By shape alone. */
+static bool may_be_chained(const assay_params *params) {
+    return params->dtype == ASSAY_F16 && sizes_of(params).d <= MOST_DEPTH;
+}
+
+static assay_status backward_in_chains(const assay_call *call) {
+    return sizes_of(call->params).d <= 64 ? launch_backward<narrow_backward, __half>(call)
+                                          : launch_backward<middle_backward, __half>(call);
+}
+
+template <typename T> static assay_status backward_in_tiles(const assay_call *call) {
+    return DISPATCH_DEPTH(run_backward, tensor_core<T>, call);
 }
 
 static size_t workspace(assay_stage stage, const assay_call *call) {
     const size_t fallback = v3_workspace(stage, call);
     const sizes n = sizes_of(call->params);
-    if (stage == ASSAY_FORWARD || n.d > MOST_DEPTH)
+    if (stage == ASSAY_FORWARD || !may_be_chained(call->params))
         return fallback;
     const size_t own =
         (n.d <= 64 ? space_of<narrow_backward>(n) : space_of<middle_backward>(n)).bytes;
@@ -205,8 +213,10 @@ static assay_status forward(const assay_call *call) {
 }
 
 static assay_status backward(const assay_call *call) {
-    return call->params->dtype == ASSAY_BF16 ? backward_of<__nv_bfloat16>(call)
-                                             : backward_of<__half>(call);
+    if (may_be_chained(call->params) && is_mapped(tensors_of(call, ASSAY_BACKWARD)))
+        return backward_in_chains(call);
+    return call->params->dtype == ASSAY_BF16 ? backward_in_tiles<__nv_bfloat16>(call)
+                                             : backward_in_tiles<__half>(call);
 }
 
 static assay_status supports(assay_stage stage, const assay_call *call) {

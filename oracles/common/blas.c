@@ -10,6 +10,19 @@ enum { PACKED_ROWS = 256, PACKED_COLUMNS = 2048 };
 static assay_gemm delegate;
 static const double worth_delegating = 0x1p31;
 
+/* OpenBLAS starts a thread for each processor. Oracles multiply small matrices, many processes at a
+ * time, whose threads would wait for each other's processors. */
+extern void openblas_set_num_threads(int threads) __attribute__((weak));
+extern int openblas_get_num_procs(void) __attribute__((weak));
+
+static void use_threads(double work) {
+    static bool many = true; /* as it was started */
+    const bool wanted = work >= worth_delegating;
+    if (openblas_set_num_threads && openblas_get_num_procs && many != wanted)
+        openblas_set_num_threads(wanted ? openblas_get_num_procs() : 1);
+    many = wanted;
+}
+
 void blas_delegate(assay_gemm gemm) {
     delegate = gemm;
 }
@@ -68,9 +81,11 @@ void blas_gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const double *
         scale(m, n, beta, c, ldc);
         return;
     }
-    if (delegate && (double)m * (double)n * (double)k >= worth_delegating &&
+    const double work = (double)m * (double)n * (double)k;
+    if (delegate && work >= worth_delegating &&
         delegate(ta, tb, m, n, k, a, lda, b, ldb, beta, c, ldc) == ASSAY_OK)
         return;
+    use_threads(work);
     if (tb && multiply_by_copy(ta, m, n, k, a, lda, b, ldb, beta, c, ldc))
         return;
     const CBLAS_TRANSPOSE op_a = ta ? CblasTrans : CblasNoTrans;
