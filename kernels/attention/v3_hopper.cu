@@ -19,9 +19,9 @@
  *     v3: scores made twice                   14 sq sk d      1.92 TFLOP, 1.9 ms at 989 TFLOP/s
  *     dS made once and kept, as in fp32       10 sq sk d      1.4 ms, and 4.3 GB of dS: 1.3 ms
  *     dq added up in memory                   10 sq sk d      1.4 ms, and 4.3 GB of sums in L2
- *         Backward, H100, cold: d 64 1,844, d 128 5,069 us with red by the consumers (v3 3,857,
- *         7,199); without the adds 1,365, 2,352.
- *         By bulk copies that other threads start: not timed yet.
+ *         Backward, H100, cold, d 64 / 128: v3 3,861 / 7,202 us, cuDNN 1,527 / 2,659; with red by
+ *         the consumers 1,844 / 5,069, by bulk copies that other threads start 1,846 / 4,733;
+ *         without the adds 1,365 / 2,352. All heads' sums at once are more than L2 holds.
  *
  * Copies by TMA ask for tensors that begin at multiples of 16 bytes, as their rows do; where one
  * does not, v3's tiles compute instead, as in backward where d is more than 128. What a box has

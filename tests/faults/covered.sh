@@ -24,6 +24,8 @@ certain+=' chdir mount umount2 unshare syscall setgroups seteuid setresgid setre
     faccessat glob globfree getrlimit geteuid getegid pause'
 # A module that is no longer needed.
 certain+=' dlclose'
+# How many threads a library has, which changes no number.
+certain+=' openblas_get_num_procs openblas_set_num_threads'
 # A way out of sim/ptx's parser, to a place that is set before.
 certain+=' _setjmp longjmp'
 # Wishes, granted or not: memory back, no core file, an end with the parent's.
