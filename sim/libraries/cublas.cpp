@@ -4,6 +4,7 @@
 #include <limits.h>
 
 #include <algorithm>
+#include <cmath>
 #include <initializer_list>
 #include <new>
 #include <vector>
@@ -242,10 +243,14 @@ std::vector<float> widened(const void *a, cudaDataType type, int64_t rows, int64
     return dense;
 }
 
-/* Drops the 13 bits that TF32 lacks, toward zero, as tensor cores take their operands. */
-void cut_to_tf32(std::vector<float> &values) {
-    for (float &value : values)
-        value = __uint_as_float(__float_as_uint(value) & 0xffffe000u);
+/* Without the 13 bits that TF32 lacks, to nearest and even, as cuBLAS does on an H100 before tensor
+ * cores, which would cut them, take the operands (docs/exec.md). */
+void round_to_tf32(std::vector<float> &values) {
+    for (float &value : values) {
+        const uint32_t bits = __float_as_uint(value), half = 0xfff + (bits >> 13 & 1);
+        if (std::isfinite(value))
+            value = __uint_as_float((bits + half) & 0xffffe000u);
+    }
 }
 
 void multiply_widened(const product &p, float alpha, const void *a, cudaDataType a_type,
@@ -258,8 +263,8 @@ void multiply_widened(const product &p, float alpha, const void *a, cudaDataType
     std::vector<float> wide_a = widened(a, a_type, rows_of_a(p), columns_of_a(p), p.lda);
     std::vector<float> wide_b = widened(b, b_type, rows_of_b(p), columns_of_b(p), p.ldb);
     if (compute == CUBLAS_COMPUTE_32F_FAST_TF32) {
-        cut_to_tf32(wide_a);
-        cut_to_tf32(wide_b);
+        round_to_tf32(wide_a);
+        round_to_tf32(wide_b);
     }
     std::vector<float> wide_c((size_t)std::max<int64_t>(1, p.m * p.n));
     if (beta != 0)

@@ -38,7 +38,7 @@ enum cublasComputeType_t {
     CUBLAS_COMPUTE_32F_PEDANTIC = 69,
     CUBLAS_COMPUTE_64F = 70,
     CUBLAS_COMPUTE_64F_PEDANTIC = 71,
-    CUBLAS_COMPUTE_32F_FAST_TF32 = 77, /* f32 matrices; operands are cut to TF32 */
+    CUBLAS_COMPUTE_32F_FAST_TF32 = 77, /* f32 matrices; operands are rounded to TF32 */
 };
 enum cublasGemmAlgo_t { CUBLAS_GEMM_DEFAULT = -1 };
 enum cudaDataType_t { CUDA_R_32F = 0, CUDA_R_64F = 1, CUDA_R_16F = 2, CUDA_R_16BF = 14 };

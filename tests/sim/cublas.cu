@@ -130,9 +130,11 @@ ASSAY_TEST(cublas, gemm_ex_rounds_once, "unit sim") {
     check_narrow<f16>();
 }
 
-/* Ten bits behind the leading one stay, the others are dropped, of either operand but not of C. */
-ASSAY_TEST(cublas, tf32_cuts_its_operands, "unit sim") {
-    const float kept = 1 + 0x1p-10f, wide = kept + 0x1.8p-11f, before = 1 + 0x1p-20f;
+/* Ten bits behind the leading one stay of either operand, rounded to nearest and even; C keeps all.
+ */
+ASSAY_TEST(cublas, tf32_rounds_its_operands, "unit sim") {
+    const float kept = 1 + 0x1p-10f, wide = kept + 0x1.8p-11f, next = 1 + 0x1p-9f,
+                before = 1 + 0x1p-20f;
     const auto multiply = [&](float a, float b, cublasComputeType_t compute) {
         const float one = 1;
         float c = before;
@@ -143,8 +145,13 @@ ASSAY_TEST(cublas, tf32_cuts_its_operands, "unit sim") {
         return c;
     };
     CHECK(multiply(wide, -kept, CUBLAS_COMPUTE_32F) == before - wide * kept);
-    CHECK(multiply(wide, -kept, CUBLAS_COMPUTE_32F_FAST_TF32) == before - kept * kept);
-    CHECK(multiply(-kept, wide, CUBLAS_COMPUTE_32F_FAST_TF32) == before - kept * kept);
+    CHECK(multiply(wide, -kept, CUBLAS_COMPUTE_32F_FAST_TF32) == before - next * kept);
+    CHECK(multiply(-kept, wide, CUBLAS_COMPUTE_32F_FAST_TF32) == before - next * kept);
+    const float between = kept + 0x1p-11f, below = 1 + 0x1p-11f;
+    CHECK(multiply(between, -1, CUBLAS_COMPUTE_32F_FAST_TF32) == before - next);
+    CHECK(multiply(below, -1, CUBLAS_COMPUTE_32F_FAST_TF32) == before - 1);
+    CHECK(isinf(multiply(INFINITY, 1, CUBLAS_COMPUTE_32F_FAST_TF32)));
+    CHECK(isnan(multiply(__uint_as_float(0x7f800001u), 1, CUBLAS_COMPUTE_32F_FAST_TF32)));
 }
 
 ASSAY_TEST(cublas, beta_0_does_not_read_the_result, "unit sim") {

@@ -135,9 +135,10 @@ ASSAY_TEST(cublaslt, adds_in_place, "unit sim") {
     CHECK(x.c[1 + 2 * LDC] == 3 * before.c[1 + 2 * LDC]);
 }
 
-/* Ten bits behind the leading one stay, in TF32 alone, and C keeps all of its own. */
-ASSAY_TEST(cublaslt, tf32_cuts_its_operands, "unit sim") {
-    const float kept = 1 + 0x1p-10f, wide = kept + 0x1.8p-11f, before = 1 + 0x1p-20f;
+/* Ten bits behind the leading one stay, rounded, in TF32 alone, and C keeps all of its own. */
+ASSAY_TEST(cublaslt, tf32_rounds_its_operands, "unit sim") {
+    const float kept = 1 + 0x1p-10f, wide = kept + 0x1.8p-11f, next = 1 + 0x1p-9f,
+                before = 1 + 0x1p-20f;
     const auto product = [&](const types &t) {
         problem p = make(t, CUBLAS_OP_N, CUBLAS_OP_N);
         data<float> x;
@@ -151,7 +152,7 @@ ASSAY_TEST(cublaslt, tf32_cuts_its_operands, "unit sim") {
         return x.d[0];
     };
     CHECK(product(f32) == before - wide * kept);
-    CHECK(product(tf32) == before - kept * kept);
+    CHECK(product(tf32) == before - next * kept);
 }
 
 ASSAY_TEST(cublaslt, beta_0_does_not_read_c, "unit sim") {
