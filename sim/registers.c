@@ -1,8 +1,6 @@
 #include "sim/registers.h"
 #include "sim/defect.h"
 
-#include <stdio.h>
-
 enum { LEAST = 24, MOST = 256, STEP = 8, ALL = 1 << 16 };
 
 static sim_registers *now;

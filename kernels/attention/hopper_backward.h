@@ -351,8 +351,8 @@ static __device__ __forceinline__ void add_gradients(const backward_on_hopper<T>
                        query + (QUERIES > BOX ? part : 0) * GROUP_ROWS + here % GROUP_WARPS * 16,
                        (D > BOX ? part : 0) * BOX, [&](int, float sum) { return sum * p.n.scale; });
         }
-        /* The next scores; behind the last step, what nobody needs: ptxas would let products wait
-         * for each other around a branch. */
+        /* The next scores. Behind the last step they are multiplied, too, and not used: around a
+         * branch, ptxas would let all products wait for each other. */
         ring_place<Plan::STAGES> next = ring;
         if (tile + 1 < walk.end) {
             next.next();
