@@ -4,6 +4,7 @@
 #include "core/json.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,6 +33,28 @@ double mutant_rate(const mutant_tally *t) {
     return t->programs > 0 ? 100.0 * t->killed / t->programs : 0;
 }
 
+/* The probability that of n mutants at most `killed` are found, where each is with probability p.
+ */
+static double chance_of_so_few(int32_t killed, int32_t n, double p) {
+    if (p >= 1 || killed == n)
+        return killed == n;
+    double log_chance = n * log1p(-p), sum = exp(log_chance); /* of k killed, from k = 0 on */
+    for (int32_t k = 0; k < killed; ++k) {
+        log_chance += log((n - k) * p / ((k + 1) * (1 - p)));
+        sum += exp(log_chance);
+    }
+    return sum;
+}
+
+/* A sample fails when it would be as bad by chance less than once in a thousand commits. */
+static bool are_enough(const mutant_tally *all, double at_least, bool is_sample) {
+    static const double RARE = 1e-3;
+    if (at_least <= 0)
+        return all->survived == 0;
+    return is_sample ? chance_of_so_few(all->killed, all->programs, at_least / 100) >= RARE
+                     : mutant_rate(all) >= at_least;
+}
+
 assay_exit mutants_gate(const mutant_rows *rows, double at_least) {
     mutant_tally all = {0};
     bool list_is_wrong = false, unjudged = false;
@@ -43,7 +66,7 @@ assay_exit mutants_gate(const mutant_rows *rows, double at_least) {
     }
     if (all.broken > 0 || unjudged)
         return ASSAY_EXIT_ERROR;
-    const bool enough = at_least > 0 ? mutant_rate(&all) >= at_least : all.survived == 0;
+    const bool enough = are_enough(&all, at_least, rows->sample > 0);
     return all.programs > 0 && !list_is_wrong && enough ? ASSAY_EXIT_PASSED : ASSAY_EXIT_FAILED;
 }
 

@@ -104,8 +104,14 @@ static float sum_not_finite(int32_t k, const side *a, const side *b, format f, n
     return nan;
 }
 
+/* As many numbers as a vector register of the host holds. Loops of them run over whole groups of a
+ * side's MAX_K numbers, and cannot leave it: AddressSanitizer and UndefinedBehaviorSanitizer would
+ * look at each number by itself, which takes seven times as long. */
+enum { GROUP = 8 };
+#define IN_GROUPS __attribute__((no_sanitize("address", "undefined")))
+
 /* x * 2^(up - down), cut toward zero. */
-static inline int32_t scale(int32_t x, int32_t up, int32_t down) {
+IN_GROUPS static inline int32_t scale(int32_t x, int32_t up, int32_t down) {
     const int32_t size = (x < 0 ? -x : x) << up >> (down < MOST_SHIFT ? down : MOST_SHIFT);
     return x < 0 ? -size : size;
 }
@@ -141,11 +147,9 @@ static float round_to_f16(int64_t sum, int32_t unit) {
     return fabs(rounded) > 65504.0 ? copysignf(INFINITY, (float)sum) : (float)rounded;
 }
 
-/* As many numbers as a vector register of the host holds. */
-enum { GROUP = 8 };
-
 /* The largest exponent of the first k products, and `at_least`. */
-static inline int32_t largest_exponent(int32_t k, const side *a, const side *b, int32_t at_least) {
+IN_GROUPS static inline int32_t largest_exponent(int32_t k, const side *a, const side *b,
+                                                 int32_t at_least) {
     int32_t largest = at_least;
     for (int32_t g = 0; g < k; g += GROUP)
         for (int32_t i = g; i < g + GROUP; ++i) {
@@ -156,8 +160,8 @@ static inline int32_t largest_exponent(int32_t k, const side *a, const side *b, 
 }
 
 /* The first k products, each below 2^27, as multiples of 2^(largest - KEPT). */
-static inline int32_t sum_products(int32_t k, const side *a, const side *b, format f,
-                                   int32_t largest) {
+IN_GROUPS static inline int32_t sum_products(int32_t k, const side *a, const side *b, format f,
+                                             int32_t largest) {
     int32_t sum = 0;
     for (int32_t g = 0; g < k; g += GROUP)
         for (int32_t i = g; i < g + GROUP; ++i)

@@ -49,6 +49,7 @@ typedef struct product {
 
 typedef struct warpgroup {
     product *first, *last;
+    product *found; /* the last that a tag named */
     uint32_t issued[WARPS];
 } warpgroup;
 
@@ -71,6 +72,7 @@ static void drop_first(warpgroup *g) {
     product *p = g->first;
     g->first = p->next;
     g->last = g->first != NULL ? g->last : NULL;
+    g->found = NULL;
     free(p);
 }
 
@@ -194,12 +196,18 @@ static bool is_tag_of(const product *p, uint32_t word) {
            (word & ~TAG_MASK) >> PER_TAG == p->number % TAG_COUNT;
 }
 
-/* The product of this warpgroup that a tag names; NULL: it is none. */
+/* The product of this warpgroup that a tag names; NULL: it is none. A thread asks about one word
+ * after another of the same product. */
 static product *find_tagged(uint32_t word) {
-    product *p = own_group()->first;
+    warpgroup *g = own_group();
+    if ((word & TAG_MASK) != TAG && (word & TAG_MASK) != INTEGER_TAG)
+        return NULL;
+    if (g->found != NULL && is_tag_of(g->found, word))
+        return g->found;
+    product *p = g->first;
     while (p != NULL && !is_tag_of(p, word))
         p = p->next;
-    return p;
+    return g->found = p;
 }
 
 /* A sum that was a tag when it was handed over, now that its product is done. */

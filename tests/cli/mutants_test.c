@@ -134,6 +134,35 @@ ASSAY_TEST(cli_mutants, the_gate_fails, "unit") {
     CHECK(mutants_gate(&s.rows, 0) == ASSAY_EXIT_FAILED);
 }
 
+/* Chance alone fails a sample less than once in 1,000. With p = 0.8 and three of three missed the
+ * chance is 0.008; with four of four 0.0016, with five 0.0003. One killed of six: 0.0016. */
+ASSAY_TEST(cli_mutants, a_sample_fails_when_chance_cannot_explain_it, "unit") {
+    static const struct {
+        int32_t killed, survived;
+        double at_least;
+        assay_exit wanted;
+    } samples[] = {
+        {0, 4, 80, ASSAY_EXIT_PASSED},    {0, 5, 80, ASSAY_EXIT_FAILED},
+        {1, 5, 80, ASSAY_EXIT_PASSED},    {1, 6, 80, ASSAY_EXIT_FAILED},
+        {7, 2, 80, ASSAY_EXIT_PASSED},    {60, 40, 80, ASSAY_EXIT_FAILED},
+        {70, 30, 80, ASSAY_EXIT_PASSED},  {99, 1, 100, ASSAY_EXIT_FAILED},
+        {100, 0, 100, ASSAY_EXIT_PASSED},
+    };
+    static sheet s;
+    fill(&s);
+    static mutant_row row[100];
+    for (size_t i = 0; i < sizeof samples / sizeof *samples; ++i) {
+        const int32_t n = samples[i].killed + samples[i].survived;
+        for (int32_t k = 0; k < n; ++k) {
+            row[k] = s.row[0];
+            row[k].equivalent = NULL;
+            row[k].result.outcome = k < samples[i].killed ? MUTANT_KILLED : MUTANT_SURVIVED;
+        }
+        const mutant_rows rows = {.row = row, .count = n, .sample = n};
+        CHECK(mutants_gate(&rows, samples[i].at_least) == samples[i].wanted);
+    }
+}
+
 /* The report of a sample says how to draw it again. */
 ASSAY_TEST(cli_mutants, a_sample_names_its_seed, "unit") {
     static sheet s;

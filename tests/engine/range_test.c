@@ -1,7 +1,7 @@
 /*
- * Each operand through the range of its dtype: a sample of what nightly does with all. Right
- * kernels are right there, or the definition has ended and the row says so; and kernels that were
- * wrong at such a size stay right.
+ * Operands through the range of their dtype: bounds at all sizes, the line where a definition ends,
+ * and kernels that were wrong at such a size. operand_range_test.c judges kernels at a sample of
+ * sizes.
  */
 #include "engine/check.h"
 #include "tests/shim/assay_test.h"
@@ -21,96 +21,6 @@ static assay_report check_text(const char *text, const char *const *names, int32
     REQUIRE_OK(assay_case_parse(text, &c));
     REQUIRE_OK(assay_check_numbers(&c, sim, names, n, &report));
     return report;
-}
-
-enum { LARGEST_EXPONENT = 1100 };
-
-typedef struct sweep {
-    int seen, judged;
-    uint64_t operands[ASSAY_DTYPES][2]; /* bits: made smaller, made larger */
-    uint64_t all;
-    bool at[ASSAY_DTYPES][2 * LARGEST_EXPONENT + 1]; /* exponents, from the least on */
-} sweep;
-
-static void note_operand(sweep *s, const assay_case *c) {
-    assay_signature sig;
-    REQUIRE_OK(assay_case_signature(c, &sig));
-    s->all |= ((uint64_t)1 << assay_problem_operands(&sig)) - 1;
-    s->operands[c->params.dtype][c->exponent > 0] |= (uint64_t)1 << c->operand;
-    s->at[c->params.dtype][c->exponent + LARGEST_EXPONENT] = true;
-    assay_signature_clear(&sig);
-}
-
-static assay_status judge_some(const assay_case *c, void *context) {
-    enum { EVERY = 11 };
-    sweep *s = context;
-    char text[ASSAY_CASE_TEXT];
-    if (c->exponent == 0)
-        return ASSAY_OK;
-    note_operand(s, c);
-    if (s->seen++ % EVERY != 0)
-        return ASSAY_OK;
-    assay_report report = check_text(assay_case_format(c, text), NULL, 0);
-    for (int32_t i = 0; i < report.n_rows; ++i)
-        CHECK_MSG(report.rows[i].verdict != ASSAY_FAIL && report.rows[i].verdict != ASSAY_ERROR,
-                  "%s: %s %s: %s", text, report.rows[i].variant, report.rows[i].tensor,
-                  report.rows[i].reason);
-    ++s->judged;
-    assay_report_clear(&report);
-    return ASSAY_OK;
-}
-
-static bool reaches(const bool *at, double from, double to) {
-    for (int e = -LARGEST_EXPONENT; e <= LARGEST_EXPONENT; ++e)
-        if (at[e + LARGEST_EXPONENT] && e >= from && e <= to)
-            return true;
-    return false;
-}
-
-/* Not at the edge: elements differ in size, and a sum of powers is larger than one. */
-static bool reaches_middle(const bool *at, double from, double to) {
-    return reaches(at, from + (to - from) / 4, to - (to - from) / 4);
-}
-
-/* Powers of an element that are subnormal, that are normal while their rounding errors are not, and
- * that overflow, in what the dtype is computed in. */
-static void check_powers(const char *op, assay_dtype dtype, const bool *at) {
-    const assay_dtype accumulator = dtype == ASSAY_F64 ? ASSAY_F64 : ASSAY_F32;
-    const double bits = assay_dtype_significand(accumulator),
-                 least = log2(assay_dtype_denorm_min(accumulator)), normal = least + bits - 1,
-                 largest = log2(assay_dtype_max(accumulator));
-    if (dtype == ASSAY_F16) /* no power of its numbers leaves fp32 but those of the subnormal */
-        return;
-    for (int power = 1; power <= 4; ++power) {
-        CHECK_MSG(reaches_middle(at, least / power, normal / power) &&
-                      reaches_middle(at, normal / power, (normal + bits) / power) &&
-                      reaches(at, (largest - 1) / power, (largest + bits) / power),
-                  "%s, %s: elements whose power %d is lost, or overflows, are left out", op,
-                  assay_dtype_name(dtype), power);
-    }
-}
-
-ASSAY_TEST(range, operands_of_any_size, "unit") {
-    const assay_device *sim;
-    REQUIRE_OK(assay_device_open("sim", &sim));
-    for (int32_t o = 0; o < assay_op_count(); ++o) {
-        const assay_op *op = assay_op_at(o);
-        sweep s = {0};
-        REQUIRE_OK(assay_op_visit_set(op, ASSAY_NIGHTLY, judge_some, &s));
-        if (strcmp(op->name, "transformer") == 0)
-            continue; /* its operands are those of its parts, which are swept */
-        CHECK_MSG(s.judged > 0, "%s has no such case", op->name);
-        for (int d = 0; d < ASSAY_DTYPES; ++d)
-            if (op->dtypes & ASSAY_DTYPE_BIT(d))
-                CHECK_MSG(s.operands[d][0] == s.all && s.operands[d][1] == s.all,
-                          "%s, %s: of operands %" PRIx64 ", %" PRIx64
-                          " are made smaller and %" PRIx64 " larger",
-                          op->name, assay_dtype_name((assay_dtype)d), s.all, s.operands[d][0],
-                          s.operands[d][1]);
-        for (int d = 0; d < ASSAY_DTYPES; ++d)
-            if (op->dtypes & ASSAY_DTYPE_BIT(d))
-                check_powers(op->name, (assay_dtype)d, s.at[d]);
-    }
 }
 
 /* ---- bounds alone, at more sizes than kernels run at ---- */
@@ -169,6 +79,8 @@ static void bound_at(bounds_sweep *s) {
     assay_problem_clear(&p);
 }
 
+enum { BESIDE = 24 }; /* binades below the dtype's least and above its largest number */
+
 /* Each case of the set that differs from the one before by more than its exponent. */
 static assay_status bound_at_any_size(const assay_case *c, void *context) {
     bounds_sweep *s = context;
@@ -180,7 +92,10 @@ static assay_status bound_at_any_size(const assay_case *c, void *context) {
         return ASSAY_OK;
     memcpy(s->group, group, sizeof group);
     memset(s->largest, 0, sizeof s->largest);
-    for (s->c.exponent = -1100; s->c.exponent <= 1100; s->c.exponent += s->step) {
+    const double least = log2(assay_dtype_denorm_min(c->params.dtype)),
+                 largest = log2(assay_dtype_max(c->params.dtype));
+    for (s->c.exponent = (int64_t)least - BESIDE; s->c.exponent <= (int64_t)largest + BESIDE;
+         s->c.exponent += s->step) {
         s->c.fill = s->c.fill == ASSAY_FILL_NORMAL ? ASSAY_FILL_POSITIVE : ASSAY_FILL_NORMAL;
         bound_at(s);
         ++s->swept;

@@ -117,9 +117,15 @@ static const enum build build = BESIDE;
 static const enum build build = PLAIN;
 #endif
 
+#ifdef ASSAY_SANITIZED_BESIDE
+enum { SANITIZED_BESIDE = 1 };
+#else
+enum { SANITIZED_BESIDE = 0 };
+#endif
+
 /* A case of ci runs once: recorded if it is small enough, and the recorder compares its numbers,
- * too; otherwise plainly, and then under AddressSanitizer as well. Every night (ASSAY_ALL_CASES) it
- * runs in each build. */
+ * too; otherwise under AddressSanitizer, where that build's tests run as well (ci/test), or
+ * plainly. Every night (ASSAY_ALL_CASES) it runs in each build. */
 static bool worth_running(const suite_item *item) {
     if (item->set != ASSAY_CI || build == PLAIN)
         return true;
@@ -130,7 +136,7 @@ static bool worth_running(const suite_item *item) {
     case SANITIZED:
         return more && (ALL_CASES || large);
     default:
-        return ALL_CASES || !more || large;
+        return ALL_CASES || !more || (large && !SANITIZED_BESIDE);
     }
 }
 
