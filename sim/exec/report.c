@@ -15,7 +15,7 @@
 static const char *const names[EXEC_PROBLEM_KINDS][2] = {
     [EXEC_PROBLEM_KERNEL] = {"kernel", "kernel failure"},
     [EXEC_PROBLEM_RACE] = {"race", "race"},
-    [EXEC_PROBLEM_STREAMS] = {"stream-race", "race of streams"},
+    [EXEC_PROBLEM_STREAMS] = {"stream-race", "stream race"},
     [EXEC_PROBLEM_EQUAL] = {"equal-writes", "equal-value race"},
     [EXEC_PROBLEM_UNINITIALISED] = {"uninitialised", "uninitialised read"},
     [EXEC_PROBLEM_COPY] = {"copy", "wrong transfer"},
@@ -24,7 +24,7 @@ static const char *const names[EXEC_PROBLEM_KINDS][2] = {
     [EXEC_PROBLEM_LEAK] = {"leak", "leak"},
     [EXEC_PROBLEM_NOT_SIMULATED] = {"not-simulated", "missing function"},
     [EXEC_PROBLEM_OPCODE] = {"opcode", "unknown instruction"},
-    [EXEC_PROBLEM_NO_PTX] = {"no-ptx", "image without PTX"},
+    [EXEC_PROBLEM_NO_PTX] = {"no-ptx", "unusable image"},
 };
 
 const char *exec_problem_name(exec_problem_kind kind) {

@@ -57,9 +57,10 @@ static void drop_ties(sim_clocks *c) {
     c->n_mbarriers = 0;
 }
 
-void sim_order_launch(int32_t n_threads) {
+uint32_t sim_order_launch(int32_t n_threads) {
     order.first = order.last;
     sim_known_begin(n_threads);
+    return order.first;
 }
 
 static void retire(sim_clocks *c) {

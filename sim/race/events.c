@@ -36,8 +36,7 @@ void trace_launch_begin(const sim_launch *launch) {
     sim_recorder_now.proxies = launch->proxies;
     sim_recorder_now.everywhere = launch->sites != NULL;
     sim_host_launch(launch);
-    sim_order_launch(sim_now.n_threads);
-    sim_shadow_launch(sim_running_now.first);
+    sim_shadow_launch(sim_order_launch(sim_now.n_threads));
     sim_places_begin(launch->sites, launch->n_sites);
     sim_race_begin();
 }

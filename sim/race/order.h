@@ -60,8 +60,9 @@ typedef struct sim_running {
 } sim_running;
 extern sim_running sim_running_now;
 
-/* A launch begins, ends; blocks may be left over when it ends. */
-void sim_order_launch(int32_t n_threads);
+/* A launch begins: the serial of its first block, below which are those of earlier launches. It
+ * ends; blocks may be left over. */
+uint32_t sim_order_launch(int32_t n_threads);
 void sim_order_launch_end(void);
 sim_clocks *sim_order_block(uint64_t block, uint32_t rank, int32_t n_threads);
 void sim_order_block_end(sim_clocks *clocks);

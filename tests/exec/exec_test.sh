@@ -172,7 +172,7 @@ racy() { # WHAT, TEXT: told, whatever was done first
     run 9 --streams eager --error-exitcode 9 -- ./unordered.shared "$1"
     says out ok
     says err "$2"
-    says err '1 race of streams'
+    says err '1 stream race'
 }
 ordered='no event or synchronisation orders the two'
 racy 'other stream' "kernel scale in stream 2 writes bytes 0 to 16383 of allocation 1 (cudaMalloc, 16384 bytes), which a copy in stream 1 writes: $ordered"
@@ -185,9 +185,9 @@ racy 'host reads' 'the host reads byte 4 of allocation 3 (cudaHostAlloc, 16384 b
 racy 'managed' 'the host reads byte 20 of allocation 5 (cudaMallocManaged, 16384 bytes), which kernel scale in the default stream writes'
 for what in 'other stream' 'default stream' 'event too late' 'destroyed'; do
     run 9 --streams late --error-exitcode 9 -- ./unordered.static "$what"
-    says err '1 race of streams'
+    says err '1 stream race'
 done
-for what in event blocking halves readers 'host reads what is read' 'host writes later' \
+for what in event blocking halves neighbours readers 'host reads what is read' 'host writes later' \
     'managed, waited for' flag; do
     run 0 --error-exitcode 9 -- ./unordered.static "$what"
     says err 'no problem'

@@ -57,6 +57,11 @@ static void run(const char *what) {
         scale<<<n / 512, 256, 0, s>>>(a, n / 2, 2);
         scale<<<n / 512, 256, 0, t>>>(a + n / 2, n / 2, 2);
     }
+    if (!strcmp(what, "neighbours")) { // one page, each element one stream's
+        cudaStreamSynchronize(s);
+        for (int i = 0; i < 8; ++i)
+            scale<<<1, 1, 0, i % 4 < 2 ? s : t>>>(a + i, 1, 2);
+    }
     if (!strcmp(what, "readers")) {
         cudaStreamSynchronize(s);
         copy<<<n / 256, 256, 0, s>>>(a, b);
