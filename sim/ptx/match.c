@@ -66,18 +66,30 @@ static bool types_fit(const emitter *e, const instruction_row *r) {
     return r->types[0] == '\0' && e->n_types == 0;
 }
 
-/* All parts but types: those of the name in their order, the rest optional. */
+/* The part that a word of a row's name stands for, apart from those in `taken`. The first word is
+ * the first part; ptxas takes the others in any order, and so do programs: `vote.ballot.sync`. */
+static uint32_t part_of(const statement *s, const char *word, size_t n, uint64_t taken) {
+    uint32_t i = 0;
+    while (i < s->n_parts && ((taken >> i & 1) != 0 || !is_word(word, n, s->part[i])))
+        ++i;
+    return taken == 0 && i > 0 ? s->n_parts : i;
+}
+
+/* All parts but types: those of the name, the rest optional. */
 static bool parts_fit(const statement *s, const instruction_row *r) {
-    const char *name = r->name;
-    for (uint32_t i = 0; i < s->n_parts; ++i) {
-        const size_t n = strlen(s->part[i]);
-        if (strncmp(name, s->part[i], n) == 0 && (name[n] == '.' || name[n] == '\0'))
-            name += n + (name[n] == '.');
-        else if (i == 0 || (type_named(s->part[i]) == NULL && strcmp(r->optional, "*") != 0 &&
-                            !listed(r->optional, s->part[i])))
+    uint64_t taken = 0;
+    for (const char *name = r->name, *end; name != NULL; name = *end == '.' ? end + 1 : NULL) {
+        end = name + strcspn(name, ".");
+        const uint32_t i = part_of(s, name, (size_t)(end - name), taken);
+        if (i == s->n_parts)
             return false;
+        taken |= UINT64_C(1) << i;
     }
-    return *name == '\0';
+    for (uint32_t i = 1; i < s->n_parts; ++i)
+        if ((taken >> i & 1) == 0 && type_named(s->part[i]) == NULL &&
+            strcmp(r->optional, "*") != 0 && !listed(r->optional, s->part[i]))
+            return false;
+    return true;
 }
 
 static void collect_types(emitter *e, const statement *s) {

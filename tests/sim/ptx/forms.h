@@ -5,6 +5,7 @@
 #ifndef ASSAY_TESTS_SIM_PTX_FORMS_H
 #define ASSAY_TESTS_SIM_PTX_FORMS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,8 +26,10 @@ extern const form forms[];
 extern const int32_t n_forms;
 
 /* The module, of one kernel for FORM_KERNEL forms: k0, k1, ...; each takes the address of the
- * operands and that of the results, and runs with FORM_TUPLES threads. To be freed. */
-char *forms_module(void);
+ * operands and that of the results, and runs with FORM_TUPLES threads. `turned`: parts of an opcode
+ * that are no types stand in the opposite order. So ptxas takes them as well, but for mad, mad24,
+ * shf and div.full, which are names of two parts. To be freed. */
+char *forms_module(bool turned);
 
 /* FORM_CLASSES x FORM_OPERANDS x FORM_TUPLES numbers. */
 void forms_operands(uint64_t *operands);

@@ -41,7 +41,7 @@ int main(int count, char **arguments) {
     const size_t in_bytes = sizeof(uint64_t) * FORM_CLASSES * FORM_OPERANDS * FORM_TUPLES;
     const size_t out_bytes = sizeof(uint64_t) * (size_t)n_forms * FORM_TUPLES;
     uint64_t *operands = calloc(1, in_bytes), *results = calloc(1, out_bytes), in, out;
-    char *text = forms_module();
+    char *text = forms_module(false);
     void *context, *module;
     int device;
     driver = dlopen("libcuda.so.1", RTLD_NOW);

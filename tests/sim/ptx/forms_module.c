@@ -143,15 +143,49 @@ static void put_operand(text *t, char class, int32_t i) {
         put(t, "ld.global.%s %%a%d, [%%in+%zu];\n", register_type(class), i, offset);
 }
 
-static void put_form(text *t, const form *f, int32_t i) {
+/* "s32", "bf16x2", "e4m3x2", "pred"; "f4e" is a mode of prmt. */
+static bool is_type(const char *part, size_t n) {
+    if ((n == 4 && memcmp(part, "pred", n) == 0) || memcmp(part, "e4m3", 4) == 0 ||
+        memcmp(part, "e5m2", 4) == 0)
+        return true;
+    if (memcmp(part, "bf", 2) == 0 || memcmp(part, "tf", 2) == 0)
+        ++part;
+    const size_t digits = strspn(part + 1, "0123456789");
+    return strchr("usbf", *part) != NULL && digits > 0 && part[1 + digits] != 'e';
+}
+
+/* `turned`: what is no type stands in the opposite order. */
+static void put_opcode(text *t, const char *opcode, bool turned) {
+    enum { MOST = 16 };
+    const char *part[MOST];
+    size_t length[MOST];
+    int32_t n = 0, others[MOST], n_others = 0;
+    for (const char *at = opcode; n < MOST; at += length[n++] + 1) {
+        part[n] = at;
+        length[n] = strcspn(at, ".#");
+        if (n > 0 && !is_type(at, length[n]))
+            others[n_others++] = n;
+        if (at[length[n]] != '.') {
+            ++n;
+            break;
+        }
+    }
+    for (int32_t k = 0, other = 0; k < n; ++k) {
+        const int32_t from =
+            turned && k > 0 && !is_type(part[k], length[k]) ? others[n_others - 1 - other++] : k;
+        put(t, "%s%.*s", k > 0 ? "." : "", (int)length[from], part[from]);
+    }
+}
+
+static void put_form(text *t, const form *f, int32_t i, bool turned) {
     const int32_t n = (int32_t)strlen(f->operands);
     const char *type = register_type(f->result[0]);
     put(t, "{\n.reg .%s %%d;\n.reg .b32 %%w;\n", type);
     for (int32_t k = 0; k < n; ++k)
         put_operand(t, f->operands[k], k);
     const char *insert = strchr(f->opcode, '#'); /* a constant as the last operand */
-    put(t, "%.*s %%d", (int)(insert != NULL ? insert - f->opcode : (ptrdiff_t)strlen(f->opcode)),
-        f->opcode);
+    put_opcode(t, f->opcode, turned);
+    put(t, " %%d");
     for (int32_t k = 0; k < n; ++k)
         put(t, ", %%a%d", k);
     put(t, insert != NULL ? ", %s;\n" : ";\n", insert != NULL ? insert + 1 : "");
@@ -162,7 +196,7 @@ static void put_form(text *t, const form *f, int32_t i) {
         put(t, "st.global.%s [%%out+%d], %%d;\n}\n", type, i * FORM_TUPLES * 8);
 }
 
-char *forms_module(void) {
+char *forms_module(bool turned) {
     text t = {0};
     put(&t, ".version 8.0\n.target sm_90\n.address_size 64\n");
     for (int32_t i = 0; i < n_forms; ++i) {
@@ -173,7 +207,7 @@ char *forms_module(void) {
                 "mov.u32 %%n, %%tid.x;\nmul.wide.u32 %%t, %%n, 8;\nadd.s64 %%in, %%in, %%t;\n"
                 "add.s64 %%out, %%out, %%t;\n",
                 i / FORM_KERNEL);
-        put_form(&t, &forms[i], i);
+        put_form(&t, &forms[i], i, turned);
         if (i + 1 == n_forms || (i + 1) % FORM_KERNEL == 0)
             put(&t, "ret;\n}\n");
     }
