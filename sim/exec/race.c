@@ -1,6 +1,7 @@
 #include "sim/exec/race.h"
 
 #include "sim/exec/memory.h"
+#include "sim/ptx/heap.h"
 #include "sim/ptx/launch.h"
 #include "sim/race/race.h"
 
@@ -19,7 +20,7 @@ static bool describe(const volatile void *address, char *text, size_t size) {
                  a->number, a->call, a->bytes);
     else if (v != NULL)
         snprintf(text, size, "byte %td of variable %s", at - v->address, v->name);
-    return a != NULL || v != NULL;
+    return a != NULL || v != NULL || ptx_heap_describe(address, text, size);
 }
 
 bool exec_race_records(void) {

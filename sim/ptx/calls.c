@@ -1,4 +1,5 @@
 /* The functions that kernels call: the runtime of the simulated device, with PTX's meaning. */
+#include "sim/ptx/heap.h"
 #include "sim/ptx/internal.h"
 
 #include "sim/block.h"
@@ -306,6 +307,8 @@ void ptx_context_fill(ptx_context *x) {
     x->progress = sim_progress;
     x->clock = call_clock;
     x->print = ptx_print;
+    x->heap_take = ptx_heap_take;
+    x->heap_return = ptx_heap_return;
     x->approximate = sfu_f32;
     x->approximate_f64 = sfu_f64;
     x->divide = sfu_divide;

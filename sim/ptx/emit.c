@@ -269,6 +269,16 @@ static void emit_function(emitter *e, const function *f) {
         "(void)shared, (void)turns, (void)fences, (void)parameters, (void)carry, (void)arguments;\nreturn false;\n}\n");
 }
 
+/* The function that an address stands for. */
+static void emit_addresses(emitter *e) {
+    emit(e, "static ptx_code *function_at(uint64_t address) {\nswitch (address) {\n");
+    for (int32_t i = 0; i < e->parts->n_functions; ++i)
+        emit(e, "case UINT64_C(%llu): return %s;\n",
+             (unsigned long long)function_address(e->parts->functions[i]),
+             emit_function_name(e, e->parts->functions[i]));
+    emit(e, "default: return 0;\n}\n}\n");
+}
+
 const char *emit_kernel(const tree *t, const function *kernel, bool records, arena *memory,
                         void (*note)(void *context, const function *f, const statement *s),
                         void *note_context) {
@@ -285,6 +295,8 @@ const char *emit_kernel(const tree *t, const function *kernel, bool records, are
          e.sites.n > 0 ? e.sites.text : "");
     for (int32_t i = 0; i < parts.n_functions; ++i)
         emit_signature(&e, parts.functions[i], ";\n");
+    if (parts.indirect)
+        emit_addresses(&e);
     text_add(memory, &e.code, body.text, body.n);
     emit(&e, "bool ptx_entry(const ptx_context *x) {\nreturn entry(x, 0);\n}\n");
     emit(&e, "const ptx_site_list ptx_sites = {sites, %d};\n", e.n_sites);

@@ -19,6 +19,7 @@ typedef struct kernel_parts {
     uint64_t shared_bytes; /* without the dynamic part */
     uint64_t dynamic;      /* where that begins */
     bool proxies;          /* it has instructions of the asynchronous proxy */
+    bool indirect; /* it calls functions by address: all that have one in the module are parts */
 } kernel_parts;
 
 /*
@@ -43,6 +44,17 @@ bool is_arithmetic(const statement *s, const ptx_type *last);
 
 /* Its blocks may run at the same time and leave the same bits (blocks.c). */
 bool blocks_unordered(const kernel_parts *parts);
+
+/*
+ * What a program sees as a function's address: the same in all kernels of its module, each of which
+ * has a copy of the function. No memory lies there.
+ */
+static inline uint64_t function_address(const function *f) {
+    return UINT64_C(0xf) << 60 | (uint64_t)f->symbol->id << 4;
+}
+
+/* The name of what a call calls: a function, or a register with its address; NULL: none. */
+const operand *call_target(const statement *s);
 
 kernel_parts parts_of(const tree *t, const function *kernel, arena *memory);
 

@@ -73,10 +73,10 @@ static call parts_of_call(emitter *e, const statement *s) {
     uint32_t i = 0;
     if (i < s->n_operands && s->operands[i]->kind == OPERAND_LIST)
         c.results = s->operands[i++];
-    if (i >= s->n_operands || s->operands[i]->kind != OPERAND_NAME)
+    c.target = call_target(s);
+    if (c.target == NULL)
         emit_unknown(e);
-    c.target = s->operands[i++];
-    if (i < s->n_operands && s->operands[i]->kind == OPERAND_LIST)
+    if (++i < s->n_operands && s->operands[i]->kind == OPERAND_LIST)
         c.arguments = s->operands[i];
     return c;
 }
@@ -107,6 +107,11 @@ static void call_system(emitter *e, const char *name, const char *const *a, uint
              "x->failed_assertion(*(const char *const *)%s, *(const char *const *)%s, "
              "*(const uint32_t *)%s, *(const char *const *)%s, %s);return true;",
              a[0], a[1], a[2], a[3], emit_site(e));
+    else if (strcmp(name, "malloc") == 0 && n == 2)
+        emit(e, "*(uint64_t *)%s = (uint64_t)(uintptr_t)x->heap_take(*(const uint64_t *)%s);", a[0],
+             a[1]);
+    else if (strcmp(name, "free") == 0 && n == 1)
+        emit(e, "x->heap_return(*(void *const *)%s, %s);", a[0], emit_site(e));
     else
         emit_unknown(e);
 }
@@ -142,10 +147,13 @@ void form_call(emitter *e, const statement *s) {
         emit(e, "char *const list[] = {");
         for (uint32_t i = 0; i < n; ++i)
             emit(e, "%s, ", places[i]);
-        emit(e, "0};if (%s(x, list)) return true;",
-             f != NULL ? emit_function_name(e, f)
-                       : emit_text(e, "((ptx_code *)(uintptr_t)%s)",
-                                   emit_read(e, c.target, type_named("u64"))));
+        emit(e, "0};");
+        if (f == NULL)
+            emit(e,
+                 "ptx_code *const to = function_at(%s);if (to == 0) {x->trap(\"wrong call\", \"a "
+                 "call of what is no function's address\", %s);return true;}",
+                 emit_read(e, c.target, type_named("u64")), emit_site(e));
+        emit(e, "if (%s(x, list)) return true;", f != NULL ? emit_function_name(e, f) : "to");
         take_results(e, &c, f, places);
     }
     emit(e, "}");

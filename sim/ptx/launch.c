@@ -3,6 +3,7 @@
 #include "sim/cluster.h"
 #include "sim/ptx/emit.h"
 #include "sim/ptx/grid.h"
+#include "sim/ptx/heap.h"
 #include "sim/ptx/internal.h"
 
 #include <stdlib.h>
@@ -182,6 +183,7 @@ static assay_status launch_with(const ptx_function *k, const uint32_t grid[3],
     sim_cluster_shape(cluster);
     status = sim_launch_kernel(&launch);
     sim_cluster_shape(one);
+    ptx_heap_settle();
     free(copy);
     return status;
 }

@@ -35,9 +35,13 @@ static assay_status value_of(const ptx_module *m, const symbol *s, const operand
     } else if (o->kind == OPERAND_NAME) {
         int64_t number;
         const symbol *other = scope_find(m->tree.scope, o->name, &number);
-        if (other == NULL || other->kind != SYMBOL_GLOBAL || s->type->bytes != 8)
-            return refuse_value(m, s, "what is no address of a variable");
-        *value = (uint64_t)(uintptr_t)m->globals[other->index] + (uint64_t)o->offset;
+        if (s->type->bytes == 8 && other != NULL && other->kind == SYMBOL_GLOBAL)
+            *value = (uint64_t)(uintptr_t)m->globals[other->index] + (uint64_t)o->offset;
+        else if (s->type->bytes == 8 && other != NULL && other->kind == SYMBOL_FUNCTION &&
+                 other->function->defined)
+            *value = function_address(other->function);
+        else
+            return refuse_value(m, s, "what is no address of a variable or a function");
     } else if (o->kind != OPERAND_INTEGER) {
         return refuse_value(m, s, "what is no number");
     }

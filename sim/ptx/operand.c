@@ -189,7 +189,7 @@ static const char *variable(emitter *e, const symbol *s, int64_t offset, bool ho
     case SYMBOL_FUNCTION:
         if (host || s->function == NULL || !s->function->defined)
             emit_unknown(e);
-        return emit_text(e, "(uint64_t)(uintptr_t)%s", emit_function_name(e, s->function));
+        return emit_text(e, "UINT64_C(%" PRIu64 ")", function_address(s->function));
     default:
         emit_unknown(e);
     }

@@ -138,6 +138,49 @@ static void walk_function(walk *w, const function *f) {
     w->parts.proxies |= flow_find(f);
 }
 
+/* ---- functions that are called by address ---- */
+
+const operand *call_target(const statement *s) {
+    const uint32_t i = s->n_operands > 0 && s->operands[0]->kind == OPERAND_LIST ? 1 : 0;
+    return i < s->n_operands && s->operands[i]->kind == OPERAND_NAME ? s->operands[i] : NULL;
+}
+
+static bool is_call(const statement *s) {
+    return s->kind == STATEMENT_INSTRUCTION && strcmp(s->part[0], "call") == 0;
+}
+
+static bool calls_address(const function *f) {
+    int64_t number;
+    for (const statement *s = f->first; s != NULL; s = s->next) {
+        const operand *to = is_call(s) ? call_target(s) : NULL;
+        const symbol *target = to != NULL ? scope_find(s->scope, to->name, &number) : NULL;
+        if (target != NULL && target->kind != SYMBOL_FUNCTION)
+            return true;
+    }
+    return false;
+}
+
+static void take_functions(walk *w, const scope *from, const operand *o) {
+    int64_t number;
+    const symbol *s = o->kind == OPERAND_NAME ? scope_find(from, o->name, &number) : NULL;
+    if (s != NULL && s->kind == SYMBOL_FUNCTION)
+        take(w, s);
+    for (uint32_t i = 0; i < o->n_items; ++i)
+        take_functions(w, from, &o->items[i]);
+}
+
+/* Those that a variable of the module, or an instruction other than a call, names. */
+static void take_addresses(walk *w) {
+    for (int32_t g = 0; g < w->tree->n_globals; ++g)
+        for (uint32_t i = 0; i < w->tree->globals[g]->n_initial; ++i)
+            take_functions(w, w->tree->scope, &w->tree->globals[g]->initial[i]);
+    for (const function *f = w->tree->functions; f != NULL; f = f->next)
+        for (const statement *s = f->first; s != NULL; s = s->next)
+            for (uint32_t i = 0; s->kind == STATEMENT_INSTRUCTION && i < s->n_operands; ++i)
+                if (!is_call(s) || s->operands[i] != call_target(s))
+                    take_functions(w, s->scope, s->operands[i]);
+}
+
 kernel_parts parts_of(const tree *t, const function *kernel, arena *memory) {
     walk w = {.tree = t, .alignment = 16};
     w.taken = arena_take(memory, (size_t)t->n_symbols + 1);
@@ -145,8 +188,13 @@ kernel_parts parts_of(const tree *t, const function *kernel, arena *memory) {
     w.parts.functions =
         arena_take(memory, ((size_t)t->n_functions + 1) * sizeof *w.parts.functions);
     take(&w, kernel->symbol);
-    for (int32_t i = 0; i < w.parts.n_functions; ++i)
+    for (int32_t i = 0; i < w.parts.n_functions; ++i) {
         walk_function(&w, w.parts.functions[i]);
+        if (!w.parts.indirect && calls_address(w.parts.functions[i])) {
+            w.parts.indirect = true;
+            take_addresses(&w);
+        }
+    }
     w.parts.dynamic = aligned(w.parts.shared_bytes, w.alignment);
     return w.parts;
 }

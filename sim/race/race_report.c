@@ -1,6 +1,7 @@
 #include "sim/race/race_report.h"
 
 #include "sim/allocation.h"
+#include "sim/ptx/heap.h"
 #include "sim/race/place.h"
 #include "sim/race/shadow.h"
 
@@ -133,6 +134,8 @@ static const char *near_text(const sim_race_found *f, char text[2 * SIM_SYMBOL_T
         sim_symbol_variable(last, variable);
         snprintf(text, 2 * SIM_SYMBOL_TEXT, "%d behind the end of %.*s", back - 1,
                  (int)strcspn(variable, "+"), variable); /* without the offset of its last byte */
+    } else if (!f->memory.low && ptx_heap_describe(at, text, 2 * SIM_SYMBOL_TEXT)) {
+        return text;
     } else if (!f->memory.low && !range)
         snprintf(text, 2 * SIM_SYMBOL_TEXT, "which the device did not allocate");
     else if (!f->memory.low && last >= range->low)

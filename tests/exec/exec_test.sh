@@ -45,7 +45,7 @@ silent() { # FILE TEXT
 }
 
 # ---- right programs: their numbers, and nothing to report ----
-programs=(add reduce streams variables cooperative graph query rows textures driver print hopper)
+programs=(add reduce streams variables objects cooperative graph query rows textures driver print hopper)
 [ ! -e "$(dirname "$nvcc")/../include/cublasLt.h" ] || programs=(blas "${programs[@]}")
 declare -A libraries=([driver]=-lcuda [blas]='-lcublas -lcublasLt')
 for name in "${programs[@]}"; do
@@ -165,6 +165,18 @@ for kind in static shared; do
     says out ok
     says err 'stray access in hand_on'
 done
+
+# ---- the device's heap, and functions called by address ----
+misuse() { # HOW TEXT
+    run 0 -- ./objects.shared "$1"
+    says err "$2"
+}
+misuse 1 'out of bounds in misuse: global memory: block (0,0,0) thread (0,0,0) writes 1 bytes, byte 0 behind 100 from malloc()'
+misuse 2 'byte 0 of 100 that were freed'
+misuse 3 'wrong free in misuse: block (0,0,0) thread (0,0,0): free() of what has been freed'
+misuse 4 'free() of what malloc() has not given'
+misuse race 'race in own: global memory, byte 12 of 40 from malloc(): block (0,0,0) thread (32,0,0) writes'
+misuse call "wrong call in apply: block (0,0,0) thread (0,0,0): a call of what is no function's address"
 
 # ---- work of streams, and the host beside it ----
 build unordered 2>/dev/null

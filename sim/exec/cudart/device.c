@@ -1,6 +1,7 @@
 #include "sim/exec/cudart/cudart.h"
 #include "sim/exec/properties.h"
 #include "sim/exec/sync.h"
+#include "sim/ptx/heap.h"
 
 #include <string.h>
 
@@ -113,13 +114,15 @@ EXPORT exec_error cudaDeviceGetP2PAttribute(int *value, int attribute, int from,
 
 /* ---- limits, kept and given back: the host's memory is what limits kernels here ---- */
 
-enum { LIMITS = 7 };
+enum { HEAP_SIZE = 2, LIMITS = 7 };
 static size_t limits[LIMITS] = {1024, 1 << 20, 8 << 20, 2, 2048, 128, 0};
 
 static exec_error set_limit(int limit, size_t value) {
     if (limit < 0 || limit >= LIMITS)
         return EXEC_UNSUPPORTED_LIMIT;
     limits[limit] = value;
+    if (limit == HEAP_SIZE)
+        ptx_heap_limit(value);
     return EXEC_SUCCESS;
 }
 
