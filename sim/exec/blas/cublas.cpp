@@ -1,19 +1,12 @@
-/* The stand-in for libcublas: products by general matrices, and the functions of vectors that
- * programs use beside them. Pointers may be the host's or the device's: they are the same here. */
-#include "sim/exec/blas/product.h"
-
-#include <math.h>
+/* The stand-in for libcublas: handles, and products by general matrices. Scalars may be the host's
+ * or the device's: their addresses mean the same here. */
+#include "sim/exec/blas/handle.h"
 
 #include <new>
 
 namespace {
 
 enum { MATH_TF32 = 3 };
-
-struct handle {
-    void *stream;
-    int math, scalars_on_device;
-};
 
 /* Of a gemm whose scalars are of the matrices' type. */
 product plain(const handle *h, int type, int op_a, int op_b, int64_t m, int64_t n, int64_t k,
@@ -213,61 +206,6 @@ GEMM_STRIDED(H, void, TYPE_16F, , int)
 GEMM_STRIDED(H, void, TYPE_16F, _64, int64_t)
 GEMM_EX(, int)
 GEMM_EX(_64, int64_t)
-
-/* ---- vectors: done within the call ---- */
-
-#define VECTORS(S, T, suffix, INT)                                                                 \
-    EXPORT exec_blas cublas##S##axpy_v2##suffix(handle *h, INT n, const T *alpha, const T *x,      \
-                                                INT incx, T *y, INT incy) {                        \
-        NEEDS(h);                                                                                  \
-        const exec_blas status = blas_wait("cublas" #S "axpy", h->stream);                         \
-        for (INT i = 0; status == BLAS_SUCCESS && i < n; ++i)                                      \
-            y[i * incy] += *alpha * x[i * incx];                                                   \
-        return status;                                                                             \
-    }                                                                                              \
-    EXPORT exec_blas cublas##S##scal_v2##suffix(handle *h, INT n, const T *alpha, T *x,            \
-                                                INT incx) {                                        \
-        NEEDS(h);                                                                                  \
-        const exec_blas status = blas_wait("cublas" #S "scal", h->stream);                         \
-        for (INT i = 0; status == BLAS_SUCCESS && i < n; ++i)                                      \
-            x[i * incx] *= *alpha;                                                                 \
-        return status;                                                                             \
-    }                                                                                              \
-    EXPORT exec_blas cublas##S##dot_v2##suffix(handle *h, INT n, const T *x, INT incx, const T *y, \
-                                               INT incy, T *result) {                              \
-        NEEDS(h);                                                                                  \
-        const exec_blas status = blas_wait("cublas" #S "dot", h->stream);                          \
-        T sum = 0;                                                                                 \
-        for (INT i = 0; status == BLAS_SUCCESS && i < n; ++i)                                      \
-            sum += x[i * incx] * y[i * incy];                                                      \
-        *result = sum;                                                                             \
-        return status;                                                                             \
-    }                                                                                              \
-    EXPORT exec_blas cublas##S##nrm2_v2##suffix(handle *h, INT n, const T *x, INT incx,            \
-                                                T *result) {                                       \
-        NEEDS(h);                                                                                  \
-        const exec_blas status = blas_wait("cublas" #S "nrm2", h->stream);                         \
-        double sum = 0;                                                                            \
-        for (INT i = 0; status == BLAS_SUCCESS && i < n; ++i)                                      \
-            sum += (double)x[i * incx] * x[i * incx];                                              \
-        *result = (T)sqrt(sum);                                                                    \
-        return status;                                                                             \
-    }                                                                                              \
-    EXPORT exec_blas cublas##S##asum_v2##suffix(handle *h, INT n, const T *x, INT incx,            \
-                                                T *result) {                                       \
-        NEEDS(h);                                                                                  \
-        const exec_blas status = blas_wait("cublas" #S "asum", h->stream);                         \
-        T sum = 0;                                                                                 \
-        for (INT i = 0; status == BLAS_SUCCESS && i < n; ++i)                                      \
-            sum += x[i * incx] < 0 ? -x[i * incx] : x[i * incx];                                   \
-        *result = sum;                                                                             \
-        return status;                                                                             \
-    }
-
-VECTORS(S, float, , int)
-VECTORS(S, float, _64, int64_t)
-VECTORS(D, double, , int)
-VECTORS(D, double, _64, int64_t)
 
 #define EXEC_ABSENT(name)                                                                          \
     EXPORT exec_blas name(void) {                                                                  \

@@ -243,14 +243,3 @@ exec_blas product_submit(const char *call, const product &p, void *stream) {
     exec_call_leave(EXEC_SUCCESS);
     return status;
 }
-
-exec_blas blas_wait(const char *call, void *stream) {
-    exec_stream *s;
-    exec_blas status = BLAS_EXECUTION_FAILED;
-    if (exec_call_begin(call) == EXEC_SUCCESS && exec_stream_of(stream, &s) == EXEC_SUCCESS) {
-        exec_stream_synchronize(s);
-        status = exec_device_error() == EXEC_SUCCESS ? BLAS_SUCCESS : BLAS_EXECUTION_FAILED;
-    }
-    exec_call_leave(EXEC_SUCCESS);
-    return status;
-}

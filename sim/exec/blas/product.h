@@ -21,6 +21,7 @@ enum exec_blas {
     BLAS_NOT_INITIALIZED = 1,
     BLAS_ALLOC_FAILED = 3,
     BLAS_INVALID_VALUE = 7,
+    BLAS_MAPPING_ERROR = 11,
     BLAS_EXECUTION_FAILED = 13,
     BLAS_NOT_SUPPORTED = 15,
 };
@@ -61,9 +62,6 @@ struct product {
 /* Checks the matrices' memory and gives the product to the stream. `call`: the function that the
  * program called. */
 exec_blas product_submit(const char *call, const product &p, void *stream);
-
-/* Waits for the stream's work: for functions that are done within the call. */
-exec_blas blas_wait(const char *call, void *stream);
 
 int64_t blas_bytes(int type); /* of an element; 0: a type that is not here */
 double blas_load(const void *array, int type, int64_t i);

@@ -73,6 +73,77 @@ static void narrow(cublasHandle_t blas, float *dc) {
     CUDA(cudaFree(db));
 }
 
+/* With steps, from both ends; what copies, and what gives numbers, to the host or the device. */
+static void vectors(cublasHandle_t blas) {
+    enum { N_X = 4, STEP = 2 };
+    const float x[N_X * STEP] = {1, 0, -4, 0, 3, 0, 2, 0}, two = 2, right[N_X] = {2, 3, -4, 1};
+    float *dx = device(NULL, N_X * STEP), *dy = device(right, N_X), got[N_X], *dot, sum;
+    int *place, index;
+    BLAS(cublasSetVector(N_X, sizeof *x, x, STEP, dx, STEP));
+    BLAS(cublasGetVector(N_X, sizeof *x, dx, STEP, got, 1));
+    EXPECT(got[0] == 1 && got[1] == -4 && got[2] == 3 && got[3] == 2);
+    BLAS(cublasIsamax(blas, N_X, dx, STEP, &index));
+    EXPECT(index == 2);
+    BLAS(cublasIsamin(blas, N_X, dx, STEP, &index));
+    EXPECT(index == 1);
+    BLAS(cublasSasum(blas, N_X, dx, STEP, &sum));
+    EXPECT(sum == 10);
+    BLAS(cublasSnrm2(blas, N_X, dx, STEP, &sum));
+    EXPECT(fabsf(sum - sqrtf(30)) < 1e-5f);
+    BLAS(cublasSdot(blas, N_X, dx, -STEP, dy, 1, &sum)); /* 2, 3, -4, 1 from its far end */
+    EXPECT(sum == 30);
+    BLAS(cublasSaxpy(blas, N_X, &two, dx, STEP, dy, 1));
+    const float added[N_X] = {4, -5, 2, 5};
+    expect(dy, added, N_X);
+    BLAS(cublasScopy(blas, N_X, dy, 1, dx, 1));
+    BLAS(cublasSscal(blas, N_X, &two, dx, 1));
+    BLAS(cublasSswap(blas, N_X, dx, 1, dy, 1));
+    const float scaled[N_X] = {8, -10, 4, 10};
+    expect(dy, scaled, N_X);
+    expect(dx, added, N_X);
+    CUDA(cudaMalloc(&dot, sizeof *dot));
+    CUDA(cudaMalloc(&place, sizeof *place));
+    BLAS(cublasSetPointerMode(blas, CUBLAS_POINTER_MODE_DEVICE));
+    BLAS(cublasSdot(blas, N_X, dx, 1, dx, 1, dot));
+    BLAS(cublasSscal(blas, N_X, dot, dx, 1));
+    BLAS(cublasIsamax(blas, N_X, dx, 1, place));
+    BLAS(cublasSetPointerMode(blas, CUBLAS_POINTER_MODE_HOST));
+    const float seventy[N_X] = {280, -350, 140, 350};
+    expect(dx, seventy, N_X);
+    CUDA(cudaMemcpy(&index, place, sizeof index, cudaMemcpyDeviceToHost));
+    EXPECT(index == 2);
+    EXPECT(cublasSetVector(N_X, sizeof *x, x, 0, dx, 1) == CUBLAS_STATUS_INVALID_VALUE);
+    CUDA(cudaFree(dx));
+    CUDA(cudaFree(dy));
+    CUDA(cudaFree(dot));
+    CUDA(cudaFree(place));
+}
+
+/* Column-major, 2 x 3. */
+static void matrices(cublasHandle_t blas) {
+    const float x[6] = {1, 2, 3, 4, 5, 6}, one = 1, two = 2, zero = 0;
+    float *dx = device(NULL, 9), *dy = device(NULL, 6), got[6];
+    BLAS(cublasSetMatrix(2, 3, sizeof *x, x, 2, dx, 3));
+    BLAS(cublasSgeam(blas, CUBLAS_OP_T, CUBLAS_OP_N, 3, 2, &two, dx, 3, &zero, NULL, 3, dy, 3));
+    const float turned[6] = {2, 6, 10, 4, 8, 12};
+    expect(dy, turned, 6);
+    BLAS(cublasSgeam(blas, CUBLAS_OP_N, CUBLAS_OP_T, 2, 3, &one, dx, 3, &one, dy, 3, dy, 2));
+    BLAS(cublasSetMatrix(2, 3, sizeof *x, x, 2, dy, 2));
+    BLAS(cublasSdgmm(blas, CUBLAS_SIDE_RIGHT, 2, 3, dy, 2, dx, 3, dy, 2)); /* by 1, 3, 5 */
+    const float columns[6] = {1, 2, 9, 12, 25, 30};
+    expect(dy, columns, 6);
+    BLAS(cublasSdgmm(blas, CUBLAS_SIDE_LEFT, 2, 3, dy, 2, dx, 1, dy, 2)); /* by 1, 2 */
+    const float rows[6] = {1, 4, 9, 24, 25, 60};
+    expect(dy, rows, 6);
+    BLAS(cublasSger(blas, 2, 3, &two, dx, 1, dx, 3, dy, 2)); /* 1, 2 times 1, 3, 5 */
+    const float outer[6] = {3, 8, 15, 36, 35, 80};
+    expect(dy, outer, 6);
+    BLAS(cublasGetMatrix(2, 3, sizeof *got, dy, 2, got, 2));
+    EXPECT(got[5] == 80);
+    CUDA(cudaFree(dx));
+    CUDA(cudaFree(dy));
+}
+
 static void captured(cublasHandle_t blas, const float *da, const float *db, float *dc) {
     cudaStream_t stream;
     cudaGraph_t graph;
@@ -153,6 +224,8 @@ int main() {
     BLAS(cublasCreate(&blas));
     products(blas, da, db, dc);
     narrow(blas, dc);
+    vectors(blas);
+    matrices(blas);
     captured(blas, da, db, dc);
     lt(da, db, dc);
     BLAS(cublasDestroy(blas));
