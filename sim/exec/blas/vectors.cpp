@@ -58,13 +58,14 @@ enum { MOST_USES = 3 };
 
 template <typename F> struct task {
     exec_work work;
+    const char *call;
     use uses[MOST_USES];
     F run;
 };
 
 template <typename F> void run_task(exec_work *work) {
     const auto &t = *reinterpret_cast<const task<F> *>(work);
-    exec_overlap_by("a function of cuBLAS", "");
+    exec_overlap_by(t.call, "");
     for (const use &u : t.uses)
         if (u.data != nullptr)
             touch(u);
@@ -83,6 +84,7 @@ exec_blas submit(const char *call, const handle *h, std::initializer_list<use> u
     auto *t = static_cast<task<F> *>(exec_work_new(EXEC_WORK_KERNEL, sizeof(task<F>), run_task<F>));
     if (t == nullptr)
         return BLAS_ALLOC_FAILED;
+    t->call = call;
     use *to = t->uses;
     for (const use &u : uses)
         *to++ = u;
