@@ -15,6 +15,10 @@ exec_error exec_allocate_rows(void **memory, size_t *pitch, size_t width, size_t
 /* NULL is nothing to free. */
 exec_error exec_deallocate(void *memory);
 
+/* Memory that is made and freed otherwise, for the report. */
+void exec_count_allocation(size_t bytes);
+void exec_count_free(size_t bytes);
+
 /* The free bytes of the device's memory. */
 size_t exec_memory_left(void);
 

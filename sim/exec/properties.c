@@ -58,6 +58,7 @@ static const int values[] = {
     [99] = 1,
     [100] = 0,
     [101] = 0,
+    [102] = 1, /* virtual memory management */
     [106] = EXEC_MULTIPROCESSOR_BLOCKS,
     [111] = EXEC_RESERVED_SHARED,
     [113] = 1,

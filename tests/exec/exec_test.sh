@@ -45,9 +45,9 @@ silent() { # FILE TEXT
 }
 
 # ---- right programs: their numbers, and nothing to report ----
-programs=(add reduce streams variables cooperative graph query rows textures driver print hopper)
+programs=(add reduce streams variables cooperative graph query rows textures driver virtual print hopper)
 [ ! -e "$(dirname "$nvcc")/../include/cublasLt.h" ] || programs=(blas "${programs[@]}")
-declare -A libraries=([driver]=-lcuda [blas]='-lcublas -lcublasLt')
+declare -A libraries=([driver]=-lcuda [virtual]=-lcuda [blas]='-lcublas -lcublasLt')
 for name in "${programs[@]}"; do
     # shellcheck disable=SC2086 # words
     build $name ${libraries[$name]:-} 2>build.log || {
@@ -108,6 +108,22 @@ for kind in static shared; do
     says out ok
     says err 'near to no allocation'
 done
+
+# ---- addresses without memory, and memory without access ----
+for kind in static shared; do
+    run 0 -- ./virtual.$kind unmapped
+    says out ok
+    says err 'in allocation 1 (cuMemAddressReserve, 4194304 bytes), where nothing is mapped'
+    run 0 -- ./virtual.$kind mapped
+    says err 'where the device has no access'
+    run 0 -- ./virtual.$kind 'read only'
+    says err 'where the device may only read'
+done
+run 9 --error-exitcode 9 -- ./virtual.static copy
+says err 'reads 4 bytes of allocation 1 (cuMemAddressReserve, 4194304 bytes), where the device has no access at byte 0'
+says err 'allocation 1 (cuMemAddressReserve, 4194304 bytes) has not been freed at the end'
+says err 'physical memory 1 (cuMemCreate, 2097152 bytes) has not been released at the end'
+says err '1 wrong transfer, 2 leaks'
 
 # A path in the program does not lead to CUDA's own library.
 "$nvcc" -arch=compute_90 -cudart shared add.o -o add.path \

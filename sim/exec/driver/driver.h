@@ -18,6 +18,12 @@
 /* CUdeviceptr */
 typedef uint64_t device_pointer;
 
+/* CUmemLocation */
+typedef struct location {
+    int type, number;
+} location;
+enum { LOCATION_DEVICE = 1 };
+
 static inline void *at(device_pointer p) {
     return (void *)(uintptr_t)p;
 }

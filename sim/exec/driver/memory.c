@@ -1,6 +1,7 @@
 #include "sim/exec/allocate.h"
 #include "sim/exec/copy.h"
 #include "sim/exec/driver/driver.h"
+#include "sim/exec/virtual.h"
 #include "sim/exec/work.h"
 
 static exec_error allocate(device_pointer *memory, size_t bytes, exec_memory_kind kind) {
@@ -84,10 +85,14 @@ static exec_error range(device_pointer *low, size_t *bytes, device_pointer memor
     const exec_allocation *a = exec_memory_find(at(memory));
     if (a == NULL)
         return EXEC_NOT_FOUND;
+    void *begin = a->low;
+    size_t n = a->bytes;
+    if (a->granule != NULL) /* a range: the mapping in it */
+        (void)exec_mapping_of(at(memory), &begin, &n);
     if (low != NULL)
-        *low = (device_pointer)(uintptr_t)a->low;
+        *low = (device_pointer)(uintptr_t)begin;
     if (bytes != NULL)
-        *bytes = a->bytes;
+        *bytes = n;
     return EXEC_SUCCESS;
 }
 
