@@ -97,6 +97,14 @@ bool exec_host_any_registered(void) {
     return registered != NULL;
 }
 
+exec_error exec_hint(const void *memory, size_t bytes) {
+    const exec_allocation *a = exec_memory_find(memory);
+    if (a == NULL || a->kind == EXEC_DEVICE || bytes == 0)
+        return EXEC_INVALID_VALUE;
+    return bytes <= a->bytes - (size_t)((const char *)memory - a->low) ? EXEC_SUCCESS
+                                                                       : EXEC_INVALID_VALUE;
+}
+
 exec_place exec_place_of(const void *address) {
     const exec_allocation *a = exec_memory_find(address);
     if (a != NULL)

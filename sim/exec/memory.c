@@ -168,8 +168,8 @@ static char *reserve(size_t bytes, size_t alignment, char *hint) {
     return all != MAP_FAILED ? aligned_part(all, wanted + alignment, bytes, alignment) : NULL;
 }
 
-assay_status exec_memory_reserve(size_t bytes, size_t alignment, void *hint, const char *call,
-                                 void **memory) {
+assay_status exec_memory_add_range(size_t bytes, size_t alignment, void *hint, const char *call,
+                                   void **memory) {
     exec_allocation made = {.bytes = bytes, .kind = EXEC_DEVICE, .call = call};
     made.granule = calloc((bytes - 1) / EXEC_GRANULE + 1, 1);
     *memory = NULL;
@@ -235,7 +235,7 @@ assay_status exec_memory_free(void *memory) {
     return ASSAY_OK;
 }
 
-void exec_memory_unreserve(exec_allocation *range) {
+void exec_memory_remove_range(exec_allocation *range) {
     free(range->granule);
     range->granule = NULL;
     keep(range);

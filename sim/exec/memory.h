@@ -66,9 +66,9 @@ void exec_memory_unclaim(size_t bytes);
 
 /* Addresses without memory, at a multiple of `alignment`, and at `hint` if they are free: whole
  * pages, and an alignment of at least EXEC_GRANULE. ASSAY_ERR_MEMORY */
-assay_status exec_memory_reserve(size_t bytes, size_t alignment, void *hint, const char *call,
-                                 void **memory) ASSAY_MUST_CHECK;
-void exec_memory_unreserve(exec_allocation *range);
+assay_status exec_memory_add_range(size_t bytes, size_t alignment, void *hint, const char *call,
+                                   void **memory) ASSAY_MUST_CHECK;
+void exec_memory_remove_range(exec_allocation *range);
 
 /* The range that holds all of these bytes; NULL: none does. */
 exec_allocation *exec_memory_range(const void *address, size_t bytes);

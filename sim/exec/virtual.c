@@ -45,7 +45,7 @@ exec_error exec_reserve(void **memory, size_t bytes, size_t alignment, void *hin
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
     if (memory == NULL || bytes == 0 || bytes % page != 0 || (alignment & (alignment - 1)) != 0)
         return EXEC_INVALID_VALUE;
-    return exec_error_of(exec_memory_reserve(bytes, alignment, hint, exec_call_name(), memory));
+    return exec_error_of(exec_memory_add_range(bytes, alignment, hint, exec_call_name(), memory));
 }
 
 static void set_state(exec_allocation *range, const char *low, size_t bytes, exec_access access) {
@@ -72,7 +72,7 @@ exec_error exec_unreserve(void *memory, size_t bytes) {
         return refuse("no range of this size was reserved there");
     if (!is_all_unmapped(range, range->low, bytes))
         return refuse("memory is still mapped in the range");
-    exec_memory_unreserve(range);
+    exec_memory_remove_range(range);
     return EXEC_SUCCESS;
 }
 

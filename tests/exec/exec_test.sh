@@ -45,9 +45,9 @@ silent() { # FILE TEXT
 }
 
 # ---- right programs: their numbers, and nothing to report ----
-programs=(add reduce streams variables cooperative graph query rows textures driver virtual print hopper)
+programs=(add reduce streams variables cooperative graph query rows textures driver driver_copies per_thread virtual print hopper)
 [ ! -e "$(dirname "$nvcc")/../include/cublasLt.h" ] || programs=(blas "${programs[@]}")
-declare -A libraries=([driver]=-lcuda [virtual]=-lcuda [blas]='-lcublas -lcublasLt')
+declare -A libraries=([driver]=-lcuda [driver_copies]=-lcuda [per_thread]=-lcuda [virtual]=-lcuda [blas]='-lcublas -lcublasLt')
 for name in "${programs[@]}"; do
     # shellcheck disable=SC2086 # words
     build $name ${libraries[$name]:-} 2>build.log || {
@@ -251,6 +251,21 @@ sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))' "$assay" exec -- .
         silent out 'launch 1, slow'
     done
 fi
+
+# ---- libcuda's names are all there, and one for a stream of each thread where the plain one is ----
+real=$(dirname "$nvcc")/../lib64/stubs/libcuda.so
+# shellcheck disable=SC2016 # the program expands it
+"$assay" exec --quiet -- sh -c 'echo "${LD_LIBRARY_PATH%%:*}"' >own 2>err
+names() {
+    nm -D --defined-only "$1" | awk '{ print $3 }' | sed 's/@.*//' | grep '^cu' | sort -u
+}
+if [ -e "$real" ]; then
+    comm -23 <(names "$real") <(names "$(cat own)/libcuda.so.1") >out
+    [ -s own ] && [ ! -s out ] || fail 'the stand-in for libcuda lacks names'
+fi
+sed -n 's/^EXEC_ABSENT(\(.*\))$/\1/p' "$here/../../sim/exec/driver/absent.def" | sort >absent
+sed -n 's/_pt[ds][sz]$//p' absent | sort -u | comm -23 - absent >out
+[ -s absent ] && [ ! -s out ] || fail 'names that end in _ptsz or _ptds are absent'
 
 # ---- what the stand-ins lack, once ----
 build absent 2>/dev/null

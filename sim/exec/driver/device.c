@@ -80,6 +80,10 @@ static char context;
 static _Thread_local void *current[16];
 static _Thread_local int depth;
 
+bool driver_is_context(const void *c) {
+    return c == &context;
+}
+
 static exec_error push(void *c) {
     if (depth == (int)(sizeof current / sizeof current[0]))
         return EXEC_OUT_OF_MEMORY;
@@ -109,6 +113,7 @@ EXPORT exec_error cuCtxCreate_v2(void **c, unsigned flags, int device) {
     (void)flags;
     DRIVER_CALL(create(c, device));
 }
+SAME_AS(cuCtxCreate, cuCtxCreate_v2);
 EXPORT exec_error cuCtxCreate_v3(void **c, const void *affinity, int n, unsigned flags,
                                  int device) {
     (void)affinity, (void)n, (void)flags;
@@ -123,12 +128,15 @@ EXPORT exec_error cuCtxDestroy_v2(void *c) {
     exec_streams_synchronize();
     DRIVER_CALL(c == &context ? (depth > 0 ? pop(NULL) : EXEC_SUCCESS) : EXEC_INVALID_CONTEXT);
 }
+SAME_AS(cuCtxDestroy, cuCtxDestroy_v2);
 EXPORT exec_error cuCtxPushCurrent_v2(void *c) {
     DRIVER_CALL(push(c));
 }
+SAME_AS(cuCtxPushCurrent, cuCtxPushCurrent_v2);
 EXPORT exec_error cuCtxPopCurrent_v2(void **c) {
     DRIVER_CALL(pop(c));
 }
+SAME_AS(cuCtxPopCurrent, cuCtxPopCurrent_v2);
 
 static exec_error set(void *c) {
     if (depth > 0)
@@ -177,10 +185,12 @@ EXPORT exec_error cuDevicePrimaryCtxRetain(void **c, int device) {
 EXPORT exec_error cuDevicePrimaryCtxRelease_v2(int device) {
     DRIVER_CALL(device == 0 ? EXEC_SUCCESS : EXEC_INVALID_DEVICE);
 }
+SAME_AS(cuDevicePrimaryCtxRelease, cuDevicePrimaryCtxRelease_v2);
 EXPORT exec_error cuDevicePrimaryCtxSetFlags_v2(int device, unsigned flags) {
     (void)flags;
     DRIVER_CALL(device == 0 ? EXEC_SUCCESS : EXEC_INVALID_DEVICE);
 }
+SAME_AS(cuDevicePrimaryCtxSetFlags, cuDevicePrimaryCtxSetFlags_v2);
 EXPORT exec_error cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active) {
     if (flags != NULL)
         *flags = 0;
@@ -192,6 +202,7 @@ EXPORT exec_error cuDevicePrimaryCtxReset_v2(int device) {
     exec_device_found();
     return exec_call_leave(device == 0 ? EXEC_SUCCESS : EXEC_INVALID_DEVICE);
 }
+SAME_AS(cuDevicePrimaryCtxReset, cuDevicePrimaryCtxReset_v2);
 
 /* ---- errors ---- */
 

@@ -9,6 +9,7 @@
 #include "sim/exec/call.h"
 #include "sim/exec/report.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,6 +24,8 @@ typedef struct location {
     int type, number;
 } location;
 enum { LOCATION_DEVICE = 1 };
+
+bool driver_is_context(const void *context);
 
 static inline void *at(device_pointer p) {
     return (void *)(uintptr_t)p;

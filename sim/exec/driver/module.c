@@ -249,6 +249,7 @@ EXPORT exec_error cuLaunchKernel(void *k, unsigned gx, unsigned gy, unsigned gz,
     const exec_launch l = {{gx, gy, gz}, {bx, by, bz}, {0}, dynamic_shared, false};
     DRIVER_CALL(launch(k, &l, stream, arguments, extra));
 }
+SAME_AS(cuLaunchKernel_ptsz, cuLaunchKernel);
 
 EXPORT exec_error cuLaunchCooperativeKernel(void *k, unsigned gx, unsigned gy, unsigned gz,
                                             unsigned bx, unsigned by, unsigned bz,
@@ -257,6 +258,7 @@ EXPORT exec_error cuLaunchCooperativeKernel(void *k, unsigned gx, unsigned gy, u
     const exec_launch l = {{gx, gy, gz}, {bx, by, bz}, {0}, dynamic_shared, true};
     DRIVER_CALL(launch(k, &l, stream, arguments, NULL));
 }
+SAME_AS(cuLaunchCooperativeKernel_ptsz, cuLaunchCooperativeKernel);
 
 typedef struct attribute {
     int id;
@@ -293,6 +295,7 @@ EXPORT exec_error cuLaunchKernelEx(const configuration *c, void *k, void **argum
                                    void **extra) {
     DRIVER_CALL(launch_by(c, k, arguments, extra));
 }
+SAME_AS(cuLaunchKernelEx_ptsz, cuLaunchKernelEx);
 
 static exec_error call(void *stream, void (*function)(void *), void *data) {
     exec_stream *s;
@@ -303,3 +306,4 @@ static exec_error call(void *stream, void (*function)(void *), void *data) {
 EXPORT exec_error cuLaunchHostFunc(void *stream, void (*function)(void *), void *data) {
     DRIVER_CALL(call(stream, function, data));
 }
+SAME_AS(cuLaunchHostFunc_ptsz, cuLaunchHostFunc);
