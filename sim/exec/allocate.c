@@ -2,6 +2,7 @@
 
 #include "sim/exec/call.h"
 #include "sim/exec/module.h"
+#include "sim/exec/pool.h"
 #include "sim/exec/report.h"
 #include "sim/exec/virtual.h"
 
@@ -50,6 +51,7 @@ exec_error exec_deallocate(void *memory) {
         exec_problem(EXEC_PROBLEM_FREE, "%s: %s", exec_call_name(), assay_error());
         return EXEC_INVALID_VALUE;
     }
+    exec_pool_freed(memory, bytes);
     exec_count_free(bytes);
     return EXEC_SUCCESS;
 }

@@ -27,6 +27,12 @@ exec_error exec_host_register(void *memory, size_t bytes);
 exec_error exec_host_unregister(void *memory);
 bool exec_host_any_registered(void);
 
+/* cudaMemLocation, CUmemLocation */
+typedef struct exec_location {
+    int type, number;
+} exec_location;
+enum { EXEC_LOCATION_DEVICE = 1 };
+
 typedef enum exec_place {
     EXEC_PLACE_OWN,
     EXEC_PLACE_HOST,

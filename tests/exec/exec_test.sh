@@ -45,9 +45,9 @@ silent() { # FILE TEXT
 }
 
 # ---- right programs: their numbers, and nothing to report ----
-programs=(add reduce streams variables cooperative graph query rows textures driver driver_copies per_thread virtual print hopper)
+programs=(add reduce streams variables cooperative graph query rows textures driver driver_copies per_thread pools virtual print hopper)
 [ ! -e "$(dirname "$nvcc")/../include/cublasLt.h" ] || programs=(blas "${programs[@]}")
-declare -A libraries=([driver]=-lcuda [driver_copies]=-lcuda [per_thread]=-lcuda [virtual]=-lcuda [blas]='-lcublas -lcublasLt')
+declare -A libraries=([driver]=-lcuda [driver_copies]=-lcuda [per_thread]=-lcuda [pools]=-lcuda [virtual]=-lcuda [blas]='-lcublas -lcublasLt')
 for name in "${programs[@]}"; do
     # shellcheck disable=SC2086 # words
     build $name ${libraries[$name]:-} 2>build.log || {

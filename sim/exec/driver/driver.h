@@ -19,12 +19,6 @@
 /* CUdeviceptr */
 typedef uint64_t device_pointer;
 
-/* CUmemLocation */
-typedef struct location {
-    int type, number;
-} location;
-enum { LOCATION_DEVICE = 1 };
-
 bool driver_is_context(const void *context);
 
 static inline void *at(device_pointer p) {

@@ -1,7 +1,7 @@
 #include "sim/exec/allocate.h"
 #include "sim/exec/driver/driver.h"
+#include "sim/exec/stream.h"
 #include "sim/exec/virtual.h"
-#include "sim/exec/work.h"
 
 static exec_error allocate(device_pointer *memory, size_t bytes, exec_memory_kind kind) {
     void *got = NULL;
@@ -53,23 +53,6 @@ EXPORT exec_error cuMemFree_v2(device_pointer memory) {
 EXPORT exec_error cuMemFreeHost(void *memory) {
     DRIVER_CALL(release(memory));
 }
-EXPORT exec_error cuMemAllocAsync(device_pointer *memory, size_t bytes, void *stream) {
-    (void)stream;
-    DRIVER_CALL(allocate(memory, bytes, EXEC_DEVICE));
-}
-SAME_AS(cuMemAllocAsync_ptsz, cuMemAllocAsync);
-
-static exec_error free_in(void *memory, void *stream) {
-    exec_stream *s;
-    const exec_error error = exec_stream_of(stream, &s);
-    return error == EXEC_SUCCESS ? exec_submit_free(memory, s) : error;
-}
-
-EXPORT exec_error cuMemFreeAsync(device_pointer memory, void *stream) {
-    DRIVER_CALL(free_in(at(memory), stream));
-}
-SAME_AS(cuMemFreeAsync_ptsz, cuMemFreeAsync);
-
 static exec_error info(size_t *left, size_t *total) {
     if (left == NULL || total == NULL)
         return EXEC_INVALID_VALUE;
@@ -134,7 +117,7 @@ EXPORT exec_error cuMemPrefetchAsync(device_pointer memory, size_t bytes, int de
     DRIVER_CALL(exec_hint(at(memory), bytes));
 }
 SAME_AS(cuMemPrefetchAsync_ptsz, cuMemPrefetchAsync);
-EXPORT exec_error cuMemPrefetchAsync_v2(device_pointer memory, size_t bytes, location to,
+EXPORT exec_error cuMemPrefetchAsync_v2(device_pointer memory, size_t bytes, exec_location to,
                                         unsigned flags, void *stream) {
     (void)to, (void)flags, (void)stream;
     DRIVER_CALL(exec_hint(at(memory), bytes));
@@ -144,7 +127,8 @@ EXPORT exec_error cuMemAdvise(device_pointer memory, size_t bytes, int advice, i
     (void)advice, (void)device;
     DRIVER_CALL(exec_hint(at(memory), bytes));
 }
-EXPORT exec_error cuMemAdvise_v2(device_pointer memory, size_t bytes, int advice, location to) {
+EXPORT exec_error cuMemAdvise_v2(device_pointer memory, size_t bytes, int advice,
+                                 exec_location to) {
     (void)advice, (void)to;
     DRIVER_CALL(exec_hint(at(memory), bytes));
 }

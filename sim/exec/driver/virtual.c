@@ -1,12 +1,13 @@
 /* Virtual memory management. */
 #include "sim/exec/virtual.h"
 
+#include "sim/exec/allocate.h"
 #include "sim/exec/driver/driver.h"
 #include "sim/exec/handles.h"
 
 typedef struct properties {
     int type, handle_types;
-    location place;
+    exec_location place;
     void *windows;
     unsigned char compression, rdma;
     unsigned short usage;
@@ -18,7 +19,7 @@ enum { PINNED = 1 };
 static exec_error check(const properties *p) {
     if (p == NULL || p->type != PINNED)
         return EXEC_INVALID_VALUE;
-    if (p->place.type != LOCATION_DEVICE) {
+    if (p->place.type != EXEC_LOCATION_DEVICE) {
         exec_remark("%s: only memory of the device is simulated", exec_call_name());
         return EXEC_NOT_SUPPORTED;
     }
@@ -78,7 +79,7 @@ EXPORT exec_error cuMemRetainAllocationHandle(exec_physical **handle, void *addr
     DRIVER_CALL(handle != NULL ? exec_physical_retain(handle, address) : EXEC_INVALID_VALUE);
 }
 EXPORT exec_error cuMemGetAllocationPropertiesFromHandle(properties *p, exec_physical *handle) {
-    const properties own = {.type = PINNED, .place = {LOCATION_DEVICE, 0}};
+    const properties own = {.type = PINNED, .place = {EXEC_LOCATION_DEVICE, 0}};
     DRIVER_CALL(exec_handle_is(handle, EXEC_HANDLE_PHYSICAL) ? GIVE(p, own) : EXEC_INVALID_VALUE);
 }
 EXPORT exec_error cuMemMap(device_pointer memory, size_t bytes, size_t offset,
@@ -94,7 +95,7 @@ EXPORT exec_error cuMemUnmap(device_pointer memory, size_t bytes) {
 static const int flags_of[] = {[EXEC_NO_ACCESS] = 0, [EXEC_READ] = 1, [EXEC_READ_WRITE] = 3};
 
 typedef struct description {
-    location place;
+    exec_location place;
     int flags;
 } description;
 
@@ -103,7 +104,7 @@ static exec_error set(void *memory, size_t bytes, const description *d, size_t n
     if (d == NULL || n == 0)
         return EXEC_INVALID_VALUE;
     for (size_t i = 0; i < n; ++i) {
-        if (d[i].place.type != LOCATION_DEVICE)
+        if (d[i].place.type != EXEC_LOCATION_DEVICE)
             return EXEC_INVALID_VALUE; /* the memory is the device's */
         if (d[i].place.number != 0)
             return EXEC_INVALID_DEVICE;
@@ -122,18 +123,18 @@ EXPORT exec_error cuMemSetAccess(device_pointer memory, size_t bytes, const desc
     DRIVER_CALL(set(at(memory), bytes, d, n));
 }
 
-static exec_error get(unsigned long long *flags, const location *place, void *memory) {
+static exec_error get(unsigned long long *flags, const exec_location *place, void *memory) {
     const exec_allocation *range = exec_memory_range(memory, 1);
     if (flags == NULL || place == NULL || range == NULL || exec_memory_find(memory) == NULL)
         return EXEC_INVALID_VALUE;
-    if (place->type != LOCATION_DEVICE || place->number != 0)
-        return place->type != LOCATION_DEVICE ? EXEC_INVALID_VALUE : EXEC_INVALID_DEVICE;
+    if (place->type != EXEC_LOCATION_DEVICE || place->number != 0)
+        return place->type != EXEC_LOCATION_DEVICE ? EXEC_INVALID_VALUE : EXEC_INVALID_DEVICE;
     const size_t offset = (size_t)((const char *)memory - range->low);
     *flags = (unsigned long long)flags_of[range->granule[offset / EXEC_GRANULE]];
     return EXEC_SUCCESS;
 }
 
-EXPORT exec_error cuMemGetAccess(unsigned long long *flags, const location *place,
+EXPORT exec_error cuMemGetAccess(unsigned long long *flags, const exec_location *place,
                                  device_pointer memory) {
     DRIVER_CALL(get(flags, place, at(memory)));
 }
