@@ -77,3 +77,22 @@ exec_error exec_attribute(int attribute, int *value) {
     *value = values[attribute];
     return EXEC_SUCCESS;
 }
+
+enum { LIMITS = 7 };
+static size_t limits[LIMITS] = {1024, 1 << 20, 8 << 20, 2, 2048, 128, 0};
+
+exec_error exec_set_limit(int limit, size_t value) {
+    if (limit < 0 || limit >= LIMITS)
+        return EXEC_UNSUPPORTED_LIMIT;
+    limits[limit] = value;
+    return EXEC_SUCCESS;
+}
+
+exec_error exec_get_limit(int limit, size_t *value) {
+    if (limit < 0 || limit >= LIMITS)
+        return EXEC_UNSUPPORTED_LIMIT;
+    if (value == NULL)
+        return EXEC_INVALID_VALUE;
+    *value = limits[limit];
+    return EXEC_SUCCESS;
+}

@@ -45,9 +45,13 @@ silent() { # FILE TEXT
 }
 
 # ---- right programs: their numbers, and nothing to report ----
-programs=(add reduce streams variables cooperative graph query rows textures driver driver_copies per_thread pools virtual print hopper)
+programs=(add reduce streams variables cooperative graph query rows textures driver driver_copies
+    driver_modules per_thread pools virtual print hopper)
 [ ! -e "$(dirname "$nvcc")/../include/cublasLt.h" ] || programs=(blas "${programs[@]}")
-declare -A libraries=([driver]=-lcuda [driver_copies]=-lcuda [per_thread]=-lcuda [pools]=-lcuda [virtual]=-lcuda [blas]='-lcublas -lcublasLt')
+declare -A libraries=([blas]='-lcublas -lcublasLt')
+for name in driver driver_copies driver_modules per_thread pools virtual; do
+    libraries[$name]=-lcuda
+done
 for name in "${programs[@]}"; do
     # shellcheck disable=SC2086 # words
     build $name ${libraries[$name]:-} 2>build.log || {
@@ -124,6 +128,9 @@ says err 'reads 4 bytes of allocation 1 (cuMemAddressReserve, 4194304 bytes), wh
 says err 'allocation 1 (cuMemAddressReserve, 4194304 bytes) has not been freed at the end'
 says err 'physical memory 1 (cuMemCreate, 2097152 bytes) has not been released at the end'
 says err '1 wrong transfer, 2 leaks'
+
+run 9 --error-exitcode 9 -- ./driver_modules.shared nonsense
+says out 'module:2: not PTX: expected a directive'
 
 # A path in the program does not lead to CUDA's own library.
 "$nvcc" -arch=compute_90 -cudart shared add.o -o add.path \
