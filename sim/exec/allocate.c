@@ -2,12 +2,26 @@
 
 #include "sim/exec/call.h"
 #include "sim/exec/module.h"
+#include "sim/exec/pool.h"
 #include "sim/exec/report.h"
+#include "sim/exec/virtual.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
 static size_t live_bytes;
+
+void exec_count_allocation(size_t bytes) {
+    exec_report *r = exec_report_get();
+    ++r->allocations;
+    live_bytes += bytes;
+    if (live_bytes > r->most_bytes)
+        r->most_bytes = live_bytes;
+}
+
+void exec_count_free(size_t bytes) {
+    live_bytes -= bytes;
+}
 
 exec_error exec_allocate(void **memory, size_t bytes, exec_memory_kind kind) {
     if (memory == NULL)
@@ -17,11 +31,7 @@ exec_error exec_allocate(void **memory, size_t bytes, exec_memory_kind kind) {
         return kind == EXEC_MANAGED ? EXEC_INVALID_VALUE : EXEC_SUCCESS;
     if (exec_memory_allocate(bytes, kind, exec_call_name(), memory) != ASSAY_OK)
         return EXEC_OUT_OF_MEMORY;
-    exec_report *r = exec_report_get();
-    ++r->allocations;
-    live_bytes += bytes;
-    if (live_bytes > r->most_bytes)
-        r->most_bytes = live_bytes;
+    exec_count_allocation(bytes);
     return EXEC_SUCCESS;
 }
 
@@ -41,7 +51,8 @@ exec_error exec_deallocate(void *memory) {
         exec_problem(EXEC_PROBLEM_FREE, "%s: %s", exec_call_name(), assay_error());
         return EXEC_INVALID_VALUE;
     }
-    live_bytes -= bytes;
+    exec_pool_freed(memory, bytes);
+    exec_count_free(bytes);
     return EXEC_SUCCESS;
 }
 
@@ -88,6 +99,14 @@ bool exec_host_any_registered(void) {
     return registered != NULL;
 }
 
+exec_error exec_hint(const void *memory, size_t bytes) {
+    const exec_allocation *a = exec_memory_find(memory);
+    if (a == NULL || a->kind == EXEC_DEVICE || bytes == 0)
+        return EXEC_INVALID_VALUE;
+    return bytes <= a->bytes - (size_t)((const char *)memory - a->low) ? EXEC_SUCCESS
+                                                                       : EXEC_INVALID_VALUE;
+}
+
 exec_place exec_place_of(const void *address) {
     const exec_allocation *a = exec_memory_find(address);
     if (a != NULL)
@@ -108,4 +127,5 @@ void exec_tell_leaks(void) {
         exec_problem(EXEC_PROBLEM_LEAK,
                      "allocation %" PRIu64 " (%s, %zu bytes) has not been freed at the end",
                      a->number, a->call, a->bytes);
+    exec_physical_tell_leaks();
 }

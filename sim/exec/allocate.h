@@ -15,6 +15,10 @@ exec_error exec_allocate_rows(void **memory, size_t *pitch, size_t width, size_t
 /* NULL is nothing to free. */
 exec_error exec_deallocate(void *memory);
 
+/* Memory that is made and freed otherwise, for the report. */
+void exec_count_allocation(size_t bytes);
+void exec_count_free(size_t bytes);
+
 /* The free bytes of the device's memory. */
 size_t exec_memory_left(void);
 
@@ -22,6 +26,12 @@ size_t exec_memory_left(void);
 exec_error exec_host_register(void *memory, size_t bytes);
 exec_error exec_host_unregister(void *memory);
 bool exec_host_any_registered(void);
+
+/* cudaMemLocation, CUmemLocation */
+typedef struct exec_location {
+    int type, number;
+} exec_location;
+enum { EXEC_LOCATION_DEVICE = 1 };
 
 typedef enum exec_place {
     EXEC_PLACE_OWN,
@@ -32,6 +42,10 @@ typedef enum exec_place {
 
 /* Where an address lies, as cudaMemoryType numbers it; EXEC_PLACE_OWN: CUDA does not know it. */
 exec_place exec_place_of(const void *address);
+
+/* Whether a hint about where memory is to be (cudaMemPrefetchAsync) names managed or pinned memory.
+ * EXEC_INVALID_VALUE */
+exec_error exec_hint(const void *memory, size_t bytes);
 
 /* A line for each allocation that the program has not freed. */
 void exec_tell_leaks(void);

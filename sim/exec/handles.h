@@ -16,6 +16,9 @@ typedef enum exec_handle {
     EXEC_HANDLE_REPLAY,
     EXEC_HANDLE_KERNEL,
     EXEC_HANDLE_ARRAY,
+    EXEC_HANDLE_PHYSICAL,
+    EXEC_HANDLE_POOL,
+    EXEC_HANDLE_LINK,
 } exec_handle;
 
 /* A pointer is one object. ASSAY_ERR_MEMORY */

@@ -96,28 +96,93 @@ static void unmap(const exec_allocation *a) {
     munmap(a->pages - page, a->page_bytes + 2 * page);
 }
 
-assay_status exec_memory_allocate(size_t bytes, exec_memory_kind kind, const char *call,
-                                  void **memory) {
-    *memory = NULL;
+assay_status exec_memory_claim(size_t bytes, const char *call) {
     if (bytes > EXEC_DEVICE_BYTES - m.live_bytes)
         return assay_fail(
             ASSAY_ERR_MEMORY,
             "%s of %zu bytes: the simulated device has 16 GiB, of which %zu bytes are "
             "in use",
             call, bytes, m.live_bytes);
-    exec_allocation made = {.bytes = bytes, .kind = kind, .call = call};
-    if (!make_room() || !map(&made))
-        return assay_fail(ASSAY_ERR_MEMORY, "%s: the host has no %zu bytes left", call, bytes);
-    char *low = made.low;
-    memset(made.pages, FRESH, made.page_bytes);
+    m.live_bytes += bytes;
+    return ASSAY_OK;
+}
+
+void exec_memory_unclaim(size_t bytes) {
+    m.live_bytes -= bytes;
+}
+
+/* There is room. */
+static void insert(exec_allocation made) {
     made.number = ++m.last_number;
-    const size_t i = below(low);
+    const size_t i = below(made.low);
     memmove(&m.a[i + 1], &m.a[i], (m.n - i) * sizeof m.a[0]);
     m.a[i] = made;
     ++m.n;
-    m.live_bytes += bytes;
+}
+
+assay_status exec_memory_allocate(size_t bytes, exec_memory_kind kind, const char *call,
+                                  void **memory) {
+    *memory = NULL;
+    const assay_status status = exec_memory_claim(bytes, call);
+    if (status != ASSAY_OK)
+        return status;
+    exec_allocation made = {.bytes = bytes, .kind = kind, .call = call};
+    if (!make_room() || !map(&made)) {
+        exec_memory_unclaim(bytes);
+        return assay_fail(ASSAY_ERR_MEMORY, "%s: the host has no %zu bytes left", call, bytes);
+    }
+    memset(made.pages, FRESH, made.page_bytes);
+    insert(made);
     m.any_host |= kind != EXEC_DEVICE;
-    *memory = low;
+    *memory = made.low;
+    return ASSAY_OK;
+}
+
+/* Takes `all` and gives back what lies outside of the aligned part and the pages around it. */
+static char *aligned_part(char *all, size_t whole, size_t bytes, size_t alignment) {
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    const uintptr_t first = (uintptr_t)all + page;
+    char *low = all + page + ((alignment - first % alignment) % alignment);
+    char *end = low + bytes + page;
+    if (low - page > all)
+        munmap(all, (size_t)(low - page - all));
+    if (end < all + whole)
+        munmap(end, (size_t)(all + whole - end));
+    return low;
+}
+
+/* A page before and one behind cannot be touched either. */
+static char *reserve(size_t bytes, size_t alignment, char *hint) {
+    enum { FLAGS = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE };
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), wanted = bytes + 2 * page;
+    if (hint != NULL && (uintptr_t)hint % alignment == 0 && (uintptr_t)hint > page) {
+        char *all = mmap(hint - page, wanted, PROT_NONE, FLAGS | MAP_FIXED_NOREPLACE, -1, 0);
+        if (all == hint - page)
+            return hint;
+        if (all != MAP_FAILED) /* a kernel that does not know the flag */
+            munmap(all, wanted);
+    }
+    if (wanted > SIZE_MAX - alignment)
+        return NULL;
+    char *all = mmap(NULL, wanted + alignment, PROT_NONE, FLAGS, -1, 0);
+    return all != MAP_FAILED ? aligned_part(all, wanted + alignment, bytes, alignment) : NULL;
+}
+
+assay_status exec_memory_add_range(size_t bytes, size_t alignment, void *hint, const char *call,
+                                   void **memory) {
+    exec_allocation made = {.bytes = bytes, .kind = EXEC_DEVICE, .call = call};
+    made.granule = calloc((bytes - 1) / EXEC_GRANULE + 1, 1);
+    *memory = NULL;
+    if (made.granule != NULL && make_room())
+        made.low = reserve(bytes, alignment, hint);
+    if (made.low == NULL) {
+        free(made.granule);
+        return assay_fail(ASSAY_ERR_MEMORY, "%s: the host has no %zu addresses left", call, bytes);
+    }
+    made.pages = made.low;
+    made.page_bytes = bytes;
+    insert(made);
+    *memory = made.low;
     return ASSAY_OK;
 }
 
@@ -130,6 +195,19 @@ static void forget_oldest(void) {
     unmap(a);
     --m.n;
     memmove(&m.a[i], &m.a[i + 1], (m.n - i) * sizeof m.a[0]);
+}
+
+/* Freed memory, whose addresses stay its own for a while. */
+static void keep(exec_allocation *a) {
+    char *low = a->low;
+    a->freed = true;
+    if (m.n_freed == KEPT)
+        forget_oldest();
+    a = holder(low); /* it may have moved */
+    m.freed[(m.oldest + m.n_freed++) % KEPT] = low;
+    m.freed_bytes += a->bytes;
+    while (m.freed_bytes > KEPT_BYTES)
+        forget_oldest();
 }
 
 assay_status exec_memory_free(void *memory) {
@@ -145,23 +223,41 @@ assay_status exec_memory_free(void *memory) {
                           "%p is %zu bytes into allocation %" PRIu64 " (%s, %zu bytes), not its "
                           "beginning",
                           memory, (size_t)((char *)memory - a->low), a->number, a->call, a->bytes);
-    a->freed = true;
+    if (a->granule != NULL)
+        return assay_fail(ASSAY_ERR_USAGE,
+                          "allocation %" PRIu64 " (%s, %zu bytes) is a range of addresses, which "
+                          "cuMemAddressFree frees",
+                          a->number, a->call, a->bytes);
     (void)madvise(a->pages, a->page_bytes, MADV_REMOVE); /* while it can be written */
     (void)mprotect(a->pages, a->page_bytes, PROT_NONE);
-    m.live_bytes -= a->bytes;
-    if (m.n_freed == KEPT)
-        forget_oldest();
-    a = holder(memory); /* it may have moved */
-    m.freed[(m.oldest + m.n_freed++) % KEPT] = a->low;
-    m.freed_bytes += a->bytes;
-    while (m.freed_bytes > KEPT_BYTES)
-        forget_oldest();
+    exec_memory_unclaim(a->bytes);
+    keep(a);
     return ASSAY_OK;
+}
+
+void exec_memory_remove_range(exec_allocation *range) {
+    free(range->granule);
+    range->granule = NULL;
+    keep(range);
+}
+
+exec_allocation *exec_memory_range(const void *address, size_t bytes) {
+    exec_allocation *a = holder(address);
+    if (a == NULL || a->granule == NULL)
+        return NULL;
+    return bytes <= a->bytes - (size_t)((const char *)address - a->low) ? a : NULL;
+}
+
+/* Of a range. */
+static exec_access access_at(const exec_allocation *a, const char *at) {
+    return (exec_access)a->granule[(size_t)(at - a->low) / EXEC_GRANULE];
 }
 
 const exec_allocation *exec_memory_find(const void *address) {
     const exec_allocation *a = holder(address);
-    return a != NULL && !a->freed ? a : NULL;
+    if (a == NULL || a->freed)
+        return NULL;
+    return a->granule == NULL || access_at(a, address) != EXEC_UNMAPPED ? a : NULL;
 }
 
 void exec_memory_written(const void *address) {
@@ -169,6 +265,28 @@ void exec_memory_written(const void *address) {
     exec_allocation *a = holder(address);
     if (a != NULL)
         a->written = ++clock;
+}
+
+static const char *const lacks[] = {[EXEC_UNMAPPED] = "nothing is mapped",
+                                    [EXEC_NO_ACCESS] = "the device has no access",
+                                    [EXEC_READ] = "the device may only read"};
+
+/* Whether the mappings of a range allow it. */
+static bool is_allowed(const exec_allocation *a, size_t offset, size_t bytes, bool writes,
+                       char why[EXEC_MEMORY_LINE]) {
+    const exec_access needed = writes ? EXEC_READ_WRITE : EXEC_READ;
+    const size_t end = offset + bytes;
+    for (; offset < end; offset = (offset / EXEC_GRANULE + 1) * EXEC_GRANULE) {
+        const exec_access access = access_at(a, a->low + offset);
+        if (access >= needed)
+            continue;
+        snprintf(why, EXEC_MEMORY_LINE,
+                 "%s %zu bytes of allocation %" PRIu64 " (%s, %zu bytes), where %s at byte %zu",
+                 writes ? "writes" : "reads", bytes, a->number, a->call, a->bytes, lacks[access],
+                 offset);
+        return false;
+    }
+    return true;
 }
 
 bool exec_memory_check(const void *address, size_t bytes, bool writes, char why[EXEC_MEMORY_LINE]) {
@@ -195,7 +313,7 @@ bool exec_memory_check(const void *address, size_t bytes, bool writes, char why[
         return false;
     }
     if (bytes <= room)
-        return true;
+        return a->granule == NULL || is_allowed(a, offset, bytes, writes, why);
     snprintf(why, EXEC_MEMORY_LINE,
              "%s %zu bytes, %zu of them behind allocation %" PRIu64 " (%s, %zu bytes)", verb, bytes,
              bytes - room, a->number, a->call, a->bytes);
@@ -216,12 +334,17 @@ const exec_allocation *exec_memory_live(size_t i) {
 static bool describe(const exec_allocation *a, const char *at, char where[EXEC_MEMORY_LINE]) {
     const char *end = a->low + a->bytes;
     char place[64] = "in";
+    exec_access access = EXEC_READ_WRITE;
+    if (a->granule != NULL && at >= a->low && at < end)
+        access = access_at(a, at);
     if (at < a->low)
         snprintf(place, sizeof place, "%zu bytes before", (size_t)(a->low - at));
     else if (at >= end)
         snprintf(place, sizeof place, "%zu bytes behind the end of", (size_t)(at - end));
-    snprintf(where, EXEC_MEMORY_LINE, "%s allocation %" PRIu64 " (%s, %zu bytes)%s", place,
-             a->number, a->call, a->bytes, a->freed ? ", which has been freed" : "");
+    snprintf(where, EXEC_MEMORY_LINE, "%s allocation %" PRIu64 " (%s, %zu bytes)%s%s%s", place,
+             a->number, a->call, a->bytes, a->freed ? ", which has been freed" : "",
+             access < EXEC_READ_WRITE ? ", where " : "",
+             access < EXEC_READ_WRITE ? lacks[access] : "");
     return true;
 }
 

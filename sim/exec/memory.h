@@ -8,6 +8,9 @@
  * either and is kept for a while, so that its addresses do not belong to a new allocation at once
  * and a late access to it can be named.
  *
+ * A range of reserved addresses (virtual.h) is such an allocation, too: what may be done with it
+ * differs from granule to granule.
+ *
  * Not for more than one host thread at a time.
  */
 #ifndef ASSAY_SIM_EXEC_MEMORY_H
@@ -25,6 +28,12 @@ extern "C" {
 
 typedef enum exec_memory_kind { EXEC_DEVICE, EXEC_MANAGED, EXEC_PINNED } exec_memory_kind;
 
+/* In the order of what they allow. */
+typedef enum exec_access { EXEC_UNMAPPED, EXEC_NO_ACCESS, EXEC_READ, EXEC_READ_WRITE } exec_access;
+
+/* The granularity of mappings. */
+#define EXEC_GRANULE ((size_t)2 << 20)
+
 typedef struct exec_allocation {
     char *low;
     size_t bytes;
@@ -34,7 +43,8 @@ typedef struct exec_allocation {
     bool freed;
     char *pages; /* that it lies in, without those before and behind */
     size_t page_bytes;
-    uint64_t written; /* when the program's last copy or fill into it was done; 0: never */
+    uint64_t written;       /* when the program's last copy or fill into it was done; 0: never */
+    unsigned char *granule; /* exec_access of each granule of a range; NULL: this is none */
 } exec_allocation;
 
 /* The simulated device's memory: 16 GiB. */
@@ -49,10 +59,26 @@ assay_status exec_memory_allocate(size_t bytes, exec_memory_kind kind, const cha
  * says which. */
 assay_status exec_memory_free(void *memory) ASSAY_MUST_CHECK;
 
-/* The allocation that holds `address` and is not freed; NULL: none does. */
+/* The device's memory that has no address of its own. ASSAY_ERR_MEMORY: there is not so much left.
+ */
+assay_status exec_memory_claim(size_t bytes, const char *call) ASSAY_MUST_CHECK;
+void exec_memory_unclaim(size_t bytes);
+
+/* Addresses without memory, at a multiple of `alignment`, and at `hint` if they are free: whole
+ * pages, and an alignment of at least EXEC_GRANULE. ASSAY_ERR_MEMORY */
+assay_status exec_memory_add_range(size_t bytes, size_t alignment, void *hint, const char *call,
+                                   void **memory) ASSAY_MUST_CHECK;
+void exec_memory_remove_range(exec_allocation *range);
+
+/* The range that holds all of these bytes; NULL: none does. */
+exec_allocation *exec_memory_range(const void *address, size_t bytes);
+
+/* The allocation that holds `address` and is not freed; NULL: none does, or nothing is mapped
+ * there. */
 const exec_allocation *exec_memory_find(const void *address);
 
-/* Whether `bytes` from `address` on may be copied: true when all of them lie in one allocation.
+/* Whether `bytes` from `address` on may be copied: true when all of them lie in one allocation,
+ * and, in a range, where that is allowed.
  * Also true when no byte lies in an allocation that was ever made: then they are the program's own
  * memory. Otherwise `why` gets a line: "reads 40 bytes, 8 of them behind allocation 3 (cudaMalloc,
  * 32 bytes)". */

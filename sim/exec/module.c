@@ -105,6 +105,7 @@ void exec_module_remove(exec_module *m) {
         next = k->next;
         exec_handle_remove(k);
         free(k->name);
+        free(k->prepared);
         free(k);
     }
     for (exec_variable *v = m->variables, *next; v != NULL; v = next) {
@@ -179,12 +180,19 @@ exec_error exec_module_kernel(exec_module *m, const char *name, exec_kernel **ke
     return error == EXEC_SUCCESS ? load_kernel(*kernel) : error;
 }
 
-exec_error exec_module_kernel_at(exec_module *m, int32_t i, exec_kernel **kernel) {
+exec_error exec_module_count(exec_module *m, unsigned *n) {
     const exec_error error = exec_module_load(m);
-    if (error != EXEC_SUCCESS)
-        return error;
-    const ptx_function *f = ptx_module_kernel(m->ptx, i);
-    return f != NULL ? exec_module_kernel(m, f->name, kernel) : EXEC_NOT_FOUND;
+    for (*n = 0; error == EXEC_SUCCESS && ptx_module_kernel(m->ptx, (int32_t)*n) != NULL;)
+        ++*n;
+    return error;
+}
+
+exec_error exec_module_kernels(exec_module *m, exec_kernel **kernels, unsigned n) {
+    unsigned have = 0;
+    exec_error error = exec_module_count(m, &have);
+    for (unsigned i = 0; error == EXEC_SUCCESS && i < n && i < have; ++i)
+        error = exec_module_kernel(m, ptx_module_kernel(m->ptx, (int32_t)i)->name, &kernels[i]);
+    return error;
 }
 
 exec_error exec_register_kernel(exec_module *m, const void *host, const char *name) {

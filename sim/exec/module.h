@@ -28,6 +28,7 @@ typedef struct exec_kernel {
     int carveout;
     int cluster[3]; /* required, of a launch that names none; zeros: none */
     int any_cluster_size;
+    void *prepared; /* what the driver's oldest interface has set for a launch; free() */
 } exec_kernel;
 
 typedef struct exec_variable {
@@ -47,7 +48,9 @@ bool exec_module_any(void); /* whether there is one */
 
 /* A kernel of the image by its mangled name; loads. EXEC_NOT_FOUND: there is none. */
 exec_error exec_module_kernel(exec_module *module, const char *name, exec_kernel **kernel);
-exec_error exec_module_kernel_at(exec_module *module, int32_t i, exec_kernel **kernel);
+/* How many kernels the image has, and the first `n` of them. */
+exec_error exec_module_count(exec_module *module, unsigned *n);
+exec_error exec_module_kernels(exec_module *module, exec_kernel **kernels, unsigned n);
 exec_error exec_module_variable(exec_module *module, const char *name, exec_variable **variable);
 
 /* ---- kernels and variables that nvcc's code registers under an address of the program's ---- */

@@ -1,5 +1,7 @@
 #include "sim/exec/properties.h"
 
+#include "sim/ptx/heap.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -58,6 +60,7 @@ static const int values[] = {
     [99] = 1,
     [100] = 0,
     [101] = 0,
+    [102] = 1, /* virtual memory management */
     [106] = EXEC_MULTIPROCESSOR_BLOCKS,
     [111] = EXEC_RESERVED_SHARED,
     [113] = 1,
@@ -74,5 +77,26 @@ exec_error exec_attribute(int attribute, int *value) {
     if (value == NULL || attribute < 1 || (size_t)attribute >= sizeof values / sizeof values[0])
         return EXEC_INVALID_VALUE;
     *value = values[attribute];
+    return EXEC_SUCCESS;
+}
+
+enum { HEAP_SIZE = 2, LIMITS = 7 };
+static size_t limits[LIMITS] = {1024, 1 << 20, 8 << 20, 2, 2048, 128, 0};
+
+exec_error exec_set_limit(int limit, size_t value) {
+    if (limit < 0 || limit >= LIMITS)
+        return EXEC_UNSUPPORTED_LIMIT;
+    limits[limit] = value;
+    if (limit == HEAP_SIZE)
+        ptx_heap_limit(value);
+    return EXEC_SUCCESS;
+}
+
+exec_error exec_get_limit(int limit, size_t *value) {
+    if (limit < 0 || limit >= LIMITS)
+        return EXEC_UNSUPPORTED_LIMIT;
+    if (value == NULL)
+        return EXEC_INVALID_VALUE;
+    *value = limits[limit];
     return EXEC_SUCCESS;
 }

@@ -7,6 +7,8 @@
 
 #include "sim/exec/error.h"
 
+#include <stddef.h>
+
 enum {
     EXEC_MULTIPROCESSORS = 4,
     EXEC_MOST_THREADS = 1024, /* of a block */
@@ -26,5 +28,10 @@ enum {
 
 /* By the number that cudaDeviceAttr and CUdevice_attribute share. EXEC_INVALID_VALUE */
 exec_error exec_attribute(int attribute, int *value);
+
+/* Limits, kept and given back: the host's memory is what limits kernels here. By the number that
+ * cudaLimit and CUlimit share. EXEC_UNSUPPORTED_LIMIT */
+exec_error exec_set_limit(int limit, size_t value);
+exec_error exec_get_limit(int limit, size_t *value);
 
 #endif

@@ -45,9 +45,13 @@ silent() { # FILE TEXT
 }
 
 # ---- right programs: their numbers, and nothing to report ----
-programs=(add reduce streams variables objects cooperative graph query rows textures driver print hopper)
+programs=(add reduce streams variables objects cooperative graph query rows textures driver driver_copies
+    driver_modules driver_queries per_thread pools virtual print hopper)
 [ ! -e "$(dirname "$nvcc")/../include/cublasLt.h" ] || programs=(blas "${programs[@]}")
-declare -A libraries=([driver]=-lcuda [blas]='-lcublas -lcublasLt')
+declare -A libraries=([blas]='-lcublas -lcublasLt')
+for name in driver driver_copies driver_modules driver_queries per_thread pools virtual; do
+    libraries[$name]=-lcuda
+done
 for name in "${programs[@]}"; do
     # shellcheck disable=SC2086 # words
     build $name ${libraries[$name]:-} 2>build.log || {
@@ -108,6 +112,25 @@ for kind in static shared; do
     says out ok
     says err 'near to no allocation'
 done
+
+# ---- addresses without memory, and memory without access ----
+for kind in static shared; do
+    run 0 -- ./virtual.$kind unmapped
+    says out ok
+    says err 'in allocation 1 (cuMemAddressReserve, 4194304 bytes), where nothing is mapped'
+    run 0 -- ./virtual.$kind mapped
+    says err 'where the device has no access'
+    run 0 -- ./virtual.$kind 'read only'
+    says err 'where the device may only read'
+done
+run 9 --error-exitcode 9 -- ./virtual.static copy
+says err 'reads 4 bytes of allocation 1 (cuMemAddressReserve, 4194304 bytes), where the device has no access at byte 0'
+says err 'allocation 1 (cuMemAddressReserve, 4194304 bytes) has not been freed at the end'
+says err 'physical memory 1 (cuMemCreate, 2097152 bytes) has not been released at the end'
+says err '1 wrong transfer, 2 leaks'
+
+run 9 --error-exitcode 9 -- ./driver_modules.shared nonsense
+says out 'module:2: not PTX: expected a directive'
 
 # A path in the program does not lead to CUDA's own library.
 "$nvcc" -arch=compute_90 -cudart shared add.o -o add.path \
@@ -247,6 +270,21 @@ sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))' "$assay" exec -- .
         silent out 'launch 1, slow'
     done
 fi
+
+# ---- libcuda's names are all there, and one for a stream of each thread where the plain one is ----
+real=$(dirname "$nvcc")/../lib64/stubs/libcuda.so
+# shellcheck disable=SC2016 # the program expands it
+"$assay" exec --quiet -- sh -c 'echo "${LD_LIBRARY_PATH%%:*}"' >own 2>err
+names() {
+    nm -D --defined-only "$1" | awk '{ print $3 }' | sed 's/@.*//' | grep '^cu' | sort -u
+}
+if [ -e "$real" ]; then
+    comm -23 <(names "$real") <(names "$(cat own)/libcuda.so.1") >out
+    [ -s own ] && [ ! -s out ] || fail 'the stand-in for libcuda lacks names'
+fi
+sed -n 's/^EXEC_ABSENT(\(.*\))$/\1/p' "$here/../../sim/exec/driver/absent.def" | sort >absent
+sed -n 's/_pt[ds][sz]$//p' absent | sort -u | comm -23 - absent >out
+[ -s absent ] && [ ! -s out ] || fail 'names that end in _ptsz or _ptds are absent'
 
 # ---- what the stand-ins lack, once ----
 build absent 2>/dev/null

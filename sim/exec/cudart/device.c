@@ -1,7 +1,6 @@
 #include "sim/exec/cudart/cudart.h"
 #include "sim/exec/properties.h"
 #include "sim/exec/sync.h"
-#include "sim/ptx/heap.h"
 
 #include <string.h>
 
@@ -112,35 +111,13 @@ EXPORT exec_error cudaDeviceGetP2PAttribute(int *value, int attribute, int from,
     EXEC_CALL(value != NULL ? EXEC_INVALID_DEVICE : EXEC_INVALID_VALUE);
 }
 
-/* ---- limits, kept and given back: the host's memory is what limits kernels here ---- */
-
-enum { HEAP_SIZE = 2, LIMITS = 7 };
-static size_t limits[LIMITS] = {1024, 1 << 20, 8 << 20, 2, 2048, 128, 0};
-
-static exec_error set_limit(int limit, size_t value) {
-    if (limit < 0 || limit >= LIMITS)
-        return EXEC_UNSUPPORTED_LIMIT;
-    limits[limit] = value;
-    if (limit == HEAP_SIZE)
-        ptx_heap_limit(value);
-    return EXEC_SUCCESS;
-}
+/* ---- limits ---- */
 
 EXPORT exec_error cudaDeviceSetLimit(int limit, size_t value) {
-    EXEC_CALL(set_limit(limit, value));
+    EXEC_CALL(exec_set_limit(limit, value));
 }
-
-static exec_error get_limit(size_t *value, int limit) {
-    if (limit < 0 || limit >= LIMITS)
-        return EXEC_UNSUPPORTED_LIMIT;
-    if (value == NULL)
-        return EXEC_INVALID_VALUE;
-    *value = limits[limit];
-    return EXEC_SUCCESS;
-}
-
 EXPORT exec_error cudaDeviceGetLimit(size_t *value, int limit) {
-    EXEC_CALL(get_limit(value, limit));
+    EXEC_CALL(exec_get_limit(limit, value));
 }
 
 /* ---- preferences for caches and banks that are not simulated ---- */

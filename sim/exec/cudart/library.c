@@ -47,13 +47,9 @@ EXPORT exec_error cudaLibraryGetKernel(exec_kernel **k, exec_module *m, const ch
 }
 
 static exec_error count(unsigned *n, exec_module *m) {
-    exec_kernel *k;
-    exec_error error = EXEC_SUCCESS;
     if (n == NULL || !is_library(m))
         return n == NULL ? EXEC_INVALID_VALUE : EXEC_INVALID_HANDLE;
-    for (*n = 0; error == EXEC_SUCCESS; *n += error == EXEC_SUCCESS)
-        error = exec_module_kernel_at(m, (int32_t)*n, &k);
-    return error == EXEC_NOT_FOUND ? EXEC_SUCCESS : error;
+    return exec_module_count(m, n);
 }
 
 EXPORT exec_error cudaLibraryGetKernelCount(unsigned *n, exec_module *m) {
@@ -63,10 +59,7 @@ EXPORT exec_error cudaLibraryGetKernelCount(unsigned *n, exec_module *m) {
 static exec_error enumerate(exec_kernel **kernels, unsigned n, exec_module *m) {
     if (kernels == NULL || !is_library(m))
         return kernels == NULL ? EXEC_INVALID_VALUE : EXEC_INVALID_HANDLE;
-    exec_error error = EXEC_SUCCESS;
-    for (unsigned i = 0; i < n && error == EXEC_SUCCESS; ++i)
-        error = exec_module_kernel_at(m, (int32_t)i, &kernels[i]);
-    return error == EXEC_NOT_FOUND ? EXEC_SUCCESS : error;
+    return exec_module_kernels(m, kernels, n);
 }
 
 EXPORT exec_error cudaLibraryEnumerateKernels(exec_kernel **kernels, unsigned n, exec_module *m) {

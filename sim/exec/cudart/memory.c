@@ -1,7 +1,7 @@
 #include "sim/exec/allocate.h"
-#include "sim/exec/capture.h"
 #include "sim/exec/cudart/cudart.h"
 #include "sim/exec/module.h"
+#include "sim/exec/pool.h"
 
 EXPORT exec_error cudaMalloc(void **memory, size_t bytes) {
     EXEC_CALL(exec_allocate(memory, bytes, EXEC_DEVICE));
@@ -51,22 +51,14 @@ EXPORT exec_error cudaFreeHost(void *memory) {
 
 /* ---- in a stream's order; the memory is there at once ---- */
 
-static exec_error allocate_in(void **memory, size_t bytes, void *stream) {
-    exec_stream *s;
-    exec_error error = exec_stream_of(stream, &s);
-    if (error == EXEC_SUCCESS && exec_capture_of(s) != NULL)
-        error = EXEC_CAPTURE_UNSUPPORTED;
-    return error == EXEC_SUCCESS ? exec_allocate(memory, bytes, EXEC_DEVICE) : error;
-}
-
 EXPORT exec_error cudaMallocAsync(void **memory, size_t bytes, void *stream) {
-    EXEC_CALL(allocate_in(memory, bytes, stream));
+    EXEC_CALL(exec_pool_allocate(exec_pool_current(), memory, bytes, stream));
 }
 SAME_AS(cudaMallocAsync_ptsz, cudaMallocAsync);
 
-EXPORT exec_error cudaMallocFromPoolAsync(void **memory, size_t bytes, void *pool, void *stream) {
-    (void)pool;
-    EXEC_CALL(allocate_in(memory, bytes, stream));
+EXPORT exec_error cudaMallocFromPoolAsync(void **memory, size_t bytes, exec_pool *pool,
+                                          void *stream) {
+    EXEC_CALL(exec_pool_allocate(pool, memory, bytes, stream));
 }
 SAME_AS(cudaMallocFromPoolAsync_ptsz, cudaMallocFromPoolAsync);
 
@@ -81,60 +73,45 @@ EXPORT exec_error cudaFreeAsync(void *memory, void *stream) {
 }
 SAME_AS(cudaFreeAsync_ptsz, cudaFreeAsync);
 
-/* Pools: there is one, whose settings change nothing. */
-static char the_pool;
+/* ---- pools ---- */
 
-static exec_error give_pool(void **pool) {
-    if (pool == NULL)
-        return EXEC_INVALID_VALUE;
-    *pool = &the_pool;
+static exec_error give_pool(exec_pool **to, exec_pool *pool, int device) {
+    if (device != 0 || to == NULL)
+        return device != 0 ? EXEC_INVALID_DEVICE : EXEC_INVALID_VALUE;
+    *to = pool;
     return EXEC_SUCCESS;
 }
 
-EXPORT exec_error cudaDeviceGetDefaultMemPool(void **pool, int device) {
-    EXEC_CALL(device == 0 ? give_pool(pool) : EXEC_INVALID_DEVICE);
+EXPORT exec_error cudaDeviceGetDefaultMemPool(exec_pool **pool, int device) {
+    EXEC_CALL(give_pool(pool, exec_pool_default(), device));
 }
-EXPORT exec_error cudaDeviceGetMemPool(void **pool, int device) {
-    EXEC_CALL(device == 0 ? give_pool(pool) : EXEC_INVALID_DEVICE);
+EXPORT exec_error cudaDeviceGetMemPool(exec_pool **pool, int device) {
+    EXEC_CALL(give_pool(pool, exec_pool_current(), device));
 }
-EXPORT exec_error cudaDeviceSetMemPool(int device, void *pool) {
-    (void)pool;
-    EXEC_CALL(device == 0 ? EXEC_SUCCESS : EXEC_INVALID_DEVICE);
+EXPORT exec_error cudaDeviceSetMemPool(int device, exec_pool *pool) {
+    EXEC_CALL(device == 0 ? exec_pool_set_current(pool) : EXEC_INVALID_DEVICE);
 }
-EXPORT exec_error cudaMemPoolCreate(void **pool, const void *properties) {
-    (void)properties;
-    EXEC_CALL(give_pool(pool));
+EXPORT exec_error cudaMemPoolCreate(exec_pool **pool, const exec_pool_properties *properties) {
+    EXEC_CALL(exec_pool_create(pool, properties));
 }
-EXPORT exec_error cudaMemPoolDestroy(void *pool) {
-    EXEC_CALL(pool == &the_pool ? EXEC_SUCCESS : EXEC_INVALID_VALUE);
+EXPORT exec_error cudaMemPoolDestroy(exec_pool *pool) {
+    EXEC_CALL(exec_pool_destroy(pool));
 }
-EXPORT exec_error cudaMemPoolTrimTo(void *pool, size_t bytes) {
+EXPORT exec_error cudaMemPoolTrimTo(exec_pool *pool, size_t bytes) {
     (void)bytes;
-    EXEC_CALL(pool == &the_pool ? EXEC_SUCCESS : EXEC_INVALID_VALUE);
+    EXEC_CALL(exec_pool_trim(pool));
 }
-EXPORT exec_error cudaMemPoolSetAttribute(void *pool, int attribute, void *value) {
-    (void)attribute, (void)value;
-    EXEC_CALL(pool == &the_pool ? EXEC_SUCCESS : EXEC_INVALID_VALUE);
+EXPORT exec_error cudaMemPoolGetAttribute(exec_pool *pool, int attribute, void *value) {
+    EXEC_CALL(exec_pool_get(pool, attribute, value));
 }
-EXPORT exec_error cudaMemPoolSetAccess(void *pool, const void *access, size_t n) {
-    (void)access, (void)n;
-    EXEC_CALL(pool == &the_pool ? EXEC_SUCCESS : EXEC_INVALID_VALUE);
+EXPORT exec_error cudaMemPoolSetAttribute(exec_pool *pool, int attribute, const void *value) {
+    EXEC_CALL(exec_pool_set(pool, attribute, value));
 }
-
-/* What a pool is asked, as cudaMemPoolAttr numbers it: three switches (int), then sizes. */
-static exec_error pool_attribute(const void *pool, int attribute, void *value) {
-    enum { SWITCHES = 3, ATTRIBUTES = 8, THRESHOLD = 4 };
-    if (pool != &the_pool || value == NULL || attribute < 1 || attribute > ATTRIBUTES)
-        return EXEC_INVALID_VALUE;
-    if (attribute <= SWITCHES)
-        *(int *)value = 1;
-    else
-        *(uint64_t *)value = attribute == THRESHOLD ? 0 : EXEC_DEVICE_BYTES - exec_memory_left();
-    return EXEC_SUCCESS;
+EXPORT exec_error cudaMemPoolSetAccess(exec_pool *pool, const exec_pool_access *access, size_t n) {
+    EXEC_CALL(exec_pool_set_access(pool, access, n));
 }
-
-EXPORT exec_error cudaMemPoolGetAttribute(void *pool, int attribute, void *value) {
-    EXEC_CALL(pool_attribute(pool, attribute, value));
+EXPORT exec_error cudaMemPoolGetAccess(int *flags, exec_pool *pool, const exec_location *place) {
+    EXEC_CALL(exec_pool_get_access(pool, place, flags));
 }
 
 /* ---- memory of the host ---- */
@@ -211,47 +188,35 @@ EXPORT exec_error cudaMemGetInfo(size_t *left, size_t *total) {
 
 /* ---- hints: managed memory is everywhere at once ---- */
 
-static exec_error hint(const void *memory, size_t bytes) {
-    const exec_allocation *a = exec_memory_find(memory);
-    if (a == NULL || a->kind == EXEC_DEVICE || bytes == 0)
-        return EXEC_INVALID_VALUE;
-    return bytes <= a->bytes - (size_t)((const char *)memory - a->low) ? EXEC_SUCCESS
-                                                                       : EXEC_INVALID_VALUE;
-}
-
-typedef struct location {
-    int type, number;
-} location;
-
 #if EXEC_CUDART >= 13
-EXPORT exec_error cudaMemPrefetchAsync(const void *memory, size_t bytes, location to,
+EXPORT exec_error cudaMemPrefetchAsync(const void *memory, size_t bytes, exec_location to,
                                        unsigned flags, void *stream) {
     (void)to, (void)flags, (void)stream;
-    EXEC_CALL(hint(memory, bytes));
+    EXEC_CALL(exec_hint(memory, bytes));
 }
-EXPORT exec_error cudaMemAdvise(const void *memory, size_t bytes, int advice, location to) {
+EXPORT exec_error cudaMemAdvise(const void *memory, size_t bytes, int advice, exec_location to) {
     (void)advice, (void)to;
-    EXEC_CALL(hint(memory, bytes));
+    EXEC_CALL(exec_hint(memory, bytes));
 }
 #else
 EXPORT exec_error cudaMemPrefetchAsync(const void *memory, size_t bytes, int device, void *stream) {
     (void)device, (void)stream;
-    EXEC_CALL(hint(memory, bytes));
+    EXEC_CALL(exec_hint(memory, bytes));
 }
 EXPORT exec_error cudaMemAdvise(const void *memory, size_t bytes, int advice, int device) {
     (void)advice, (void)device;
-    EXEC_CALL(hint(memory, bytes));
+    EXEC_CALL(exec_hint(memory, bytes));
 }
 #if EXEC_CUDART == 12
-EXPORT exec_error cudaMemPrefetchAsync_v2(const void *memory, size_t bytes, location to,
+EXPORT exec_error cudaMemPrefetchAsync_v2(const void *memory, size_t bytes, exec_location to,
                                           unsigned flags, void *stream) {
     (void)to, (void)flags, (void)stream;
-    EXEC_CALL(hint(memory, bytes));
+    EXEC_CALL(exec_hint(memory, bytes));
 }
 SAME_AS(cudaMemPrefetchAsync_v2_ptsz, cudaMemPrefetchAsync_v2);
-EXPORT exec_error cudaMemAdvise_v2(const void *memory, size_t bytes, int advice, location to) {
+EXPORT exec_error cudaMemAdvise_v2(const void *memory, size_t bytes, int advice, exec_location to) {
     (void)advice, (void)to;
-    EXEC_CALL(hint(memory, bytes));
+    EXEC_CALL(exec_hint(memory, bytes));
 }
 #endif
 #endif

@@ -80,6 +80,14 @@ static char context;
 static _Thread_local void *current[16];
 static _Thread_local int depth;
 
+void *driver_context(void) {
+    return &context;
+}
+
+bool driver_is_context(const void *c) {
+    return c == &context;
+}
+
 static exec_error push(void *c) {
     if (depth == (int)(sizeof current / sizeof current[0]))
         return EXEC_OUT_OF_MEMORY;
@@ -109,6 +117,7 @@ EXPORT exec_error cuCtxCreate_v2(void **c, unsigned flags, int device) {
     (void)flags;
     DRIVER_CALL(create(c, device));
 }
+SAME_AS(cuCtxCreate, cuCtxCreate_v2);
 EXPORT exec_error cuCtxCreate_v3(void **c, const void *affinity, int n, unsigned flags,
                                  int device) {
     (void)affinity, (void)n, (void)flags;
@@ -123,12 +132,46 @@ EXPORT exec_error cuCtxDestroy_v2(void *c) {
     exec_streams_synchronize();
     DRIVER_CALL(c == &context ? (depth > 0 ? pop(NULL) : EXEC_SUCCESS) : EXEC_INVALID_CONTEXT);
 }
+SAME_AS(cuCtxDestroy, cuCtxDestroy_v2);
+
+/* More uses of the context than its creation. */
+static int attached;
+
+static exec_error attach(void **c, unsigned flags) {
+    if (c == NULL || flags != 0)
+        return EXEC_INVALID_VALUE;
+    if (depth == 0)
+        return EXEC_INVALID_CONTEXT;
+    ++attached;
+    *c = current[depth - 1];
+    return EXEC_SUCCESS;
+}
+
+static exec_error detach(void *c) {
+    if (c != &context || depth == 0)
+        return EXEC_INVALID_CONTEXT;
+    if (attached > 0) {
+        --attached;
+        return EXEC_SUCCESS;
+    }
+    exec_streams_synchronize();
+    return pop(NULL);
+}
+
+EXPORT exec_error cuCtxAttach(void **c, unsigned flags) {
+    DRIVER_CALL(attach(c, flags));
+}
+EXPORT exec_error cuCtxDetach(void *c) {
+    DRIVER_CALL(detach(c));
+}
 EXPORT exec_error cuCtxPushCurrent_v2(void *c) {
     DRIVER_CALL(push(c));
 }
+SAME_AS(cuCtxPushCurrent, cuCtxPushCurrent_v2);
 EXPORT exec_error cuCtxPopCurrent_v2(void **c) {
     DRIVER_CALL(pop(c));
 }
+SAME_AS(cuCtxPopCurrent, cuCtxPopCurrent_v2);
 
 static exec_error set(void *c) {
     if (depth > 0)
@@ -145,20 +188,64 @@ EXPORT exec_error cuCtxGetCurrent(void **c) {
 EXPORT exec_error cuCtxGetDevice(int *device) {
     DRIVER_CALL(GIVE(device, 0));
 }
+
+/* NULL: the current one. */
+static bool is_any(const void *c) {
+    return c == &context || (c == NULL && depth > 0);
+}
+
+EXPORT exec_error cuCtxGetDevice_v2(int *device, void *c) {
+    DRIVER_CALL(is_any(c) ? GIVE(device, 0) : EXEC_INVALID_CONTEXT);
+}
+EXPORT exec_error cuCtxGetId(void *c, unsigned long long *id) {
+    DRIVER_CALL(is_any(c) ? GIVE(id, 1) : EXEC_INVALID_CONTEXT);
+}
+EXPORT exec_error cuCtxSynchronize_v2(void *c) {
+    DRIVER_CALL(is_any(c) ? exec_sync_device() : EXEC_INVALID_CONTEXT);
+}
 EXPORT exec_error cuCtxGetApiVersion(void *c, unsigned *version) {
     (void)c;
     DRIVER_CALL(GIVE(version, VERSION));
 }
+
+static unsigned context_flags;
+
+static exec_error set_flags(unsigned flags) {
+    enum { KNOWN = 0xff };
+    if (flags > KNOWN)
+        return EXEC_INVALID_VALUE;
+    context_flags = flags;
+    return EXEC_SUCCESS;
+}
+
+EXPORT exec_error cuCtxSetFlags(unsigned flags) {
+    DRIVER_CALL(set_flags(flags));
+}
 EXPORT exec_error cuCtxGetFlags(unsigned *flags) {
-    DRIVER_CALL(GIVE(flags, 0));
+    DRIVER_CALL(GIVE(flags, context_flags));
 }
 EXPORT exec_error cuCtxSetCacheConfig(int preference) {
     (void)preference;
     DRIVER_CALL(EXEC_SUCCESS);
 }
+EXPORT exec_error cuCtxGetCacheConfig(int *preference) {
+    DRIVER_CALL(GIVE(preference, 0));
+}
+EXPORT exec_error cuCtxSetSharedMemConfig(int width) {
+    (void)width;
+    DRIVER_CALL(EXEC_SUCCESS);
+}
+EXPORT exec_error cuCtxGetSharedMemConfig(int *width) {
+    DRIVER_CALL(GIVE(width, 1)); /* of a bank: four bytes */
+}
+EXPORT exec_error cuCtxResetPersistingL2Cache(void) {
+    DRIVER_CALL(EXEC_SUCCESS);
+}
 EXPORT exec_error cuCtxSetLimit(int limit, size_t value) {
-    (void)value;
-    DRIVER_CALL(limit >= 0 && limit < 7 ? EXEC_SUCCESS : EXEC_UNSUPPORTED_LIMIT);
+    DRIVER_CALL(exec_set_limit(limit, value));
+}
+EXPORT exec_error cuCtxGetLimit(size_t *value, int limit) {
+    DRIVER_CALL(exec_get_limit(limit, value));
 }
 EXPORT exec_error cuCtxSynchronize(void) {
     DRIVER_CALL(exec_sync_device());
@@ -177,10 +264,12 @@ EXPORT exec_error cuDevicePrimaryCtxRetain(void **c, int device) {
 EXPORT exec_error cuDevicePrimaryCtxRelease_v2(int device) {
     DRIVER_CALL(device == 0 ? EXEC_SUCCESS : EXEC_INVALID_DEVICE);
 }
+SAME_AS(cuDevicePrimaryCtxRelease, cuDevicePrimaryCtxRelease_v2);
 EXPORT exec_error cuDevicePrimaryCtxSetFlags_v2(int device, unsigned flags) {
     (void)flags;
     DRIVER_CALL(device == 0 ? EXEC_SUCCESS : EXEC_INVALID_DEVICE);
 }
+SAME_AS(cuDevicePrimaryCtxSetFlags, cuDevicePrimaryCtxSetFlags_v2);
 EXPORT exec_error cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active) {
     if (flags != NULL)
         *flags = 0;
@@ -192,6 +281,7 @@ EXPORT exec_error cuDevicePrimaryCtxReset_v2(int device) {
     exec_device_found();
     return exec_call_leave(device == 0 ? EXEC_SUCCESS : EXEC_INVALID_DEVICE);
 }
+SAME_AS(cuDevicePrimaryCtxReset, cuDevicePrimaryCtxReset_v2);
 
 /* ---- errors ---- */
 

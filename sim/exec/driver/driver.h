@@ -9,6 +9,7 @@
 #include "sim/exec/call.h"
 #include "sim/exec/report.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,6 +18,25 @@
 
 /* CUdeviceptr */
 typedef uint64_t device_pointer;
+
+void *driver_context(void); /* the one that there is */
+bool driver_is_context(const void *context);
+
+/* The options of a compilation, CUjit_option, and the places of their values. */
+typedef struct driver_jit {
+    unsigned n;
+    const int *option;
+    void **value;
+    size_t info_room, error_room; /* of the buffers: the places of their sizes are overwritten */
+} driver_jit;
+
+driver_jit driver_jit_of(unsigned n, const int *options, void **values);
+
+/* Answers those that ask for messages: `error` is "" or a line. */
+void driver_jit_tell(const driver_jit *jit, const char *error);
+
+/* A whole file, with a zero behind it, for free(). NULL: it cannot be read. */
+char *driver_read_file(const char *path, size_t *size);
 
 static inline void *at(device_pointer p) {
     return (void *)(uintptr_t)p;

@@ -1,7 +1,7 @@
 #include "sim/exec/allocate.h"
-#include "sim/exec/copy.h"
 #include "sim/exec/driver/driver.h"
-#include "sim/exec/work.h"
+#include "sim/exec/stream.h"
+#include "sim/exec/virtual.h"
 
 static exec_error allocate(device_pointer *memory, size_t bytes, exec_memory_kind kind) {
     void *got = NULL;
@@ -53,21 +53,6 @@ EXPORT exec_error cuMemFree_v2(device_pointer memory) {
 EXPORT exec_error cuMemFreeHost(void *memory) {
     DRIVER_CALL(release(memory));
 }
-EXPORT exec_error cuMemAllocAsync(device_pointer *memory, size_t bytes, void *stream) {
-    (void)stream;
-    DRIVER_CALL(allocate(memory, bytes, EXEC_DEVICE));
-}
-
-static exec_error free_in(void *memory, void *stream) {
-    exec_stream *s;
-    const exec_error error = exec_stream_of(stream, &s);
-    return error == EXEC_SUCCESS ? exec_submit_free(memory, s) : error;
-}
-
-EXPORT exec_error cuMemFreeAsync(device_pointer memory, void *stream) {
-    DRIVER_CALL(free_in(at(memory), stream));
-}
-
 static exec_error info(size_t *left, size_t *total) {
     if (left == NULL || total == NULL)
         return EXEC_INVALID_VALUE;
@@ -84,10 +69,14 @@ static exec_error range(device_pointer *low, size_t *bytes, device_pointer memor
     const exec_allocation *a = exec_memory_find(at(memory));
     if (a == NULL)
         return EXEC_NOT_FOUND;
+    void *begin = a->low;
+    size_t n = a->bytes;
+    if (a->granule != NULL) /* a range: the mapping in it */
+        (void)exec_mapping_of(at(memory), &begin, &n);
     if (low != NULL)
-        *low = (device_pointer)(uintptr_t)a->low;
+        *low = (device_pointer)(uintptr_t)begin;
     if (bytes != NULL)
-        *bytes = a->bytes;
+        *bytes = n;
     return EXEC_SUCCESS;
 }
 
@@ -99,8 +88,18 @@ EXPORT exec_error cuMemHostRegister_v2(void *memory, size_t bytes, unsigned flag
     (void)flags;
     DRIVER_CALL(exec_host_register(memory, bytes));
 }
+SAME_AS(cuMemHostRegister, cuMemHostRegister_v2);
 EXPORT exec_error cuMemHostUnregister(void *memory) {
     DRIVER_CALL(exec_host_unregister(memory));
+}
+
+static exec_error host_flags(unsigned *flags, const void *host) {
+    enum { MAPPED = 2 };
+    return exec_place_of(host) == EXEC_PLACE_HOST ? GIVE(flags, MAPPED) : EXEC_INVALID_VALUE;
+}
+
+EXPORT exec_error cuMemHostGetFlags(unsigned *flags, void *host) {
+    DRIVER_CALL(host_flags(flags, host));
 }
 EXPORT exec_error cuMemHostGetDevicePointer_v2(device_pointer *device, void *host, unsigned flags) {
     (void)flags;
@@ -109,118 +108,27 @@ EXPORT exec_error cuMemHostGetDevicePointer_v2(device_pointer *device, void *hos
                     : EXEC_INVALID_VALUE);
 }
 
-/* ---- copies ---- */
+/* ---- hints: managed memory is everywhere at once ---- */
 
-static exec_error copy(void *to, const void *from, size_t bytes, int direction, void *stream,
-                       bool now) {
-    exec_stream *s;
-    const exec_block b = exec_bytes(to, from, bytes);
-    const exec_error error = exec_stream_of(stream, &s);
-    return error == EXEC_SUCCESS ? exec_copy(&b, direction, s, now) : error;
+/* CUDA 12.2's second forms have a location and flags in place of the device. */
+EXPORT exec_error cuMemPrefetchAsync(device_pointer memory, size_t bytes, int device,
+                                     void *stream) {
+    (void)device, (void)stream;
+    DRIVER_CALL(exec_hint(at(memory), bytes));
 }
-
-EXPORT exec_error cuMemcpy(device_pointer to, device_pointer from, size_t bytes) {
-    DRIVER_CALL(copy(at(to), at(from), bytes, EXEC_ANY_DIRECTION, NULL, true));
+SAME_AS(cuMemPrefetchAsync_ptsz, cuMemPrefetchAsync);
+EXPORT exec_error cuMemPrefetchAsync_v2(device_pointer memory, size_t bytes, exec_location to,
+                                        unsigned flags, void *stream) {
+    (void)to, (void)flags, (void)stream;
+    DRIVER_CALL(exec_hint(at(memory), bytes));
 }
-EXPORT exec_error cuMemcpyAsync(device_pointer to, device_pointer from, size_t bytes,
-                                void *stream) {
-    DRIVER_CALL(copy(at(to), at(from), bytes, EXEC_ANY_DIRECTION, stream, false));
+SAME_AS(cuMemPrefetchAsync_v2_ptsz, cuMemPrefetchAsync_v2);
+EXPORT exec_error cuMemAdvise(device_pointer memory, size_t bytes, int advice, int device) {
+    (void)advice, (void)device;
+    DRIVER_CALL(exec_hint(at(memory), bytes));
 }
-EXPORT exec_error cuMemcpyHtoD_v2(device_pointer to, const void *from, size_t bytes) {
-    DRIVER_CALL(copy(at(to), from, bytes, EXEC_HOST_TO_DEVICE, NULL, true));
-}
-EXPORT exec_error cuMemcpyHtoDAsync_v2(device_pointer to, const void *from, size_t bytes,
-                                       void *stream) {
-    DRIVER_CALL(copy(at(to), from, bytes, EXEC_HOST_TO_DEVICE, stream, false));
-}
-EXPORT exec_error cuMemcpyDtoH_v2(void *to, device_pointer from, size_t bytes) {
-    DRIVER_CALL(copy(to, at(from), bytes, EXEC_DEVICE_TO_HOST, NULL, true));
-}
-EXPORT exec_error cuMemcpyDtoHAsync_v2(void *to, device_pointer from, size_t bytes, void *stream) {
-    DRIVER_CALL(copy(to, at(from), bytes, EXEC_DEVICE_TO_HOST, stream, false));
-}
-EXPORT exec_error cuMemcpyDtoD_v2(device_pointer to, device_pointer from, size_t bytes) {
-    DRIVER_CALL(copy(at(to), at(from), bytes, EXEC_DEVICE_TO_DEVICE, NULL, true));
-}
-EXPORT exec_error cuMemcpyDtoDAsync_v2(device_pointer to, device_pointer from, size_t bytes,
-                                       void *stream) {
-    DRIVER_CALL(copy(at(to), at(from), bytes, EXEC_DEVICE_TO_DEVICE, stream, false));
-}
-
-/* ---- fills ---- */
-
-static exec_error fill(device_pointer to, uint32_t value, size_t element, size_t n, void *stream,
-                       bool now) {
-    exec_stream *s;
-    const exec_fill f = {at(to), value, element, n, 1, 1, n * element, n * element};
-    const exec_error error = exec_stream_of(stream, &s);
-    return error == EXEC_SUCCESS ? exec_set(&f, s, now) : error;
-}
-
-EXPORT exec_error cuMemsetD8_v2(device_pointer to, unsigned char value, size_t n) {
-    DRIVER_CALL(fill(to, value, 1, n, NULL, true));
-}
-EXPORT exec_error cuMemsetD16_v2(device_pointer to, unsigned short value, size_t n) {
-    DRIVER_CALL(fill(to, value, 2, n, NULL, true));
-}
-EXPORT exec_error cuMemsetD32_v2(device_pointer to, unsigned value, size_t n) {
-    DRIVER_CALL(fill(to, value, 4, n, NULL, true));
-}
-EXPORT exec_error cuMemsetD8Async(device_pointer to, unsigned char value, size_t n, void *stream) {
-    DRIVER_CALL(fill(to, value, 1, n, stream, false));
-}
-EXPORT exec_error cuMemsetD16Async(device_pointer to, unsigned short value, size_t n,
-                                   void *stream) {
-    DRIVER_CALL(fill(to, value, 2, n, stream, false));
-}
-EXPORT exec_error cuMemsetD32Async(device_pointer to, unsigned value, size_t n, void *stream) {
-    DRIVER_CALL(fill(to, value, 4, n, stream, false));
-}
-
-/* ---- what an address is ---- */
-
-enum {
-    OF_CONTEXT = 1,
-    OF_TYPE,
-    OF_DEVICE,
-    OF_HOST,
-    OF_MANAGED = 8,
-    OF_ORDINAL,
-    OF_LOW = 11,
-    OF_BYTES
-};
-enum { TYPE_HOST = 1, TYPE_DEVICE = 2 };
-
-static exec_error attribute(void *to, int which, device_pointer p) {
-    const exec_place place = exec_place_of(at(p));
-    const exec_allocation *a = exec_memory_find(at(p));
-    if (to == NULL || place == EXEC_PLACE_OWN)
-        return EXEC_INVALID_VALUE;
-    switch (which) {
-    case OF_TYPE:
-        *(unsigned *)to = place == EXEC_PLACE_HOST ? TYPE_HOST : TYPE_DEVICE;
-        return EXEC_SUCCESS;
-    case OF_DEVICE:
-    case OF_HOST:
-        *(device_pointer *)to = p;
-        return which == OF_HOST && place == EXEC_PLACE_DEVICE ? EXEC_INVALID_VALUE : EXEC_SUCCESS;
-    case OF_MANAGED:
-        *(unsigned *)to = place == EXEC_PLACE_MANAGED;
-        return EXEC_SUCCESS;
-    case OF_ORDINAL:
-        *(int *)to = 0;
-        return EXEC_SUCCESS;
-    case OF_LOW:
-        *(device_pointer *)to = a != NULL ? (device_pointer)(uintptr_t)a->low : p;
-        return EXEC_SUCCESS;
-    case OF_BYTES:
-        *(size_t *)to = a != NULL ? a->bytes : 0;
-        return EXEC_SUCCESS;
-    default:
-        return EXEC_NOT_SUPPORTED;
-    }
-}
-
-EXPORT exec_error cuPointerGetAttribute(void *to, int which, device_pointer p) {
-    DRIVER_CALL(attribute(to, which, p));
+EXPORT exec_error cuMemAdvise_v2(device_pointer memory, size_t bytes, int advice,
+                                 exec_location to) {
+    (void)advice, (void)to;
+    DRIVER_CALL(exec_hint(at(memory), bytes));
 }

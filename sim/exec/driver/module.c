@@ -5,18 +5,19 @@
 #include "sim/exec/launch.h"
 #include "sim/exec/properties.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* Reads it at once: the program may free the image. */
-static exec_error load(exec_module **m, const void *image, const char *named) {
+static exec_error load(exec_module **m, const void *image, const char *named,
+                       const driver_jit *jit) {
     if (m == NULL || image == NULL)
         return EXEC_INVALID_VALUE;
     exec_error error = exec_module_add(image, named, m);
     if (error != EXEC_SUCCESS)
         return error;
     error = exec_module_load(*m);
+    driver_jit_tell(jit, error == EXEC_SUCCESS ? "" : assay_error());
     if (error != EXEC_SUCCESS) {
         exec_module_remove(*m);
         *m = NULL;
@@ -25,45 +26,34 @@ static exec_error load(exec_module **m, const void *image, const char *named) {
 }
 
 EXPORT exec_error cuModuleLoadData(exec_module **m, const void *image) {
-    DRIVER_CALL(load(m, image, exec_image_name("module")));
+    DRIVER_CALL(load(m, image, exec_image_name("module"), &(driver_jit){0}));
 }
 EXPORT exec_error cuModuleLoadDataEx(exec_module **m, const void *image, unsigned n, int *options,
                                      void **values) {
-    (void)n, (void)options, (void)values;
-    DRIVER_CALL(load(m, image, exec_image_name("module")));
+    const driver_jit jit = driver_jit_of(n, options, values);
+    DRIVER_CALL(load(m, image, exec_image_name("module"), &jit));
 }
 EXPORT exec_error cuModuleLoadFatBinary(exec_module **m, const void *image) {
-    DRIVER_CALL(load(m, image, exec_image_name("module")));
+    DRIVER_CALL(load(m, image, exec_image_name("module"), &(driver_jit){0}));
 }
 
-/* A whole file, with a zero behind it. */
-static char *contents(const char *path) {
-    FILE *file = fopen(path, "rb");
-    char *text = NULL;
-    size_t n = 0;
-    for (size_t room = 1 << 16, got = 1; file != NULL && got > 0; room *= 2) {
-        char *larger = realloc(text, room);
-        if (larger == NULL)
-            break;
-        text = larger;
-        got = fread(text + n, 1, room - n - 1, file);
-        n += got;
-        text[n] = '\0';
-    }
-    if (file != NULL)
-        (void)fclose(file);
-    return text;
-}
-
-static exec_error load_file(exec_module **m, const char *path) {
-    char *text = path != NULL ? contents(path) : NULL;
-    const exec_error error = text != NULL ? load(m, text, path) : EXEC_FILE_NOT_FOUND;
+static exec_error load_file(exec_module **m, const char *path, const driver_jit *jit) {
+    size_t size;
+    char *text = path != NULL ? driver_read_file(path, &size) : NULL;
+    const exec_error error = text != NULL ? load(m, text, path, jit) : EXEC_FILE_NOT_FOUND;
     free(text);
     return error;
 }
 
 EXPORT exec_error cuModuleLoad(exec_module **m, const char *path) {
-    DRIVER_CALL(load_file(m, path));
+    DRIVER_CALL(load_file(m, path, &(driver_jit){0}));
+}
+EXPORT exec_error cuLibraryLoadFromFile(exec_module **m, const char *path, int *options,
+                                        void **values, unsigned n, int *own_options,
+                                        void **own_values, unsigned n_own) {
+    const driver_jit jit = driver_jit_of(n, options, values);
+    (void)own_options, (void)own_values, (void)n_own;
+    DRIVER_CALL(load_file(m, path, &jit));
 }
 
 static exec_error unload(exec_module *m) {
@@ -83,8 +73,9 @@ EXPORT exec_error cuLibraryUnload(exec_module *m) {
 EXPORT exec_error cuLibraryLoadData(exec_module **m, const void *image, int *options, void **values,
                                     unsigned n, int *own_options, void **own_values,
                                     unsigned n_own) {
-    (void)options, (void)values, (void)n, (void)own_options, (void)own_values, (void)n_own;
-    DRIVER_CALL(load(m, image, "library"));
+    const driver_jit jit = driver_jit_of(n, options, values);
+    (void)own_options, (void)own_values, (void)n_own;
+    DRIVER_CALL(load(m, image, "library", &jit));
 }
 EXPORT exec_error cuLibraryGetModule(exec_module **m, exec_module *library) {
     DRIVER_CALL(exec_handle_is(library, EXEC_HANDLE_MODULE) ? GIVE(m, library)
@@ -110,6 +101,33 @@ EXPORT exec_error cuKernelGetFunction(exec_kernel **f, exec_kernel *k) {
     DRIVER_CALL(exec_handle_is(k, EXEC_HANDLE_KERNEL) ? GIVE(f, k) : EXEC_INVALID_HANDLE);
 }
 
+static exec_error count(unsigned *n, exec_module *m) {
+    if (n == NULL)
+        return EXEC_INVALID_VALUE;
+    return exec_handle_is(m, EXEC_HANDLE_MODULE) ? exec_module_count(m, n) : EXEC_INVALID_HANDLE;
+}
+
+EXPORT exec_error cuModuleGetFunctionCount(unsigned *n, exec_module *m) {
+    DRIVER_CALL(count(n, m));
+}
+EXPORT exec_error cuLibraryGetKernelCount(unsigned *n, exec_module *m) {
+    DRIVER_CALL(count(n, m));
+}
+
+static exec_error enumerate(exec_kernel **kernels, unsigned n, exec_module *m) {
+    if (kernels == NULL)
+        return EXEC_INVALID_VALUE;
+    return exec_handle_is(m, EXEC_HANDLE_MODULE) ? exec_module_kernels(m, kernels, n)
+                                                 : EXEC_INVALID_HANDLE;
+}
+
+EXPORT exec_error cuModuleEnumerateFunctions(exec_kernel **kernels, unsigned n, exec_module *m) {
+    DRIVER_CALL(enumerate(kernels, n, m));
+}
+EXPORT exec_error cuLibraryEnumerateKernels(exec_kernel **kernels, unsigned n, exec_module *m) {
+    DRIVER_CALL(enumerate(kernels, n, m));
+}
+
 static exec_error global(device_pointer *address, size_t *bytes, exec_module *m, const char *name) {
     exec_variable *v;
     if (name == NULL || !exec_handle_is(m, EXEC_HANDLE_MODULE))
@@ -130,6 +148,7 @@ EXPORT exec_error cuLibraryGetGlobal(device_pointer *address, size_t *bytes, exe
                                      const char *name) {
     DRIVER_CALL(global(address, bytes, m, name));
 }
+SAME_AS(cuLibraryGetManaged, cuLibraryGetGlobal);
 
 /* ---- functions ---- */
 
@@ -188,6 +207,52 @@ EXPORT exec_error cuFuncSetCacheConfig(exec_kernel *k, int preference) {
 }
 EXPORT exec_error cuFuncGetName(const char **name, exec_kernel *k) {
     DRIVER_CALL(exec_handle_is(k, EXEC_HANDLE_KERNEL) ? GIVE(name, k->name) : EXEC_INVALID_HANDLE);
+}
+
+/* Kernels of libraries, which are functions here; each device has its own attributes of them. */
+EXPORT exec_error cuKernelGetAttribute(int *value, int attribute, exec_kernel *k, int device) {
+    DRIVER_CALL(device == 0 ? get(value, attribute, k) : EXEC_INVALID_DEVICE);
+}
+
+static exec_error set(exec_kernel *k, int attribute, int value, int device) {
+    if (device != 0)
+        return EXEC_INVALID_DEVICE;
+    return exec_handle_is(k, EXEC_HANDLE_KERNEL) ? exec_kernel_set(k, attribute, value)
+                                                 : EXEC_INVALID_HANDLE;
+}
+
+EXPORT exec_error cuKernelSetAttribute(int attribute, int value, exec_kernel *k, int device) {
+    DRIVER_CALL(set(k, attribute, value, device));
+}
+
+static exec_error known(const exec_kernel *k) {
+    return exec_handle_is(k, EXEC_HANDLE_KERNEL) ? EXEC_SUCCESS : EXEC_INVALID_HANDLE;
+}
+
+EXPORT exec_error cuKernelSetCacheConfig(exec_kernel *k, int preference, int device) {
+    (void)preference;
+    DRIVER_CALL(device == 0 ? known(k) : EXEC_INVALID_DEVICE);
+}
+EXPORT exec_error cuFuncSetSharedMemConfig(exec_kernel *k, int width) {
+    (void)width;
+    DRIVER_CALL(known(k));
+}
+EXPORT exec_error cuKernelGetName(const char **name, exec_kernel *k) {
+    DRIVER_CALL(exec_handle_is(k, EXEC_HANDLE_KERNEL) ? GIVE(name, k->name) : EXEC_INVALID_HANDLE);
+}
+EXPORT exec_error cuKernelGetLibrary(exec_module **m, exec_kernel *k) {
+    DRIVER_CALL(exec_handle_is(k, EXEC_HANDLE_KERNEL) ? GIVE(m, k->module) : EXEC_INVALID_HANDLE);
+}
+EXPORT exec_error cuFuncGetModule(exec_module **m, exec_kernel *k) {
+    DRIVER_CALL(exec_handle_is(k, EXEC_HANDLE_KERNEL) ? GIVE(m, k->module) : EXEC_INVALID_HANDLE);
+}
+
+/* A kernel is loaded when the program gets its handle. */
+EXPORT exec_error cuFuncIsLoaded(int *state, exec_kernel *k) {
+    DRIVER_CALL(exec_handle_is(k, EXEC_HANDLE_KERNEL) ? GIVE(state, 1) : EXEC_INVALID_HANDLE);
+}
+EXPORT exec_error cuFuncLoad(exec_kernel *k) {
+    DRIVER_CALL(known(k));
 }
 
 static exec_error parameter(exec_kernel *k, size_t i, size_t *offset, size_t *bytes) {
@@ -249,6 +314,7 @@ EXPORT exec_error cuLaunchKernel(void *k, unsigned gx, unsigned gy, unsigned gz,
     const exec_launch l = {{gx, gy, gz}, {bx, by, bz}, {0}, dynamic_shared, false};
     DRIVER_CALL(launch(k, &l, stream, arguments, extra));
 }
+SAME_AS(cuLaunchKernel_ptsz, cuLaunchKernel);
 
 EXPORT exec_error cuLaunchCooperativeKernel(void *k, unsigned gx, unsigned gy, unsigned gz,
                                             unsigned bx, unsigned by, unsigned bz,
@@ -257,6 +323,7 @@ EXPORT exec_error cuLaunchCooperativeKernel(void *k, unsigned gx, unsigned gy, u
     const exec_launch l = {{gx, gy, gz}, {bx, by, bz}, {0}, dynamic_shared, true};
     DRIVER_CALL(launch(k, &l, stream, arguments, NULL));
 }
+SAME_AS(cuLaunchCooperativeKernel_ptsz, cuLaunchCooperativeKernel);
 
 typedef struct attribute {
     int id;
@@ -293,6 +360,7 @@ EXPORT exec_error cuLaunchKernelEx(const configuration *c, void *k, void **argum
                                    void **extra) {
     DRIVER_CALL(launch_by(c, k, arguments, extra));
 }
+SAME_AS(cuLaunchKernelEx_ptsz, cuLaunchKernelEx);
 
 static exec_error call(void *stream, void (*function)(void *), void *data) {
     exec_stream *s;
@@ -303,3 +371,4 @@ static exec_error call(void *stream, void (*function)(void *), void *data) {
 EXPORT exec_error cuLaunchHostFunc(void *stream, void (*function)(void *), void *data) {
     DRIVER_CALL(call(stream, function, data));
 }
+SAME_AS(cuLaunchHostFunc_ptsz, cuLaunchHostFunc);

@@ -12,16 +12,20 @@ EXPORT exec_error cuStreamCreateWithPriority(void **stream, unsigned flags, int 
 EXPORT exec_error cuStreamDestroy_v2(void *stream) {
     DRIVER_CALL(exec_drop_stream(stream));
 }
+SAME_AS(cuStreamDestroy, cuStreamDestroy_v2);
 EXPORT exec_error cuStreamSynchronize(void *stream) {
     DRIVER_CALL(exec_sync_stream(stream));
 }
+SAME_AS(cuStreamSynchronize_ptsz, cuStreamSynchronize);
 EXPORT exec_error cuStreamQuery(void *stream) {
     DRIVER_CALL(exec_ask_stream(stream));
 }
+SAME_AS(cuStreamQuery_ptsz, cuStreamQuery);
 EXPORT exec_error cuStreamWaitEvent(void *stream, void *event, unsigned flags) {
     (void)flags;
     DRIVER_CALL(exec_stream_wait_event(stream, event));
 }
+SAME_AS(cuStreamWaitEvent_ptsz, cuStreamWaitEvent);
 
 static exec_error call_back(void *stream, void (*function)(void *, int, void *), void *data) {
     exec_stream *s;
@@ -34,6 +38,7 @@ EXPORT exec_error cuStreamAddCallback(void *stream, void (*function)(void *, int
     (void)flags;
     DRIVER_CALL(call_back(stream, function, data));
 }
+SAME_AS(cuStreamAddCallback_ptsz, cuStreamAddCallback);
 
 EXPORT exec_error cuEventCreate(void **event, unsigned flags) {
     DRIVER_CALL(exec_make_event(event, flags));
@@ -41,9 +46,11 @@ EXPORT exec_error cuEventCreate(void **event, unsigned flags) {
 EXPORT exec_error cuEventDestroy_v2(void *event) {
     DRIVER_CALL(exec_drop_event(event));
 }
+SAME_AS(cuEventDestroy, cuEventDestroy_v2);
 EXPORT exec_error cuEventRecord(void *event, void *stream) {
     DRIVER_CALL(exec_record_event(event, stream));
 }
+SAME_AS(cuEventRecord_ptsz, cuEventRecord);
 EXPORT exec_error cuEventSynchronize(void *event) {
     DRIVER_CALL(exec_sync_event(event));
 }
@@ -67,6 +74,12 @@ EXPORT exec_error cuStreamBeginCapture_v2(void *stream, int mode) {
     (void)mode;
     DRIVER_CALL(begin(stream));
 }
+SAME_AS(cuStreamBeginCapture_v2_ptsz, cuStreamBeginCapture_v2);
+
+EXPORT exec_error cuStreamBeginCapture(void *stream) {
+    DRIVER_CALL(begin(stream));
+}
+SAME_AS(cuStreamBeginCapture_ptsz, cuStreamBeginCapture);
 
 static exec_error end(void *stream, exec_graph **graph) {
     exec_stream *s;
@@ -77,6 +90,7 @@ static exec_error end(void *stream, exec_graph **graph) {
 EXPORT exec_error cuStreamEndCapture(void *stream, exec_graph **graph) {
     DRIVER_CALL(end(stream, graph));
 }
+SAME_AS(cuStreamEndCapture_ptsz, cuStreamEndCapture);
 
 static exec_error is_capturing(void *stream, int *status) {
     exec_stream *s;
@@ -89,6 +103,7 @@ static exec_error is_capturing(void *stream, int *status) {
 EXPORT exec_error cuStreamIsCapturing(void *stream, int *status) {
     DRIVER_CALL(is_capturing(stream, status));
 }
+SAME_AS(cuStreamIsCapturing_ptsz, cuStreamIsCapturing);
 EXPORT exec_error cuGraphInstantiateWithFlags(exec_replay **replay, exec_graph *graph,
                                               unsigned long long flags) {
     (void)flags;
@@ -107,6 +122,7 @@ static exec_error launch(exec_replay *replay, void *stream) {
 EXPORT exec_error cuGraphLaunch(exec_replay *replay, void *stream) {
     DRIVER_CALL(launch(replay, stream));
 }
+SAME_AS(cuGraphLaunch_ptsz, cuGraphLaunch);
 
 static exec_error destroy_replay(exec_replay *replay) {
     if (!exec_handle_is(replay, EXEC_HANDLE_REPLAY))

@@ -1,0 +1,52 @@
+/* Memory pools. Memory of a pool is allocated as any other, and goes back to the device as soon as
+ * it is freed; a pool counts its bytes and keeps its settings. The runtime and the driver number
+ * attributes alike. */
+#ifndef ASSAY_SIM_EXEC_POOL_H
+#define ASSAY_SIM_EXEC_POOL_H
+
+#include "sim/exec/allocate.h"
+#include "sim/exec/stream.h"
+
+#include <stddef.h>
+
+typedef struct exec_pool exec_pool;
+
+/* The device's own, which cannot be destroyed, and the one that it allocates from. */
+exec_pool *exec_pool_default(void);
+exec_pool *exec_pool_current(void);
+exec_error exec_pool_set_current(exec_pool *pool);
+
+/* cudaMemPoolProps, CUmemPoolProps */
+typedef struct exec_pool_properties {
+    int type, handle_types;
+    exec_location place;
+    void *windows;
+    size_t most_bytes; /* 0: no limit of its own */
+    unsigned char reserved[56];
+} exec_pool_properties;
+
+exec_error exec_pool_create(exec_pool **pool, const exec_pool_properties *properties);
+/* Its memory stays until it is freed. */
+exec_error exec_pool_destroy(exec_pool *pool);
+exec_error exec_pool_trim(exec_pool *pool);
+
+/* The first three attributes are switches, of type int; the others sizes, of 64 bits. */
+exec_error exec_pool_get(exec_pool *pool, int attribute, void *value);
+exec_error exec_pool_set(exec_pool *pool, int attribute, const void *value);
+
+/* cudaMemAccessDesc, CUmemAccessDesc */
+typedef struct exec_pool_access {
+    exec_location place;
+    int flags; /* 3: the device may read and write */
+} exec_pool_access;
+
+exec_error exec_pool_set_access(exec_pool *pool, const exec_pool_access *access, size_t n);
+exec_error exec_pool_get_access(exec_pool *pool, const exec_location *place, int *flags);
+
+/* EXEC_CAPTURE_UNSUPPORTED: the stream is captured. */
+exec_error exec_pool_allocate(exec_pool *pool, void **memory, size_t bytes, void *stream);
+/* The pool of an allocation; NULL: it is of none. */
+exec_pool *exec_pool_of(const void *memory);
+void exec_pool_freed(const void *memory, size_t bytes); /* of any memory */
+
+#endif
