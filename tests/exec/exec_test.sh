@@ -45,7 +45,8 @@ silent() { # FILE TEXT
 }
 
 # ---- right programs: their numbers, and nothing to report ----
-programs=(add reduce streams variables cooperative graph query rows textures driver print hopper)
+programs=(add reduce streams variables cooperative graph query rows textures cubes arrays driver
+    print hopper)
 [ ! -e "$(dirname "$nvcc")/../include/cublasLt.h" ] || programs=(blas "${programs[@]}")
 declare -A libraries=([driver]=-lcuda [blas]='-lcublas -lcublasLt')
 for name in "${programs[@]}"; do
@@ -108,6 +109,10 @@ for kind in static shared; do
     says out ok
     says err 'near to no allocation'
 done
+
+run 3 --error-exitcode 3 -- ./arrays.static outside
+says out ok
+says err 'cudaMemcpyToArray: the copy does not lie within its array of 5 x 3 x 0'
 
 # A path in the program does not lead to CUDA's own library.
 "$nvcc" -arch=compute_90 -cudart shared add.o -o add.path \
