@@ -61,7 +61,8 @@ static exec_error texture_of(const exec_resource *r, const exec_reading *how, si
         return error;
     if (how->srgb != 0)
         return not_simulated("sRGB");
-    if (how->filter < 0 || how->filter > 1 || how->mode < 0 || how->mode > 1)
+    if (how->filter < 0 || how->filter > 1 || how->mode < EXEC_AS_IT_IS ||
+        how->mode > EXEC_PROMOTED)
         return EXEC_INVALID_VALUE;
     if (t->image.cube && how->filter == 1 && how->seamless != 0)
         return not_simulated("a cube without seams");
@@ -71,15 +72,15 @@ static exec_error texture_of(const exec_resource *r, const exec_reading *how, si
         t->border[d] = (sim_border)how->border[d];
     }
     t->linear = how->filter == 1;
-    t->to_float = how->mode == 1;
     /* A cube's coordinates are a direction, and those on a face fractions of it. */
     t->normalized = how->normalized != 0 || t->image.cube;
     memcpy(t->color, how->color, sizeof t->color);
     /* Memory without rows has no coordinates between elements, and is 0 outside. */
     if (r->kind == EXEC_OF_MEMORY)
         t->border[0] = SIM_BORDER_COLOR;
-    const bool whole = t->image.format != SIM_CHANNEL_FLOAT;
-    if ((t->linear && whole && !t->to_float) || (t->to_float && whole && t->image.bits == 32))
+    const bool whole = t->image.format != SIM_CHANNEL_FLOAT, wide = t->image.bits == 32;
+    t->to_float = how->mode == EXEC_FRACTIONS || (how->mode == EXEC_PROMOTED && !wide);
+    if (whole && ((t->linear && !t->to_float) || (t->to_float && wide)))
         return EXEC_INVALID_VALUE;
     return EXEC_SUCCESS;
 }

@@ -21,6 +21,10 @@ typedef struct exec_resource {
     size_t width, rows, pitch; /* of pitched memory; the width in elements */
 } exec_resource;
 
+/* Integers become fractions of their range or stay; the driver's way leaves those of 32 bits as
+ * they are, where the runtime's refuses them. */
+enum { EXEC_AS_IT_IS, EXEC_FRACTIONS, EXEC_PROMOTED };
+
 /* As cudaTextureDesc has it. */
 typedef struct exec_reading {
     int border[3], filter, mode, srgb;

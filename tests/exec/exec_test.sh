@@ -46,9 +46,9 @@ silent() { # FILE TEXT
 
 # ---- right programs: their numbers, and nothing to report ----
 programs=(add reduce streams variables cooperative graph query rows textures cubes arrays driver
-    print hopper)
+    driver_arrays print hopper)
 [ ! -e "$(dirname "$nvcc")/../include/cublasLt.h" ] || programs=(blas "${programs[@]}")
-declare -A libraries=([driver]=-lcuda [blas]='-lcublas -lcublasLt')
+declare -A libraries=([driver]=-lcuda [driver_arrays]=-lcuda [blas]='-lcublas -lcublasLt')
 for name in "${programs[@]}"; do
     # shellcheck disable=SC2086 # words
     build $name ${libraries[$name]:-} 2>build.log || {

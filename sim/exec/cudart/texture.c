@@ -56,6 +56,8 @@ static exec_error create(uint64_t *object, const resource *r, const void *how, s
     if (object == NULL || r == NULL || how == NULL)
         return EXEC_INVALID_VALUE;
     memcpy(&reading, how, bytes);
+    if (reading.mode > EXEC_FRACTIONS)
+        return EXEC_INVALID_VALUE;
     const exec_resource p = plain(r);
     return exec_texture_make(object, &p, &reading, view != NULL);
 }
@@ -124,7 +126,10 @@ static exec_error tell_reading(void *how, size_t bytes, uint64_t object) {
     const exec_texture *t = exec_texture_of(object, false);
     if (how == NULL || t == NULL)
         return EXEC_INVALID_VALUE;
-    memcpy(how, &t->how, bytes);
+    exec_reading reading = t->how;
+    if (reading.mode == EXEC_PROMOTED)
+        reading.mode = EXEC_FRACTIONS;
+    memcpy(how, &reading, bytes);
     return EXEC_SUCCESS;
 }
 
