@@ -1,6 +1,7 @@
 #include "sim/exec/allocate.h"
 
 #include "sim/exec/call.h"
+#include "sim/exec/ipc.h"
 #include "sim/exec/module.h"
 #include "sim/exec/report.h"
 
@@ -37,6 +38,13 @@ exec_error exec_deallocate(void *memory) {
         return EXEC_SUCCESS;
     const exec_allocation *a = exec_memory_find(memory);
     const size_t bytes = a != NULL ? a->bytes : 0;
+    if (!exec_ipc_release(memory)) {
+        exec_problem(EXEC_PROBLEM_FREE,
+                     "%s: allocation %" PRIu64 " (%s, %zu bytes) is another process's, and "
+                     "cudaIpcCloseMemHandle closes it",
+                     exec_call_name(), a->number, a->call, bytes);
+        return EXEC_INVALID_VALUE;
+    }
     if (exec_memory_free(memory) != ASSAY_OK) {
         exec_problem(EXEC_PROBLEM_FREE, "%s: %s", exec_call_name(), assay_error());
         return EXEC_INVALID_VALUE;

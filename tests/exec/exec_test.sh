@@ -46,7 +46,7 @@ silent() { # FILE TEXT
 
 # ---- right programs: their numbers, and nothing to report ----
 programs=(add reduce streams variables cooperative graph query rows textures cubes arrays driver
-    driver_arrays print hopper)
+    driver_arrays ipc print hopper)
 [ ! -e "$(dirname "$nvcc")/../include/cublasLt.h" ] || programs=(blas "${programs[@]}")
 declare -A libraries=([driver]=-lcuda [driver_arrays]=-lcuda [blas]='-lcublas -lcublasLt')
 for name in "${programs[@]}"; do
@@ -113,6 +113,10 @@ done
 run 3 --error-exitcode 3 -- ./arrays.static outside
 says out ok
 says err 'cudaMemcpyToArray: the copy does not lie within its array of 5 x 3 x 0'
+
+run 3 --error-exitcode 3 -- ./ipc.static 'with free'
+says out ok
+says err "cudaFree: allocation 1 (cudaIpcOpenMemHandle, 4000 bytes) is another process's"
 
 # A path in the program does not lead to CUDA's own library.
 "$nvcc" -arch=compute_90 -cudart shared add.o -o add.path \
