@@ -1,5 +1,6 @@
 #include "sim/exec/allocate.h"
 
+#include "sim/exec/advice.h"
 #include "sim/exec/call.h"
 #include "sim/exec/ipc.h"
 #include "sim/exec/module.h"
@@ -50,6 +51,7 @@ exec_error exec_deallocate(void *memory) {
         return EXEC_INVALID_VALUE;
     }
     live_bytes -= bytes;
+    exec_advice_forget(memory, bytes);
     return EXEC_SUCCESS;
 }
 

@@ -6,6 +6,7 @@
 #include "sim/exec/table.h"
 #include "sim/ptx/launch.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -266,4 +267,22 @@ const exec_variable *exec_variable_at(const void *address) {
             if (v->address != NULL && v->address <= at && at < v->address + v->bytes)
                 return v;
     return NULL;
+}
+
+char *exec_module_file(const char *path) {
+    FILE *file = fopen(path, "rb");
+    char *text = NULL;
+    size_t n = 0;
+    for (size_t room = 1 << 16, got = 1; file != NULL && got > 0; room *= 2) {
+        char *larger = realloc(text, room);
+        if (larger == NULL)
+            break;
+        text = larger;
+        got = fread(text + n, 1, room - n - 1, file);
+        n += got;
+        text[n] = '\0';
+    }
+    if (file != NULL)
+        (void)fclose(file);
+    return text;
 }

@@ -45,6 +45,9 @@ exec_error exec_module_load(exec_module *module); /* reads it, unless that has b
 void exec_module_remove(exec_module *module);
 bool exec_module_any(void); /* whether there is one */
 
+/* An image in a file, with a zero behind it, for free(). NULL: it cannot be read. */
+char *exec_module_file(const char *path);
+
 /* A kernel of the image by its mangled name; loads. EXEC_NOT_FOUND: there is none. */
 exec_error exec_module_kernel(exec_module *module, const char *name, exec_kernel **kernel);
 exec_error exec_module_kernel_at(exec_module *module, int32_t i, exec_kernel **kernel);

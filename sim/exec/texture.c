@@ -24,6 +24,16 @@ static exec_error not_simulated(const char *what) {
     return EXEC_NOT_SUPPORTED;
 }
 
+enum { MOST_LINE = 1 << 28 };
+
+exec_error exec_texture_line(size_t *elements, const exec_format *format) {
+    sim_image image;
+    if (elements == NULL || format == NULL || !exec_image_format(format, &image))
+        return EXEC_INVALID_VALUE;
+    *elements = MOST_LINE;
+    return EXEC_SUCCESS;
+}
+
 static exec_error image_of(const exec_resource *r, sim_image *m) {
     const exec_array *a;
     *m = (sim_image){.memory = r->memory};
@@ -37,7 +47,8 @@ static exec_error image_of(const exec_resource *r, sim_image *m) {
         return not_simulated("an array with levels");
     case EXEC_OF_MEMORY:
         m->dimensions = 1;
-        if (m->memory == NULL || !exec_image_format(&r->format, m))
+        if (m->memory == NULL || !exec_image_format(&r->format, m) ||
+            r->bytes / exec_image_element(m) > MOST_LINE)
             return EXEC_INVALID_VALUE;
         m->size[0] = (uint32_t)(r->bytes / exec_image_element(m));
         return m->size[0] > 0 ? EXEC_SUCCESS : EXEC_INVALID_VALUE;

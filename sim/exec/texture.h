@@ -42,6 +42,10 @@ typedef struct exec_texture {
     exec_reading how;
 } exec_texture;
 
+/* The most elements of plain memory that a texture reads: the CUDA programming guide's for 9.0.
+ * EXEC_INVALID_VALUE: no texture has the format. */
+exec_error exec_texture_line(size_t *elements, const exec_format *format);
+
 /* `view`: whether the program asks for one, which is not simulated. */
 exec_error exec_texture_make(uint64_t *object, const exec_resource *resource,
                              const exec_reading *how, bool view);

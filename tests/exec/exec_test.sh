@@ -46,7 +46,7 @@ silent() { # FILE TEXT
 
 # ---- right programs: their numbers, and nothing to report ----
 programs=(add reduce streams variables cooperative graph query rows textures cubes arrays driver
-    driver_arrays ipc print hopper)
+    driver_arrays ipc advice print hopper)
 [ ! -e "$(dirname "$nvcc")/../include/cublasLt.h" ] || programs=(blas "${programs[@]}")
 declare -A libraries=([driver]=-lcuda [driver_arrays]=-lcuda [blas]='-lcublas -lcublasLt')
 for name in "${programs[@]}"; do

@@ -145,3 +145,8 @@ EXPORT exec_error cudaGetTextureObjectResourceViewDesc(void *view, uint64_t obje
     (void)view, (void)object;
     EXEC_CALL(EXEC_INVALID_VALUE);
 }
+
+EXPORT exec_error cudaDeviceGetTexture1DLinearMaxWidth(size_t *elements, const exec_format *format,
+                                                       int device) {
+    EXEC_CALL(device == 0 ? exec_texture_line(elements, format) : EXEC_INVALID_DEVICE);
+}

@@ -5,7 +5,6 @@
 #include "sim/exec/launch.h"
 #include "sim/exec/properties.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,27 +35,8 @@ EXPORT exec_error cuModuleLoadFatBinary(exec_module **m, const void *image) {
     DRIVER_CALL(load(m, image, exec_image_name("module")));
 }
 
-/* A whole file, with a zero behind it. */
-static char *contents(const char *path) {
-    FILE *file = fopen(path, "rb");
-    char *text = NULL;
-    size_t n = 0;
-    for (size_t room = 1 << 16, got = 1; file != NULL && got > 0; room *= 2) {
-        char *larger = realloc(text, room);
-        if (larger == NULL)
-            break;
-        text = larger;
-        got = fread(text + n, 1, room - n - 1, file);
-        n += got;
-        text[n] = '\0';
-    }
-    if (file != NULL)
-        (void)fclose(file);
-    return text;
-}
-
 static exec_error load_file(exec_module **m, const char *path) {
-    char *text = path != NULL ? contents(path) : NULL;
+    char *text = path != NULL ? exec_module_file(path) : NULL;
     const exec_error error = text != NULL ? load(m, text, path) : EXEC_FILE_NOT_FOUND;
     free(text);
     return error;

@@ -167,3 +167,14 @@ EXPORT exec_error cuTexObjectGetResourceViewDesc(void *view, uint64_t object) {
     (void)view, (void)object;
     DRIVER_CALL(EXEC_INVALID_VALUE);
 }
+
+static exec_error line(size_t *elements, uint32_t format, uint32_t channels) {
+    exec_format f;
+    const exec_error error = driver_format_in(format, channels, &f);
+    return error == EXEC_SUCCESS ? exec_texture_line(elements, &f) : error;
+}
+
+EXPORT exec_error cuDeviceGetTexture1DLinearMaxWidth(size_t *elements, uint32_t format,
+                                                     uint32_t channels, int device) {
+    DRIVER_CALL(device == 0 ? line(elements, format, channels) : EXEC_INVALID_DEVICE);
+}

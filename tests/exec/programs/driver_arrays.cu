@@ -89,6 +89,11 @@ static void check_copies(CUstream stream) {
     EXPECT(same.resType == CU_RESOURCE_TYPE_ARRAY && same.res.array.hArray == a);
     DRIVER(cuTexObjectDestroy(t));
     EXPECT(cuTexObjectDestroy(t) == CUDA_ERROR_INVALID_VALUE);
+    size_t most = 0;
+    DRIVER(cuDeviceGetTexture1DLinearMaxWidth(&most, CU_AD_FORMAT_HALF, 2, 0));
+    EXPECT(most == 1 << 28);
+    EXPECT(cuDeviceGetTexture1DLinearMaxWidth(&most, CU_AD_FORMAT_HALF, 3, 0) ==
+           CUDA_ERROR_INVALID_VALUE);
     DRIVER(cuArrayDestroy(a));
     DRIVER(cuArrayDestroy(b));
     DRIVER(cuMemFree(device));
