@@ -51,7 +51,8 @@ static const sim_texture *object_of(uint64_t object, const sim_fetch *f, bool su
     const char *kind = surface ? "wrong surface" : "wrong texture";
     if (t == NULL || t->surface != surface)
         sim_trap(kind, "its object is none, or is no longer", site->file, site->line);
-    if (t->image.dimensions != f->dimensions || t->image.layered != f->layered)
+    if (t->image.dimensions != f->dimensions || t->image.layered != f->layered ||
+        t->image.cube != f->cube)
         sim_trap(kind, "its image has other dimensions than the instruction", site->file,
                  site->line);
     return t;
@@ -112,9 +113,11 @@ static int64_t clamp(int64_t i, int64_t n) {
     return i < 0 ? 0 : i < n ? i : n - 1;
 }
 
-/* Layers stand where the next dimension would; there is no filter between them. */
+/* Layers stand where the next dimension would; there is no filter between them. Of a layered cube,
+ * f->layer has become that of a face. */
 static size_t layer_offset(const sim_image *m, const sim_fetch *f) {
-    return m->layered ? (size_t)clamp(f->layer, m->size[m->dimensions]) * m->slice : 0;
+    const bool layers = m->layered || m->cube;
+    return layers ? (size_t)clamp(f->layer, m->size[m->dimensions]) * m->slice : 0;
 }
 
 static void element(const sim_texture *t, const sim_fetch *f, const int64_t index[3],
@@ -176,10 +179,31 @@ static void interpolate(const sim_texture *t, const sim_fetch *f, uint32_t out[4
         out[c] = bits_of((float)sum[c]);
 }
 
+/* The face that a direction meets, as its layer, and where: the table of the CUDA programming guide
+ * for cubemap textures. It leaves open which of two coordinates counts that are as great; z before
+ * y before x here, as in Vulkan. */
+static sim_fetch on_face(const sim_image *m, const sim_fetch *f) {
+    const float x = f->at[0], y = f->at[1], z = f->at[2];
+    const float ax = fabsf(x), ay = fabsf(y), az = fabsf(z);
+    const uint32_t axis = az >= ax && az >= ay ? 2 : ay >= ax ? 1 : 0;
+    const bool back = f->at[axis] < 0;
+    const float size = axis == 2 ? az : axis == 1 ? ay : ax;
+    const float s = axis == 0 ? (back ? z : -z) : axis == 1 ? x : (back ? -x : x);
+    const float t = axis == 1 ? (back ? -z : z) : -y;
+    const uint32_t faces = 6, layers = m->layered ? m->size[2] / faces : 1;
+    sim_fetch face = *f;
+    face.at[0] = (s / size + 1) / 2;
+    face.at[1] = (t / size + 1) / 2;
+    face.layer = (uint32_t)clamp(m->layered ? f->layer : 0, layers) * faces + 2 * axis + back;
+    return face;
+}
+
 void sim_texture_fetch(uint64_t object, const sim_fetch *f, uint32_t result[4],
                        const sim_site *site) {
     const sim_texture *t = object_of(object, f, false, site);
+    const sim_fetch face = t->image.cube ? on_face(&t->image, f) : *f;
     int64_t index[3] = {0};
+    f = &face;
     memset(result, 0, 4 * sizeof result[0]);
     if (t->linear && !f->whole) {
         interpolate(t, f, result, site);

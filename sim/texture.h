@@ -30,12 +30,13 @@ typedef enum sim_border {
 } sim_border;
 
 /* `dimensions` without layers, whose number is size[2] of 2, size[1] of 1. Bytes lie between rows
- * and between planes or layers. */
+ * and between planes or layers. A cube has two dimensions; its faces are layers, +x, -x, +y, -y,
+ * +z, -z, and where it is layered too, six for each. */
 typedef struct sim_image {
     char *memory;
     size_t pitch, slice;
     uint32_t size[3], dimensions;
-    bool layered;
+    bool layered, cube;
     uint32_t channels, bits; /* of an element: 1, 2 or 4 channels of 8, 16 or 32 bits */
     sim_channel format;
 } sim_image;
@@ -56,10 +57,10 @@ uint64_t sim_texture_add(const sim_texture *texture);
 bool sim_texture_remove(uint64_t object);
 
 /* Where a thread reads or writes; `whole`: at index, not at `at`. A surface's index[0] counts
- * bytes. */
+ * bytes. In a cube `at` is a direction from its middle, of three numbers in two dimensions. */
 typedef struct sim_fetch {
     uint32_t dimensions, layer;
-    bool layered, whole;
+    bool layered, cube, whole;
     int32_t index[3];
     float at[3];
 } sim_fetch;

@@ -1,6 +1,8 @@
 #include "sim/exec/allocate.h"
 
+#include "sim/exec/advice.h"
 #include "sim/exec/call.h"
+#include "sim/exec/ipc.h"
 #include "sim/exec/module.h"
 #include "sim/exec/pool.h"
 #include "sim/exec/report.h"
@@ -47,12 +49,20 @@ exec_error exec_deallocate(void *memory) {
         return EXEC_SUCCESS;
     const exec_allocation *a = exec_memory_find(memory);
     const size_t bytes = a != NULL ? a->bytes : 0;
+    if (!exec_ipc_release(memory)) {
+        exec_problem(EXEC_PROBLEM_FREE,
+                     "%s: allocation %" PRIu64 " (%s, %zu bytes) is another process's, and "
+                     "cudaIpcCloseMemHandle closes it",
+                     exec_call_name(), a->number, a->call, bytes);
+        return EXEC_INVALID_VALUE;
+    }
     if (exec_memory_free(memory) != ASSAY_OK) {
         exec_problem(EXEC_PROBLEM_FREE, "%s: %s", exec_call_name(), assay_error());
         return EXEC_INVALID_VALUE;
     }
     exec_pool_freed(memory, bytes);
     exec_count_free(bytes);
+    exec_advice_forget(memory, bytes);
     return EXEC_SUCCESS;
 }
 
@@ -97,14 +107,6 @@ exec_error exec_host_unregister(void *memory) {
 
 bool exec_host_any_registered(void) {
     return registered != NULL;
-}
-
-exec_error exec_hint(const void *memory, size_t bytes) {
-    const exec_allocation *a = exec_memory_find(memory);
-    if (a == NULL || a->kind == EXEC_DEVICE || bytes == 0)
-        return EXEC_INVALID_VALUE;
-    return bytes <= a->bytes - (size_t)((const char *)memory - a->low) ? EXEC_SUCCESS
-                                                                       : EXEC_INVALID_VALUE;
 }
 
 exec_place exec_place_of(const void *address) {

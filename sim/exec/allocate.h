@@ -43,10 +43,6 @@ typedef enum exec_place {
 /* Where an address lies, as cudaMemoryType numbers it; EXEC_PLACE_OWN: CUDA does not know it. */
 exec_place exec_place_of(const void *address);
 
-/* Whether a hint about where memory is to be (cudaMemPrefetchAsync) names managed or pinned memory.
- * EXEC_INVALID_VALUE */
-exec_error exec_hint(const void *memory, size_t bytes);
-
 /* A line for each allocation that the program has not freed. */
 void exec_tell_leaks(void);
 

@@ -158,21 +158,35 @@ exec_error exec_copy_work(const exec_block *b, int direction, exec_work **work) 
     return *work != NULL ? EXEC_SUCCESS : EXEC_OUT_OF_MEMORY;
 }
 
+static exec_error submit(const exec_block *b, exec_stream *stream, bool now, bool staged) {
+    copy_work *c = new_copy(b, staged);
+    const bool captured = exec_capture_of(stream) != NULL;
+    const exec_error error = exec_work_submit(c != NULL ? &c->work : NULL, stream);
+    if (error == EXEC_SUCCESS && !captured && (now || exec_place_of(b->to) == EXEC_PLACE_OWN))
+        exec_stream_synchronize(stream);
+    return error;
+}
+
 exec_error exec_copy(const exec_block *b, int direction, exec_stream *stream, bool now) {
     if (is_empty(b))
         return EXEC_SUCCESS;
-    exec_error error = check(b, direction);
+    const exec_error error = check(b, direction);
     if (error != EXEC_SUCCESS)
         return error;
     const bool captured = exec_capture_of(stream) != NULL;
     if (captured && now)
         return EXEC_CAPTURE_UNSUPPORTED;
-    const bool staged = !now && !captured && exec_place_of(b->from) == EXEC_PLACE_OWN;
-    copy_work *c = new_copy(b, staged);
-    error = exec_work_submit(c != NULL ? &c->work : NULL, stream);
-    if (error == EXEC_SUCCESS && !captured && (now || exec_place_of(b->to) == EXEC_PLACE_OWN))
-        exec_stream_synchronize(stream);
-    return error;
+    return submit(b, stream, now, !now && !captured && exec_place_of(b->from) == EXEC_PLACE_OWN);
+}
+
+exec_error exec_copy_early(const exec_block *b, int direction, exec_stream *stream) {
+    if (is_empty(b))
+        return EXEC_SUCCESS;
+    const exec_error error = check(b, direction);
+    if (error != EXEC_SUCCESS)
+        return error;
+    return exec_capture_of(stream) == NULL ? submit(b, stream, false, true)
+                                           : EXEC_CAPTURE_UNSUPPORTED;
 }
 
 /* ---- fills ---- */

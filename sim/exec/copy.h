@@ -36,6 +36,10 @@ exec_block exec_bytes(void *to, const void *from, size_t bytes);
  * allocation, or an address on the wrong side. */
 exec_error exec_copy(const exec_block *block, int direction, exec_stream *stream, bool now);
 
+/* The same, but reads its source within the call, before the work that the stream has. Not while
+ * the stream is captured: EXEC_CAPTURE_UNSUPPORTED. */
+exec_error exec_copy_early(const exec_block *block, int direction, exec_stream *stream);
+
 /* The work of a copy, checked, for a graph. */
 exec_error exec_copy_work(const exec_block *block, int direction, exec_work **work);
 

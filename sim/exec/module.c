@@ -6,6 +6,7 @@
 #include "sim/exec/table.h"
 #include "sim/ptx/launch.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -274,4 +275,22 @@ const exec_variable *exec_variable_at(const void *address) {
             if (v->address != NULL && v->address <= at && at < v->address + v->bytes)
                 return v;
     return NULL;
+}
+
+char *exec_module_file(const char *path, size_t *size) {
+    FILE *file = fopen(path, "rb");
+    char *text = NULL;
+    *size = 0;
+    for (size_t room = 1 << 16, got = 1; file != NULL && got > 0; room *= 2) {
+        char *larger = realloc(text, room);
+        if (larger == NULL)
+            break;
+        text = larger;
+        got = fread(text + *size, 1, room - *size - 1, file);
+        *size += got;
+        text[*size] = '\0';
+    }
+    if (file != NULL)
+        (void)fclose(file);
+    return text;
 }

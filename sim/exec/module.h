@@ -46,6 +46,9 @@ exec_error exec_module_load(exec_module *module); /* reads it, unless that has b
 void exec_module_remove(exec_module *module);
 bool exec_module_any(void); /* whether there is one */
 
+/* A whole file, with a zero behind its `size` bytes, for free(). NULL: it cannot be read. */
+char *exec_module_file(const char *path, size_t *size);
+
 /* A kernel of the image by its mangled name; loads. EXEC_NOT_FOUND: there is none. */
 exec_error exec_module_kernel(exec_module *module, const char *name, exec_kernel **kernel);
 /* How many kernels the image has, and the first `n` of them. */

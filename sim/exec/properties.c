@@ -66,6 +66,7 @@ static const int values[] = {
     [113] = 1,
     [115] = 1, /* memory pools */
     [120] = 1, /* clusters */
+    [125] = 1, /* events of several processes */
     [126] = 1,
     [130] = 0,
     [131] = -1,

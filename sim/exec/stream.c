@@ -33,7 +33,7 @@ struct exec_event {
     uint64_t record; /* the last one's number; 0: never recorded */
     double ms;       /* when it was done */
     int32_t pending; /* records that are submitted and not done */
-    bool destroyed, untimed;
+    bool destroyed, untimed, shared;
     exec_clock clock; /* what is done before the last record */
 };
 
@@ -45,6 +45,9 @@ static int last_stream;
 /* The work that the program's own code knows to be done, and the work of streams that are gone: of
  * all of them, and of those that blocked. */
 static exec_clock host, gone, gone_blocking;
+/* What is done before the last records of events that are shared: other processes may wait for them
+ * and have their own waited for. */
+static exec_clock given;
 static const exec_clock *running; /* of the work that runs; NULL: none does */
 
 static int slot_of(const exec_stream *stream) {
@@ -269,6 +272,14 @@ void exec_event_set_timed(exec_event *event, bool timed) {
     event->untimed = !timed;
 }
 
+bool exec_event_is_shared(const exec_event *event) {
+    return event->shared;
+}
+
+void exec_event_share(exec_event *event) {
+    event->shared = true;
+}
+
 void exec_event_destroy(exec_event *event) {
     event->destroyed = true;
     if (event->pending == 0)
@@ -292,6 +303,10 @@ assay_status exec_event_record(exec_event *event, exec_stream *stream) {
     ++event->pending;
     event->record = number;
     event->clock = stream->clock;
+    if (event->shared) {
+        exec_clock_join(&given, &stream->clock);
+        finish(number);
+    }
     do_if_eager(number);
     return ASSAY_OK;
 }
@@ -302,7 +317,7 @@ static void nothing(void *data) {
 
 assay_status exec_stream_wait(exec_stream *stream, const exec_event *event) {
     uint64_t number;
-    exec_clock_join(&stream->clock, &event->clock);
+    exec_clock_join(&stream->clock, event->shared ? &given : &event->clock);
     if (event->record == 0 || holder(event->record) == NULL)
         return ASSAY_OK;
     return submit(stream, nothing, NULL, event->record, &number);

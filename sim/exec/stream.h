@@ -69,6 +69,10 @@ assay_status exec_event_create(exec_event **event) ASSAY_MUST_CHECK;
 bool exec_event_is_timed(const exec_event *event);
 void exec_event_set_timed(exec_event *event, bool timed);
 
+/* Whether other processes wait for it: its records are done at once, with late streams too. */
+bool exec_event_is_shared(const exec_event *event);
+void exec_event_share(exec_event *event);
+
 void exec_event_destroy(exec_event *event);
 assay_status exec_event_record(exec_event *event, exec_stream *stream) ASSAY_MUST_CHECK;
 

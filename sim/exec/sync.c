@@ -5,7 +5,7 @@
 #include "sim/exec/handles.h"
 #include "sim/exec/work.h"
 
-enum { NON_BLOCKING = 1, DISABLE_TIMING = 2 };
+enum { NON_BLOCKING = 1, DISABLE_TIMING = 2, INTERPROCESS = 4 };
 
 exec_error exec_make_stream(void **handle, unsigned flags, int priority) {
     exec_stream *s;
@@ -67,7 +67,7 @@ exec_error exec_sync_device(void) {
 
 exec_error exec_make_event(void **handle, unsigned flags) {
     exec_event *e;
-    if (handle == NULL || flags > 7)
+    if (handle == NULL || flags > 7 || (flags & (INTERPROCESS | DISABLE_TIMING)) == INTERPROCESS)
         return EXEC_INVALID_VALUE;
     *handle = NULL;
     if (exec_event_create(&e) != ASSAY_OK)
@@ -77,6 +77,8 @@ exec_error exec_make_event(void **handle, unsigned flags) {
         return EXEC_OUT_OF_MEMORY;
     }
     exec_event_set_timed(e, (flags & DISABLE_TIMING) == 0);
+    if ((flags & INTERPROCESS) != 0)
+        exec_event_share(e);
     *handle = e;
     return EXEC_SUCCESS;
 }

@@ -144,6 +144,7 @@ static sim_fetch fetch_of(const ptx_fetch *f) {
     return (sim_fetch){.dimensions = f->dimensions,
                        .layer = f->layer,
                        .layered = f->layered,
+                       .cube = f->cube,
                        .whole = f->whole,
                        .index = {f->index[0], f->index[1], f->index[2]},
                        .at = {f->at[0], f->at[1], f->at[2]}};

@@ -1,28 +1,44 @@
-/* tex, suld.b, sust.b: of images of one to three dimensions, in layers too. */
+/* tex, suld.b, sust.b: of images of one to three dimensions and of cubes, in layers too. */
 #include "sim/ptx/emit.h"
 
 #include <string.h>
 
-/* [object, {layer, x, y, ...}]: "ptx_fetch f = {..};"; returns the object. Lists of three and of
- * layers in two dimensions have an item more, which says nothing. */
+/* What an instruction says of its image. Lists of three coordinates and of layers in two dimensions
+ * have an item more, which says nothing. */
+typedef struct geometry {
+    const char *name;
+    uint32_t dimensions, items;
+    bool layered, cube;
+} geometry;
+
+static const geometry *emit_geometry(emitter *e) {
+    static const geometry all[] = {
+        {"1d", 1, 1, false, false},  {"2d", 2, 2, false, false}, {"3d", 3, 4, false, false},
+        {"a1d", 1, 2, true, false},  {"a2d", 2, 4, true, false}, {"cube", 2, 4, false, true},
+        {"acube", 2, 4, true, true},
+    };
+    const char *name = emit_one_of(e, "1d 2d 3d a1d a2d cube acube");
+    for (size_t i = 0; name != NULL && i < sizeof all / sizeof all[0]; ++i)
+        if (strcmp(all[i].name, name) == 0)
+            return &all[i];
+    emit_unknown(e);
+}
+
+/* [object, {layer, x, y, ...}]: "ptx_fetch f = {..};"; returns the object. A cube's coordinates are
+ * three. */
 static const char *emit_place(emitter *e, const operand *o, bool floats) {
-    static const char *const names[] = {"1d", "2d", "3d", "a1d", "a2d"};
-    static const uint32_t dimensions[] = {1, 2, 3, 1, 2}, items[] = {1, 2, 4, 2, 4};
-    const char *name = emit_one_of(e, "1d 2d 3d a1d a2d");
-    uint32_t i = 0;
-    while (name != NULL && strcmp(names[i], name) != 0)
-        ++i;
-    if (name == NULL || o->kind != OPERAND_ADDRESS || o->n_items != 2 ||
-        o->items[0].kind != OPERAND_NAME || o->items[1].kind != OPERAND_VECTOR ||
-        o->items[1].n_items != items[i])
+    const geometry *g = emit_geometry(e);
+    if (o->kind != OPERAND_ADDRESS || o->n_items != 2 || o->items[0].kind != OPERAND_NAME ||
+        o->items[1].kind != OPERAND_VECTOR || o->items[1].n_items != g->items ||
+        (g->cube && !floats))
         emit_unknown(e);
-    const bool layered = name[0] == 'a';
     const operand *at = o->items[1].items;
-    emit(e, "const ptx_fetch f = {.dimensions = %u, .layered = %d, .whole = %d, .%s = {",
-         dimensions[i], layered, !floats, floats ? "at" : "index");
-    for (uint32_t d = 0; d < dimensions[i]; ++d)
-        emit(e, "%s, ", emit_read(e, &at[d + layered], type_named(floats ? "f32" : "s32")));
-    emit(e, "}, .layer = %s};", layered ? emit_read(e, &at[0], type_named("u32")) : "0");
+    emit(e,
+         "const ptx_fetch f = {.dimensions = %u, .layered = %d, .cube = %d, .whole = %d, .%s = {",
+         g->dimensions, g->layered, g->cube, !floats, floats ? "at" : "index");
+    for (uint32_t d = 0; d < g->dimensions + g->cube; ++d)
+        emit(e, "%s, ", emit_read(e, &at[d + g->layered], type_named(floats ? "f32" : "s32")));
+    emit(e, "}, .layer = %s};", g->layered ? emit_read(e, &at[0], type_named("u32")) : "0");
     return emit_read(e, &o->items[0], type_named("u64"));
 }
 

@@ -45,11 +45,12 @@ silent() { # FILE TEXT
 }
 
 # ---- right programs: their numbers, and nothing to report ----
-programs=(add reduce streams variables objects cooperative graph query rows textures driver driver_copies
-    driver_modules driver_queries per_thread pools virtual print hopper)
+programs=(add reduce streams variables objects cooperative graph query rows textures cubes arrays
+    driver driver_arrays driver_copies driver_modules driver_queries per_thread pools virtual ipc advice
+    print hopper)
 [ ! -e "$(dirname "$nvcc")/../include/cublasLt.h" ] || programs=(blas "${programs[@]}")
 declare -A libraries=([blas]='-lcublas -lcublasLt')
-for name in driver driver_copies driver_modules driver_queries per_thread pools virtual; do
+for name in driver driver_arrays driver_copies driver_modules driver_queries per_thread pools virtual; do
     libraries[$name]=-lcuda
 done
 for name in "${programs[@]}"; do
@@ -131,6 +132,14 @@ says err '1 wrong transfer, 2 leaks'
 
 run 9 --error-exitcode 9 -- ./driver_modules.shared nonsense
 says out 'module:2: not PTX: expected a directive'
+
+run 3 --error-exitcode 3 -- ./arrays.static outside
+says out ok
+says err 'cudaMemcpyToArray: the copy does not lie within its array of 5 x 3 x 0'
+
+run 3 --error-exitcode 3 -- ./ipc.static 'with free'
+says out ok
+says err "cudaFree: allocation 1 (cudaIpcOpenMemHandle, 4000 bytes) is another process's"
 
 # A path in the program does not lead to CUDA's own library.
 "$nvcc" -arch=compute_90 -cudart shared add.o -o add.path \

@@ -1,5 +1,4 @@
 #include "sim/exec/copy.h"
-#include "sim/exec/cudart/array.h"
 #include "sim/exec/cudart/cudart.h"
 #include "sim/exec/module.h"
 
@@ -67,9 +66,9 @@ exec_error cudart_block_of(const copy3 *c, exec_block *b) {
     exec_error error = EXEC_SUCCESS;
     if (c == NULL)
         return EXEC_INVALID_VALUE;
-    const array *from = cudart_array_of(c->from_array), *to = cudart_array_of(c->to_array);
-    const array *any = from != NULL ? from : to;
-    const size_t unit = any != NULL ? cudart_element(&any->image) : 1;
+    const exec_array *from = exec_array_of(c->from_array), *to = exec_array_of(c->to_array);
+    const exec_array *any = from != NULL ? from : to;
+    const size_t unit = any != NULL ? exec_image_element(&any->image) : 1;
     const size3 size = {c->size.width * unit, c->size.rows, c->size.planes};
     const position from_at = {c->from_at.x * (from != NULL ? unit : 1), c->from_at.y, c->from_at.z};
     const position to_at = {c->to_at.x * (to != NULL ? unit : 1), c->to_at.y, c->to_at.z};
@@ -84,11 +83,11 @@ exec_error cudart_block_of(const copy3 *c, exec_block *b) {
                       .from_slice = c->from.pitch * c->from.rows};
     if (c->from_array != NULL) {
         char *memory = NULL;
-        error = cudart_array_part(from, from_at, size, &memory, &b->from_pitch, &b->from_slice);
+        error = exec_array_part(from, from_at, size, &memory, &b->from_pitch, &b->from_slice);
         b->from = memory;
     }
     if (error == EXEC_SUCCESS && c->to_array != NULL)
-        error = cudart_array_part(to, to_at, size, (char **)&b->to, &b->to_pitch, &b->to_slice);
+        error = exec_array_part(to, to_at, size, (char **)&b->to, &b->to_pitch, &b->to_slice);
     return error;
 }
 
@@ -107,6 +106,38 @@ EXPORT exec_error cudaMemcpy3DAsync(const copy3 *c, void *stream) {
     EXEC_CALL(copy_3d(c, stream, false));
 }
 SAME_AS(cudaMemcpy3DAsync_ptsz, cudaMemcpy3DAsync);
+
+typedef struct copy3_peer {
+    void *from_array;
+    position from_at;
+    pitched from;
+    int from_device;
+    void *to_array;
+    position to_at;
+    pitched to;
+    int to_device;
+    size3 size;
+} copy3_peer;
+
+static exec_error copy_3d_peer(const copy3_peer *p, void *stream, bool now) {
+    if (p == NULL)
+        return EXEC_INVALID_VALUE;
+    if (p->from_device != 0 || p->to_device != 0)
+        return EXEC_INVALID_DEVICE;
+    const copy3 c = {p->from_array, p->from_at, p->from, p->to_array,
+                     p->to_at,      p->to,      p->size, EXEC_DEVICE_TO_DEVICE};
+    return copy_3d(&c, stream, now);
+}
+
+EXPORT exec_error cudaMemcpy3DPeer(const copy3_peer *p) {
+    EXEC_CALL(copy_3d_peer(p, NULL, true));
+}
+SAME_AS(cudaMemcpy3DPeer_ptds, cudaMemcpy3DPeer);
+
+EXPORT exec_error cudaMemcpy3DPeerAsync(const copy3_peer *p, void *stream) {
+    EXEC_CALL(copy_3d_peer(p, stream, false));
+}
+SAME_AS(cudaMemcpy3DPeerAsync_ptsz, cudaMemcpy3DPeerAsync);
 
 /* ---- variables ---- */
 

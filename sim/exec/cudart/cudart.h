@@ -7,6 +7,7 @@
 #ifndef ASSAY_SIM_EXEC_CUDART_H
 #define ASSAY_SIM_EXEC_CUDART_H
 
+#include "sim/exec/array.h"
 #include "sim/exec/call.h"
 #include "sim/exec/copy.h"
 #include "sim/exec/launch.h"
@@ -50,13 +51,8 @@ typedef struct pitched {
     size_t pitch, width, rows;
 } pitched;
 
-typedef struct size3 {
-    size_t width, rows, planes;
-} size3;
-
-typedef struct position {
-    size_t x, y, z;
-} position;
+typedef exec_size3 size3;
+typedef exec_position position;
 
 typedef struct copy3 {
     void *from_array;

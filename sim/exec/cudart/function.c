@@ -53,6 +53,11 @@ EXPORT exec_error cudaFuncSetAttribute(const void *function, int attribute, int 
     EXEC_CALL(set_attribute(function, attribute, value));
 }
 
+EXPORT exec_error cudaKernelSetAttributeForDevice(const void *kernel, int attribute, int value,
+                                                  int device) {
+    EXEC_CALL(device == 0 ? set_attribute(kernel, attribute, value) : EXEC_INVALID_DEVICE);
+}
+
 static exec_error known(const void *function) {
     exec_kernel *k;
     return exec_kernel_of(function, &k);

@@ -3,6 +3,8 @@
 #include "sim/exec/handles.h"
 #include "sim/exec/module.h"
 
+#include <stdlib.h>
+
 static bool is_library(const exec_module *m) {
     return exec_handle_is(m, EXEC_HANDLE_MODULE);
 }
@@ -22,6 +24,21 @@ EXPORT exec_error cudaLibraryLoadData(exec_module **m, const void *image, int *o
                                       unsigned n_own) {
     (void)options, (void)values, (void)n, (void)own, (void)own_values, (void)n_own;
     EXEC_CALL(load(m, image));
+}
+
+static exec_error load_file(exec_module **m, const char *path) {
+    size_t size;
+    char *image = path != NULL ? exec_module_file(path, &size) : NULL;
+    const exec_error error = image != NULL ? load(m, image) : EXEC_FILE_NOT_FOUND;
+    free(image);
+    return error;
+}
+
+EXPORT exec_error cudaLibraryLoadFromFile(exec_module **m, const char *path, int *options,
+                                          void **values, unsigned n, int *own, void **own_values,
+                                          unsigned n_own) {
+    (void)options, (void)values, (void)n, (void)own, (void)own_values, (void)n_own;
+    EXEC_CALL(load_file(m, path));
 }
 
 static exec_error unload(exec_module *m) {

@@ -186,42 +186,6 @@ EXPORT exec_error cudaMemGetInfo(size_t *left, size_t *total) {
     EXEC_CALL(memory_info(left, total));
 }
 
-/* ---- hints: managed memory is everywhere at once ---- */
-
-#if EXEC_CUDART >= 13
-EXPORT exec_error cudaMemPrefetchAsync(const void *memory, size_t bytes, exec_location to,
-                                       unsigned flags, void *stream) {
-    (void)to, (void)flags, (void)stream;
-    EXEC_CALL(exec_hint(memory, bytes));
-}
-EXPORT exec_error cudaMemAdvise(const void *memory, size_t bytes, int advice, exec_location to) {
-    (void)advice, (void)to;
-    EXEC_CALL(exec_hint(memory, bytes));
-}
-#else
-EXPORT exec_error cudaMemPrefetchAsync(const void *memory, size_t bytes, int device, void *stream) {
-    (void)device, (void)stream;
-    EXEC_CALL(exec_hint(memory, bytes));
-}
-EXPORT exec_error cudaMemAdvise(const void *memory, size_t bytes, int advice, int device) {
-    (void)advice, (void)device;
-    EXEC_CALL(exec_hint(memory, bytes));
-}
-#if EXEC_CUDART == 12
-EXPORT exec_error cudaMemPrefetchAsync_v2(const void *memory, size_t bytes, exec_location to,
-                                          unsigned flags, void *stream) {
-    (void)to, (void)flags, (void)stream;
-    EXEC_CALL(exec_hint(memory, bytes));
-}
-SAME_AS(cudaMemPrefetchAsync_v2_ptsz, cudaMemPrefetchAsync_v2);
-EXPORT exec_error cudaMemAdvise_v2(const void *memory, size_t bytes, int advice, exec_location to) {
-    (void)advice, (void)to;
-    EXEC_CALL(exec_hint(memory, bytes));
-}
-#endif
-#endif
-SAME_AS(cudaMemPrefetchAsync_ptsz, cudaMemPrefetchAsync);
-
 EXPORT exec_error cudaStreamAttachMemAsync(void *stream, void *memory, size_t bytes,
                                            unsigned flags) {
     (void)stream, (void)bytes, (void)flags;

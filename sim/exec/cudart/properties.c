@@ -108,6 +108,7 @@ static void fill(properties *p) {
         .host_register = attribute(99),
         .read_only = attribute(113),
         .pools = attribute(115),
+        .ipc_events = attribute(125),
         .clusters = attribute(120),
     };
 #if EXEC_CUDART < 13

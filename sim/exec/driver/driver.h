@@ -35,9 +35,6 @@ driver_jit driver_jit_of(unsigned n, const int *options, void **values);
 /* Answers those that ask for messages: `error` is "" or a line. */
 void driver_jit_tell(const driver_jit *jit, const char *error);
 
-/* A whole file, with a zero behind it, for free(). NULL: it cannot be read. */
-char *driver_read_file(const char *path, size_t *size);
-
 static inline void *at(device_pointer p) {
     return (void *)(uintptr_t)p;
 }

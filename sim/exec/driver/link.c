@@ -13,24 +13,6 @@
 #include <string.h>
 #include <time.h>
 
-char *driver_read_file(const char *path, size_t *size) {
-    FILE *file = fopen(path, "rb");
-    char *text = NULL;
-    *size = 0;
-    for (size_t room = 1 << 16, got = 1; file != NULL && got > 0; room *= 2) {
-        char *larger = realloc(text, room);
-        if (larger == NULL)
-            break;
-        text = larger;
-        got = fread(text + *size, 1, room - *size - 1, file);
-        *size += got;
-        text[*size] = '\0';
-    }
-    if (file != NULL)
-        (void)fclose(file);
-    return text;
-}
-
 /* ---- options ---- */
 
 enum { WALL_TIME = 2, INFO_LOG, INFO_BYTES, ERROR_LOG, ERROR_BYTES };
@@ -206,7 +188,7 @@ static exec_error add_file(linker *l, int type, const char *path) {
     size_t size;
     if (!exec_handle_is(l, EXEC_HANDLE_LINK) || path == NULL)
         return path == NULL ? EXEC_INVALID_VALUE : EXEC_INVALID_HANDLE;
-    char *data = driver_read_file(path, &size);
+    char *data = exec_module_file(path, &size);
     const exec_error error = data != NULL ? add(l, type, data, size, path) : EXEC_FILE_NOT_FOUND;
     free(data);
     return error;

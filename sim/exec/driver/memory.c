@@ -1,4 +1,4 @@
-#include "sim/exec/allocate.h"
+#include "sim/exec/advice.h"
 #include "sim/exec/driver/driver.h"
 #include "sim/exec/stream.h"
 #include "sim/exec/virtual.h"
@@ -108,27 +108,25 @@ EXPORT exec_error cuMemHostGetDevicePointer_v2(device_pointer *device, void *hos
                     : EXEC_INVALID_VALUE);
 }
 
-/* ---- hints: managed memory is everywhere at once ---- */
+/* ---- hints about managed memory ---- */
 
 /* CUDA 12.2's second forms have a location and flags in place of the device. */
 EXPORT exec_error cuMemPrefetchAsync(device_pointer memory, size_t bytes, int device,
                                      void *stream) {
-    (void)device, (void)stream;
-    DRIVER_CALL(exec_hint(at(memory), bytes));
+    (void)stream;
+    DRIVER_CALL(exec_prefetch(at(memory), bytes, exec_hint_of_device(device)));
 }
 SAME_AS(cuMemPrefetchAsync_ptsz, cuMemPrefetchAsync);
 EXPORT exec_error cuMemPrefetchAsync_v2(device_pointer memory, size_t bytes, exec_location to,
                                         unsigned flags, void *stream) {
-    (void)to, (void)flags, (void)stream;
-    DRIVER_CALL(exec_hint(at(memory), bytes));
+    (void)flags, (void)stream;
+    DRIVER_CALL(exec_prefetch(at(memory), bytes, to));
 }
 SAME_AS(cuMemPrefetchAsync_v2_ptsz, cuMemPrefetchAsync_v2);
 EXPORT exec_error cuMemAdvise(device_pointer memory, size_t bytes, int advice, int device) {
-    (void)advice, (void)device;
-    DRIVER_CALL(exec_hint(at(memory), bytes));
+    DRIVER_CALL(exec_advise(at(memory), bytes, advice, exec_hint_of_device(device)));
 }
 EXPORT exec_error cuMemAdvise_v2(device_pointer memory, size_t bytes, int advice,
                                  exec_location to) {
-    (void)advice, (void)to;
-    DRIVER_CALL(exec_hint(at(memory), bytes));
+    DRIVER_CALL(exec_advise(at(memory), bytes, advice, to));
 }

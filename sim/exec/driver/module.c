@@ -39,7 +39,7 @@ EXPORT exec_error cuModuleLoadFatBinary(exec_module **m, const void *image) {
 
 static exec_error load_file(exec_module **m, const char *path, const driver_jit *jit) {
     size_t size;
-    char *text = path != NULL ? driver_read_file(path, &size) : NULL;
+    char *text = path != NULL ? exec_module_file(path, &size) : NULL;
     const exec_error error = text != NULL ? load(m, text, path, jit) : EXEC_FILE_NOT_FOUND;
     free(text);
     return error;

@@ -107,7 +107,7 @@ typedef struct ptx_wgmma {
  * it. */
 typedef struct ptx_fetch {
     uint32_t dimensions, layer;
-    bool layered, whole;
+    bool layered, cube, whole;
     int32_t index[3];
     float at[3];
 } ptx_fetch;

@@ -24,4 +24,11 @@
         }                                                                                          \
     } while (0)
 
+/* Returns the error, which the program then asks for. */
+#define FAILS(call, error)                                                                         \
+    do {                                                                                           \
+        EXPECT((call) == (error));                                                                 \
+        EXPECT(cudaGetLastError() == (error));                                                     \
+    } while (0)
+
 #endif

@@ -2,6 +2,7 @@
 #include "check.h"
 
 #include <cuda.h>
+#include <unistd.h>
 
 static const char text[] = R"(
 .version 7.0
@@ -23,6 +24,28 @@ static const char text[] = R"(
     ret;
 }
 )";
+
+static void check_file() {
+    char path[] = "/tmp/assay-XXXXXX";
+    const int file = mkstemp(path);
+    cudaLibrary_t library;
+    cudaKernel_t fill;
+    cudaFuncAttributes a;
+    EXPECT(file >= 0 && write(file, text, sizeof text - 1) == (ssize_t)sizeof text - 1);
+    close(file);
+    CUDA(cudaLibraryLoadFromFile(&library, path, NULL, NULL, 0, NULL, NULL, 0));
+    EXPECT(unlink(path) == 0);
+    CUDA(cudaLibraryGetKernel(&fill, library, "fill"));
+    CUDA(cudaKernelSetAttributeForDevice(fill, cudaFuncAttributeMaxDynamicSharedMemorySize, 12345,
+                                         0));
+    CUDA(cudaFuncGetAttributes(&a, (const void *)fill));
+    EXPECT(a.maxDynamicSharedSizeBytes == 12345);
+    FAILS(cudaKernelSetAttributeForDevice(fill, cudaFuncAttributeMaxDynamicSharedMemorySize, 0, 1),
+          cudaErrorInvalidDevice);
+    CUDA(cudaLibraryUnload(library));
+    FAILS(cudaLibraryLoadFromFile(&library, path, NULL, NULL, 0, NULL, NULL, 0),
+          cudaErrorFileNotFound);
+}
 
 int main() {
     CUdevice device;
@@ -73,6 +96,7 @@ int main() {
     EXPECT(host[31] == 12);
     CUDA(cudaFree((void *)memory));
     CUDA(cudaLibraryUnload(library));
+    check_file();
 
     void *function = NULL;
     cudaDriverEntryPointQueryResult found;

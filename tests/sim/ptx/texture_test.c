@@ -107,7 +107,8 @@ ASSAY_TEST(ptx_texture, wrong_objects_and_places_end_the_launch, "unit sim") {
 
 ASSAY_TEST(ptx_texture, other_instructions_are_named, "unit sim") {
     static const char *const bodies[] = {
-        "tex.cube.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%rd1, {%f4, %f4, %f4, %f4}];",
+        "tex.cube.v4.f32.s32 {%f0, %f1, %f2, %f3}, [%rd1, {%r1, %r1, %r1, %r1}];",
+        "suld.b.cube.b32.trap {%r2}, [%rd1, {%r1, %r1, %r1, %r1}];",
         "tld4.r.2d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%rd1, {%f4, %f4}];",
         "tex.grad.1d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%rd1, {%f4}], {%f4}, {%f4};",
         "sust.p.1d.b32.trap [%rd1, {%r1}], {%r2};",

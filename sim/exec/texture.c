@@ -1,0 +1,149 @@
+#include "sim/exec/texture.h"
+
+#include "sim/exec/call.h"
+#include "sim/exec/report.h"
+#include "sim/exec/stream.h"
+#include "sim/exec/table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static exec_table objects; /* exec_texture * by their numbers */
+
+static const void *key_of(uint64_t object) {
+    return (const void *)(uintptr_t)object;
+}
+
+const exec_texture *exec_texture_of(uint64_t object, bool surface) {
+    const exec_texture *t = exec_table_get(&objects, key_of(object));
+    return t != NULL && t->surface == surface ? t : NULL;
+}
+
+static exec_error not_simulated(const char *what) {
+    exec_problem(EXEC_PROBLEM_NOT_SIMULATED, "%s of %s is not simulated", exec_call_name(), what);
+    return EXEC_NOT_SUPPORTED;
+}
+
+enum { MOST_LINE = 1 << 28 };
+
+exec_error exec_texture_line(size_t *elements, const exec_format *format) {
+    sim_image image;
+    if (elements == NULL || format == NULL || !exec_image_format(format, &image))
+        return EXEC_INVALID_VALUE;
+    *elements = MOST_LINE;
+    return EXEC_SUCCESS;
+}
+
+static exec_error image_of(const exec_resource *r, sim_image *m) {
+    const exec_array *a;
+    *m = (sim_image){.memory = r->memory};
+    switch (r->kind) {
+    case EXEC_OF_ARRAY:
+        a = exec_array_of(r->array);
+        if (a != NULL)
+            *m = a->image;
+        return a != NULL ? EXEC_SUCCESS : EXEC_INVALID_VALUE;
+    case EXEC_OF_LEVELS:
+        return not_simulated("an array with levels");
+    case EXEC_OF_MEMORY:
+        m->dimensions = 1;
+        if (m->memory == NULL || !exec_image_format(&r->format, m) ||
+            r->bytes / exec_image_element(m) > MOST_LINE)
+            return EXEC_INVALID_VALUE;
+        m->size[0] = (uint32_t)(r->bytes / exec_image_element(m));
+        return m->size[0] > 0 ? EXEC_SUCCESS : EXEC_INVALID_VALUE;
+    case EXEC_OF_ROWS:
+        m->dimensions = 2;
+        m->pitch = r->pitch;
+        m->size[0] = (uint32_t)r->width;
+        m->size[1] = (uint32_t)r->rows;
+        if (m->memory == NULL || !exec_image_format(&r->format, m) || m->size[0] == 0 ||
+            m->size[1] == 0 || m->pitch < m->size[0] * exec_image_element(m))
+            return EXEC_INVALID_VALUE;
+        return EXEC_SUCCESS;
+    default:
+        return EXEC_INVALID_VALUE;
+    }
+}
+
+static exec_error texture_of(const exec_resource *r, const exec_reading *how, sim_texture *t) {
+    const exec_error error = image_of(r, &t->image);
+    if (error != EXEC_SUCCESS)
+        return error;
+    if (how->srgb != 0)
+        return not_simulated("sRGB");
+    if (how->filter < 0 || how->filter > 1 || how->mode < EXEC_AS_IT_IS ||
+        how->mode > EXEC_PROMOTED)
+        return EXEC_INVALID_VALUE;
+    if (t->image.cube && how->filter == 1 && how->seamless != 0)
+        return not_simulated("a cube without seams");
+    for (int d = 0; d < 3; ++d) {
+        if (how->border[d] < SIM_BORDER_WRAP || how->border[d] > SIM_BORDER_COLOR)
+            return EXEC_INVALID_VALUE;
+        t->border[d] = (sim_border)how->border[d];
+    }
+    t->linear = how->filter == 1;
+    /* A cube's coordinates are a direction, and those on a face fractions of it. */
+    t->normalized = how->normalized != 0 || t->image.cube;
+    memcpy(t->color, how->color, sizeof t->color);
+    /* Memory without rows has no coordinates between elements, and is 0 outside. */
+    if (r->kind == EXEC_OF_MEMORY)
+        t->border[0] = SIM_BORDER_COLOR;
+    const bool whole = t->image.format != SIM_CHANNEL_FLOAT, wide = t->image.bits == 32;
+    t->to_float = how->mode == EXEC_FRACTIONS || (how->mode == EXEC_PROMOTED && !wide);
+    if (whole && ((t->linear && !t->to_float) || (t->to_float && wide)))
+        return EXEC_INVALID_VALUE;
+    return EXEC_SUCCESS;
+}
+
+static exec_error give(uint64_t *object, const sim_texture *t, const exec_texture *made) {
+    exec_texture *kept = malloc(sizeof *kept);
+    const uint64_t number = kept != NULL ? sim_texture_add(t) : 0;
+    if (number == 0) {
+        free(kept);
+        return EXEC_OUT_OF_MEMORY;
+    }
+    *kept = *made;
+    const exec_error error = exec_error_of(exec_table_put(&objects, key_of(number), kept));
+    if (error == EXEC_SUCCESS) {
+        *object = number;
+    } else {
+        (void)sim_texture_remove(number);
+        free(kept);
+    }
+    return error;
+}
+
+exec_error exec_texture_make(uint64_t *object, const exec_resource *r, const exec_reading *how,
+                             bool view) {
+    sim_texture t = {0};
+    if (view)
+        return not_simulated("a view");
+    const exec_error error = texture_of(r, how, &t);
+    const exec_texture made = {.resource = *r, .how = *how};
+    return error == EXEC_SUCCESS ? give(object, &t, &made) : error;
+}
+
+/* Of a surface the faces of cubes are layers. */
+exec_error exec_surface_make(uint64_t *object, const exec_resource *r) {
+    sim_texture t = {.surface = true};
+    const exec_array *a = r->kind == EXEC_OF_ARRAY ? exec_array_of(r->array) : NULL;
+    if (a == NULL || (a->flags & EXEC_ARRAY_SURFACE) == 0)
+        return EXEC_INVALID_VALUE;
+    t.image = a->image;
+    t.image.layered |= t.image.cube;
+    t.image.cube = false;
+    return give(object, &t, &(exec_texture){.surface = true, .resource = *r});
+}
+
+exec_error exec_texture_free(uint64_t object, bool surface) {
+    exec_texture *t = exec_table_get(&objects, key_of(object));
+    exec_streams_synchronize();
+    if (object == 0)
+        return EXEC_SUCCESS;
+    if (t == NULL || t->surface != surface || !sim_texture_remove(object))
+        return EXEC_INVALID_VALUE;
+    exec_table_remove(&objects, key_of(object));
+    free(t);
+    return EXEC_SUCCESS;
+}
