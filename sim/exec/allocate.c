@@ -9,6 +9,14 @@
 
 static size_t live_bytes;
 
+static void count(size_t bytes) {
+    exec_report *r = exec_report_get();
+    ++r->allocations;
+    live_bytes += bytes;
+    if (live_bytes > r->most_bytes)
+        r->most_bytes = live_bytes;
+}
+
 exec_error exec_allocate(void **memory, size_t bytes, exec_memory_kind kind) {
     if (memory == NULL)
         return EXEC_INVALID_VALUE;
@@ -17,12 +25,15 @@ exec_error exec_allocate(void **memory, size_t bytes, exec_memory_kind kind) {
         return kind == EXEC_MANAGED ? EXEC_INVALID_VALUE : EXEC_SUCCESS;
     if (exec_memory_allocate(bytes, kind, exec_call_name(), memory) != ASSAY_OK)
         return EXEC_OUT_OF_MEMORY;
-    exec_report *r = exec_report_get();
-    ++r->allocations;
-    live_bytes += bytes;
-    if (live_bytes > r->most_bytes)
-        r->most_bytes = live_bytes;
+    count(bytes);
     return EXEC_SUCCESS;
+}
+
+exec_error exec_allocate_again(void *reserved) {
+    const exec_error error = exec_error_of(exec_memory_revive(reserved));
+    if (error == EXEC_SUCCESS)
+        count(exec_memory_find(reserved)->bytes);
+    return error;
 }
 
 exec_error exec_allocate_rows(void **memory, size_t *pitch, size_t width, size_t rows) {
@@ -94,7 +105,7 @@ exec_place exec_place_of(const void *address) {
         return a->kind == EXEC_DEVICE    ? EXEC_PLACE_DEVICE
                : a->kind == EXEC_MANAGED ? EXEC_PLACE_MANAGED
                                          : EXEC_PLACE_HOST;
-    if (exec_variable_at(address) != NULL)
+    if (exec_variable_at(address) != NULL || exec_memory_is_reserved(address))
         return EXEC_PLACE_DEVICE;
     for (const range *r = registered; r != NULL; r = r->next)
         if (r->low <= (const char *)address && (const char *)address < r->low + r->bytes)

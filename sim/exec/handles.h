@@ -16,6 +16,8 @@ typedef enum exec_handle {
     EXEC_HANDLE_REPLAY,
     EXEC_HANDLE_KERNEL,
     EXEC_HANDLE_ARRAY,
+    EXEC_HANDLE_CONDITION,
+    EXEC_HANDLE_USER_OBJECT,
 } exec_handle;
 
 /* A pointer is one object. ASSAY_ERR_MEMORY */

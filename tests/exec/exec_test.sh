@@ -45,9 +45,10 @@ silent() { # FILE TEXT
 }
 
 # ---- right programs: their numbers, and nothing to report ----
-programs=(add reduce streams variables cooperative graph query rows textures driver print hopper)
+programs=(add reduce streams variables cooperative graph nodes conditional query rows textures driver driver_graph
+          print hopper)
 [ ! -e "$(dirname "$nvcc")/../include/cublasLt.h" ] || programs=(blas "${programs[@]}")
-declare -A libraries=([driver]=-lcuda [blas]='-lcublas -lcublasLt')
+declare -A libraries=([driver]=-lcuda [driver_graph]=-lcuda [blas]='-lcublas -lcublasLt')
 for name in "${programs[@]}"; do
     # shellcheck disable=SC2086 # words
     build $name ${libraries[$name]:-} 2>build.log || {
@@ -177,6 +178,7 @@ racy() { # WHAT, TEXT: told, whatever was done first
 ordered='no event or synchronisation orders the two'
 racy 'other stream' "kernel scale in stream 2 writes bytes 0 to 16383 of allocation 1 (cudaMalloc, 16384 bytes), which a copy in stream 1 writes: $ordered"
 racy 'default stream' "kernel scale in the default stream writes bytes 0 to 16383 of allocation 1"
+racy 'graph, event before' "kernel scale in stream 2 writes bytes 0 to 16383 of allocation 1"
 racy 'event too late' "kernel scale in stream 2 writes"
 racy 'destroyed' 'kernel scale in stream 1 writes bytes 0 to 16383 of allocation 1 (cudaMalloc, 16384 bytes), which kernel scale in stream 3 writes'
 racy 'release' 'cudaFreeAsync in stream 2 writes 4096 bytes in allocation 6 (cudaMallocAsync, 4096 bytes), which has been freed, which a fill in stream 1 writes'
@@ -187,8 +189,8 @@ for what in 'other stream' 'default stream' 'event too late' 'destroyed'; do
     run 9 --streams late --error-exitcode 9 -- ./unordered.static "$what"
     says err '1 stream race'
 done
-for what in event blocking halves neighbours readers 'host reads what is read' 'host writes later' \
-    'managed, waited for' flag; do
+for what in event 'graph, event behind' blocking halves neighbours readers \
+    'host reads what is read' 'host writes later' 'managed, waited for' flag; do
     run 0 --error-exitcode 9 -- ./unordered.static "$what"
     says err 'no problem'
     [ "$what" = flag ] || run 0 --streams late --error-exitcode 9 -- ./unordered.shared "$what"

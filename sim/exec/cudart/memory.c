@@ -1,6 +1,6 @@
 #include "sim/exec/allocate.h"
-#include "sim/exec/capture.h"
 #include "sim/exec/cudart/cudart.h"
+#include "sim/exec/graph_memory.h"
 #include "sim/exec/module.h"
 
 EXPORT exec_error cudaMalloc(void **memory, size_t bytes) {
@@ -38,6 +38,7 @@ EXPORT exec_error cudaMalloc3D(pitched *p, size3 size) {
 /* cudaFree waits for the device. */
 static exec_error release(void *memory) {
     exec_streams_synchronize();
+    exec_memory_promise(memory, false);
     return exec_deallocate(memory);
 }
 
@@ -53,10 +54,8 @@ EXPORT exec_error cudaFreeHost(void *memory) {
 
 static exec_error allocate_in(void **memory, size_t bytes, void *stream) {
     exec_stream *s;
-    exec_error error = exec_stream_of(stream, &s);
-    if (error == EXEC_SUCCESS && exec_capture_of(s) != NULL)
-        error = EXEC_CAPTURE_UNSUPPORTED;
-    return error == EXEC_SUCCESS ? exec_allocate(memory, bytes, EXEC_DEVICE) : error;
+    const exec_error error = exec_stream_of(stream, &s);
+    return error == EXEC_SUCCESS ? exec_allocate_in(memory, bytes, s) : error;
 }
 
 EXPORT exec_error cudaMallocAsync(void **memory, size_t bytes, void *stream) {

@@ -1,6 +1,7 @@
 #include "sim/exec/allocate.h"
 #include "sim/exec/copy.h"
 #include "sim/exec/driver/driver.h"
+#include "sim/exec/graph_memory.h"
 #include "sim/exec/work.h"
 
 static exec_error allocate(device_pointer *memory, size_t bytes, exec_memory_kind kind) {
@@ -44,6 +45,7 @@ EXPORT exec_error cuMemAllocPitch_v2(device_pointer *memory, size_t *pitch, size
 
 static exec_error release(void *memory) {
     exec_streams_synchronize();
+    exec_memory_promise(memory, false);
     return exec_deallocate(memory);
 }
 
@@ -53,9 +55,19 @@ EXPORT exec_error cuMemFree_v2(device_pointer memory) {
 EXPORT exec_error cuMemFreeHost(void *memory) {
     DRIVER_CALL(release(memory));
 }
+static exec_error allocate_in(device_pointer *memory, size_t bytes, void *stream) {
+    exec_stream *s;
+    void *got = NULL;
+    exec_error error = memory != NULL ? exec_stream_of(stream, &s) : EXEC_INVALID_VALUE;
+    if (error == EXEC_SUCCESS)
+        error = exec_allocate_in(&got, bytes, s);
+    if (error == EXEC_SUCCESS)
+        *memory = (device_pointer)(uintptr_t)got;
+    return error;
+}
+
 EXPORT exec_error cuMemAllocAsync(device_pointer *memory, size_t bytes, void *stream) {
-    (void)stream;
-    DRIVER_CALL(allocate(memory, bytes, EXEC_DEVICE));
+    DRIVER_CALL(allocate_in(memory, bytes, stream));
 }
 
 static exec_error free_in(void *memory, void *stream) {

@@ -221,6 +221,8 @@ typedef struct ptx_context {
     void (*progress)(void); /* a strong store */
     uint64_t (*clock)(void);
     int32_t (*print)(const char *format, const char *arguments);
+    /* cudaGraphSetConditional */
+    void (*set_condition)(uint64_t handle, uint32_t value, const ptx_site *site);
 
     /* sfu_f32(), sfu_f64(), sfu_divide(), sfu_rsqrt_f64(). */
     uint32_t (*approximate)(sfu_function f, uint32_t a, bool ftz);
