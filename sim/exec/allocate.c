@@ -37,6 +37,13 @@ exec_error exec_allocate(void **memory, size_t bytes, exec_memory_kind kind) {
     return EXEC_SUCCESS;
 }
 
+exec_error exec_allocate_again(void *reserved) {
+    const exec_error error = exec_error_of(exec_memory_revive(reserved));
+    if (error == EXEC_SUCCESS)
+        exec_count_allocation(exec_memory_find(reserved)->bytes);
+    return error;
+}
+
 exec_error exec_allocate_rows(void **memory, size_t *pitch, size_t width, size_t rows) {
     if (memory == NULL || pitch == NULL || width > EXEC_DEVICE_BYTES || rows > EXEC_DEVICE_BYTES)
         return EXEC_INVALID_VALUE;
@@ -115,7 +122,7 @@ exec_place exec_place_of(const void *address) {
         return a->kind == EXEC_DEVICE    ? EXEC_PLACE_DEVICE
                : a->kind == EXEC_MANAGED ? EXEC_PLACE_MANAGED
                                          : EXEC_PLACE_HOST;
-    if (exec_variable_at(address) != NULL)
+    if (exec_variable_at(address) != NULL || exec_memory_is_reserved(address))
         return EXEC_PLACE_DEVICE;
     for (const range *r = registered; r != NULL; r = r->next)
         if (r->low <= (const char *)address && (const char *)address < r->low + r->bytes)

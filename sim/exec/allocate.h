@@ -12,6 +12,9 @@ exec_error exec_allocate(void **memory, size_t bytes, exec_memory_kind kind);
 /* Rows of `width` bytes, each at a multiple of 512 bytes; *pitch is their distance. */
 exec_error exec_allocate_rows(void **memory, size_t *pitch, size_t width, size_t rows);
 
+/* Of an address that graphs have reserved; the line is in assay_error(). */
+exec_error exec_allocate_again(void *reserved);
+
 /* NULL is nothing to free. */
 exec_error exec_deallocate(void *memory);
 

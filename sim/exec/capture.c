@@ -195,6 +195,14 @@ exec_error exec_capture_add(exec_stream *stream, exec_work *work) {
     return error == EXEC_SUCCESS ? exec_capture_set_needs(stream, &node, 1, true) : error;
 }
 
+exec_error exec_capture_add_graph(exec_stream *stream, exec_graph *graph) {
+    const frontier *f = exec_table_get(&streams, stream);
+    exec_node *node;
+    const exec_error error =
+        exec_graph_add_graph(f->capture->graph, f->node, f->n, graph, false, &node);
+    return error == EXEC_SUCCESS ? exec_capture_set_needs(stream, &node, 1, true) : error;
+}
+
 exec_error exec_capture_record(exec_event *event, exec_stream *stream, bool *done) {
     const frontier *f = exec_table_get(&streams, stream);
     *done = f != NULL;

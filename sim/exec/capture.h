@@ -32,6 +32,7 @@ exec_error exec_capture_end(exec_stream *stream, exec_graph **graph);
 
 /* Takes the work. */
 exec_error exec_capture_add(exec_stream *stream, exec_work *work);
+exec_error exec_capture_add_graph(exec_stream *stream, exec_graph *graph);
 
 /* An event is recorded in a captured stream; a stream waits for such an event, and so joins the
  * capture. *done: this was such a case; otherwise nothing happened. */

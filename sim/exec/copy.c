@@ -29,7 +29,8 @@ static void touch(const void *at, const exec_block *b, size_t pitch, size_t slic
 
 /* ---- errors of an address ---- */
 
-static exec_error check_range(const void *address, size_t bytes, bool writes) {
+/* `later`: for a graph, whose memory need not be there yet. */
+static exec_error check_range(const void *address, size_t bytes, bool writes, bool later) {
     char why[EXEC_MEMORY_LINE];
     const exec_variable *v = exec_variable_at(address);
     if (v != NULL && bytes > (size_t)(v->address + v->bytes - (const char *)address)) {
@@ -38,7 +39,8 @@ static exec_error check_range(const void *address, size_t bytes, bool writes) {
                      exec_call_name(), writes ? "writes" : "reads", bytes, v->name, v->bytes);
         return EXEC_INVALID_VALUE;
     }
-    if (v != NULL || exec_memory_check(address, bytes, writes, why))
+    if (v != NULL ||
+        (later ? exec_memory_check_later : exec_memory_check)(address, bytes, writes, why))
         return EXEC_SUCCESS;
     exec_problem(EXEC_PROBLEM_COPY, "%s %s", exec_call_name(), why);
     return EXEC_INVALID_VALUE;
@@ -70,7 +72,7 @@ static exec_error check_sides(const exec_block *b, int direction) {
     return error == EXEC_SUCCESS ? check_side(b->from, from, "source") : error;
 }
 
-static exec_error check(const exec_block *b, int direction) {
+static exec_error check(const exec_block *b, int direction, bool later) {
     if (direction < EXEC_HOST_TO_HOST || direction > EXEC_ANY_DIRECTION)
         return EXEC_INVALID_DIRECTION;
     if (b->to_pitch < b->width || b->from_pitch < b->width)
@@ -78,10 +80,10 @@ static exec_error check(const exec_block *b, int direction) {
     if (b->to == NULL || b->from == NULL)
         return EXEC_INVALID_VALUE;
     exec_error error = check_range(
-        b->from, extent(b->width, b->rows, b->planes, b->from_pitch, b->from_slice), false);
+        b->from, extent(b->width, b->rows, b->planes, b->from_pitch, b->from_slice), false, later);
     if (error == EXEC_SUCCESS)
         error = check_range(b->to, extent(b->width, b->rows, b->planes, b->to_pitch, b->to_slice),
-                            true);
+                            true, later);
     return error == EXEC_SUCCESS ? check_sides(b, direction) : error;
 }
 
@@ -100,6 +102,7 @@ static bool is_there(const char *what, const void *address, size_t bytes, bool w
 typedef struct copy_work {
     exec_work work;
     exec_block block;
+    int direction;
     bool staged; /* the source lies in `data`, without gaps */
     char data[];
 } copy_work;
@@ -151,15 +154,31 @@ static bool is_empty(const exec_block *b) {
 
 exec_error exec_copy_work(const exec_block *b, int direction, exec_work **work) {
     *work = NULL;
-    const exec_error error = is_empty(b) ? EXEC_INVALID_VALUE : check(b, direction);
+    const exec_error error = is_empty(b) ? EXEC_INVALID_VALUE : check(b, direction, true);
     if (error != EXEC_SUCCESS)
         return error;
-    *work = &new_copy(b, false)->work;
-    return *work != NULL ? EXEC_SUCCESS : EXEC_OUT_OF_MEMORY;
+    copy_work *c = new_copy(b, false);
+    if (c == NULL)
+        return EXEC_OUT_OF_MEMORY;
+    c->direction = direction;
+    *work = &c->work;
+    return EXEC_SUCCESS;
 }
 
-static exec_error submit(const exec_block *b, exec_stream *stream, bool now, bool staged) {
+exec_error exec_work_copies(const exec_work *work, exec_block *block, int *direction) {
+    const copy_work *c = (const copy_work *)work;
+    if (work->run != run_copy)
+        return EXEC_INVALID_VALUE;
+    *block = c->block;
+    *direction = c->direction;
+    return EXEC_SUCCESS;
+}
+
+static exec_error submit(const exec_block *b, int direction, exec_stream *stream, bool now,
+                         bool staged) {
     copy_work *c = new_copy(b, staged);
+    if (c != NULL)
+        c->direction = direction;
     const bool captured = exec_capture_of(stream) != NULL;
     const exec_error error = exec_work_submit(c != NULL ? &c->work : NULL, stream);
     if (error == EXEC_SUCCESS && !captured && (now || exec_place_of(b->to) == EXEC_PLACE_OWN))
@@ -170,22 +189,23 @@ static exec_error submit(const exec_block *b, exec_stream *stream, bool now, boo
 exec_error exec_copy(const exec_block *b, int direction, exec_stream *stream, bool now) {
     if (is_empty(b))
         return EXEC_SUCCESS;
-    const exec_error error = check(b, direction);
+    const bool captured = exec_capture_of(stream) != NULL;
+    const exec_error error = check(b, direction, captured);
     if (error != EXEC_SUCCESS)
         return error;
-    const bool captured = exec_capture_of(stream) != NULL;
     if (captured && now)
         return EXEC_CAPTURE_UNSUPPORTED;
-    return submit(b, stream, now, !now && !captured && exec_place_of(b->from) == EXEC_PLACE_OWN);
+    return submit(b, direction, stream, now,
+                  !now && !captured && exec_place_of(b->from) == EXEC_PLACE_OWN);
 }
 
 exec_error exec_copy_early(const exec_block *b, int direction, exec_stream *stream) {
     if (is_empty(b))
         return EXEC_SUCCESS;
-    const exec_error error = check(b, direction);
+    const exec_error error = check(b, direction, false);
     if (error != EXEC_SUCCESS)
         return error;
-    return exec_capture_of(stream) == NULL ? submit(b, stream, false, true)
+    return exec_capture_of(stream) == NULL ? submit(b, direction, stream, false, true)
                                            : EXEC_CAPTURE_UNSUPPORTED;
 }
 
@@ -220,7 +240,7 @@ static void run_fill(exec_work *work) {
             fill_row((char *)f->to + z * f->slice + y * f->pitch, f);
 }
 
-exec_error exec_set_work(const exec_fill *f, exec_work **work) {
+static exec_error set_work(const exec_fill *f, bool later, exec_work **work) {
     *work = NULL;
     const size_t bytes = f->width * f->element;
     if (f->element != 1 && f->element != 2 && f->element != 4)
@@ -228,7 +248,7 @@ exec_error exec_set_work(const exec_fill *f, exec_work **work) {
     if (f->to == NULL || (f->rows > 1 && f->pitch < bytes))
         return EXEC_INVALID_VALUE;
     exec_error error =
-        check_range(f->to, extent(bytes, f->rows, f->planes, f->pitch, f->slice), true);
+        check_range(f->to, extent(bytes, f->rows, f->planes, f->pitch, f->slice), true, later);
     if (error == EXEC_SUCCESS)
         error = check_side(f->to, true, "destination");
     if (error != EXEC_SUCCESS)
@@ -241,12 +261,23 @@ exec_error exec_set_work(const exec_fill *f, exec_work **work) {
     return EXEC_SUCCESS;
 }
 
+exec_error exec_set_work(const exec_fill *f, exec_work **work) {
+    return set_work(f, true, work);
+}
+
+exec_error exec_work_fills(const exec_work *work, exec_fill *fill) {
+    if (work->run != run_fill)
+        return EXEC_INVALID_VALUE;
+    *fill = ((const fill_work *)work)->fill;
+    return EXEC_SUCCESS;
+}
+
 exec_error exec_set(const exec_fill *f, exec_stream *stream, bool now) {
     exec_work *work;
     if (f->width == 0 || f->rows == 0 || f->planes == 0)
         return EXEC_SUCCESS;
-    exec_error error = exec_set_work(f, &work);
     const bool captured = exec_capture_of(stream) != NULL;
+    exec_error error = set_work(f, captured, &work);
     if (error == EXEC_SUCCESS && captured && now) {
         free(work);
         error = EXEC_CAPTURE_UNSUPPORTED;

@@ -43,6 +43,9 @@ exec_error exec_copy_early(const exec_block *block, int direction, exec_stream *
 /* The work of a copy, checked, for a graph. */
 exec_error exec_copy_work(const exec_block *block, int direction, exec_work **work);
 
+/* What such a work does. EXEC_INVALID_VALUE: it is another's. */
+exec_error exec_work_copies(const exec_work *work, exec_block *block, int *direction);
+
 /* Fills rows with elements of 1, 2 or 4 bytes; `width` in elements. */
 typedef struct exec_fill {
     void *to;
@@ -52,5 +55,6 @@ typedef struct exec_fill {
 
 exec_error exec_set(const exec_fill *fill, exec_stream *stream, bool now);
 exec_error exec_set_work(const exec_fill *fill, exec_work **work);
+exec_error exec_work_fills(const exec_work *work, exec_fill *fill);
 
 #endif

@@ -19,6 +19,8 @@ typedef enum exec_handle {
     EXEC_HANDLE_PHYSICAL,
     EXEC_HANDLE_POOL,
     EXEC_HANDLE_LINK,
+    EXEC_HANDLE_CONDITION,
+    EXEC_HANDLE_USER_OBJECT,
 } exec_handle;
 
 /* A pointer is one object. ASSAY_ERR_MEMORY */

@@ -312,6 +312,23 @@ const exec_kernel *exec_work_launch(const exec_work *work, exec_launch *launch) 
     return w->kernel;
 }
 
+exec_error exec_work_relaunch(exec_work *work, const exec_launch *launch) {
+    launch_work *w = (launch_work *)work;
+    const exec_error error = check(w->kernel, launch);
+    if (error == EXEC_SUCCESS)
+        w->launch = *launch;
+    return error;
+}
+
+void exec_work_keep(const exec_work *old, const exec_kernel *k, exec_launch *l) {
+    const launch_work *w = (const launch_work *)old;
+    if (old == NULL || old->run != run_launch)
+        return;
+    l->cooperative = w->launch.cooperative;
+    if (w->kernel == k)
+        l->cluster = w->launch.cluster;
+}
+
 void **exec_work_arguments(exec_work *work) {
     launch_work *w = (launch_work *)work;
     const ptx_function *f = w->kernel->function;

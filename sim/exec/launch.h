@@ -36,6 +36,13 @@ exec_error exec_launch_work(exec_kernel *kernel, const exec_launch *launch, void
 /* The kernel of a launch; NULL: another library's, such as a product of matrices. */
 const exec_kernel *exec_work_launch(const exec_work *work, exec_launch *launch);
 
+/* Launches the kernel with another configuration. Errors as of a launch. */
+exec_error exec_work_relaunch(exec_work *work, const exec_launch *launch);
+
+/* What a node's attributes say of its launch, for one that takes its place: `old` is NULL, or any
+ * work. */
+void exec_work_keep(const exec_work *old, const exec_kernel *kernel, exec_launch *launch);
+
 /* An address for each argument within the work, in memory that stays until the program ends. NULL:
  * no memory. */
 void **exec_work_arguments(exec_work *work);

@@ -186,15 +186,25 @@ assay_status exec_memory_add_range(size_t bytes, size_t alignment, void *hint, c
     return ASSAY_OK;
 }
 
-static void forget_oldest(void) {
-    exec_allocation *a = holder(m.freed[m.oldest]);
+static void forget(exec_allocation *a) {
     const size_t i = (size_t)(a - m.a);
-    m.oldest = (m.oldest + 1) % KEPT;
-    --m.n_freed;
-    m.freed_bytes -= a->bytes;
     unmap(a);
     --m.n;
     memmove(&m.a[i], &m.a[i + 1], (m.n - i) * sizeof m.a[0]);
+}
+
+static void forget_oldest(void) {
+    exec_allocation *a = holder(m.freed[m.oldest]);
+    m.oldest = (m.oldest + 1) % KEPT;
+    --m.n_freed;
+    m.freed_bytes -= a->bytes;
+    forget(a);
+}
+
+static void take_memory(exec_allocation *a) {
+    a->freed = true;
+    (void)madvise(a->pages, a->page_bytes, MADV_REMOVE); /* while it can be written */
+    (void)mprotect(a->pages, a->page_bytes, PROT_NONE);
 }
 
 /* Freed memory, whose addresses stay its own for a while. */
@@ -228,11 +238,84 @@ assay_status exec_memory_free(void *memory) {
                           "allocation %" PRIu64 " (%s, %zu bytes) is a range of addresses, which "
                           "cuMemAddressFree frees",
                           a->number, a->call, a->bytes);
-    (void)madvise(a->pages, a->page_bytes, MADV_REMOVE); /* while it can be written */
-    (void)mprotect(a->pages, a->page_bytes, PROT_NONE);
+    take_memory(a);
     exec_memory_unclaim(a->bytes);
-    keep(a);
+    if (!a->reserved)
+        keep(a);
     return ASSAY_OK;
+}
+
+/* ---- memory of graphs ---- */
+
+assay_status exec_memory_reserve(size_t bytes, const char *call, void **memory) {
+    exec_allocation made = {.bytes = bytes, .kind = EXEC_DEVICE, .call = call, .reserved = true};
+    *memory = NULL;
+    if (bytes > EXEC_DEVICE_BYTES)
+        return assay_fail(ASSAY_ERR_MEMORY, "%s of %zu bytes: the simulated device has 16 GiB",
+                          call, bytes);
+    if (!make_room() || !map(&made))
+        return assay_fail(ASSAY_ERR_MEMORY, "%s: the host has no %zu bytes left", call, bytes);
+    insert(made);
+    take_memory(holder(made.low));
+    *memory = made.low;
+    return ASSAY_OK;
+}
+
+static exec_allocation *reserved_at(const void *address) {
+    exec_allocation *a = holder(address);
+    return a != NULL && a->reserved ? a : NULL;
+}
+
+bool exec_memory_is_reserved(const void *address) {
+    return reserved_at(address) != NULL;
+}
+
+void exec_memory_hold(const void *memory) {
+    exec_allocation *a = reserved_at(memory);
+    if (a != NULL)
+        ++a->holders;
+}
+
+void exec_memory_drop(const void *memory) {
+    exec_allocation *a = reserved_at(memory);
+    if (a == NULL || --a->holders > 0)
+        return;
+    a->reserved = false;
+    if (a->freed)
+        forget(a);
+}
+
+assay_status exec_memory_revive(const void *memory) {
+    exec_allocation *a = reserved_at(memory);
+    if (a == NULL || !a->freed)
+        return assay_fail(ASSAY_ERR_USAGE, "its last memory has not been freed");
+    if (a->bytes > EXEC_DEVICE_BYTES - m.live_bytes ||
+        mprotect(a->pages, a->page_bytes, PROT_READ | PROT_WRITE) != 0)
+        return assay_fail(ASSAY_ERR_MEMORY,
+                          "the simulated device has 16 GiB, of which %zu bytes are in use",
+                          m.live_bytes);
+    memset(a->pages, FRESH, a->page_bytes);
+    a->freed = false;
+    m.live_bytes += a->bytes;
+    return ASSAY_OK;
+}
+
+size_t exec_memory_reserved_live(void) {
+    size_t bytes = 0;
+    for (size_t i = 0; i < m.n; ++i)
+        bytes += m.a[i].reserved && !m.a[i].freed ? m.a[i].bytes : 0;
+    return bytes;
+}
+
+void exec_memory_promise(const void *memory, bool promised) {
+    exec_allocation *a = reserved_at(memory);
+    if (a != NULL)
+        a->promised = promised;
+}
+
+bool exec_memory_is_promised(const void *memory) {
+    const exec_allocation *a = reserved_at(memory);
+    return a != NULL && a->promised;
 }
 
 void exec_memory_remove_range(exec_allocation *range) {
@@ -289,7 +372,12 @@ static bool is_allowed(const exec_allocation *a, size_t offset, size_t bytes, bo
     return true;
 }
 
-bool exec_memory_check(const void *address, size_t bytes, bool writes, char why[EXEC_MEMORY_LINE]) {
+static const char *gone(const exec_allocation *a) {
+    return a->reserved ? "its graph has not allocated now" : "has been freed";
+}
+
+static bool check(const void *address, size_t bytes, bool writes, bool later,
+                  char why[EXEC_MEMORY_LINE]) {
     const exec_allocation *a = holder(address);
     const char *verb = writes ? "writes" : "reads";
     if (bytes == 0)
@@ -306,10 +394,10 @@ bool exec_memory_check(const void *address, size_t bytes, bool writes, char why[
         return false;
     }
     const size_t offset = (size_t)((const char *)address - a->low), room = a->bytes - offset;
-    if (a->freed) {
+    if (a->freed && !(later && a->reserved)) {
         snprintf(why, EXEC_MEMORY_LINE,
-                 "%s %zu bytes of allocation %" PRIu64 " (%s, %zu bytes), which has been freed",
-                 verb, bytes, a->number, a->call, a->bytes);
+                 "%s %zu bytes of allocation %" PRIu64 " (%s, %zu bytes), which %s", verb, bytes,
+                 a->number, a->call, a->bytes, gone(a));
         return false;
     }
     if (bytes <= room)
@@ -318,6 +406,15 @@ bool exec_memory_check(const void *address, size_t bytes, bool writes, char why[
              "%s %zu bytes, %zu of them behind allocation %" PRIu64 " (%s, %zu bytes)", verb, bytes,
              bytes - room, a->number, a->call, a->bytes);
     return false;
+}
+
+bool exec_memory_check(const void *address, size_t bytes, bool writes, char why[EXEC_MEMORY_LINE]) {
+    return check(address, bytes, writes, false, why);
+}
+
+bool exec_memory_check_later(const void *address, size_t bytes, bool writes,
+                             char why[EXEC_MEMORY_LINE]) {
+    return check(address, bytes, writes, true, why);
 }
 
 bool exec_memory_any_host(void) {
@@ -341,8 +438,8 @@ static bool describe(const exec_allocation *a, const char *at, char where[EXEC_M
         snprintf(place, sizeof place, "%zu bytes before", (size_t)(a->low - at));
     else if (at >= end)
         snprintf(place, sizeof place, "%zu bytes behind the end of", (size_t)(at - end));
-    snprintf(where, EXEC_MEMORY_LINE, "%s allocation %" PRIu64 " (%s, %zu bytes)%s%s%s", place,
-             a->number, a->call, a->bytes, a->freed ? ", which has been freed" : "",
+    snprintf(where, EXEC_MEMORY_LINE, "%s allocation %" PRIu64 " (%s, %zu bytes)%s%s%s%s", place,
+             a->number, a->call, a->bytes, a->freed ? ", which " : "", a->freed ? gone(a) : "",
              access < EXEC_READ_WRITE ? ", where " : "",
              access < EXEC_READ_WRITE ? lacks[access] : "");
     return true;

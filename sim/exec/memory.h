@@ -45,6 +45,9 @@ typedef struct exec_allocation {
     size_t page_bytes;
     uint64_t written;       /* when the program's last copy or fill into it was done; 0: never */
     unsigned char *granule; /* exec_access of each granule of a range; NULL: this is none */
+    bool reserved;          /* for graphs, by so many holders; without memory it counts as freed */
+    size_t holders;
+    bool promised; /* it will have memory when the work that streams have now is done */
 } exec_allocation;
 
 /* The simulated device's memory: 16 GiB. */
@@ -73,6 +76,22 @@ void exec_memory_remove_range(exec_allocation *range);
 /* The range that holds all of these bytes; NULL: none does. */
 exec_allocation *exec_memory_range(const void *address, size_t bytes);
 
+/* An address for graphs, at which there is no memory yet. It stays as long as it has holders, of
+ * which there are none at first; memory that is there when the last one goes stays until it is
+ * freed. ASSAY_ERR_MEMORY */
+assay_status exec_memory_reserve(size_t bytes, const char *call, void **memory) ASSAY_MUST_CHECK;
+void exec_memory_hold(const void *memory);
+void exec_memory_drop(const void *memory);
+bool exec_memory_is_reserved(const void *address);
+
+/* Gives it memory, filled with 0xff. ASSAY_ERR_USAGE: it has some; ASSAY_ERR_MEMORY */
+assay_status exec_memory_revive(const void *memory) ASSAY_MUST_CHECK;
+size_t exec_memory_reserved_live(void); /* bytes */
+
+/* Marks memory of graphs; nothing for other memory. */
+void exec_memory_promise(const void *memory, bool promised);
+bool exec_memory_is_promised(const void *memory);
+
 /* The allocation that holds `address` and is not freed; NULL: none does, or nothing is mapped
  * there. */
 const exec_allocation *exec_memory_find(const void *address);
@@ -84,6 +103,10 @@ const exec_allocation *exec_memory_find(const void *address);
  * 32 bytes)". */
 enum { EXEC_MEMORY_LINE = 256 };
 bool exec_memory_check(const void *address, size_t bytes, bool writes, char why[EXEC_MEMORY_LINE]);
+
+/* The same for work that is done later: memory of graphs need not be there yet. */
+bool exec_memory_check_later(const void *address, size_t bytes, bool writes,
+                             char why[EXEC_MEMORY_LINE]);
 
 /* A copy or fill into the allocation that holds `address`, if any does, was done. */
 void exec_memory_written(const void *address);

@@ -2,6 +2,7 @@
 
 #include "sim/exec/call.h"
 #include "sim/exec/capture.h"
+#include "sim/exec/graph_memory.h"
 #include "sim/exec/handles.h"
 #include "sim/exec/report.h"
 #include "sim/exec/table.h"
@@ -150,8 +151,8 @@ exec_error exec_pool_get_access(exec_pool *pool, const exec_location *place, int
 exec_error exec_pool_allocate(exec_pool *pool, void **memory, size_t bytes, void *stream) {
     exec_stream *s;
     exec_error error = is_pool(pool) ? exec_stream_of(stream, &s) : EXEC_INVALID_VALUE;
-    if (error == EXEC_SUCCESS && exec_capture_of(s) != NULL)
-        error = EXEC_CAPTURE_UNSUPPORTED;
+    if (error == EXEC_SUCCESS && exec_capture_of(s) != NULL) /* a graph's, and of no pool */
+        return exec_allocate_in(memory, bytes, s);
     if (error == EXEC_SUCCESS && bytes > pool->limit - pool->used)
         error = EXEC_OUT_OF_MEMORY;
     if (error == EXEC_SUCCESS)

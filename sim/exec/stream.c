@@ -1,5 +1,6 @@
 #include "sim/exec/stream.h"
 
+#include "sim/exec/attributes.h"
 #include "sim/exec/guard.h"
 #include "sim/exec/overlap.h"
 
@@ -25,6 +26,7 @@ struct exec_stream {
     bool blocking;
     bool destroyed; /* it goes with its last piece of work */
     int priority;
+    exec_attributes attributes;
     int number;       /* 0: the default stream */
     exec_clock clock; /* what is done before the work that it gets next */
 };
@@ -78,6 +80,10 @@ void exec_stream_set_priority(exec_stream *stream, int priority) {
     stream->priority = priority;
 }
 
+exec_attributes *exec_stream_attributes(exec_stream *stream) {
+    return &stream->attributes;
+}
+
 static void retire(exec_stream *stream) {
     if (!stream->destroyed || stream->head != NULL)
         return;
@@ -88,6 +94,7 @@ static void retire(exec_stream *stream) {
     exec_clock_join(&gone, &stream->clock);
     if (stream->blocking)
         exec_clock_join(&gone_blocking, &stream->clock);
+    exec_attributes_free(&stream->attributes);
     free(stream);
 }
 

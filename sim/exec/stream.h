@@ -48,6 +48,10 @@ bool exec_stream_is_blocking(const exec_stream *stream);
 int exec_stream_priority(const exec_stream *stream);
 void exec_stream_set_priority(exec_stream *stream, int priority);
 
+/* As the program set them. */
+struct exec_attributes;
+struct exec_attributes *exec_stream_attributes(exec_stream *stream);
+
 /* Work that it has is still done in its time, as CUDA says. Not for the default stream. */
 void exec_stream_destroy(exec_stream *stream);
 

@@ -2,8 +2,11 @@
 
 #include "sim/exec/call.h"
 #include "sim/exec/capture.h"
+#include "sim/exec/graph.h"
 #include "sim/exec/handles.h"
 #include "sim/exec/work.h"
+
+#include <stdlib.h>
 
 enum { NON_BLOCKING = 1, DISABLE_TIMING = 2, INTERPROCESS = 4 };
 
@@ -129,6 +132,34 @@ exec_error exec_stream_wait_event(void *stream, void *handle) {
     if (error != EXEC_SUCCESS || captured)
         return error;
     return exec_error_of(exec_stream_wait(s, handle));
+}
+
+/* Takes the work. */
+static exec_error capture(exec_stream *s, exec_work *work) {
+    if (exec_capture_of(s) != NULL)
+        return exec_capture_add(s, work);
+    free(work);
+    return EXEC_INVALID_VALUE;
+}
+
+exec_error exec_record_external(void *handle, void *stream) {
+    exec_stream *s;
+    exec_work *work;
+    exec_error error = exec_stream_of(stream, &s);
+    if (error == EXEC_SUCCESS)
+        error = exec_record_work(handle, &work);
+    return error == EXEC_SUCCESS ? capture(s, work) : error;
+}
+
+exec_error exec_wait_external(void *stream, void *handle) {
+    exec_stream *s;
+    exec_work *work;
+    exec_error error = exec_stream_of(stream, &s);
+    if (error == EXEC_SUCCESS && exec_capture_of(s) == NULL)
+        return exec_stream_wait_event(stream, handle);
+    if (error == EXEC_SUCCESS)
+        error = exec_wait_work(handle, &work);
+    return error == EXEC_SUCCESS ? capture(s, work) : error;
 }
 
 exec_error exec_time_events(float *ms, void *from, void *to) {

@@ -18,6 +18,12 @@ enum { EXEC_HIGHEST_PRIORITY = -5 };
 exec_error exec_make_event(void **handle, unsigned flags);
 exec_error exec_drop_event(void *handle);
 exec_error exec_record_event(void *handle, void *stream);
+
+/* As a node of the graph that the stream is captured into: the graph's launch records the event, or
+ * waits for it. A stream that is not captured can only wait so; EXEC_INVALID_VALUE. */
+exec_error exec_record_external(void *handle, void *stream);
+exec_error exec_wait_external(void *stream, void *handle);
+
 exec_error exec_sync_event(void *handle);
 exec_error exec_ask_event(void *handle);
 exec_error exec_stream_wait_event(void *stream, void *handle);

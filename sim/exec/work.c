@@ -3,6 +3,7 @@
 #include "sim/exec/allocate.h"
 #include "sim/exec/call.h"
 #include "sim/exec/capture.h"
+#include "sim/exec/graph_memory.h"
 #include "sim/exec/handles.h"
 #include "sim/exec/memory.h"
 #include "sim/exec/overlap.h"
@@ -92,6 +93,15 @@ exec_error exec_call_work(void (*function)(void *), void *data, exec_work **work
     return EXEC_SUCCESS;
 }
 
+exec_error exec_work_call(const exec_work *work, void (**function)(void *), void **data) {
+    const call_work *c = (const call_work *)work;
+    if (work->run != run_call || c->callback != NULL)
+        return EXEC_NOT_SUPPORTED;
+    *function = c->function;
+    *data = c->data;
+    return EXEC_SUCCESS;
+}
+
 exec_error exec_submit_call(void (*function)(void *), void *data, exec_stream *stream) {
     exec_work *work;
     const exec_error error = exec_call_work(function, data, &work);
@@ -125,11 +135,15 @@ static void run_free(exec_work *work) {
 }
 
 exec_error exec_submit_free(void *memory, exec_stream *stream) {
-    if (exec_capture_of(stream) != NULL)
-        return EXEC_CAPTURE_UNSUPPORTED;
+    if (exec_capture_of(stream) != NULL) {
+        exec_work *node;
+        const exec_error error = exec_free_work(memory, &node);
+        return error == EXEC_SUCCESS ? exec_capture_add(stream, node) : error;
+    }
     free_work *f = exec_work_new(EXEC_WORK_HOST, sizeof *f, run_free);
     if (f == NULL)
         return EXEC_OUT_OF_MEMORY;
     f->memory = memory;
+    exec_memory_promise(memory, false);
     return exec_work_submit(&f->work, stream);
 }

@@ -18,6 +18,11 @@ typedef enum exec_work_kind {
     EXEC_WORK_HOST = 3,
     EXEC_WORK_GRAPH = 4,
     EXEC_WORK_EMPTY = 5,
+    EXEC_WORK_WAIT = 6,
+    EXEC_WORK_RECORD = 7,
+    EXEC_WORK_ALLOCATE = 10,
+    EXEC_WORK_FREE = 11,
+    EXEC_WORK_CONDITIONAL = 13,
 } exec_work_kind;
 
 typedef struct exec_work {
@@ -45,7 +50,10 @@ exec_error exec_submit_callback(void (*function)(void *stream, int error, void *
 
 exec_error exec_call_work(void (*function)(void *), void *data, exec_work **work);
 
-/* Frees an allocation in the stream's order. */
+/* What it calls, for a graph. EXEC_NOT_SUPPORTED: it is a callback of a stream. */
+exec_error exec_work_call(const exec_work *work, void (**function)(void *), void **data);
+
+/* Frees an allocation in the stream's order; in a captured stream a node. */
 exec_error exec_submit_free(void *memory, exec_stream *stream);
 
 #endif

@@ -49,6 +49,19 @@ static void call_unknown(const char *opcode, const ptx_site *site) {
     sim_trap("unknown instruction", what, site->file, site->line);
 }
 
+static void (*set_condition)(uint64_t handle, uint32_t value);
+
+void ptx_conditions(void (*set)(uint64_t handle, uint32_t value)) {
+    set_condition = set;
+}
+
+static void call_set_condition(uint64_t handle, uint32_t value, const ptx_site *site) {
+    if (set_condition != NULL)
+        set_condition(handle, value);
+    else
+        call_unknown("cudaGraphSetConditional outside of a graph", site);
+}
+
 static int call_barrier(ptx_barrier kind, uint32_t id, uint32_t count, bool aligned, int predicate,
                         const ptx_site *site) {
     static const sim_vote votes[] = {[PTX_BARRIER_SYNC] = SIM_VOTE_NONE,
@@ -310,6 +323,7 @@ void ptx_context_fill(ptx_context *x) {
     x->print = ptx_print;
     x->heap_take = ptx_heap_take;
     x->heap_return = ptx_heap_return;
+    x->set_condition = call_set_condition;
     x->approximate = sfu_f32;
     x->approximate_f64 = sfu_f64;
     x->divide = sfu_divide;

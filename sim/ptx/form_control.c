@@ -102,6 +102,9 @@ static void call_system(emitter *e, const char *name, const char *const *a, uint
     if (strcmp(name, "vprintf") == 0 && n == 3)
         emit(e, "*(int32_t *)%s = x->print(*(const char *const *)%s, *(const char *const *)%s);",
              a[0], a[1], a[2]);
+    else if (strcmp(name, "cudaGraphSetConditional") == 0 && n == 2)
+        emit(e, "x->set_condition(*(const uint64_t *)%s, *(const uint32_t *)%s, %s);", a[0], a[1],
+             emit_site(e));
     else if (strcmp(name, "__assertfail") == 0 && n == 5)
         emit(e,
              "x->failed_assertion(*(const char *const *)%s, *(const char *const *)%s, "

@@ -40,6 +40,9 @@ assay_status ptx_launch_cooperative(const ptx_function *kernel, const uint32_t g
  * look. */
 void ptx_watch(uint64_t *blocks);
 
+/* What a kernel's call of cudaGraphSetConditional does; without it the kernel is refused. */
+void ptx_conditions(void (*set)(uint64_t handle, uint32_t value));
+
 /* Compiles a kernel ahead of its first launch. Errors as above. */
 assay_status ptx_compile(const ptx_function *kernel) ASSAY_MUST_CHECK;
 

@@ -45,12 +45,13 @@ silent() { # FILE TEXT
 }
 
 # ---- right programs: their numbers, and nothing to report ----
-programs=(add reduce streams variables objects cooperative graph query rows textures cubes arrays
-    driver driver_arrays driver_copies driver_modules driver_queries per_thread pools virtual ipc advice
-    print hopper)
+programs=(add reduce streams variables objects cooperative graph nodes conditional query rows textures
+    cubes arrays driver driver_arrays driver_copies driver_graph driver_modules driver_queries per_thread
+    pools virtual ipc advice print hopper)
 [ ! -e "$(dirname "$nvcc")/../include/cublasLt.h" ] || programs=(blas "${programs[@]}")
 declare -A libraries=([blas]='-lcublas -lcublasLt')
-for name in driver driver_arrays driver_copies driver_modules driver_queries per_thread pools virtual; do
+for name in driver driver_arrays driver_copies driver_graph driver_modules driver_queries per_thread \
+    pools virtual; do
     libraries[$name]=-lcuda
 done
 for name in "${programs[@]}"; do
@@ -221,6 +222,7 @@ racy() { # WHAT, TEXT: told, whatever was done first
 ordered='no event or synchronisation orders the two'
 racy 'other stream' "kernel scale in stream 2 writes bytes 0 to 16383 of allocation 1 (cudaMalloc, 16384 bytes), which a copy in stream 1 writes: $ordered"
 racy 'default stream' "kernel scale in the default stream writes bytes 0 to 16383 of allocation 1"
+racy 'graph, event before' "kernel scale in stream 2 writes bytes 0 to 16383 of allocation 1"
 racy 'event too late' "kernel scale in stream 2 writes"
 racy 'destroyed' 'kernel scale in stream 1 writes bytes 0 to 16383 of allocation 1 (cudaMalloc, 16384 bytes), which kernel scale in stream 3 writes'
 racy 'release' 'cudaFreeAsync in stream 2 writes 4096 bytes in allocation 6 (cudaMallocAsync, 4096 bytes), which has been freed, which a fill in stream 1 writes'
@@ -231,8 +233,8 @@ for what in 'other stream' 'default stream' 'event too late' 'destroyed'; do
     run 9 --streams late --error-exitcode 9 -- ./unordered.static "$what"
     says err '1 stream race'
 done
-for what in event blocking halves neighbours readers 'host reads what is read' 'host writes later' \
-    'managed, waited for' flag; do
+for what in event 'graph, event behind' blocking halves neighbours readers \
+    'host reads what is read' 'host writes later' 'managed, waited for' flag; do
     run 0 --error-exitcode 9 -- ./unordered.static "$what"
     says err 'no problem'
     [ "$what" = flag ] || run 0 --streams late --error-exitcode 9 -- ./unordered.shared "$what"

@@ -142,7 +142,7 @@ SAME_AS(cudaMemcpy3DPeerAsync_ptsz, cudaMemcpy3DPeerAsync);
 /* ---- variables ---- */
 
 /* The part of a variable that a copy names. */
-static exec_error part_of(const void *symbol, size_t bytes, size_t at, char **address) {
+exec_error cudart_symbol_part(const void *symbol, size_t bytes, size_t at, char **address) {
     exec_variable *v;
     const exec_error error = exec_variable_of(symbol, &v);
     if (error != EXEC_SUCCESS)
@@ -159,7 +159,7 @@ static exec_error part_of(const void *symbol, size_t bytes, size_t at, char **ad
 static exec_error to_symbol(const void *symbol, const void *from, size_t bytes, size_t at,
                             int direction, void *stream, bool now) {
     char *to;
-    const exec_error error = part_of(symbol, bytes, at, &to);
+    const exec_error error = cudart_symbol_part(symbol, bytes, at, &to);
     if (error != EXEC_SUCCESS)
         return error;
     const exec_block b = exec_bytes(to, from, bytes);
@@ -169,7 +169,7 @@ static exec_error to_symbol(const void *symbol, const void *from, size_t bytes, 
 static exec_error from_symbol(void *to, const void *symbol, size_t bytes, size_t at, int direction,
                               void *stream, bool now) {
     char *from;
-    const exec_error error = part_of(symbol, bytes, at, &from);
+    const exec_error error = cudart_symbol_part(symbol, bytes, at, &from);
     if (error != EXEC_SUCCESS)
         return error;
     const exec_block b = exec_bytes(to, from, bytes);

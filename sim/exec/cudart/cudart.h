@@ -68,4 +68,8 @@ typedef struct copy3 {
 /* EXEC_INVALID_VALUE: it does not lie within its array. */
 exec_error cudart_block_of(const copy3 *copy, exec_block *block);
 
+/* `bytes` of a variable from byte `at` on. EXEC_INVALID_SYMBOL; EXEC_INVALID_VALUE, with a line: it
+ * has fewer. */
+exec_error cudart_symbol_part(const void *symbol, size_t bytes, size_t at, char **address);
+
 #endif

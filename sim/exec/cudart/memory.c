@@ -1,5 +1,6 @@
 #include "sim/exec/allocate.h"
 #include "sim/exec/cudart/cudart.h"
+#include "sim/exec/graph_memory.h"
 #include "sim/exec/module.h"
 #include "sim/exec/pool.h"
 
@@ -38,6 +39,7 @@ EXPORT exec_error cudaMalloc3D(pitched *p, size3 size) {
 /* cudaFree waits for the device. */
 static exec_error release(void *memory) {
     exec_streams_synchronize();
+    exec_memory_promise(memory, false);
     return exec_deallocate(memory);
 }
 

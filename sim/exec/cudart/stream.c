@@ -1,3 +1,4 @@
+#include "sim/exec/attributes.h"
 #include "sim/exec/capture.h"
 #include "sim/exec/cudart/cudart.h"
 #include "sim/exec/sync.h"
@@ -25,7 +26,9 @@ EXPORT exec_error cudaStreamQuery(void *stream) {
 }
 SAME_AS(cudaStreamQuery_ptsz, cudaStreamQuery);
 EXPORT exec_error cudaStreamWaitEvent(void *stream, void *event, unsigned flags) {
-    EXEC_CALL(flags <= 1 ? exec_stream_wait_event(stream, event) : EXEC_INVALID_VALUE);
+    EXEC_CALL(flags == 0   ? exec_stream_wait_event(stream, event)
+              : flags == 1 ? exec_wait_external(stream, event)
+                           : EXEC_INVALID_VALUE);
 }
 SAME_AS(cudaStreamWaitEvent_ptsz, cudaStreamWaitEvent);
 
@@ -81,17 +84,56 @@ EXPORT exec_error cudaStreamGetId(void *stream, uint64_t *number) {
 }
 SAME_AS(cudaStreamGetId_ptsz, cudaStreamGetId);
 
-static exec_error known(void *stream) {
+/* Hints, which change nothing here but the priority that the stream tells. */
+enum { OF_PRIORITY = 8 };
+
+static exec_error set_attribute(void *stream, int id, const void *value) {
     exec_stream *s;
-    return exec_stream_of(stream, &s);
+    const exec_error error =
+        value != NULL && id > 0 ? exec_stream_of(stream, &s) : EXEC_INVALID_VALUE;
+    if (error != EXEC_SUCCESS)
+        return error;
+    if (id == OF_PRIORITY)
+        exec_stream_set_priority(s, *(const int *)value);
+    return exec_attribute_set(exec_stream_attributes(s), id, value);
 }
 
-/* Hints to a cache that is not simulated. */
-EXPORT exec_error cudaStreamSetAttribute(void *stream, int attribute, const void *value) {
-    (void)attribute, (void)value;
-    EXEC_CALL(known(stream));
+EXPORT exec_error cudaStreamSetAttribute(void *stream, int id, const void *value) {
+    EXEC_CALL(set_attribute(stream, id, value));
 }
 SAME_AS(cudaStreamSetAttribute_ptsz, cudaStreamSetAttribute);
+
+static exec_error get_attribute(void *stream, int id, void *value) {
+    exec_stream *s;
+    const exec_error error =
+        value != NULL && id > 0 ? exec_stream_of(stream, &s) : EXEC_INVALID_VALUE;
+    if (error != EXEC_SUCCESS)
+        return error;
+    exec_attribute_get(exec_stream_attributes(s), id, value);
+    if (id == OF_PRIORITY)
+        *(int *)value = exec_stream_priority(s);
+    return EXEC_SUCCESS;
+}
+
+EXPORT exec_error cudaStreamGetAttribute(void *stream, int id, void *value) {
+    EXEC_CALL(get_attribute(stream, id, value));
+}
+SAME_AS(cudaStreamGetAttribute_ptsz, cudaStreamGetAttribute);
+
+static exec_error copy_attributes(void *to, void *from) {
+    exec_stream *t, *f;
+    exec_error error = exec_stream_of(to, &t);
+    if (error == EXEC_SUCCESS)
+        error = exec_stream_of(from, &f);
+    return error == EXEC_SUCCESS
+               ? exec_attributes_copy(exec_stream_attributes(t), exec_stream_attributes(f))
+               : error;
+}
+
+EXPORT exec_error cudaStreamCopyAttributes(void *to, void *from) {
+    EXEC_CALL(copy_attributes(to, from));
+}
+SAME_AS(cudaStreamCopyAttributes_ptsz, cudaStreamCopyAttributes);
 EXPORT exec_error cudaCtxResetPersistingL2Cache(void) {
     EXEC_CALL(EXEC_SUCCESS);
 }
@@ -120,7 +162,9 @@ EXPORT exec_error cudaEventRecord(void *event, void *stream) {
 }
 SAME_AS(cudaEventRecord_ptsz, cudaEventRecord);
 EXPORT exec_error cudaEventRecordWithFlags(void *event, void *stream, unsigned flags) {
-    EXEC_CALL(flags == 0 ? exec_record_event(event, stream) : EXEC_NOT_SUPPORTED);
+    EXEC_CALL(flags == 0   ? exec_record_event(event, stream)
+              : flags == 1 ? exec_record_external(event, stream)
+                           : EXEC_INVALID_VALUE);
 }
 SAME_AS(cudaEventRecordWithFlags_ptsz, cudaEventRecordWithFlags);
 EXPORT exec_error cudaEventSynchronize(void *event) {
@@ -169,8 +213,9 @@ SAME_AS(cudaStreamBeginCaptureToGraph_ptsz, cudaStreamBeginCaptureToGraph);
 
 static exec_error end(void *stream, exec_graph **graph) {
     exec_stream *s;
-    const exec_error error = graph != NULL ? exec_stream_of(stream, &s) : EXEC_INVALID_VALUE;
-    return error == EXEC_SUCCESS ? exec_capture_end(s, graph) : error;
+    exec_graph *got;
+    const exec_error error = exec_stream_of(stream, &s);
+    return error == EXEC_SUCCESS ? exec_capture_end(s, graph != NULL ? graph : &got) : error;
 }
 
 EXPORT exec_error cudaStreamEndCapture(void *stream, exec_graph **graph) {
@@ -260,12 +305,21 @@ EXPORT exec_error cudaStreamUpdateCaptureDependencies(void *stream, exec_node *c
     (void)edges;
     EXEC_CALL(update(stream, needs, n, flags));
 }
+SAME_AS(cudaStreamUpdateCaptureDependencies_v2, cudaStreamUpdateCaptureDependencies);
 #else
 EXPORT exec_error cudaStreamUpdateCaptureDependencies(void *stream, exec_node *const *needs,
                                                       size_t n, unsigned flags) {
     EXEC_CALL(update(stream, needs, n, flags));
 }
+EXPORT exec_error cudaStreamUpdateCaptureDependencies_v2(void *stream, exec_node *const *needs,
+                                                         const void *edges, size_t n,
+                                                         unsigned flags) {
+    (void)edges;
+    EXEC_CALL(update(stream, needs, n, flags));
+}
 #endif
+SAME_AS(cudaStreamUpdateCaptureDependencies_ptsz, cudaStreamUpdateCaptureDependencies);
+SAME_AS(cudaStreamUpdateCaptureDependencies_v2_ptsz, cudaStreamUpdateCaptureDependencies_v2);
 
 EXPORT exec_error cudaThreadExchangeStreamCaptureMode(int *mode) {
     static _Thread_local int own;

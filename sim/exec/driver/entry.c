@@ -2,6 +2,7 @@
 #include "sim/exec/driver/driver.h"
 
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -84,7 +85,8 @@ static void *find(const char *name, int version) {
 static exec_error address_of(const char *name, void **function, int version, int *status) {
     if (name == NULL || function == NULL || strncmp(name, "cu", 2) != 0)
         return EXEC_INVALID_VALUE;
-    *function = find(name, version);
+    const bool flags = version >= 12000 && strcmp(name, "cuGraphInstantiate") == 0;
+    *function = find(flags ? "cuGraphInstantiateWithFlags" : name, version);
     if (status != NULL)
         *status = *function != NULL ? 0 : 1;
     return *function != NULL ? EXEC_SUCCESS : EXEC_NOT_FOUND;

@@ -44,6 +44,7 @@ EXPORT exec_error cuMemAllocPitch_v2(device_pointer *memory, size_t *pitch, size
 
 static exec_error release(void *memory) {
     exec_streams_synchronize();
+    exec_memory_promise(memory, false);
     return exec_deallocate(memory);
 }
 

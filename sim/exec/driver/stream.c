@@ -1,6 +1,5 @@
 #include "sim/exec/driver/driver.h"
 #include "sim/exec/graph.h"
-#include "sim/exec/handles.h"
 #include "sim/exec/sync.h"
 
 EXPORT exec_error cuStreamCreate(void **stream, unsigned flags) {
@@ -62,7 +61,7 @@ EXPORT exec_error cuEventElapsedTime_v2(float *ms, void *from, void *to) {
 }
 SAME_AS(cuEventElapsedTime, cuEventElapsedTime_v2);
 
-/* ---- capture, and graphs as capture makes them ---- */
+/* ---- capture ---- */
 
 static exec_error begin(void *stream) {
     exec_stream *s;
@@ -83,8 +82,9 @@ SAME_AS(cuStreamBeginCapture_ptsz, cuStreamBeginCapture);
 
 static exec_error end(void *stream, exec_graph **graph) {
     exec_stream *s;
-    const exec_error error = graph != NULL ? exec_stream_of(stream, &s) : EXEC_INVALID_VALUE;
-    return error == EXEC_SUCCESS ? exec_capture_end(s, graph) : error;
+    exec_graph *got;
+    const exec_error error = exec_stream_of(stream, &s);
+    return error == EXEC_SUCCESS ? exec_capture_end(s, graph != NULL ? graph : &got) : error;
 }
 
 EXPORT exec_error cuStreamEndCapture(void *stream, exec_graph **graph) {
@@ -104,45 +104,3 @@ EXPORT exec_error cuStreamIsCapturing(void *stream, int *status) {
     DRIVER_CALL(is_capturing(stream, status));
 }
 SAME_AS(cuStreamIsCapturing_ptsz, cuStreamIsCapturing);
-EXPORT exec_error cuGraphInstantiateWithFlags(exec_replay **replay, exec_graph *graph,
-                                              unsigned long long flags) {
-    (void)flags;
-    DRIVER_CALL(replay != NULL && exec_handle_is(graph, EXEC_HANDLE_GRAPH)
-                    ? exec_replay_create(replay, graph)
-                    : EXEC_INVALID_VALUE);
-}
-
-static exec_error launch(exec_replay *replay, void *stream) {
-    exec_stream *s;
-    const exec_error error = exec_handle_is(replay, EXEC_HANDLE_REPLAY) ? exec_stream_of(stream, &s)
-                                                                        : EXEC_INVALID_VALUE;
-    return error == EXEC_SUCCESS ? exec_replay_launch(replay, s) : error;
-}
-
-EXPORT exec_error cuGraphLaunch(exec_replay *replay, void *stream) {
-    DRIVER_CALL(launch(replay, stream));
-}
-SAME_AS(cuGraphLaunch_ptsz, cuGraphLaunch);
-
-static exec_error destroy_replay(exec_replay *replay) {
-    if (!exec_handle_is(replay, EXEC_HANDLE_REPLAY))
-        return EXEC_INVALID_VALUE;
-    exec_streams_synchronize();
-    exec_replay_destroy(replay);
-    return EXEC_SUCCESS;
-}
-
-EXPORT exec_error cuGraphExecDestroy(exec_replay *replay) {
-    DRIVER_CALL(destroy_replay(replay));
-}
-
-static exec_error destroy(exec_graph *graph) {
-    if (!exec_handle_is(graph, EXEC_HANDLE_GRAPH))
-        return EXEC_INVALID_VALUE;
-    exec_graph_destroy(graph);
-    return EXEC_SUCCESS;
-}
-
-EXPORT exec_error cuGraphDestroy(exec_graph *graph) {
-    DRIVER_CALL(destroy(graph));
-}

@@ -224,6 +224,8 @@ typedef struct ptx_context {
     /* malloc() and free() of the device. */
     void *(*heap_take)(uint64_t bytes);
     void (*heap_return)(void *memory, const ptx_site *site);
+    /* cudaGraphSetConditional */
+    void (*set_condition)(uint64_t handle, uint32_t value, const ptx_site *site);
 
     /* sfu_f32(), sfu_f64(), sfu_divide(), sfu_rsqrt_f64(). */
     uint32_t (*approximate)(sfu_function f, uint32_t a, bool ftz);

@@ -31,7 +31,39 @@ static void twice(cudaStream_t stream) {
     scale<<<n / 256, 256, 0, stream>>>(a, n, 2);
 }
 
+// A graph that scales `a`, with the record of an event before or behind it.
+static void launch_graph(bool behind) {
+    cudaGraph_t graph;
+    cudaGraphExec_t replay;
+    cudaGraphNode_t kernel, record;
+    int count = n;
+    float factor = 2;
+    void *words[] = {&a, &count, &factor};
+    cudaKernelNodeParams p = {};
+    p.func = (void *)scale;
+    p.gridDim = dim3(n / 256);
+    p.blockDim = dim3(256);
+    p.kernelParams = words;
+    cudaGraphCreate(&graph, 0);
+    if (!behind)
+        cudaGraphAddEventRecordNode(&record, graph, NULL, 0, e);
+    cudaGraphAddKernelNode(&kernel, graph, behind ? NULL : &record, behind ? 0 : 1, &p);
+    if (behind)
+        cudaGraphAddEventRecordNode(&record, graph, &kernel, 1, e);
+    cudaGraphInstantiate(&replay, graph, 0);
+    cudaGraphLaunch(replay, s);
+    cudaStreamWaitEvent(t, e);
+    twice(t);
+    cudaDeviceSynchronize();
+    cudaGraphExecDestroy(replay);
+    cudaGraphDestroy(graph);
+}
+
 static void run(const char *what) {
+    if (!strcmp(what, "graph, event behind"))
+        launch_graph(true);
+    if (!strcmp(what, "graph, event before"))
+        launch_graph(false);
     if (!strcmp(what, "other stream"))
         twice(t);
     if (!strcmp(what, "default stream"))
