@@ -57,6 +57,19 @@ int exec_blocks_per_multiprocessor(const exec_kernel *k, uint64_t threads, size_
     return least(n, (int)(EXEC_MULTIPROCESSOR_SHARED / (shared + EXEC_RESERVED_SHARED)));
 }
 
+exec_error exec_shared_for_blocks(const exec_kernel *k, int n, int threads, size_t *bytes) {
+    if (n <= 0 || threads <= 0)
+        return EXEC_INVALID_VALUE;
+    const size_t own = k->function->shared_bytes;
+    size_t share = EXEC_MULTIPROCESSOR_SHARED / (size_t)n;
+    share = share > EXEC_RESERVED_SHARED ? share - EXEC_RESERVED_SHARED : 0;
+    share = share < EXEC_MOST_SHARED ? share : EXEC_MOST_SHARED;
+    if (share < own || exec_blocks_per_multiprocessor(k, (uint64_t)threads, share - own) < n)
+        return EXEC_INVALID_VALUE;
+    *bytes = share - own;
+    return EXEC_SUCCESS;
+}
+
 exec_error exec_kernel_set(exec_kernel *k, int attribute, int value) {
     switch (attribute) {
     case 8:

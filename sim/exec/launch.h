@@ -44,6 +44,9 @@ void **exec_work_arguments(exec_work *work);
  * thread, which PTX does not tell, are taken for 32, or for the kernel's .maxnreg. */
 int exec_blocks_per_multiprocessor(const exec_kernel *kernel, uint64_t threads,
                                    size_t dynamic_shared);
+/* The dynamic shared memory that each of `n` blocks of a multiprocessor may have.
+ * EXEC_INVALID_VALUE: so many do not fit. */
+exec_error exec_shared_for_blocks(const exec_kernel *kernel, int n, int threads, size_t *bytes);
 int exec_kernel_registers(const exec_kernel *kernel);
 /* By the number that cudaFuncAttribute and CUfunction_attribute share. EXEC_INVALID_VALUE */
 exec_error exec_kernel_set(exec_kernel *kernel, int attribute, int value);

@@ -169,6 +169,10 @@ exec_error exec_pool_allocate(exec_pool *pool, void **memory, size_t bytes, void
     return EXEC_SUCCESS;
 }
 
+exec_pool *exec_pool_of(const void *memory) {
+    return exec_table_get(&pool_of, memory);
+}
+
 void exec_pool_freed(const void *memory, size_t bytes) {
     exec_pool *pool = exec_table_get(&pool_of, memory);
     if (pool == NULL)

@@ -45,6 +45,8 @@ exec_error exec_pool_get_access(exec_pool *pool, const exec_location *place, int
 
 /* EXEC_CAPTURE_UNSUPPORTED: the stream is captured. */
 exec_error exec_pool_allocate(exec_pool *pool, void **memory, size_t bytes, void *stream);
+/* The pool of an allocation; NULL: it is of none. */
+exec_pool *exec_pool_of(const void *memory);
 void exec_pool_freed(const void *memory, size_t bytes); /* of any memory */
 
 #endif

@@ -46,10 +46,10 @@ silent() { # FILE TEXT
 
 # ---- right programs: their numbers, and nothing to report ----
 programs=(add reduce streams variables cooperative graph query rows textures driver driver_copies
-    driver_modules per_thread pools virtual print hopper)
+    driver_modules driver_queries per_thread pools virtual print hopper)
 [ ! -e "$(dirname "$nvcc")/../include/cublasLt.h" ] || programs=(blas "${programs[@]}")
 declare -A libraries=([blas]='-lcublas -lcublasLt')
-for name in driver driver_copies driver_modules per_thread pools virtual; do
+for name in driver driver_copies driver_modules driver_queries per_thread pools virtual; do
     libraries[$name]=-lcuda
 done
 for name in "${programs[@]}"; do

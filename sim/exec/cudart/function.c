@@ -137,18 +137,8 @@ EXPORT exec_error cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
 
 static exec_error shared_for(size_t *bytes, const void *function, int n, int threads) {
     exec_kernel *k;
-    if (bytes == NULL || n <= 0 || threads <= 0)
-        return EXEC_INVALID_VALUE;
-    const exec_error error = exec_kernel_of(function, &k);
-    if (error != EXEC_SUCCESS)
-        return error;
-    const size_t own = k->function->shared_bytes;
-    size_t share = EXEC_MULTIPROCESSOR_SHARED / (size_t)n - EXEC_RESERVED_SHARED;
-    share = share < EXEC_MOST_SHARED ? share : EXEC_MOST_SHARED;
-    if (share < own || exec_blocks_per_multiprocessor(k, (uint64_t)threads, share - own) < n)
-        return EXEC_INVALID_VALUE;
-    *bytes = share - own;
-    return EXEC_SUCCESS;
+    const exec_error error = bytes != NULL ? exec_kernel_of(function, &k) : EXEC_INVALID_VALUE;
+    return error == EXEC_SUCCESS ? exec_shared_for_blocks(k, n, threads, bytes) : error;
 }
 
 EXPORT exec_error cudaOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, const void *function,

@@ -80,6 +80,10 @@ static char context;
 static _Thread_local void *current[16];
 static _Thread_local int depth;
 
+void *driver_context(void) {
+    return &context;
+}
+
 bool driver_is_context(const void *c) {
     return c == &context;
 }

@@ -19,6 +19,7 @@
 /* CUdeviceptr */
 typedef uint64_t device_pointer;
 
+void *driver_context(void); /* the one that there is */
 bool driver_is_context(const void *context);
 
 /* The options of a compilation, CUjit_option, and the places of their values. */
