@@ -37,11 +37,8 @@ static exec_error give_word(void *to, uint64_t value) {
     return give(to, &value, sizeof value);
 }
 
+/* What CUDA calls a boolean has four bytes, too: programs take it as an int. */
 static exec_error give_number(void *to, unsigned value) {
-    return give(to, &value, sizeof value);
-}
-
-static exec_error give_flag(void *to, bool value) {
     return give(to, &value, sizeof value);
 }
 
@@ -76,13 +73,12 @@ static exec_error attribute(void *to, int which, device_pointer p) {
     case OF_BLOCK:
         return give_word(to, a != NULL ? a->number : 0);
     case OF_MANAGED:
-        return give_flag(to, place == EXEC_PLACE_MANAGED);
+        return give_number(to, place == EXEC_PLACE_MANAGED);
     case OF_MAPPED:
-        return give_flag(to, true);
+        return give_number(to, 1);
     case OF_SYNC:
     case OF_IPC:
     case OF_RDMA:
-        return give_flag(to, false);
     case OF_ORDINAL:
         return give_number(to, 0);
     case OF_LOW:
@@ -112,13 +108,12 @@ static size_t size_of(int which) {
     case OF_TYPE:
     case OF_ORDINAL:
     case OF_ACCESS:
-        return sizeof(unsigned);
     case OF_SYNC:
     case OF_MANAGED:
     case OF_IPC:
     case OF_MAPPED:
     case OF_RDMA:
-        return sizeof(bool);
+        return sizeof(unsigned);
     default:
         return sizeof(uint64_t);
     }

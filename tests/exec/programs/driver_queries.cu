@@ -15,7 +15,7 @@ static void pointers(CUcontext context) {
     unsigned type = 0;
     int device = 7, own = 0;
     size_t bytes = 0;
-    bool is_managed = false;
+    unsigned is_managed = 0xffffffff;
     DRIVER(cuDeviceGetDefaultMemPool(&pool, 0));
     DRIVER(cuMemAllocAsync(&memory, 1000, NULL));
     DRIVER(cuMemAllocManaged(&managed, 64, CU_MEM_ATTACH_GLOBAL));
@@ -28,11 +28,11 @@ static void pointers(CUcontext context) {
     void *to[] = {&found, &type, &device, &begin, &bytes, &is_managed, &of};
     DRIVER(cuPointerGetAttributes(7, which, to, memory + 999));
     EXPECT(found == context && type == CU_MEMORYTYPE_DEVICE && device == 0 && begin == memory);
-    EXPECT(bytes == 1000 && !is_managed && of == pool);
+    EXPECT(bytes == 1000 && is_managed == 0 && of == pool);
     DRIVER(cuPointerGetAttributes(7, which, to, managed));
-    EXPECT(is_managed && bytes == 64 && of == NULL);
+    EXPECT(is_managed == 1 && bytes == 64 && of == NULL);
     DRIVER(cuPointerGetAttributes(7, which, to, (CUdeviceptr)&own)); /* not CUDA's: no error */
-    EXPECT(found == NULL && type == 0 && begin == 0 && !is_managed && device < 0);
+    EXPECT(found == NULL && type == 0 && begin == 0 && is_managed == 0 && device < 0);
     EXPECT(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (CUdeviceptr)&own) ==
            CUDA_ERROR_INVALID_VALUE);
     EXPECT(cuPointerGetAttribute(&begin, CU_POINTER_ATTRIBUTE_HOST_POINTER, memory) ==
@@ -101,6 +101,20 @@ static void occupancy() {
            CUDA_ERROR_INVALID_VALUE);
 }
 
+/* The form of a function that a version of CUDA means by the name. */
+static void forms() {
+    void *older = NULL, *newer = NULL;
+    CUdriverProcAddressQueryResult found;
+    DRIVER(cuGetProcAddress("cuMemPrefetchAsync", &older, 8000, 0, &found));
+    DRIVER(cuGetProcAddress("cuMemPrefetchAsync", &newer, 12020, 0, &found));
+    EXPECT(older != NULL && newer != NULL && older != newer);
+#if CUDA_VERSION >= 13000
+    EXPECT(newer == (void *)cuMemPrefetchAsync);
+#else
+    EXPECT(older == (void *)cuMemPrefetchAsync);
+#endif
+}
+
 int main() {
     CUcontext context;
     CUmoduleLoadingMode mode;
@@ -111,6 +125,7 @@ int main() {
     pointers(context);
     streams(context);
     occupancy();
+    forms();
     EXPECT(cuCtxEnablePeerAccess(context, 0) == CUDA_ERROR_INVALID_CONTEXT);
     EXPECT(cuCtxDisablePeerAccess(context) == CUDA_ERROR_PEER_ACCESS_NOT_ENABLED);
     EXPECT(cuDeviceGetP2PAttribute(&value, CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED, 0, 1) ==
