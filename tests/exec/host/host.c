@@ -38,6 +38,38 @@ int cudaGetDeviceProperties(void *to, int device);
 enum { PROPERTIES = EXEC_CUDART == 13 ? 1008 : 728, SHARED_AT = 296 };
 #endif
 
+typedef struct copy_attributes {
+    int order, hints[4];
+    unsigned flags;
+} copy_attributes;
+int cudaStreamCreate(void **stream);
+int cudaStreamDestroy(void *stream);
+/* It came with CUDA 12.8; 13 no longer says which copy failed. */
+#if EXEC_CUDART >= 13
+int cudaMemcpyBatchAsync(void *const *to, const void *const *from, const size_t *bytes, size_t n,
+                         copy_attributes *how, size_t *first, size_t n_how, void *stream);
+#define copy_batch(to, from, bytes, n, how, first, n_how, failed, stream)                          \
+    cudaMemcpyBatchAsync(to, from, bytes, n, how, first, n_how, stream)
+#else
+int cudaMemcpyBatchAsync(void *const *to, const void *const *from, const size_t *bytes, size_t n,
+                         copy_attributes *how, size_t *first, size_t n_how, size_t *failed,
+                         void *stream);
+#define copy_batch cudaMemcpyBatchAsync
+#endif
+
+typedef struct resource {
+    int kind, padding;
+    void *memory;
+    int bits[4], format;
+    size_t bytes;
+    int reserved[64];
+} resource;
+int cudaCreateTextureObject(uint64_t *object, const resource *of, const void *how,
+                            const void *view);
+int cudaDestroyTextureObject(uint64_t object);
+int cudaGetTextureObjectTextureDesc(void *how, uint64_t object);
+enum { OF_MEMORY = 2, READING = EXEC_CUDART >= 12 ? 72 : 68 };
+
 static const char ptx[] = ".version 7.0\n.target sm_80\n.address_size 64\n"
                           ".visible .global .align 4 .u32 step;\n"
                           ".visible .entry count(.param .u64 to)\n{\n"
@@ -148,6 +180,37 @@ static bool properties(void) {
     return true;
 }
 
+static bool batch(void) {
+    int host[2] = {5, 6}, got[2] = {0};
+    void *memory, *stream;
+    EXPECT(cudaMalloc(&memory, sizeof host) == 0 && cudaStreamCreate(&stream) == 0);
+    void *to[] = {memory, got};
+    const void *from[] = {host, memory};
+    size_t bytes[] = {sizeof host, sizeof got}, first[] = {0, 1}, failed = 77;
+    copy_attributes how[2] = {{.order = 1}, {.order = 1}};
+    EXPECT(copy_batch(to, from, bytes, 2, how, first, 2, &failed, stream) == 0);
+    EXPECT(got[0] == 5 && got[1] == 6 && failed == (EXEC_CUDART >= 13 ? 77 : SIZE_MAX));
+    how[1].order = 0;
+    EXPECT(copy_batch(to, from, bytes, 2, how, first, 2, &failed, stream) == 1);
+    EXPECT(cudaGetLastError() == 1 && failed == (EXEC_CUDART >= 13 ? 77 : 1));
+    EXPECT(cudaStreamDestroy(stream) == 0 && cudaFree(memory) == 0);
+    return true;
+}
+
+/* A texture's struct has grown by one number. */
+static bool textures(void) {
+    static unsigned char told[128], how[128];
+    uint64_t object;
+    resource r = {.kind = OF_MEMORY, .bits = {32}, .bytes = 64};
+    memset(told, 0xee, sizeof told);
+    EXPECT(cudaMalloc(&r.memory, r.bytes) == 0);
+    EXPECT(cudaCreateTextureObject(&object, &r, how, NULL) == 0);
+    EXPECT(cudaGetTextureObjectTextureDesc(told, object) == 0);
+    EXPECT(told[READING - 1] == 0 && told[READING] == 0xee);
+    EXPECT(cudaDestroyTextureObject(object) == 0 && cudaFree(r.memory) == 0);
+    return true;
+}
+
 /* A copy that is too long, an allocation that is not freed, and a kernel that fails. */
 static bool wrong(void) {
     char got[256], *memory;
@@ -162,9 +225,10 @@ static bool wrong(void) {
 int main(int argc, char **argv) {
     void **handle = enter();
     const char *word = argc > 1 ? argv[1] : "";
-    const bool right = strcmp(word, "wrong") == 0  ? wrong()
-                       : strcmp(word, "race") == 0 ? race()
-                                                   : count() && properties();
+    const bool right = strcmp(word, "wrong") == 0 ? wrong()
+                       : strcmp(word, "race") == 0
+                           ? race()
+                           : count() && properties() && batch() && textures();
     __cudaUnregisterFatBinary(handle);
     if (right)
         puts("ok");

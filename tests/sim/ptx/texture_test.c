@@ -3,6 +3,7 @@
 #include "sim/texture.h"
 #include "tests/shim/assay_test.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -103,6 +104,46 @@ ASSAY_TEST(ptx_texture, wrong_objects_and_places_end_the_launch, "unit sim") {
         CHECK_MSG(strstr(assay_error(), "wrong surface") != NULL, "%s", assay_error());
     }
     CHECK(sim_texture_remove(p.object));
+}
+
+/* Also where two coordinates are as great, where there is no direction, and, without meaning, where
+ * it is NaN. */
+ASSAY_TEST(ptx_texture, a_direction_meets_one_face_of_a_cube, "unit sim") {
+    static float faces[12] = {10, 11, 12, 13, 14, 15, 20, 21, 22, 23, 24, 25};
+    static const struct {
+        float x, y, z, face;
+    } all[] = {{3, 1, -2, 0}, {-3, 1, -2, 1}, {0, 1, -0.5f, 2}, {0, -1, 0.5f, 3},
+               {1, 1, 2, 4},  {1, 1, -2, 5},  {2, 2, 1, 2},     {2, -2, -2, 5},
+               {-2, 1, 2, 4}, {0, 0, 0, 4},   {NAN, 1, -2, 0},  {1, NAN, 0, 0}};
+    sim_texture t = {.image = {.memory = (char *)faces,
+                               .pitch = 4,
+                               .slice = 4,
+                               .size = {1, 1, 6},
+                               .dimensions = 2,
+                               .cube = true,
+                               .channels = 1,
+                               .bits = 32,
+                               .format = SIM_CHANNEL_FLOAT},
+                     .normalized = true};
+    for (uint32_t layers = 1; layers <= 2; ++layers) {
+        float out[4];
+        t.image.layered = layers == 2;
+        t.image.size[2] = 6 * layers;
+        const parameters p = {sim_texture_add(&t), out};
+        for (size_t i = 0; i < sizeof all / sizeof all[0]; ++i) {
+            char body[256];
+            uint32_t bits[3];
+            memcpy(bits, &all[i], sizeof bits);
+            snprintf(body, sizeof body,
+                     "mov.f32 %%f4, 0f%08X; mov.f32 %%f5, 0f%08X; mov.f32 %%f6, 0f%08X;\n"
+                     "mov.u32 %%r1, 7; tex.%scube.v4.f32.f32 {%%f0, _, _, _}, [%%rd1, {%s}];",
+                     bits[0], bits[1], bits[2], layers == 2 ? "a" : "",
+                     layers == 2 ? "%r1, %f4, %f5, %f6" : "%f4, %f5, %f6, %f6");
+            REQUIRE_OK(run(body, &p));
+            CHECK_MSG(out[0] == 10 * (float)layers + all[i].face, "%zu: %g", i, (double)out[0]);
+        }
+        CHECK(sim_texture_remove(p.object));
+    }
 }
 
 ASSAY_TEST(ptx_texture, other_instructions_are_named, "unit sim") {
