@@ -113,6 +113,7 @@ ASSAY_TEST(exec_graph, nodes_and_edges_can_go, "unit") {
     CHECK(exec_graph_remove_edge(a, c) == EXEC_INVALID_VALUE); /* there is none */
     CHECK(exec_graph_remove_edge(b, c) == EXEC_SUCCESS);
     REQUIRE(exec_graph_add_edge(a, c) == EXEC_SUCCESS);
+    REQUIRE(exec_graph_add_edge(b, c) == EXEC_SUCCESS);
     CHECK(exec_node_destroy(b) == EXEC_SUCCESS);
     REQUIRE(exec_graph_size(graph) == 2);
     CHECK(only_need(c) == 0);
