@@ -73,7 +73,8 @@ exec_error exec_graph_draw(const exec_graph *graph, const char *path);
 
 enum { EXEC_AUTO_FREE = 1, EXEC_UPLOAD = 2, EXEC_DEVICE_LAUNCH = 4, EXEC_NODE_PRIORITY = 8 };
 
-/* EXEC_INVALID_VALUE: it has a circle, or a handle without a node. */
+/* EXEC_INVALID_VALUE: it has a circle, or a handle without a node. EXEC_NOT_SUPPORTED, with a line:
+ * it has memory or conditional nodes, and another replay. */
 exec_error exec_replay_create(exec_replay **replay, const exec_graph *graph, uint64_t flags);
 void exec_replay_destroy(exec_replay *replay);
 uint64_t exec_replay_flags(const exec_replay *replay);

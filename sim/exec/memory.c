@@ -285,6 +285,11 @@ void exec_memory_drop(const void *memory) {
         forget(a);
 }
 
+size_t exec_memory_holders(const void *memory) {
+    const exec_allocation *a = reserved_at(memory);
+    return a != NULL ? a->holders : 0;
+}
+
 assay_status exec_memory_revive(const void *memory) {
     exec_allocation *a = reserved_at(memory);
     if (a == NULL || !a->freed)

@@ -82,6 +82,7 @@ exec_allocation *exec_memory_range(const void *address, size_t bytes);
 assay_status exec_memory_reserve(size_t bytes, const char *call, void **memory) ASSAY_MUST_CHECK;
 void exec_memory_hold(const void *memory);
 void exec_memory_drop(const void *memory);
+size_t exec_memory_holders(const void *memory);
 bool exec_memory_is_reserved(const void *address);
 
 /* Gives it memory, filled with 0xff. ASSAY_ERR_USAGE: it has some; ASSAY_ERR_MEMORY */

@@ -103,11 +103,33 @@ static bool has_unused(const exec_graph *g) {
     return false;
 }
 
+/* Whether a replay has the memory or the conditions of the graph: what only one can have at a time,
+ * as CUDA says. The graph's own node holds memory once, and a condition once beside the graph. */
+static bool has_replay(const exec_graph *g) {
+    for (size_t i = 0; i < g->n; ++i) {
+        const exec_node *node = g->node[i];
+        if (node->kind == EXEC_WORK_ALLOCATE &&
+            exec_memory_holders(exec_work_memory(node->work, &(size_t){0})) > 1)
+            return true;
+        if (node->kind == EXEC_WORK_CONDITIONAL && node->condition->holders > 2)
+            return true;
+        for (size_t j = 0; j < node->n_parts; ++j)
+            if (has_replay(node->part[j]))
+                return true;
+    }
+    return false;
+}
+
 exec_error exec_replay_create(exec_replay **replay, const exec_graph *g, uint64_t flags) {
     exec_graph *copy;
     *replay = NULL;
     if (has_unused(g))
         return EXEC_INVALID_VALUE;
+    if (has_replay(g)) {
+        exec_remark("a graph that allocates memory or has conditional nodes is instantiated again "
+                    "while its first instance is there");
+        return EXEC_NOT_SUPPORTED;
+    }
     exec_error error = exec_graph_copy(&copy, g);
     if (error != EXEC_SUCCESS)
         return error;

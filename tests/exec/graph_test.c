@@ -113,6 +113,7 @@ ASSAY_TEST(exec_graph, nodes_and_edges_can_go, "unit") {
     CHECK(exec_graph_remove_edge(a, c) == EXEC_INVALID_VALUE); /* there is none */
     CHECK(exec_graph_remove_edge(b, c) == EXEC_SUCCESS);
     REQUIRE(exec_graph_add_edge(a, c) == EXEC_SUCCESS);
+    REQUIRE(exec_graph_add_edge(b, c) == EXEC_SUCCESS);
     CHECK(exec_node_destroy(b) == EXEC_SUCCESS);
     REQUIRE(exec_graph_size(graph) == 2);
     CHECK(only_need(c) == 0);
@@ -231,6 +232,7 @@ ASSAY_TEST(exec_graph, memory_lives_from_its_node_to_what_frees_it, "unit") {
     CHECK(exec_node_destroy(node) == EXEC_NOT_SUPPORTED);
     CHECK(exec_graph_clone(&copy, graph) == EXEC_NOT_SUPPORTED);
     REQUIRE(exec_replay_create(&replay, graph, 0) == EXEC_SUCCESS);
+    CHECK(exec_replay_create(&automatic, graph, 0) == EXEC_NOT_SUPPORTED); /* a second one */
     REQUIRE(exec_replay_launch(replay, exec_stream_default()) == EXEC_SUCCESS);
     CHECK(!is_there(memory)); /* late */
     /* The launch before has not run, but will have memory. */
@@ -325,6 +327,8 @@ ASSAY_TEST(exec_graph, conditional_nodes_take_their_handle_as_it_is_then, "unit"
     REQUIRE(exec_graph_add(bodies[0], NULL, 0, a, &inner) == EXEC_SUCCESS);
     REQUIRE(exec_graph_add(bodies[1], NULL, 0, b, &inner) == EXEC_SUCCESS);
     REQUIRE(exec_replay_create(&replay, graph, 0) == EXEC_SUCCESS);
+    exec_replay *second;
+    CHECK(exec_replay_create(&second, graph, 0) == EXEC_NOT_SUPPORTED);
     launch(replay);
     CHECK_STREQ(done, "b");
     exec_condition_of(handle)->value = 2; /* each launch assigns it again */

@@ -38,7 +38,7 @@ static void nodes(CUfunction add_to, CUdeviceptr x) {
     CUgraphExec replay;
     CUgraphNode clear, more, back;
     CUgraphNodeType type;
-    int much = 5, out = 0;
+    int much = 5, out[2] = {0, 0};
     void *words[] = {&x, &much};
     CUDA_MEMSET_NODE_PARAMS f = {};
     f.dst = x;
@@ -55,8 +55,8 @@ static void nodes(CUfunction add_to, CUdeviceptr x) {
     c.srcMemoryType = CU_MEMORYTYPE_DEVICE;
     c.srcDevice = x;
     c.dstMemoryType = CU_MEMORYTYPE_HOST;
-    c.dstHost = &out;
-    c.WidthInBytes = sizeof out;
+    c.dstHost = out;
+    c.WidthInBytes = sizeof out[0];
     c.Height = c.Depth = 1;
     DRIVER(cuGraphCreate(&graph, 0));
     DRIVER(cuGraphAddMemsetNode(&clear, graph, NULL, 0, &f, NULL));
@@ -65,16 +65,16 @@ static void nodes(CUfunction add_to, CUdeviceptr x) {
     DRIVER(cuGraphNodeGetType(back, &type));
     EXPECT(type == CU_GRAPH_NODE_TYPE_MEMCPY);
     DRIVER(cuGraphInstantiate(&replay, graph, 0));
-    EXPECT(launch(replay, x) == 105 && out == 105);
+    EXPECT(launch(replay, x) == 105 && out[0] == 105);
     DRIVER(cuGraphKernelNodeGetParams(more, &k2));
     EXPECT(k2.func == add_to && k2.blockDimX == 32 && *(int *)k2.kernelParams[1] == 5);
     DRIVER(cuGraphMemcpyNodeGetParams(back, &c2));
-    EXPECT(c2.srcMemoryType == CU_MEMORYTYPE_DEVICE && c2.srcDevice == x && c2.dstHost == &out);
+    EXPECT(c2.srcMemoryType == CU_MEMORYTYPE_DEVICE && c2.srcDevice == x && c2.dstHost == out);
     much = 7;
     DRIVER(cuGraphExecKernelNodeSetParams(replay, more, &k));
-    c2.srcXInBytes = 4;
+    c2.dstXInBytes = sizeof out[0];
     DRIVER(cuGraphExecMemcpyNodeSetParams(replay, back, &c2, NULL));
-    EXPECT(launch(replay, x) == 107 && out == 107);
+    EXPECT(launch(replay, x) == 107 && out[0] == 105 && out[1] == 107);
     DRIVER(cuGraphNodeSetEnabled(replay, more, 0));
     EXPECT(launch(replay, x) == 100);
     /* As the runtime sees it. */

@@ -82,6 +82,7 @@ static void changes(int *x) {
     CUDA(cudaGraphAddKernelNode(&more, graph, &clear, 1, &k));
     CUDA(cudaGraphAddHostNode(&call, graph, &more, 1, &h));
     EXPECT(edges_of(graph) == 2);
+    CUDA(cudaGraphDebugDotPrint(graph, "graph.dot", 0));
 #if CUDART_VERSION >= 13000
     cudaGraphEdgeData edge[2];
     CUDA(cudaGraphNodeGetDependentNodes(clear, list, edge, &n));
@@ -237,7 +238,6 @@ static void children(int *x) {
     CUDA(cudaGraphMemsetNodeSetParams(inner, &f));
     CUDA(cudaGraphExecNodeSetParams(replay, outer, &p));
     EXPECT(launch(replay, x) == 3);
-    CUDA(cudaGraphDebugDotPrint(graph, "graph.dot", 0));
     CUDA(cudaGraphExecDestroy(replay));
     CUDA(cudaGraphDestroy(child));
     CUDA(cudaGraphDestroy(graph));
