@@ -182,3 +182,16 @@ void exec_pool_freed(const void *memory, size_t bytes) {
     pool->used -= bytes;
     free_unused(pool);
 }
+
+exec_error exec_pool_at(const exec_location *place, int type) {
+    enum { HOST_NODE = 3, MANAGED = 2 };
+    if (place == NULL || place->type < (type == MANAGED ? 0 : EXEC_LOCATION_DEVICE) ||
+        place->type > HOST_NODE || type < PINNED || type > MANAGED)
+        return EXEC_INVALID_VALUE;
+    if (place->type == EXEC_LOCATION_DEVICE && type == PINNED)
+        return place->number == 0 ? EXEC_SUCCESS : EXEC_INVALID_DEVICE;
+    exec_problem(EXEC_PROBLEM_NOT_SIMULATED,
+                 "%s of a pool of the host's or of managed memory is not simulated",
+                 exec_call_name());
+    return EXEC_NOT_SUPPORTED;
+}

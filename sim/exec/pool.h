@@ -41,6 +41,9 @@ typedef struct exec_pool_access {
 } exec_pool_access;
 
 exec_error exec_pool_set_access(exec_pool *pool, const exec_pool_access *access, size_t n);
+/* Whether a place and a type of memory (CUDA 13) mean the device's pools. EXEC_INVALID_VALUE,
+ * EXEC_INVALID_DEVICE; EXEC_NOT_SUPPORTED with a line: the host's, or managed memory's. */
+exec_error exec_pool_at(const exec_location *place, int type);
 exec_error exec_pool_get_access(exec_pool *pool, const exec_location *place, int *flags);
 
 /* EXEC_CAPTURE_UNSUPPORTED: the stream is captured. */

@@ -1,6 +1,7 @@
 /* Copies and fills. */
 #include "sim/exec/copy.h"
 
+#include "sim/exec/array.h"
 #include "sim/exec/driver/driver.h"
 
 /* ---- copies ---- */
@@ -86,8 +87,12 @@ typedef struct copy3 {
 static exec_error place(const side3 *s, const copy3 *c, void **begin, size_t *pitch,
                         size_t *slice) {
     if (s->type == ARRAY) {
-        exec_remark("%s: copies of arrays are not simulated", exec_call_name());
-        return EXEC_NOT_SUPPORTED;
+        char *memory;
+        const exec_error error =
+            exec_array_part(s->array, (exec_position){s->x, s->y, s->z},
+                            (exec_size3){c->width, c->rows, c->planes}, &memory, pitch, slice);
+        *begin = memory;
+        return error;
     }
     if (s->type != HOST && s->type != DEVICE && s->type != UNIFIED)
         return EXEC_INVALID_VALUE;

@@ -131,3 +131,12 @@ EXPORT exec_error cuMemAdvise_v2(device_pointer memory, size_t bytes, int advice
                                  exec_location to) {
     DRIVER_CALL(exec_advise(at(memory), bytes, advice, to));
 }
+
+EXPORT exec_error cuMemRangeGetAttribute(void *to, size_t room, int attribute,
+                                         device_pointer memory, size_t bytes) {
+    DRIVER_CALL(exec_range_get(to, room, attribute, at(memory), bytes));
+}
+EXPORT exec_error cuMemRangeGetAttributes(void **to, size_t *room, int *attributes, size_t n,
+                                          device_pointer memory, size_t bytes) {
+    DRIVER_CALL(exec_range_get_all(to, room, attributes, n, at(memory), bytes));
+}

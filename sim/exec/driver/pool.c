@@ -46,16 +46,9 @@ EXPORT exec_error cuDeviceSetMemPool(int device, exec_pool *pool) {
     DRIVER_CALL(device == 0 ? exec_pool_set_current(pool) : EXEC_INVALID_DEVICE);
 }
 
-/* CUDA 13's forms, of pinned memory at a place. */
-static exec_error check(const exec_location *place, int type) {
-    enum { PINNED = 1 };
-    if (place == NULL || type != PINNED || place->type != EXEC_LOCATION_DEVICE)
-        return EXEC_INVALID_VALUE;
-    return place->number == 0 ? EXEC_SUCCESS : EXEC_INVALID_DEVICE;
-}
-
+/* CUDA 13's forms, by place. */
 static exec_error give_at(exec_pool **to, exec_pool *pool, const exec_location *place, int type) {
-    const exec_error error = check(place, type);
+    const exec_error error = exec_pool_at(place, type);
     if (error != EXEC_SUCCESS)
         return error;
     return GIVE(to, pool);
@@ -69,7 +62,7 @@ EXPORT exec_error cuMemGetMemPool(exec_pool **pool, const exec_location *place, 
 }
 
 static exec_error set_at(const exec_location *place, int type, exec_pool *pool) {
-    const exec_error error = check(place, type);
+    const exec_error error = exec_pool_at(place, type);
     return error == EXEC_SUCCESS ? exec_pool_set_current(pool) : error;
 }
 

@@ -184,6 +184,37 @@ static void check_surface() {
     DRIVER(cuArrayDestroy(plain));
 }
 
+/* A part of an array's rows, in and out by a descriptor; and what does not lie within it. */
+static void check_rows() {
+    CUarray a;
+    const CUDA_ARRAY_DESCRIPTOR format = {6, 4, CU_AD_FORMAT_UNSIGNED_INT16, 2};
+    unsigned short in[2][8] = {{1, 2, 3, 4}, {5, 6, 7, 8}}, out[4][12] = {};
+    DRIVER(cuArrayCreate(&a, &format));
+    CUDA_MEMCPY2D c = {};
+    c.srcMemoryType = CU_MEMORYTYPE_HOST;
+    c.srcHost = in;
+    c.srcPitch = sizeof in[0];
+    c.dstMemoryType = CU_MEMORYTYPE_ARRAY;
+    c.dstArray = a;
+    c.dstXInBytes = 8;
+    c.dstY = 1;
+    c.WidthInBytes = 8;
+    c.Height = 2;
+    DRIVER(cuMemcpy2D(&c));
+    CUDA_MEMCPY2D back = {};
+    back.srcMemoryType = CU_MEMORYTYPE_ARRAY;
+    back.srcArray = a;
+    back.dstMemoryType = CU_MEMORYTYPE_HOST;
+    back.dstHost = out;
+    back.dstPitch = sizeof out[0];
+    back.WidthInBytes = sizeof out[0];
+    back.Height = 4;
+    DRIVER(cuMemcpy2D(&back));
+    EXPECT(out[1][4] == 1 && out[1][7] == 4 && out[2][4] == 5 && out[2][7] == 8);
+    EXPECT(out[1][8] == 0xffff && out[3][4] == 0xffff);
+    DRIVER(cuArrayDestroy(a));
+}
+
 int main() {
     CUdevice device;
     CUcontext context;
@@ -197,6 +228,7 @@ int main() {
     check_copies(stream);
     check_reading();
     check_surface();
+    check_rows();
     DRIVER(cuStreamDestroy(stream));
     DRIVER(cuDevicePrimaryCtxRelease(device));
     puts("ok");
