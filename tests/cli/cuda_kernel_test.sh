@@ -93,8 +93,9 @@ extern "C" void long_copy(const float *x, const float *w, float *y) {
     cudaMemcpyAsync(y, x, 1 << 20, cudaMemcpyDeviceToDevice, 0);
 }
 extern "C" void no_such(const float *x, const float *w, float *y) {
-    cudaIpcMemHandle_t handle;
-    cudaIpcGetMemHandle(&handle, y);
+    cudaExternalMemory_t memory;
+    const cudaExternalMemoryHandleDesc of = {};
+    cudaImportExternalMemory(&memory, &of);
 }
 __global__ void spin(const volatile float *y) {
     while (y[0] != 1)
@@ -163,7 +164,7 @@ calls() { # NAME TEXT
 calls too_many_threads 'cudaLaunchKernel returned cudaErrorInvalidConfiguration'
 calls 'cudaError_t too_many_told' 'too_many_told returned 9 (cudaErrorInvalidConfiguration)'
 calls long_copy 'cudaMemcpyAsync reads 1048576 bytes'
-calls no_such 'cudaIpcGetMemHandle is not simulated'
+calls no_such 'cudaImportExternalMemory is not simulated'
 calls endless "mine.cu:$(grep -n 'y\[0\] != 1' mine.cu | cut -d: -f1): livelock in spin"
 
 # ---- what cannot be ----
