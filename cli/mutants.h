@@ -45,7 +45,7 @@ double mutant_rate(const mutant_tally *t);
 
 /* The rows' summary of the judges. Without `at_least` a survivor that is not on the list fails,
  * with it too few killed, in percent of the programs; a sample fails where a suite that finds
- * `at_least` of all mutants would do as badly less than once in 1,000 samples (the binomial
+ * `at_least` of all mutants would do as badly less than once in 100 samples (the binomial
  * distribution). An entry of the list that is killed, or no program at all, always fails; a judge
  * that finds the original wrong is an error. */
 assay_exit mutants_gate(const mutant_rows *rows, double at_least);

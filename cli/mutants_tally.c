@@ -46,9 +46,9 @@ static double chance_of_so_few(int32_t killed, int32_t n, double p) {
     return sum;
 }
 
-/* A sample fails when it would be as bad by chance less than once in a thousand commits. */
+/* A sample fails when it would be as bad by chance less than once in a hundred. */
 static bool are_enough(const mutant_tally *all, double at_least, bool is_sample) {
-    static const double RARE = 1e-3;
+    static const double RARE = 1e-2;
     if (at_least <= 0)
         return all->survived == 0;
     return is_sample ? chance_of_so_few(all->killed, all->programs, at_least / 100) >= RARE

@@ -103,8 +103,6 @@ void exec_graph_memory_drop(const exec_work *work) {
 }
 
 exec_error exec_allocate_in(void **memory, size_t bytes, exec_stream *stream) {
-    if (exec_capture_of(stream) == NULL)
-        return exec_allocate(memory, bytes, EXEC_DEVICE);
     exec_work *work;
     if (memory == NULL)
         return EXEC_INVALID_VALUE;

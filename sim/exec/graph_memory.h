@@ -21,7 +21,7 @@ void *exec_work_memory(const exec_work *work, size_t *bytes);
 void exec_graph_memory_hold(const exec_work *work);
 void exec_graph_memory_drop(const exec_work *work);
 
-/* cudaMallocAsync: in a captured stream a node; the memory is there at once otherwise. */
+/* cudaMallocAsync in a captured stream: a node. */
 exec_error exec_allocate_in(void **memory, size_t bytes, exec_stream *stream);
 
 /* As cudaGraphMemAttributeType numbers them. EXEC_INVALID_VALUE */
