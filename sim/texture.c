@@ -2,6 +2,7 @@
 
 #include "sim/trace.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -151,32 +152,107 @@ static double scaled(const sim_texture *t, const sim_fetch *f, uint32_t d) {
                                  : whole;
 }
 
-/* Between 2^dimensions elements; weights have 8 bits behind the point. */
+enum {
+    ONE = 256,     /* a weight of 1: weights have 8 bits behind the point */
+    HELD = 24 + 4, /* bits of an element that count, from the largest exponent of a plane on */
+    BETWEEN = 2,   /* bits that a plane's sum has below those when it meets the other's */
+    CORNERS = 8,
+    NOTHING = -10000, /* the exponent of a sum of zeros */
+    PLANE = 4,
+};
+
+static int32_t share(int32_t weight, int32_t part, int32_t tie) {
+    return (weight * part + ONE / 2 - 1 + tie) / ONE;
+}
+
+/*
+ * The weights of the corners of a cell, for fractions of 1/256 in x, y and z. They are the weights
+ * that an H200 gives a single element of 1 among zeros: all 65,536 in two dimensions, 262,144 in
+ * three. Each is rounded to 8 bits such that all together are 1: z and x divide 1, then y divides
+ * each quarter. Half goes to the larger x, and of the smaller x to the smaller y.
+ */
+static void corner_weights(const int32_t fraction[3], int32_t weight[CORNERS]) {
+    const int32_t x = fraction[0], y = fraction[1], z = fraction[2];
+    for (int32_t corner = 0; corner < CORNERS; ++corner) {
+        const int32_t right = corner & 1, depth = corner >> 2 != 0 ? z : ONE - z;
+        const int32_t of_right = share(depth, x, 1), quarter = right ? of_right : depth - of_right;
+        const int32_t lower = share(quarter, y, right);
+        weight[corner] = (corner >> 1 & 1) != 0 ? lower : quarter - lower;
+    }
+}
+
+/* value * 2^(exponent - HELD) / ONE */
+typedef struct plane_sum {
+    int64_t value;
+    int exponent;
+} plane_sum;
+
+/* Elements are aligned to the largest of them and cut, then multiplied and added exactly. */
+static plane_sum weigh(const float texel[PLANE], const int32_t weight[PLANE]) {
+    plane_sum sum = {0, NOTHING};
+    for (int32_t i = 0; i < PLANE; ++i)
+        if (weight[i] != 0 && texel[i] != 0)
+            sum.exponent =
+                sum.exponent > ilogbf(texel[i]) + 1 ? sum.exponent : ilogbf(texel[i]) + 1;
+    for (int32_t i = 0; i < PLANE && sum.exponent != NOTHING; ++i)
+        sum.value += weight[i] * (int64_t)ldexp((double)texel[i], HELD - sum.exponent);
+    return sum;
+}
+
+/*
+ * The sum of weighted elements, finite ones, as an H200 has it: of one and of two dimensions all of
+ * 524,288 with four classes of numbers, up to 250 binades apart; of three all where elements have
+ * one exponent, and all but one in 800 where they are up to 40 binades apart. Subnormal sums are
+ * zero.
+ */
+static float filtered(const float texel[CORNERS], const int32_t weight[CORNERS]) {
+    const plane_sum near = weigh(texel, weight), far = weigh(texel + PLANE, weight + PLANE);
+    const int exponent = near.exponent > far.exponent ? near.exponent : far.exponent;
+    if (exponent == NOTHING)
+        return 0;
+    const double sum = floor(ldexp((double)near.value, near.exponent - exponent + BETWEEN)) +
+                       floor(ldexp((double)far.value, far.exponent - exponent + BETWEEN));
+    int leading;
+    const double digits = round(ldexp(frexp(sum, &leading), FLT_MANT_DIG));
+    const float result =
+        (float)(ldexp(digits, leading - FLT_MANT_DIG + exponent - HELD - BETWEEN) / ONE);
+    return fabsf(result) < FLT_MIN ? copysignf(0, result) : result;
+}
+
+/* Inf and NaN count as in a sum of fp32. */
+static float weighted_mean(const float texel[CORNERS], const int32_t weight[CORNERS]) {
+    float special = 0;
+    for (int32_t i = 0; i < CORNERS; ++i)
+        if (weight[i] != 0 && !isfinite(texel[i]))
+            special += texel[i];
+    return isfinite(special) ? filtered(texel, weight) : special;
+}
+
+/* Between 2^dimensions elements. */
 static void interpolate(const sim_texture *t, const sim_fetch *f, uint32_t out[4],
                         const sim_site *site) {
-    double weight[3] = {0}, sum[4] = {0};
+    int32_t fraction[3] = {0}, weight[CORNERS];
     int64_t first[3] = {0};
+    float texel[4][CORNERS] = {{0}};
     for (uint32_t d = 0; d < f->dimensions; ++d) {
-        const double x = scaled(t, f, d) - 0.5;
-        first[d] = (int64_t)floor(x);
-        weight[d] = floor((x - floor(x)) * 256 + 0.5) / 256;
+        const double at = floor((scaled(t, f, d) - 0.5) * ONE + 0.5);
+        first[d] = (int64_t)floor(at / ONE);
+        fraction[d] = (int32_t)((int64_t)at - first[d] * ONE);
     }
-    for (uint32_t corner = 0; corner < 1u << f->dimensions; ++corner) {
+    corner_weights(fraction, weight);
+    for (uint32_t corner = 0; corner < CORNERS; ++corner) {
         int64_t index[3] = {0};
         uint32_t bits[4] = {0};
-        double product = 1;
-        for (uint32_t d = 0; d < f->dimensions; ++d) {
-            index[d] = first[d] + (corner >> d & 1);
-            product *= (corner >> d & 1) != 0 ? weight[d] : 1 - weight[d];
-        }
-        if (product == 0)
+        if (weight[corner] == 0)
             continue;
+        for (uint32_t d = 0; d < f->dimensions; ++d)
+            index[d] = first[d] + (corner >> d & 1);
         element(t, f, index, bits, site);
         for (uint32_t c = 0; c < t->image.channels; ++c)
-            sum[c] += product * (double)float_of(bits[c]);
+            texel[c][corner] = float_of(bits[c]);
     }
     for (uint32_t c = 0; c < t->image.channels; ++c)
-        out[c] = bits_of((float)sum[c]);
+        out[c] = bits_of(weighted_mean(texel[c], weight));
 }
 
 /* The face that a direction meets, as its layer, and where: the table of the CUDA programming guide

@@ -65,11 +65,13 @@ static double want(double x, double y, bool linear, cudaTextureAddressMode mode,
     if (!linear)
         return at((int)floor(x), (int)floor(y), mode, normalized);
     const int i = (int)floor(x - 0.5), j = (int)floor(y - 0.5);
-    const double a = round((x - 0.5 - i) * 256) / 256, b = round((y - 0.5 - j) * 256) / 256;
-    return (1 - a) * (1 - b) * at(i, j, mode, normalized) +
-           a * (1 - b) * at(i + 1, j, mode, normalized) +
-           (1 - a) * b * at(i, j + 1, mode, normalized) +
-           a * b * at(i + 1, j + 1, mode, normalized);
+    const int a = (int)round((x - 0.5 - i) * 256), b = (int)round((y - 0.5 - j) * 256);
+    const int both = (a * b + 128) / 256; /* weights are of 8 bits, and together 1 */
+    return ((256 - a - b + both) * at(i, j, mode, normalized) +
+            (a - both) * at(i + 1, j, mode, normalized) +
+            (b - both) * at(i, j + 1, mode, normalized) +
+            both * at(i + 1, j + 1, mode, normalized)) /
+           256;
 }
 
 static cudaTextureObject_t make(const cudaResourceDesc &r, cudaTextureAddressMode mode, bool linear,

@@ -64,6 +64,100 @@ ASSAY_TEST(ptx_texture, fetches_and_filters_elements_of_f16, "unit sim") {
     CHECK(sim_texture_remove(p.object) && !sim_texture_remove(p.object));
 }
 
+/* Sums that an H200 gives, where those of fp64, rounded, would be others. */
+ASSAY_TEST(ptx_texture, a_linear_filter_has_the_bits_of_a_gpu, "unit sim") {
+    static const struct {
+        uint32_t dimensions;
+        int32_t fraction[3]; /* of 1/256 */
+        float texel[8], sum;
+    } rows[] = {
+        {1, {231}, {0x1.586794p-3f, -0x1.53efbep-13f}, 0x1.0aab72p-6f},
+        {1, {10}, {0x1.c2ca7ap-7f, 0x1.dcc7ccp+8f}, 0x1.2a3304p+4f},
+        {1, {48}, {0x1.ec3394p+10f, -0x1.ffb96ep+18f}, -0x1.798b6cp+16f},
+        {1, {19}, {0x1.9868ep-122f, -0x1.9ca6fp+66f}, -0x1.ea063ep+62f},
+        {1, {244}, {-0x1.38dadep+29f, 0x1.a831d2p-66f}, -0x1.d5484ep+24f},
+        {1, {68}, {-0x1.d012cp+48f, -0x1.a259ep-57f}, -0x1.54cdc6p+48f},
+        {2,
+         {102, 133},
+         {0x1.04ac1ap+18f, -0x1.1f0a84p-8f, -0x1.fced2p+8f, -0x1.d9aec2p+19f},
+         -0x1.e3c17ep+16f},
+        {2,
+         {27, 17},
+         {0x1.f29dfcp+0f, -0x1.87c548p-2f, 0x1.6e47aep+20f, 0x1.a609cp+19f},
+         0x1.71c566p+16f},
+        {2,
+         {237, 223},
+         {-0x1.c4028ap+0f, -0x1.88ef5ep+17f, 0x1.e96a3ap-16f, -0x1.3acf02p+17f},
+         -0x1.2ce792p+17f},
+        {2,
+         {38, 157},
+         {-0x1.c195fap+70f, -0x1.bb38p+0f, -0x1.2de17cp-35f, 0x1.1f32f4p-98f},
+         -0x1.270a6cp+69f},
+        {2,
+         {213, 152},
+         {-0x1.325996p+94f, -0x1.343094p+40f, 0x1.0abcd4p+122f, 0x1.3eed94p-53f},
+         0x1.b172d8p+118f},
+        {2,
+         {85, 150},
+         {0x1.443a6p+36f, -0x1.c93b4p-115f, 0x1.58a8aep-57f, -0x1.e3aa1ap-119f},
+         0x1.67b0c2p+34f},
+        {3,
+         {25, 244, 84},
+         {0x1.57cfd6p+15f, -0x1.91ab62p-14f, -0x1.c29332p+7f, 0x1.aff4ap-2f, 0x1.152888p-11f,
+          0x1.6eba98p+8f, -0x1.65fad6p-1f, -0x1.4606aap+13f},
+         0x1.757352p+9f},
+        {3,
+         {200, 134, 216},
+         {-0x1.a47aa6p-8f, -0x1.2aa5e4p-12f, -0x1.d905a2p-8f, -0x1.97b216p-18f, -0x1.064544p+5f,
+          0x1.5f887ep+18f, -0x1.a5c974p+14f, -0x1.8622d8p+12f},
+         0x1.aa3804p+16f},
+        {3,
+         {144, 165, 250},
+         {-0x1.45f9bp+9f, 0x1.b3d0fep-4f, -0x1.7c11d8p-6f, -0x1.bf7644p-3f, -0x1.35aaacp-13f,
+          0x1.23512cp-18f, 0x1.21bf9ep-14f, -0x1.09a4d6p-14f},
+         -0x1.462ac4p+1f},
+        {3,
+         {112, 72, 59},
+         {0x1.e84d82p+108f, 0x1.419ee2p+107f, -0x1.400166p+34f, 0x1.5addd4p+47f, -0x1.9cfe88p-74f,
+          -0x1.ab9ebep+11f, -0x1.5c543cp+106f, 0x1.733a52p+103f},
+         0x1.7997dap+107f},
+        {3,
+         {183, 178, 93},
+         {0x1.b2c522p-14f, 0x1.429b78p+25f, 0x1.3e0f88p-33f, -0x1.a78d34p-51f, -0x1.3671c2p+12f,
+          -0x1.fdf9fap-22f, -0x1.e0f4b6p-99f, 0x1.8792eep+67f},
+         0x1.19719cp+65f},
+        {3,
+         {93, 223, 191},
+         {0x1.e76c5ap+27f, 0x1.9b3d6ap+12f, 0x1.043bd6p+68f, -0x1.70362cp-104f, -0x1.fa9914p-45f,
+          -0x1.5c57f4p+29f, 0x1.3a0a54p+12f, 0x1.0e8796p-76f},
+         0x1.24c35p+65f},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
+        float texel[8];
+        memcpy(texel, rows[i].texel, sizeof texel);
+        const sim_texture t = {.image = {.memory = (char *)texel,
+                                         .pitch = 2 * sizeof(float),
+                                         .slice = 4 * sizeof(float),
+                                         .size = {2, 2, 2},
+                                         .dimensions = rows[i].dimensions,
+                                         .channels = 1,
+                                         .bits = 32,
+                                         .format = SIM_CHANNEL_FLOAT},
+                               .border = {SIM_BORDER_CLAMP, SIM_BORDER_CLAMP, SIM_BORDER_CLAMP},
+                               .linear = true};
+        const uint64_t object = sim_texture_add(&t);
+        sim_fetch f = {.dimensions = rows[i].dimensions};
+        for (int d = 0; d < 3; ++d)
+            f.at[d] = 0.5f + (float)rows[i].fraction[d] / 256;
+        uint32_t bits[4];
+        float sum;
+        sim_texture_fetch(object, &f, bits, &(sim_site){.file = "t.cu", .line = 1});
+        memcpy(&sum, bits, sizeof sum);
+        CHECK_MSG(sum == rows[i].sum, "row %zu: %a, not %a", i, (double)sum, (double)rows[i].sum);
+        CHECK(sim_texture_remove(object));
+    }
+}
+
 ASSAY_TEST(ptx_texture, wrong_objects_and_places_end_the_launch, "unit sim") {
     static char row[8] = {1, 2, 3, 4, 5, 6, 7, 8};
     const sim_texture line = of_halves();
