@@ -211,4 +211,5 @@ ASSAY_VARIANT(attention, v2_cudnn) = {
     .forward = forward,
     .backward = backward,
     .library = true,
+    .plans = true,
 };

@@ -38,4 +38,5 @@ ASSAY_VARIANT(transformer, v2_cudnn) = {
     .backward = backward<parts>,
 #endif
     .library = true,
+    .plans = true,
 };
