@@ -188,20 +188,42 @@ static inline int64_t digit_splits(const stage &s, int64_t rows) {
                  clamp(ASSAY_MULTIPROCESSORS / gradient_parts(s.p, s.q), 1, INT32_MAX));
 }
 
-static assay_status gradient_digits(void *stream, const digit_gradient &p, int64_t splits,
-                                    const factor<float> &dw) {
-    const int64_t extent = p.in.extent, across = p.cotangent.extent;
-    const dim3 grid = whole_grid(splits * gradient_parts(extent, across));
+static assay_status gradient_digits(void *stream, const digit_gradient &p, int64_t splits) {
+    const dim3 grid = whole_grid(splits * gradient_parts(p.in.extent, p.cotangent.extent));
     const dim3 block(GRADIENT_GROUP_THREADS);
-    const assay_status status =
-        p.axes.right > 1 ? ASSAY_LAUNCH(stream, grid, block, gradient_shared<false>::bytes,
-                                        (gradient_by_digits<false>), p)
-                         : ASSAY_LAUNCH(stream, grid, block, gradient_shared<true>::bytes,
-                                        (gradient_by_digits<true>), p);
-    if (status != ASSAY_OK)
-        return status;
-    return launch_sum_partials<float>(stream, p.partial, splits, extent * across, dw.w, across,
-                                      dw.row);
+    return p.axes.right > 1 ? ASSAY_LAUNCH(stream, grid, block, gradient_shared<false>::bytes,
+                                           (gradient_by_digits<false>), p)
+                            : ASSAY_LAUNCH(stream, grid, block, gradient_shared<true>::bytes,
+                                           (gradient_by_digits<true>), p);
+}
+
+/* ---- the sums of all stages' partial gradients, in one launch ---- */
+
+constexpr int MOST_SUMS = 16; /* of a launch */
+
+struct partial_gradient {
+    const float *partial; /* (splits, p, q) */
+    int64_t splits, p, q;
+    factor<float> dw;
+};
+
+struct partial_gradients {
+    partial_gradient of[MOST_SUMS];
+};
+
+static __global__ void sum_gradients(partial_gradients all) {
+    const partial_gradient &g = all.of[blockIdx.y];
+    add_partials(g.partial, g.splits, g.p * g.q, g.dw.w, g.q, g.dw.row);
+}
+
+static assay_status launch_sum_gradients(void *stream, const partial_gradients &all,
+                                         int32_t count) {
+    int64_t largest = 0;
+    for (int32_t i = 0; i < count; ++i)
+        largest = larger(largest, all.of[i].p * all.of[i].q);
+    dim3 grid = linear_grid(largest, PARTIALS_WIDTH);
+    grid.y = (unsigned)count;
+    return ASSAY_LAUNCH(stream, grid, dim3(PARTIALS_WIDTH, PARTIALS_LANES), 0, sum_gradients, all);
 }
 
 #endif

@@ -89,10 +89,39 @@ static digit_plan plan_digits(const chain &c, assay_stage direction) {
     return made;
 }
 
+/* Elements of the workspace: states between steps, partial gradients of a pass in tiles, and those
+ * of all stages by digits. */
+struct workspace_plan {
+    int64_t states, tiles, digits;
+};
+
+static workspace_plan room_of(const chain &c, const digit_plan &made, assay_stage direction) {
+    workspace_plan room = {walk_elements(direction, walk_of_passes(c, made.passes)), 0, 0};
+    for (int32_t i = 0; i < made.passes.count && direction == ASSAY_BACKWARD; ++i) {
+        const stage &s = c.stages[made.passes.first[i]];
+        const pass p = pass_of(c, made.passes, i, direction, sizeof(float));
+        if (made.kind[i] == BY_TILES)
+            room.tiles = larger(room.tiles, tile_partials(c, p, sizeof(float)));
+        else
+            room.digits += digit_splits(s, c.rows) * s.p * s.q;
+    }
+    return room;
+}
+
 /* ---- steps ---- */
 
 struct digit_steps : tile_steps<float> {
     const digit_plan *digits;
+    float *next; /* of the workspace, for partial gradients by digits */
+    partial_gradients sums;
+    int32_t count; /* of them */
+
+    /* Adds up the partial gradients that there are. */
+    assay_status finish() {
+        const int32_t these = count;
+        count = 0;
+        return launch_sum_gradients(call->stream, sums, these);
+    }
 
     digit_contraction contraction(const stage &s, bool adjoint, state<const float> in,
                                   state<float> out) const {
@@ -125,10 +154,13 @@ struct digit_steps : tile_steps<float> {
         if (digits->kind[step] == BY_TILES)
             return backward_tile(p, in, cotangent, out);
         const digit_gradient gradient = {axes_of(s, c->rows), digit_state_of(in, s, s.p),
-                                         digit_state_of(cotangent, s, s.q), partial};
-        const assay_status status =
-            gradient_digits(call->stream, gradient, digit_splits(s, c->rows),
-                            factor_of<float>(gradient_tensor(call, s)));
+                                         digit_state_of(cotangent, s, s.q), next};
+        const int64_t splits = digit_splits(s, c->rows);
+        assay_status status = gradient_digits(call->stream, gradient, splits);
+        sums.of[count++] = {next, splits, s.p, s.q, factor_of<float>(gradient_tensor(call, s))};
+        next += splits * s.p * s.q;
+        if (status == ASSAY_OK && count == MOST_SUMS)
+            status = finish();
         return status == ASSAY_OK
                    ? contract_digits(call->stream, contraction(s, true, cotangent, out))
                    : status;
@@ -145,11 +177,17 @@ static assay_status run(assay_stage direction, const assay_call *call) {
     if (!made.some)
         return direction == ASSAY_FORWARD ? v3()->forward(call) : v3()->backward(call);
     const walk w = walk_of_passes(c, made.passes);
-    digit_steps steps = {{call, &c, &made.passes,
-                          static_cast<float *>(call->workspace) + walk_elements(direction, w)},
-                         &made};
-    return direction == ASSAY_FORWARD ? walk_forward<float>(call, w, steps)
-                                      : walk_backward<float>(call, w, steps);
+    const workspace_plan room = room_of(c, made, direction);
+    float *const base = static_cast<float *>(call->workspace);
+    digit_steps steps = {{call, &c, &made.passes, base + room.states},
+                         &made,
+                         base + room.states + room.tiles,
+                         {},
+                         0};
+    if (direction == ASSAY_FORWARD)
+        return walk_forward<float>(call, w, steps);
+    const assay_status status = walk_backward<float>(call, w, steps);
+    return status == ASSAY_OK && steps.count > 0 ? steps.finish() : status;
 }
 
 static assay_status forward(const assay_call *call) {
@@ -165,17 +203,8 @@ static size_t workspace(assay_stage direction, const assay_call *call) {
     const digit_plan made = plan_digits(c, direction);
     if (!made.some)
         return v3()->workspace(direction, call);
-    int64_t partial = 0;
-    for (int32_t i = 0; i < made.passes.count && direction == ASSAY_BACKWARD; ++i) {
-        const stage &s = c.stages[made.passes.first[i]];
-        partial = larger(
-            partial, made.kind[i] == BY_TILES
-                         ? tile_partials(c, pass_of(c, made.passes, i, direction, sizeof(float)),
-                                         sizeof(float))
-                         : digit_splits(s, c.rows) * s.p * s.q);
-    }
-    return (size_t)(walk_elements(direction, walk_of_passes(c, made.passes)) + partial) *
-           sizeof(float);
+    const workspace_plan room = room_of(c, made, direction);
+    return (size_t)(room.states + room.tiles + room.digits) * sizeof(float);
 }
 
 static assay_status supports(assay_stage stage, const assay_call *call) {

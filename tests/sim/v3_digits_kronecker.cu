@@ -54,7 +54,9 @@ numbers gradient(const stage &s, int64_t rows, const numbers &in, const numbers 
     REQUIRE_OK(gradient_digits(NULL,
                                {axes_of(s, rows), digit_state_of(from, s, s.p),
                                 digit_state_of(dy, s, s.q), partial.data()},
-                               splits, {dw.data(), s.q, 1}));
+                               splits));
+    REQUIRE_OK(
+        launch_sum_gradients(NULL, {{{partial.data(), splits, s.p, s.q, {dw.data(), s.q, 1}}}}, 1));
     return dw;
 }
 
