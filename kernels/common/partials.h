@@ -8,10 +8,12 @@
 enum { PARTIALS_WIDTH = 32, PARTIALS_LANES = 8 };
 
 /* out[e / columns, e % columns] = sum over s < count of partial[s, e], for e < size: each lane sums
- * every eighth s in ascending order, then the lanes are summed in ascending order. */
+ * every eighth s in ascending order, then the lanes are summed in ascending order. By blocks of
+ * (PARTIALS_WIDTH, PARTIALS_LANES) threads in a row of the grid. */
 template <typename T>
-static __global__ void sum_partials(const acc_t<T> *partial, int64_t count, int64_t size, T *out,
-                                    int64_t columns, int64_t out_stride) {
+static __device__ __forceinline__ void add_partials(const acc_t<T> *partial, int64_t count,
+                                                    int64_t size, T *out, int64_t columns,
+                                                    int64_t out_stride) {
     __shared__ acc_t<T> lanes[PARTIALS_LANES][PARTIALS_WIDTH];
     const int64_t step = (int64_t)gridDim.x * PARTIALS_WIDTH;
     for (int64_t first = (int64_t)blockIdx.x * PARTIALS_WIDTH; first < size; first += step) {
@@ -29,6 +31,12 @@ static __global__ void sum_partials(const acc_t<T> *partial, int64_t count, int6
         }
         __syncthreads();
     }
+}
+
+template <typename T>
+static __global__ void sum_partials(const acc_t<T> *partial, int64_t count, int64_t size, T *out,
+                                    int64_t columns, int64_t out_stride) {
+    add_partials(partial, count, size, out, columns, out_stride);
 }
 
 template <typename T>

@@ -9,7 +9,6 @@
 #include "kernels/matmul_accumulate/v3_multiply.h"
 
 enum {
-    FEWEST_K = 64, /* below, docs/numerics.md does not prove six products within fp32's bound */
     /* Lines of all digits of an operand, and coordinates of a box that begins in the last tile. */
     MOST_LINES = (INT32_MAX - 1024) / DIGITS,
 };

@@ -160,11 +160,6 @@ static __device__ __forceinline__ void multiply_slice(digit_ring ring, int group
     release(ring.empty(0));
 }
 
-/* The sum of scaled numbers' products as one of the numbers' own: rounded where it is subnormal. */
-static __device__ __forceinline__ float unscale(float sum, int32_t power) {
-    return (float)(sum * power_of_two(power));
-}
-
 /* This thread's elements of rows and columns that are not marked. */
 static __device__ __forceinline__ void store_tile(const digit_problem &p, hopper_place at,
                                                   int group, const float (&total)[SUMS]) {

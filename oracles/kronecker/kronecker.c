@@ -280,6 +280,9 @@ static const assay_case_group cases[] = {
     {ASSAY_SMOKE, "b=11 f=16x16 dtype=f64"},
     {ASSAY_SMOKE, "b=1 f=2x32x31 dtype=f64"},
     {ASSAY_SMOKE, "b=265 f=7x6x7 dtype=f64"},
+    /* products of digits: two modes in a pass, and one, whose lines end within a tile's */
+    {ASSAY_SMOKE, "b=2 f=64x64 dtype=f32"},
+    {ASSAY_SMOKE, "b=3 f=65x66 q=66x64 dtype=f32 pad=1 misalign=1"},
     {ASSAY_CI, "b=1,33 f=1,2x1,16x16,31x32 dtype=f32"},
     {ASSAY_CI, "b=3 f=1x2x4 q=1x3x2 dtype=f32 pad=4"}, /* strides that look packed */
     {ASSAY_CI, "b=3 f=1x3x4 q=5x2x1 dtype=f32"},       /* states of 3, then 2 elements */
@@ -311,6 +314,14 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "b=5 f=32x32x32 dtype=f32 pad=4 sched=warp"},
     {ASSAY_CI, "b=9 f=16x32 dtype=f32 fill=inf,nan,cancel,denormal"},
     {ASSAY_CI, "b=4 f=6x50 q=50x6 dtype=f32,f64 fill=positive pad=1 misalign=5 sched=reverse"},
+    /* products of digits: factors in parts, modes between them by tiles, too few columns for dW,
+     * and lines that have no digits */
+    {ASSAY_CI, "b=3 f=64x3x70 q=128x4x65 dtype=f32 sched=random"},
+    {ASSAY_CI, "b=5 f=64x64 layers=2 dtype=f32 pad=4 misalign=4 sched=reverse"},
+    {ASSAY_CI, "b=3 f=128x100 q=65x127 dtype=f32 pad=3 misalign=1 sched=warp"},
+    {ASSAY_CI, "b=3,70 f=2x96 q=2x128 dtype=f32 pad=2"},
+    {ASSAY_CI, "b=13 f=64 q=128 dtype=f32"},
+    {ASSAY_CI, "b=3 f=64x64,66x64 dtype=f32 fill=inf,nan,wide,huge,denormal,mixed,cancel"},
     /* one tensor misaligned among aligned ones */
     {ASSAY_CI, "b=5 f=4x8 q=8x4 dtype=f32,f64 pad=8 misalign=8:15:1"},
     {ASSAY_CI, "b=300 f=5x7 layers=4 dtype=f64 seed=5"},

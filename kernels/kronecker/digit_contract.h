@@ -1,0 +1,217 @@
+/*
+ * One stage by digits: out[row, l, j, r] = sum over i of in[row, l, i, r] W[i, j].
+ *
+ * A block keeps COLUMNS columns of the factor in shared memory as digits. Each of its warpgroups
+ * takes tiles of LINES columns of the state in turn: copies the numbers to shared memory, takes
+ * them from there to registers, has their digits there, and leaves the tile to the copies of the
+ * next, which are under way while products are. A column of the state is a line of digits, all of
+ * its k in the four lanes that have the line: its power costs no pass of its own.
+ */
+#ifndef ASSAY_KRONECKER_DIGIT_CONTRACT_H
+#define ASSAY_KRONECKER_DIGIT_CONTRACT_H
+
+#include "kernels/kronecker/digit_factor.h"
+#include "kernels/kronecker/digit_state.h"
+
+/* Warpgroups of a block: what registers allow, of which a thread has 128, 168 or 255. */
+template <int SLICES, int COLUMNS> struct contract_shape {
+    static constexpr int groups = SLICES * COLUMNS == 64 ? 4 : SLICES * COLUMNS == 128 ? 3 : 2;
+    static constexpr int threads = groups * GROUP;
+};
+
+struct digit_contraction {
+    digit_axes axes;
+    digit_state<const float> in;
+    digit_state<float> out;
+    factor<const float> w;
+};
+
+/* A lane's results of a tile: put(half, i, low, high, has_low, has_high) of columns 8 i + 2 t and
+ * the next one, half 1 of the lane's second line. Those of marked lines and columns are not there.
+ */
+template <int COLUMNS, typename Put>
+static __device__ __forceinline__ void
+put_sums(const float (&sums)[COLUMNS / 2], const line_powers &lines, const int32_t *power,
+         const float *scale, bool odd_columns, const Put &put) {
+    const bool plain = __all_sync(0xffffffffu, !odd_columns && is_plain(lines.power[0]) &&
+                                                   is_plain(lines.power[1])) != 0;
+    if (plain) {
+        const float low = plain_power(lines.power[0]), high = plain_power(lines.power[1]);
+#pragma unroll
+        for (int i = 0; i < COLUMNS / 8; ++i) {
+            const int j = own_column(i);
+            const float first = scale[j], second = scale[j + 1];
+            put(0, i, sums[4 * i] * (low * first), sums[4 * i + 1] * (low * second), true, true);
+            put(1, i, sums[4 * i + 2] * (high * first), sums[4 * i + 3] * (high * second), true,
+                true);
+        }
+        return;
+    }
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+        const int32_t line = lines.power[half];
+#pragma unroll
+        for (int i = 0; i < COLUMNS / 8; ++i) {
+            const int j = own_column(i);
+            const int32_t first = power[j], second = power[j + 1];
+            put(half, i, unscale(sums[4 * i + 2 * half], line + first),
+                unscale(sums[4 * i + 2 * half + 1], line + second),
+                line != MARKED && first != MARKED, line != MARKED && second != MARKED);
+        }
+    }
+}
+
+/* Chains of multiply-adds for the warp's elements whose line or column has no digits. */
+template <class Tile, int COLUMNS, typename Put>
+static __device__ __forceinline__ void
+multiply_marked(const float *tile, const factor_part &w, const line_powers &lines,
+                const int32_t *power, bool marked_columns, const Put &put) {
+    const uint32_t marks[2] = {lines.marks(0), lines.marks(1)};
+    if (marks[0] == 0 && marks[1] == 0 && !marked_columns)
+        return;
+#pragma unroll 1
+    for (int e = warp_lane(); e < 16 * COLUMNS; e += 32) {
+        const int line = e % 16, j = e / 16;
+        if (((line < 8 ? marks[0] : marks[1]) >> line % 8 * 4 & 1) == 0 && power[j] != MARKED)
+            continue;
+        if (!w.has(0, j))
+            continue;
+        float sum = 0;
+#pragma unroll 1
+        for (int k = 0; k < w.p; ++k)
+            sum = fma_(tile[Tile::at(16 * group_warp() + line, k)], *w.at(k, j), sum);
+        put(16 * group_warp() + line, j, sum);
+    }
+}
+
+/* A lane's lines of the result in memory. */
+template <bool LAST> struct result_lines {
+    float *line[2];
+    int q, first;
+    uint32_t right;
+    bool pairs;
+
+    __device__ __forceinline__ result_lines(const digit_contraction &p, uint32_t tile, int first_j)
+        : q(p.out.extent), first(first_j), right(p.axes.right), pairs(p.out.pairs) {
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            const uint32_t c = tile + (uint32_t)own_line() + 8u * half;
+            line[half] = c < p.axes.columns ? p.out.data + column_at<LAST>(p.axes, p.out, c) : NULL;
+        }
+    }
+    __device__ __forceinline__ void operator()(int half, int i, float low, float high, bool has_low,
+                                               bool has_high) const {
+        if (!line[half])
+            return;
+        const int j = first + own_column(i);
+        const bool low_there = has_low && j < q, high_there = has_high && j + 1 < q;
+        float *const to = line[half] + (int64_t)j * (LAST ? 1 : right);
+        if (LAST && pairs && low_there && high_there) {
+            *reinterpret_cast<float2 *>(to) = make_float2(low, high);
+            return;
+        }
+        if (low_there)
+            *to = low;
+        if (high_there)
+            to[LAST ? 1 : right] = high;
+    }
+};
+
+template <int SLICES, int COLUMNS, bool LAST>
+static __global__ void __launch_bounds__(contract_shape<SLICES, COLUMNS>::threads, 1)
+    contract_by_digits(digit_contraction p) {
+    typedef line_tile<LAST, SLICES> tile_shape;
+    constexpr int GROUPS = contract_shape<SLICES, COLUMNS>::groups, BLOCK = GROUPS * GROUP;
+    ASSAY_DYNAMIC_SHARED(unsigned char, shared);
+    const factor_boxes<SLICES, COLUMNS> boxes = {shared +
+                                                 (0 - shared_address(shared)) % TENSOR_ALIGNMENT};
+    const int group = (int)threadIdx.x / GROUP;
+    float *const tile =
+        reinterpret_cast<float *>(boxes.boxes + boxes.bytes) + group * tile_shape::elements;
+    const uint32_t parts = (uint32_t)ceil_div(p.out.extent, COLUMNS);
+    const factor_part w = {p.w, p.in.extent, p.out.extent, (int)(blockIdx.x % parts) * COLUMNS};
+    const uint32_t step = gridDim.x / parts * GROUPS * LINES;
+    uint32_t first = (blockIdx.x / parts + gridDim.x / parts * (uint32_t)group) * LINES;
+    const auto fetch = [&](uint32_t from) {
+        if (from < p.axes.columns)
+            fetch_columns<LAST, tile_shape::depth>(p.axes, p.in, from, 0, tile, tile_shape::stride);
+        cp_async_commit();
+    };
+    fetch_factor<SLICES, COLUMNS, BLOCK>(w, boxes);
+    cp_async_commit();
+    fetch(first);
+    cp_async_wait<1>();
+    const factor_kind kind = split_factor<SLICES, COLUMNS, LAST, BLOCK>(boxes);
+    for (; first < p.axes.columns; first += step) {
+        cp_async_wait<0>();
+        group_barrier();
+        slice_numbers x;
+        extremes found[2];
+#pragma unroll
+        for (int s = 0; s < SLICES; ++s) {
+            take_slice<tile_shape>(tile, s, x);
+            add_extremes(x, found);
+        }
+        const line_powers lines(found);
+        const result_lines<LAST> out(p, first, w.first);
+        multiply_marked<tile_shape, COLUMNS>(
+            tile, w, lines, boxes.power(), kind.marked, [&](int line, int column, float sum) {
+                const uint32_t c = first + (uint32_t)line;
+                const int j = w.first + column;
+                if (c < p.axes.columns && j < p.out.extent)
+                    p.out.data[column_at<LAST>(p.axes, p.out, c) + (int64_t)j * p.axes.right] = sum;
+            });
+        float total[COLUMNS / 2];
+#pragma unroll
+        for (int s = 0; s < SLICES; ++s) {
+            if (SLICES > 1)
+                take_slice<tile_shape>(tile, s, x);
+            if (s == SLICES - 1) {
+                group_barrier();
+                fetch(first + step);
+            }
+            const slice_digits digits(x, lines);
+            if (s == 0) {
+                multiply_slice<COLUMNS>(digits, boxes.slice(s), total);
+            } else {
+                float sums[COLUMNS / 2];
+                multiply_slice<COLUMNS>(digits, boxes.slice(s), sums);
+#pragma unroll
+                for (int i = 0; i < COLUMNS / 2; ++i)
+                    total[i] += sums[i];
+            }
+        }
+        put_sums<COLUMNS>(total, lines, boxes.power(), boxes.scale(), kind.odd, out);
+    }
+}
+
+template <int SLICES, int COLUMNS, bool LAST>
+static assay_status launch_contract(void *stream, const digit_contraction &p) {
+    typedef contract_shape<SLICES, COLUMNS> shape;
+    constexpr size_t bytes = TENSOR_ALIGNMENT + factor_boxes<SLICES, COLUMNS>::bytes +
+                             shape::groups * line_tile<LAST, SLICES>::elements * sizeof(float);
+    static_assert(bytes <= ASSAY_MAX_SHARED, "factor and tiles fit a block");
+    const int64_t parts = ceil_div(p.out.extent, COLUMNS);
+    const int64_t blocks = clamp(ceil_div(p.axes.columns, LINES), 0,
+                                 clamp(ASSAY_MULTIPROCESSORS / parts, 1, INT32_MAX));
+    return ASSAY_LAUNCH(stream, whole_grid(blocks * parts), dim3(shape::threads), bytes,
+                        (contract_by_digits<SLICES, COLUMNS, LAST>), p);
+}
+
+template <int SLICES, bool LAST>
+static assay_status launch_contract(void *stream, const digit_contraction &p) {
+    const bool many = ceil_div(p.axes.columns, LINES) >= ASSAY_MULTIPROCESSORS;
+    return many && p.out.extent > 64 ? launch_contract<SLICES, 128, LAST>(stream, p)
+                                     : launch_contract<SLICES, 64, LAST>(stream, p);
+}
+
+/* The factor has p.in.extent rows, at most 2 SLICE, and p.out.extent columns. */
+static assay_status contract_digits(void *stream, const digit_contraction &p) {
+    if (p.axes.right > 1)
+        return p.in.extent > SLICE ? launch_contract<2, false>(stream, p)
+                                   : launch_contract<1, false>(stream, p);
+    return p.in.extent > SLICE ? launch_contract<2, true>(stream, p)
+                               : launch_contract<1, true>(stream, p);
+}
+
+#endif

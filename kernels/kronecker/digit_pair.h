@@ -1,0 +1,115 @@
+/*
+ * The last two modes of a layer in one pass, both of 64 to 64: a warpgroup's tile is the 64 x 64
+ * elements that they mix. The first mode's results go from registers to shared memory, as numbers,
+ * and come back as the second mode's lines.
+ */
+#ifndef ASSAY_KRONECKER_DIGIT_PAIR_H
+#define ASSAY_KRONECKER_DIGIT_PAIR_H
+
+#include "kernels/kronecker/digit_contract.h"
+
+constexpr int PAIR_GROUPS = 4, PAIR_THREADS = PAIR_GROUPS * GROUP;
+
+typedef line_tile<true, 1> pair_in;
+typedef line_tile<false, 1> pair_between;
+typedef factor_boxes<1, 64> pair_boxes;
+
+/* Tiles are units of (row, left), 64 columns of the last mode each. */
+struct digit_pair {
+    digit_axes axes; /* of the last mode */
+    digit_state<const float> in;
+    digit_state<float> out;
+    factor<const float> w[2];
+};
+
+constexpr int PAIR_BOXES = (pair_boxes::bytes + TENSOR_ALIGNMENT - 1) / TENSOR_ALIGNMENT *
+                           TENSOR_ALIGNMENT; /* of one factor */
+constexpr int PAIR_TILE = pair_in::elements + pair_between::elements;
+constexpr size_t PAIR_SHARED =
+    TENSOR_ALIGNMENT + 2 * PAIR_BOXES + PAIR_GROUPS * PAIR_TILE * sizeof(float);
+static_assert(PAIR_SHARED <= ASSAY_MAX_SHARED, "two factors and the tiles fit a block");
+
+/* One of the two products: of the lines in `tile` by the factor in `boxes`. Calls `free` when the
+ * tile has been read. */
+template <class Tile, typename Free, typename Put, typename PutMarked>
+static __device__ __forceinline__ void multiply_lines(const float *tile, const pair_boxes &boxes,
+                                                      const factor<const float> &w,
+                                                      const factor_kind &kind, const Free &free,
+                                                      const Put &put, const PutMarked &put_marked) {
+    slice_numbers x;
+    extremes found[2];
+    take_slice<Tile>(tile, 0, x);
+    add_extremes(x, found);
+    const line_powers lines(found);
+    multiply_marked<Tile, 64>(tile, {w, 64, 64, 0}, lines, boxes.power(), kind.marked, put_marked);
+    free();
+    const slice_digits digits(x, lines);
+    float sums[32];
+    multiply_slice<64>(digits, boxes.boxes, sums);
+    put_sums<64>(sums, lines, boxes.power(), boxes.scale(), kind.odd, put);
+}
+
+static __global__ void __launch_bounds__(PAIR_THREADS, 1) contract_pair(digit_pair p) {
+    ASSAY_DYNAMIC_SHARED(unsigned char, shared);
+    unsigned char *const aligned = shared + (0 - shared_address(shared)) % TENSOR_ALIGNMENT;
+    const pair_boxes boxes[2] = {{aligned}, {aligned + PAIR_BOXES}};
+    const uint32_t group = threadIdx.x / GROUP, step = gridDim.x * PAIR_GROUPS * LINES;
+    float *const tile =
+        reinterpret_cast<float *>(aligned + 2 * PAIR_BOXES) + group * (uint32_t)PAIR_TILE;
+    float *const between = tile + pair_in::elements;
+    uint32_t first = (blockIdx.x + gridDim.x * group) * LINES;
+    const auto fetch = [&](uint32_t from) {
+        if (from < p.axes.columns)
+            fetch_columns<true, 64>(p.axes, p.in, from, 0, tile, pair_in::stride);
+        cp_async_commit();
+    };
+    for (int i = 0; i < 2; ++i)
+        fetch_factor<1, 64, PAIR_THREADS>({p.w[i], 64, 64, 0}, boxes[i]);
+    cp_async_commit();
+    fetch(first);
+    cp_async_wait<1>();
+    const factor_kind kinds[2] = {split_factor<1, 64, true, PAIR_THREADS>(boxes[0]),
+                                  split_factor<1, 64, false, PAIR_THREADS>(boxes[1])};
+    for (; first < p.axes.columns; first += step) {
+        cp_async_wait<0>();
+        group_barrier(); /* and all have left `between` */
+        multiply_lines<pair_in>(
+            tile, boxes[0], p.w[0], kinds[0],
+            [&] {
+                group_barrier();
+                fetch(first + step);
+            },
+            [&](int half, int i, float low, float high, bool has_low, bool has_high) {
+                float *const to = between + pair_between::at(own_column(i), own_line() + 8 * half);
+                if (has_low && has_high) {
+                    *reinterpret_cast<float2 *>(to) = make_float2(low, high);
+                    return;
+                }
+                if (has_low)
+                    to[0] = low;
+                if (has_high)
+                    to[1] = high;
+            },
+            [&](int line, int j, float sum) { between[pair_between::at(j, line)] = sum; });
+        group_barrier();
+        float *const out = p.out.data + column_at<true>(p.axes, p.out, first);
+        multiply_lines<pair_between>(
+            between, boxes[1], p.w[1], kinds[1], [] {},
+            [&](int half, int i, float low, float high, bool has_low, bool has_high) {
+                float *const to = out + own_column(i) * 64 + own_line() + 8 * half;
+                if (has_low)
+                    to[0] = low;
+                if (has_high)
+                    to[64] = high;
+            },
+            [&](int line, int j, float sum) { out[j * 64 + line] = sum; });
+    }
+}
+
+static assay_status launch_pair(void *stream, const digit_pair &p) {
+    const int64_t blocks = clamp(p.axes.columns / LINES, 0, ASSAY_MULTIPROCESSORS);
+    return ASSAY_LAUNCH(stream, whole_grid(blocks), dim3(PAIR_THREADS), PAIR_SHARED, contract_pair,
+                        p);
+}
+
+#endif
