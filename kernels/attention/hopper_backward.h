@@ -20,20 +20,26 @@ struct backward_maps {
 
 template <typename T> struct backward_on_hopper {
     sizes n;
+    head_groups groups;
     result_rows<T> dq, dk, dv;
     float *sums;      /* of dq: a thread's four beside those of its neighbours */
     unsigned *counts; /* of links, for each tile of queries of each head */
     unsigned *draw;
 };
 
+/*
+ * Links are added as multiples of LINK_SCALE. Additions in memory take subnormal numbers for 0.
+ * Times 2^23, every fp32 number is a multiple of 2^-126, as are sums of such numbers: none is
+ * subnormal. Products of f16 are multiples of 2^-48 as they are. A sum beyond 2^105 becomes Inf or
+ * NaN, and remains so: the last link says in the chain's count that it is LOST, and dq is made
+ * again (hopper_again.h).
+ */
+template <typename T>
+static constexpr float LINK_SCALE = std::is_same_v<T, __half> ? 1.0f : 0x1p23f;
+static constexpr unsigned LOST = 1u << 31;
+
 static constexpr float LOG2_E = 0x1.715476p+0f;
 static constexpr int TERM_QUERIES = TENSOR_LINE_BYTES / (int)sizeof(float2); /* of a line */
-
-/* Tiles of queries in front of a walk's: of other heads, and of this one before `tile`. */
-template <typename Plan>
-static __device__ __forceinline__ int64_t tile_number(const sizes &n, int64_t head, int tile) {
-    return head * ceil_div(n.sq, Plan::QUERIES) + tile;
-}
 
 /* ---- single threads ---- */
 
@@ -48,8 +54,8 @@ static __device__ __forceinline__ void load_walk(const backward_maps &maps,
     load_lines<D, Plan::ROWS>(memory.values(), &maps.v, walk.at.row, head, memory.own_full());
     ring_place<Plan::STAGES> ring = {0, 0};
     UNROLL_BY(1)
-    for (int tile = walk.begin; tile < walk.end; ++tile) {
-        const int64_t query = (int64_t)tile * QUERIES;
+    for (int step = 0; step < walk.steps; ++step) {
+        const int64_t query = (int64_t)walk.tile(step) * QUERIES;
         uint64_t *const queries_full = memory.queries_full(ring.stage);
         uint64_t *const cotangents_full = memory.cotangents_full(ring.stage);
         mbarrier_wait(memory.queries_empty(ring.stage), ring.round ^ 1);
@@ -73,57 +79,81 @@ static __device__ __forceinline__ void await_links(unsigned *count, int links) {
     fence_proxy_async_global();
 }
 
-/* Brings the sums of the links before the last one. */
-template <typename Plan>
-static __device__ __forceinline__ void load_link(const backward_memory<Plan> &memory,
-                                                 const float *sums, int step, int before) {
-    if (step > 0)
-        mbarrier_wait(memory.link_done((step - 1) % 2), (uint32_t)(step - 1) / 2 % 2);
-    *memory.links_before() = before;
-    if (before == 0) {
+/* Gives the link in shared memory to the warpgroups: free, or with the sums of the links before the
+ * last one, which are complete. */
+template <typename Plan, typename T>
+static __device__ __forceinline__ void open_link(const backward_on_hopper<T> &p,
+                                                 const backward_memory<Plan> &memory,
+                                                 const chain_link &link) {
+    *memory.links_before() = link.last ? link.before : NOT_LAST;
+    if (!link.last || link.before == 0) {
         mbarrier_arrive(memory.link_ready());
         return;
     }
     mbarrier_expect(memory.link_ready(), Plan::LINK_BYTES);
-    bulk_load(memory.link(), sums, Plan::LINK_BYTES, memory.link_ready());
+    bulk_load(memory.link(), p.sums + (int64_t)link.tile * Plan::SUMS, Plan::LINK_BYTES,
+              memory.link_ready());
 }
 
-/* Adds the block's link, which is not the last one, and counts it once it is complete. */
-template <typename Plan>
-static __device__ __forceinline__ void add_link(const backward_memory<Plan> &memory, float *sums,
-                                                unsigned *count, int step, int before) {
-    mbarrier_wait(memory.link_done(step % 2), (uint32_t)step / 2 % 2);
-    if (before == 0)
+/* Adds the block's link, which is not the last one, until shared memory is read. */
+template <typename Plan, typename T>
+static __device__ __forceinline__ void add_link(const backward_on_hopper<T> &p,
+                                                const backward_memory<Plan> &memory,
+                                                const chain_link &link) {
+    float *const sums = p.sums + (int64_t)link.tile * Plan::SUMS;
+    if (link.before == 0)
         bulk_store(sums, memory.link(), Plan::LINK_BYTES);
     else
         bulk_add(sums, reinterpret_cast<const float *>(memory.link()), Plan::LINK_BYTES);
     bulk_commit();
     bulk_wait_read<0>();
-    mbarrier_arrive(memory.link_ready());
+}
+
+/* Counts the link once it is complete. */
+static __device__ __forceinline__ void count_link(unsigned *count) {
     bulk_wait<0>();
     __threadfence();
     atomicAdd(count, 1u);
 }
 
-/* Every other step's links, from step `first` on. */
+/* Until the warpgroups have used a step's link. */
+template <typename Plan>
+static __device__ __forceinline__ void await_warps(const backward_memory<Plan> &memory, int step) {
+    mbarrier_wait(memory.link_done(step % 2), (uint32_t)step / 2 % 2);
+}
+
+/* Every other step's links, from step `first` on; each opens the next step's. A walk that has last
+ * links ends with them. */
 template <typename Plan, typename T>
 static __device__ __forceinline__ void pass_links(const backward_on_hopper<T> &p,
                                                   const backward_memory<Plan> &memory,
                                                   const backward_walk &walk, int first) {
-    const bool last = walk.at.row == 0;
-    if (first == 0 && !last)
-        mbarrier_arrive(memory.link_ready());
+    if (first == 0) {
+        const chain_link opened = link_at<Plan>(p.n, walk, 0);
+        if (opened.last)
+            await_links(p.counts + opened.tile, opened.before);
+        open_link(p, memory, opened);
+    }
     UNROLL_BY(1)
-    for (int step = first; walk.begin + step < walk.end; step += 2) {
-        const int tile = walk.begin + step;
-        const int before = links_before<Plan>(p.n, walk.at.row, tile);
-        const int64_t number = tile_number<Plan>(p.n, walk.at.head, tile);
-        float *const sums = p.sums + number * Plan::SUMS;
-        await_links(p.counts + number, before);
-        if (last)
-            load_link(memory, sums, step, before);
-        else
-            add_link(memory, sums, p.counts + number, step, before);
+    for (int step = first; step < walk.steps; step += 2) {
+        const chain_link link = link_at<Plan>(p.n, walk, step);
+        chain_link next = {};
+        if (step + 1 < walk.steps)
+            next = link_at<Plan>(p.n, walk, step + 1);
+        if (!link.last) {
+            await_links(p.counts + link.tile, link.before);
+            await_warps(memory, step);
+            add_link(p, memory, link);
+            if (!next.last)
+                open_link(p, memory, next);
+            count_link(p.counts + link.tile);
+        }
+        if (next.last)
+            await_links(p.counts + next.tile, next.before);
+        if (link.last)
+            await_warps(memory, step);
+        if (next.last)
+            open_link(p, memory, next);
     }
 }
 
@@ -230,13 +260,18 @@ static __device__ __forceinline__ void start_dq(hopper_sums<BOX> &dq, uint32_t s
 
 /* A group's 64 x 64 elements of the block's link, to shared memory; of the last link, the sums of
  * those before, from there. */
-template <typename Plan>
-static __device__ __forceinline__ void share_link(const backward_memory<Plan> &memory, bool last,
+template <typename Plan, typename T>
+static __device__ __forceinline__ void share_link(const backward_memory<Plan> &memory, int before,
                                                   hopper_sums<BOX> &dq) {
     constexpr int FOURS = BOX / 8, THREADS = Plan::GROUPS * GROUP;
     float4(*const mine)[THREADS] = reinterpret_cast<float4(*)[THREADS]>(memory.link());
     const int thread = (int)threadIdx.x - GROUP;
-    if (!last) {
+    if constexpr (LINK_SCALE<T> != 1) {
+        UNROLL
+        for (int i = 0; i < BOX / 2; ++i)
+            dq.value[i] *= LINK_SCALE<T>;
+    }
+    if (before == NOT_LAST) {
         UNROLL
         for (int i = 0; i < FOURS; ++i)
             mine[i][thread] = {dq.value[4 * i], dq.value[4 * i + 1], dq.value[4 * i + 2],
@@ -244,7 +279,7 @@ static __device__ __forceinline__ void share_link(const backward_memory<Plan> &m
         fence_proxy_async();
         return;
     }
-    if (*memory.links_before() == 0)
+    if (before == 0)
         return;
     UNROLL
     for (int i = 0; i < FOURS; ++i) {
@@ -256,12 +291,27 @@ static __device__ __forceinline__ void share_link(const backward_memory<Plan> &m
     }
 }
 
+/* Says that a sum of a group's is not finite. */
+template <typename Plan, typename T>
+static __device__ __forceinline__ void tell_lost(const backward_on_hopper<T> &p, int64_t head,
+                                                 int query, const hopper_sums<BOX> &dq) {
+    if constexpr (LINK_SCALE<T> == 1)
+        return;
+    bool lost = false;
+    UNROLL
+    for (int i = 0; i < BOX / 2; ++i)
+        lost = lost || !(fabsf(dq.value[i]) < -NO_SCORE);
+    if (lost)
+        atomicOr(p.counts + head * ceil_div(p.n.sq, Plan::QUERIES) + query / Plan::QUERIES, LOST);
+}
+
 /* Queries before a walk see no key: where the walk is that of the first keys, dq is 0 there. */
 template <typename Plan, typename T>
 static __device__ __forceinline__ void clear_unseeing(const backward_on_hopper<T> &p,
                                                       const backward_walk &walk) {
     const sequence<T> dq = head_of(p.dq.of, walk.at.head);
-    const int64_t count = walk.at.row == 0 ? (int64_t)walk.begin * Plan::QUERIES * dq.d : 0;
+    const int unseeing = (int)(first_query(p.n, 0) / Plan::QUERIES); /* tiles */
+    const int64_t count = walk.at.row == 0 ? (int64_t)unseeing * Plan::QUERIES * dq.d : 0;
     for (int64_t i = threadIdx.x - GROUP; i < count; i += Plan::GROUPS * GROUP)
         dq.data[i / dq.d * dq.stride + i % dq.d] = narrow<T>(0);
 }
@@ -300,8 +350,8 @@ static __device__ __forceinline__ void add_gradients(const backward_on_hopper<T>
     wgmma_wait<0>();
     wgmma_results(s.value);
     UNROLL_BY(1)
-    for (int tile = walk.begin; tile < walk.end; ++tile) {
-        const int query = tile * QUERIES;
+    for (int step = 0; step < walk.steps; ++step) {
+        const int query = walk.tile(step) * QUERIES;
         const bool masked = query < all_seen;
         const box_places terms = {memory.base, (int)(memory.terms(ring.stage) - memory.base) +
                                                    lane() % 4 * PACK_BYTES};
@@ -338,23 +388,25 @@ static __device__ __forceinline__ void add_gradients(const backward_on_hopper<T>
         wgmma_results(dq.value);
         if (leads_group())
             mbarrier_arrive(memory.cotangents_empty(ring.stage));
-        const bool last = memory.walk()->at.row == 0;
         mbarrier_wait(memory.link_ready(), parity);
-        share_link(memory, last, dq);
+        const int before = *memory.links_before();
+        share_link<Plan, T>(memory, before, dq);
         __syncwarp();
         if (lane() == 0)
             mbarrier_arrive(memory.link_done((int)parity));
-        if (last) {
+        if (before != NOT_LAST) {
             /* Made anew in every step: nvcc would keep addresses of the last link in registers. */
             const int here = uniform_warp() - GROUP_WARPS, part = here / GROUP_WARPS;
+            tell_lost<Plan>(p, memory.walk()->at.head, query, dq);
             store_sums(dq, p.dq, memory.walk()->at.head,
                        query + (QUERIES > BOX ? part : 0) * GROUP_ROWS + here % GROUP_WARPS * 16,
-                       (D > BOX ? part : 0) * BOX, [&](int, float sum) { return sum * p.n.scale; });
+                       (D > BOX ? part : 0) * BOX,
+                       [&](int, float sum) { return sum * (p.n.scale / LINK_SCALE<T>); });
         }
         /* The next scores. Behind the last step they are multiplied, too, and not used: around a
          * branch, ptxas would let all products wait for each other. */
         ring_place<Plan::STAGES> next = ring;
-        if (tile + 1 < walk.end) {
+        if (step + 1 < walk.steps) {
             next.next();
             mbarrier_wait(memory.queries_full(next.stage), next.round);
         }
@@ -379,7 +431,7 @@ static __global__ void __launch_bounds__(Plan::THREADS, 1)
     const backward_memory<Plan> memory = backward_memory_in<Plan>(shared);
     if (threadIdx.x == 0) {
         make_barriers(memory);
-        *memory.walk() = walk_of<Plan>(p.n, atomicAdd(p.draw, 1u));
+        *memory.walk() = walk_of<Plan>(p.n, p.groups, atomicAdd(p.draw, 1u));
     }
     __syncthreads();
     const backward_walk walk = *memory.walk();

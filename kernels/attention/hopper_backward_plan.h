@@ -3,13 +3,19 @@
  *
  * A block has a tile of 128 keys, two warpgroups with 64 each, and walks along the tiles of QUERIES
  * queries that see them. dk and dv are the warpgroups' sums. dq of a tile of queries is a chain:
- * each tile of keys that it sees adds its part in fp32 to memory, the last tile of keys first. The
- * first link stores, the last one rounds. A count in memory says how many links have added theirs.
+ * each tile of keys that it sees adds its part in fp32 to memory. The first link stores, the last
+ * one rounds. A count in memory says how many links have added theirs.
  *
- * Blocks draw their tiles: the first to come has the last keys, so that a block waits only for
- * blocks that began before it. With causal=1 these are the short walks, and of two neighbours that
- * begin together the one is a step ahead of the other in every tile of queries: where links wait,
- * they wait for little.
+ * Blocks draw their tiles, and wait only for links of blocks that drew before them. Heads come in
+ * groups, one group behind the other, so that the heads in work at a time are few enough for the L2
+ * cache (heads_in_groups). In a group the tiles come by turns from each head. In an even group the
+ * last keys come first, and walks go up. With causal=1 these are the short walks, each begins where
+ * its first query sees the keys, and of two neighbours that begin together the one is a step ahead
+ * of the other in every tile of queries: where links wait, they wait for little. In an odd group,
+ * of causal=1 alone, the first keys come first, and walks go down, from the last query. The short
+ * walks of a group end first, so that the long ones of the next begin first, each a step or two
+ * behind the one before: both groups together take each multiprocessor the same time, and the last
+ * walks of all are short. The order of dq, dk and dv's sums depends on the group.
  *
  * Of the fourth warpgroup three threads work: one loads by TMA, and two, in alternate steps, wait
  * for the links before and pass dq on. They take it from shared memory, where the warpgroups leave
@@ -20,7 +26,7 @@
  *     queries_full, _empty          a stage's queries
  *     cotangents_full, _empty       a stage's do, with lse and Δ
  *     link_ready                    the warpgroups' turn at the link in shared memory: it is free,
- *                                   or has the sums
+ *                                   or, of a last link, has the sums
  *     link_done                     of even and of odd steps: dq is there, or the sums were read
  */
 #ifndef ASSAY_ATTENTION_HOPPER_BACKWARD_PLAN_H
@@ -28,10 +34,22 @@
 
 #include "kernels/attention/hopper_core.h"
 
-/* A block's tile of keys and its walk: the tiles of queries from `begin` to `end`. */
+/* A block's tile of keys and its walk along tiles of queries. */
 struct backward_walk {
     place at;
-    int begin, end;
+    int first, steps; /* the number of the first tile; how many */
+    int last_links;   /* the step from which on its links are their chains' last ones */
+    bool down;
+
+    __device__ __forceinline__ int tile(int step) const {
+        return down ? first - step : first + step;
+    }
+};
+
+/* Heads in groups of nearly one size, one behind the other; of the odd ones the walks go down. */
+struct head_groups {
+    int64_t count;
+    bool turn; /* the odd ones do */
 };
 
 /* Scores and dP have QUERIES / 2 registers each of a thread's 240, dk and dv D / 2 each. */
@@ -54,6 +72,8 @@ template <int D_, int QUERIES_, int STAGES_> struct backward_plan {
     static_assert(TERM_BYTES <= TENSOR_ALIGNMENT, "a stage has room for them");
     static_assert(SHARED <= ASSAY_MAX_SHARED, "a block has them all");
 };
+
+static constexpr int NOT_LAST = -1;
 
 /* The block's shared memory. */
 template <typename Plan> struct backward_memory {
@@ -106,7 +126,8 @@ template <typename Plan> struct backward_memory {
     __device__ __forceinline__ backward_walk *walk() const {
         return reinterpret_cast<backward_walk *>(cotangents_empty(Plan::STAGES));
     }
-    /* Of this step's chain, before the block's own; of the last link alone. */
+    /* How many the step's chain has before the block's own where that is the last one, or NOT_LAST.
+     */
     __device__ __forceinline__ int *links_before() const {
         return reinterpret_cast<int *>(walk() + 1);
     }
@@ -132,17 +153,62 @@ static __device__ __forceinline__ void make_barriers(const backward_memory<Plan>
     mbarriers_made();
 }
 
-template <typename Plan>
-static __device__ __forceinline__ backward_walk walk_of(const sizes &n, unsigned drawn) {
-    const place at = key_place<Plan>(gridDim.x - 1 - drawn, {0, n.heads, 0, n.sk});
-    return {at, (int)(first_query(n, at.row) / Plan::QUERIES), (int)ceil_div(n.sq, Plan::QUERIES)};
+/*
+ * As few groups as let the L2 cache hold what walks read and write of a group's heads: q, do and
+ * the sums of dq, 8 bytes for each element of a query. CACHE is a multiprocessor's share of two
+ * thirds of 50 MB: the rest is for keys and values, and for the group before. A group has at least
+ * a tile of keys for each multiprocessor. With causal=1 the groups are even in number, and there is
+ * but one where all blocks begin at once.
+ */
+static constexpr int64_t CACHE = 256 << 10;
+template <typename Plan> static head_groups heads_in_groups(const sizes &n) {
+    const int64_t bytes = n.heads * ceil_div(n.sq, Plan::QUERIES) * Plan::SUMS * 8;
+    const int64_t wanted = ceil_div(bytes, CACHE * ASSAY_MULTIPROCESSORS);
+    const int64_t tiles = n.heads * ceil_div(n.sk, Plan::ROWS);
+    if (!n.causal)
+        return {clamp(wanted, 1, clamp(tiles / ASSAY_MULTIPROCESSORS, 1, n.heads)), false};
+    const int64_t pairs = (tiles / ASSAY_MULTIPROCESSORS + 1) / 2; /* that have tiles enough */
+    if (pairs == 0 || n.heads == 1)
+        return {1, true};
+    return {2 * clamp(ceil_div(wanted, 2), 1, clamp(pairs, 1, n.heads / 2)), true};
 }
 
-/* Links of a tile of queries that come before the one of the keys from `key` on. */
+/* Draw number `drawn`; a group begins with head count * heads / groups, cut to an integer. */
 template <typename Plan>
-static __device__ __forceinline__ int links_before(const sizes &n, int64_t key, int tile) {
-    const int64_t reach = keys_in_reach(n, (int64_t)tile * Plan::QUERIES, Plan::QUERIES);
-    return (int)(ceil_div(reach, Plan::ROWS) - 1 - key / Plan::ROWS);
+static __device__ __forceinline__ backward_walk walk_of(const sizes &n, const head_groups &groups,
+                                                        int64_t drawn) {
+    const int64_t tiles = ceil_div(n.sk, Plan::ROWS), head = drawn / tiles;
+    const int64_t group = ceil_div((head + 1) * groups.count, n.heads) - 1;
+    const int64_t begin = group * n.heads / groups.count;
+    const int64_t heads = (group + 1) * n.heads / groups.count - begin;
+    const int64_t turn = (drawn - begin * tiles) / heads; /* of the head's tiles */
+    const bool down = groups.turn && group % 2 == 1;
+    const place at = {begin + (drawn - begin * tiles) % heads,
+                      (down ? turn : tiles - 1 - turn) * Plan::ROWS};
+    const auto first = [&](int64_t key) { /* tile that sees it */
+                                          return (int)(first_query(n, key) / Plan::QUERIES);
+    };
+    const int end = (int)ceil_div(n.sq, Plan::QUERIES), begin_here = first(at.row);
+    const int steps = end - begin_here, key = at.row + Plan::ROWS;
+    if (down)
+        return {at, end - 1, steps, key < n.sk ? end - first(key) : 0, true};
+    return {at, begin_here, steps, at.row == 0 ? 0 : steps, false};
+}
+
+/* A step's link in the chain of its tile of queries. */
+struct chain_link {
+    int tile;   /* the number of the tile of queries, those of heads before included */
+    int before; /* links that come before it */
+    bool last;
+};
+
+template <typename Plan>
+static __device__ __forceinline__ chain_link link_at(const sizes &n, const backward_walk &walk,
+                                                     int step) {
+    const int tile = walk.tile(step), key = (int)walk.at.row / Plan::ROWS;
+    const int reach = (int)keys_in_reach(n, (int64_t)tile * Plan::QUERIES, Plan::QUERIES);
+    return {(int)walk.at.head * (int)ceil_div(n.sq, Plan::QUERIES) + tile,
+            walk.down ? key : (reach - 1) / Plan::ROWS - key, step >= walk.last_links};
 }
 
 #endif

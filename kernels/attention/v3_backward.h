@@ -15,7 +15,7 @@ template <typename T> struct backward_problem {
     sizes n;
     sequence<const T> q, k, v, o, dout;
     rows<const float> lse;
-    float2 *terms; /* of each query of each head: lse and Δ */
+    rows<float2> terms; /* of each query of each head: lse and Δ */
     sequence<T> dq, dk, dv;
     share part;  /* whose scores this launch makes */
     slopes kept; /* where the core keeps them */
@@ -35,7 +35,7 @@ static __global__ void __launch_bounds__(TERMS_WARPS *WARP) make_terms(backward_
         delta = sum_over<WARP>(delta);
         const float lse = row(p.lse, i / p.n.sq)[i % p.n.sq];
         if (lane() == 0)
-            p.terms[i] = {lse == NO_SCORE ? -NO_SCORE : lse, delta};
+            row(p.terms, i / p.n.sq)[i % p.n.sq] = {lse == NO_SCORE ? -NO_SCORE : lse, delta};
     }
 }
 
@@ -47,7 +47,7 @@ static __device__ __forceinline__ void fetch_terms(const backward_problem<T> &p,
     if (i >= COUNT)
         return;
     const bool there = query + i < p.n.sq;
-    cp_async_8(to + i, p.terms + (there ? head * p.n.sq + query + i : 0), there ? 8 : 0);
+    cp_async_8(to + i, row(p.terms, head) + (there ? query + i : 0), there ? 8 : 0);
 }
 
 /* P of a product q·k. The score is rounded as it was in lse before they are subtracted: of a score
@@ -73,9 +73,10 @@ template <typename Core, typename Plan> static constexpr int backward_shared() {
                                2 * Plan::TILE * (int)(sizeof(float2) / sizeof(T)));
 }
 
+/* A block's dq, of the tile of queries from `at` on. */
 template <typename Core, typename Plan>
-static __global__ void __launch_bounds__(Plan::THREADS, Plan::BLOCKS)
-    gradients_of_queries(backward_problem<typename Core::storage> p) {
+static __device__ __forceinline__ void add_keys(const backward_problem<typename Core::storage> &p,
+                                                const place &at) {
     typedef typename Core::storage T;
     typedef typename Core::template sums<Plan::BANDS, Plan::STREAMED> scores;
     constexpr int D = Plan::D, STREAMED = Plan::STREAMED, THREADS = Plan::THREADS;
@@ -85,7 +86,6 @@ static __global__ void __launch_bounds__(Plan::THREADS, Plan::BLOCKS)
     T *const values = keys + 2 * STAGE;
     T *const scratch = values + 2 * STAGE + warp() * Core::template scratch<Plan::BANDS, STREAMED>;
 
-    const place at = query_place<Plan>(blockIdx.x, p.n, p.part);
     const sequence<const T> k = head_of(p.k, at.head), v = head_of(p.v, at.head);
     const int64_t first = at.row + warp() * Plan::WARP_ROWS;
     const int64_t reach = keys_in_reach(p.n, first, Plan::WARP_ROWS);
@@ -96,7 +96,7 @@ static __global__ void __launch_bounds__(Plan::THREADS, Plan::BLOCKS)
     UNROLL
     for (int r = 0; r < dq.HEIGHT; ++r) {
         const int64_t query = first + Core::row(r);
-        terms[r] = query < p.n.sq ? p.terms[at.head * p.n.sq + query] : float2{0, 0};
+        terms[r] = query < p.n.sq ? row(p.terms, at.head)[query] : float2{0, 0};
     }
     fetch<Plan::ROWS, D, THREADS>(head_of(p.q, at.head), at.row, queries);
     fetch<Plan::ROWS, D, THREADS>(head_of(p.dout, at.head), at.row, cotangents);
@@ -123,6 +123,12 @@ static __global__ void __launch_bounds__(Plan::THREADS, Plan::BLOCKS)
     });
     store<Core>(dq, head_of(p.dq, at.head), first, 0,
                 [&](int, float sum) { return sum * p.n.scale; });
+}
+
+template <typename Core, typename Plan>
+static __global__ void __launch_bounds__(Plan::THREADS, Plan::BLOCKS)
+    gradients_of_queries(backward_problem<typename Core::storage> p) {
+    add_keys<Core, Plan>(p, query_place<Plan>(blockIdx.x, p.n, p.part));
 }
 
 /* Hides P or dS of a tile, whose queries begin at `query`, where they do not see this lane's keys;

@@ -8,20 +8,24 @@
  * with every larger score but once weights would exceed 2^LEAP, so that o is hardly ever
  * multiplied.
  *
- * Backward, f16, for d up to 128. A block has 128 keys and walks along the queries that see them
+ * Backward, for d up to 128. A block has 128 keys and walks along the queries that see them
  * (hopper_backward_plan.h, hopper_backward.h): 5 products for each pair of tiles, where v3's two
  * kernels make 7. dq is added up in fp32 in memory, in one order, by all blocks of a head, by bulk
  * copies from shared memory. Such additions take subnormal numbers for zero. Products of dS and k
  * in f16 are multiples of 2^-48, as are their sums, so that nothing is lost; in bf16 they may be
- * subnormal, and v3's tiles compute.
+ * subnormal, and sums carry a factor of 2^23, with which none is. Where they overflow with it,
+ * which takes sums beyond 2^105, dq is made again in v3's tiles (hopper_again.h).
  *
  *                                             flops           b = 8, s = 16384, causal, d = 128
  *     v3: scores made twice                   14 sq sk d      1.92 TFLOP, 1.9 ms at 989 TFLOP/s
  *     dS made once and kept, as in fp32       10 sq sk d      1.4 ms, and 4.3 GB of dS: 1.3 ms
  *     dq added up in memory                   10 sq sk d      1.4 ms, and 4.3 GB of sums in L2
- *         Backward, H100, cold, d 64 / 128: v3 3,861 / 7,202 us, cuDNN 1,527 / 2,659; with red by
- *         the consumers 1,844 / 5,069, by bulk copies that other threads start 1,846 / 4,733;
- *         without the adds 1,365 / 2,352. All heads' sums at once are more than L2 holds.
+ *         Backward, f16, H100, cold, d 64 / 128: v3 3,861 / 7,202 us, cuDNN 1,527 / 2,659; with red
+ *         by the consumers 1,844 / 5,069, by bulk copies that other threads start 1,846 / 4,733;
+ *         without the adds 1,365 / 2,352. All heads were under way at once, whose sums, q and do
+ *         are more than L2 holds.
+ *     heads in groups, whose walks go up and down by turns: a group fits into L2, and short walks
+ *         meet long ones (hopper_backward_plan.h).
  *
  * Copies by TMA ask for tensors that begin at multiples of 16 bytes, as their rows do; where one
  * does not, v3's tiles compute instead, as in backward where d is more than 128. What a box has
@@ -37,7 +41,7 @@
  * H100, bf16, b = 8, s = 16384, causal, d = 64 / 128, in microseconds: forward 580 / 822, v3 1,458
  * / 2,325.
  */
-#include "kernels/attention/hopper_backward.h"
+#include "kernels/attention/hopper_again.h"
 #include "kernels/attention/hopper_forward.h"
 #include "kernels/attention/hopper_terms.h"
 #include "kernels/attention/v3_launch.h"
@@ -150,6 +154,18 @@ static assay_status make_backward_maps(const tensors &t, const float2 *terms, in
     return status;
 }
 
+template <typename Plan, typename T>
+static assay_status make_lost_again(const assay_call *call, const rows<float2> &terms,
+                                    const unsigned *counts) {
+    typedef tensor_core<T> core;
+    typedef typename plans<core, Plan::D>::queries tiles;
+    backward_problem<T> p = backward_problem_of<T>(call);
+    p.terms = terms;
+    return ASSAY_LAUNCH(call->stream, whole_grid(p.n.heads * ceil_div(p.n.sq, tiles::ROWS)),
+                        dim3(tiles::THREADS), (backward_shared<core, tiles>() * sizeof(T)),
+                        (lost_gradients<core, tiles, Plan::QUERIES>), p, counts);
+}
+
 template <typename Plan, typename T> static assay_status launch_backward(const assay_call *call) {
     const tensors t = tensors_of(call, ASSAY_BACKWARD);
     const sizes n = sizes_of(call->params);
@@ -166,6 +182,7 @@ template <typename Plan, typename T> static assay_status launch_backward(const a
                                        counts,
                                        space.n_counts};
     const backward_on_hopper<T> p = {n,
+                                     heads_in_groups<Plan>(n),
                                      result_rows_of<T>(t.dq),
                                      result_rows_of<T>(t.dk),
                                      result_rows_of<T>(t.dv),
@@ -177,23 +194,29 @@ template <typename Plan, typename T> static assay_status launch_backward(const a
     if (status == ASSAY_OK)
         status = ASSAY_LAUNCH(call->stream, linear_grid(n.heads * space.padded, TERMS_QUERIES),
                               dim3(TERMS_THREADS), 0, (make_hopper_terms<T>), of_terms);
-    if (status != ASSAY_OK)
-        return status;
-    return ASSAY_LAUNCH(call->stream, whole_grid(n.heads * ceil_div(n.sk, Plan::ROWS)),
-                        dim3(Plan::THREADS), Plan::SHARED, (gradients_on_hopper<Plan, T>), p, maps);
+    if (status == ASSAY_OK)
+        status = ASSAY_LAUNCH(call->stream, whole_grid(n.heads * ceil_div(n.sk, Plan::ROWS)),
+                              dim3(Plan::THREADS), Plan::SHARED, (gradients_on_hopper<Plan, T>), p,
+                              maps);
+    if constexpr (LINK_SCALE<T> != 1)
+        if (status == ASSAY_OK)
+            status = make_lost_again<Plan, T>(call, {terms, space.padded}, p.counts);
+    return status;
 }
 
 /* By shape alone. */
 static bool may_be_chained(const assay_params *params) {
-    return params->dtype == ASSAY_F16 && sizes_of(params).d <= MOST_DEPTH;
+    return sizes_of(params).d <= MOST_DEPTH;
 }
 
-static assay_status backward_in_chains(const assay_call *call) {
-    return sizes_of(call->params).d <= 64 ? launch_backward<narrow_backward, __half>(call)
-                                          : launch_backward<middle_backward, __half>(call);
+template <typename T> static assay_status backward_in_chains(const assay_call *call) {
+    return sizes_of(call->params).d <= 64 ? launch_backward<narrow_backward, T>(call)
+                                          : launch_backward<middle_backward, T>(call);
 }
 
-template <typename T> static assay_status backward_in_tiles(const assay_call *call) {
+template <typename T> static assay_status backward_of(const assay_call *call) {
+    if (may_be_chained(call->params) && is_mapped(tensors_of(call, ASSAY_BACKWARD)))
+        return backward_in_chains<T>(call);
     return DISPATCH_DEPTH(run_backward, tensor_core<T>, call);
 }
 
@@ -213,10 +236,8 @@ static assay_status forward(const assay_call *call) {
 }
 
 static assay_status backward(const assay_call *call) {
-    if (may_be_chained(call->params) && is_mapped(tensors_of(call, ASSAY_BACKWARD)))
-        return backward_in_chains(call);
-    return call->params->dtype == ASSAY_BF16 ? backward_in_tiles<__nv_bfloat16>(call)
-                                             : backward_in_tiles<__half>(call);
+    return call->params->dtype == ASSAY_BF16 ? backward_of<__nv_bfloat16>(call)
+                                             : backward_of<__half>(call);
 }
 
 static assay_status supports(assay_stage stage, const assay_call *call) {

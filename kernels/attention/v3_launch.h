@@ -60,7 +60,7 @@ template <typename T> static backward_problem<T> backward_problem_of(const assay
             sequence_of<const T>(t.o),
             sequence_of<const T>(t.dout),
             rows_of<const float>(t.lse),
-            reinterpret_cast<float2 *>(workspace),
+            {reinterpret_cast<float2 *>(workspace), n.sq},
             sequence_of<T>(t.dq),
             sequence_of<T>(t.dk),
             sequence_of<T>(t.dv),

@@ -220,11 +220,17 @@ static const assay_case_group cases[] = {
     {ASSAY_SMOKE, "b=2 h=1 sq=18 sk=35 d=16 fill=inf,nan seed=0:2:1 dtype=f32,bf16"},
     {ASSAY_SMOKE, "b=1 h=2 sq=18 sk=35 d=16 causal=1 fill=nan seed=1,2 dtype=f32,f16"},
     {ASSAY_SMOKE, "b=1 h=1 sq=11 sk=13 d=8 causal=1 dtype=f32,f16 fill=cancel,denormal,mixed"},
+    /* dq in parts of 128 keys: parts that are subnormal, and sums near the end of the range */
+    {ASSAY_SMOKE, "b=1 h=2 sq=20 sk=260 d=16 causal=1 dtype=bf16 fill=denormal"},
+    {ASSAY_SMOKE, "b=1 h=2 sq=20 sk=140 d=16 causal=1 dtype=bf16 exponent=106 operand=3"},
     {ASSAY_CI, "b=1 h=1 sq=15,16,17,63,64,65 sk=15,16,17,63,64,65 d=32 causal=1 dtype=f32"},
     {ASSAY_CI, "b=1 h=1 sq=15,17,63,65 sk=31,33,64 d=64 causal=0,1 dtype=bf16,f16"},
     {ASSAY_CI, "b=1 h=1 sq=15,17,65 sk=31,33,64 d=64 causal=0,1 dtype=f32 math=tf32"},
     {ASSAY_CI, "b=1 h=1 sq=127,128,129 sk=127,129 d=32 causal=0,1 dtype=f32,bf16 sched=random"},
     {ASSAY_CI, "b=1 h=1 sq=128 sk=128 d=64,128 causal=0,1 dtype=bf16,f16"},
+    /* heads in several groups, by what two multiprocessors make of it */
+    {ASSAY_CI, "b=1 h=5 sq=200 sk=270 d=128 causal=0,1 dtype=bf16,f16 sched=random"},
+    {ASSAY_CI, "b=2 h=5 sq=260 sk=150 d=40 causal=1 dtype=bf16 sched=reverse"},
     {ASSAY_CI, "b=1 h=1 sq=129 sk=65 d=32 causal=1 dtype=f32 math=tf32 sched=warp"},
     {ASSAY_CI, "b=1 h=1 sq=33 sk=40 d=1,2,7,8,15,31,63 causal=1 dtype=f32,bf16,f16 sched=reverse"},
     {ASSAY_CI, "b=1 h=1 sq=20 sk=33 d=65,80,96,127,192,255,256 causal=1 dtype=f32,bf16,f16"},
