@@ -150,7 +150,7 @@ static int32_t choose_variants(const fuzz_subject *subject, const assay_case *c,
     const assay_device *device = subject->device;
     int32_t n = 0, left_out = 0;
     *names = subject->variant;
-    if (subject->n_variants > 0 || c->params.seed % CASES_FOR_A_PLAN == 0)
+    if (subject->n_variants > 0 || c->seed % CASES_FOR_A_PLAN == 0)
         return subject->n_variants;
     for (int32_t i = 0; i < device->n_variants && n < MOST_VARIANTS; ++i) {
         const assay_variant *v = device->variants[i];
