@@ -20,6 +20,7 @@ wait
 one() { # PROGRAM NAME TWIN TOOL
     local log=$2.$3.$4.log run=()
     [ "$4" = plain ] || run=(compute-sanitizer --tool "$4" --error-exitcode 9)
+    [ ! -e "$log" ] || return 0 # of a run that was cut short
     timeout -k 1 20 "${run[@]}" "./$1" "$2" "$3" >"$log" 2>&1 || echo "exit $?" >>"$log"
 }
 export -f one
