@@ -250,4 +250,5 @@ ASSAY_VARIANT(gelu, v2) = {
     .forward = forward,
     .backward = backward,
     .library = true,
+    .plans = true,
 };

@@ -34,18 +34,20 @@ for program in seeded hopper; do
 done | xargs -P "$(nproc)" -L 1 bash -c 'one "$@"' one
 
 # What one log says, in a word.
-verdict() { # LOG
-    if grep -qE '^exit (124|137)' "$1"; then
+verdict() { # NAME.TWIN.TOOL
+    if [ ! -e "$1.log" ]; then
+        echo "not run"
+    elif grep -qE '^exit (124|137)' "$1.log"; then
         echo hangs
-    elif grep -qE 'SUMMARY: [1-9][0-9]* (error|hazard)' "$1"; then
+    elif grep -qE 'SUMMARY: [1-9][0-9]* (error|hazard)' "$1.log"; then
         echo found
-    elif grep -q '^exit' "$1"; then
+    elif grep -q '^exit' "$1.log"; then
         echo error
     else
         echo -
     fi
 }
-echo "| kernel | plain run | ${tools[*]} | right twin |" | sed 's/check /check | /g'
+echo "| kernel | plain run | racecheck | memcheck | initcheck | synccheck | right twin |"
 echo "|---|---|---|---|---|---|---|"
 for program in seeded hopper; do
     for name in $(./$program); do
