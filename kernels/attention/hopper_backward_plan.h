@@ -6,16 +6,14 @@
  * each tile of keys that it sees adds its part in fp32 to memory. The first link stores, the last
  * one rounds. A count in memory says how many links have added theirs.
  *
- * Blocks draw their tiles, and wait only for links of blocks that drew before them. Heads come in
- * groups, one group behind the other, so that the heads in work at a time are few enough for the L2
- * cache (heads_in_groups). In a group the tiles come by turns from each head. In an even group the
- * last keys come first, and walks go up. With causal=1 these are the short walks, each begins where
- * its first query sees the keys, and of two neighbours that begin together the one is a step ahead
- * of the other in every tile of queries: where links wait, they wait for little. In an odd group,
- * of causal=1 alone, the first keys come first, and walks go down, from the last query. The short
- * walks of a group end first, so that the long ones of the next begin first, each a step or two
- * behind the one before: both groups together take each multiprocessor the same time, and the last
- * walks of all are short. The order of dq, dk and dv's sums depends on the group.
+ * Blocks draw their tiles, head by head in groups (hopper_groups.h), and wait only for links of
+ * blocks that drew before them. In an even group the last keys come first, and walks go up. With
+ * causal=1 these are the short walks, each begins where its first query sees the keys, and of two
+ * neighbours that begin together the one is a step ahead of the other in every tile of queries:
+ * where links wait, they wait for little. In an odd group, of causal=1 alone, the first keys come
+ * first, and walks go down, from the last query: the short walks of the group before end first, so
+ * that the long ones of this group begin each a step or two behind the one before. The order of the
+ * sums of dq, dk and dv depends on the group.
  *
  * Of the fourth warpgroup three threads work: one loads by TMA, and two, in alternate steps, wait
  * for the links before and pass dq on. They take it from shared memory, where the warpgroups leave
@@ -33,6 +31,7 @@
 #define ASSAY_ATTENTION_HOPPER_BACKWARD_PLAN_H
 
 #include "kernels/attention/hopper_core.h"
+#include "kernels/attention/hopper_groups.h"
 
 /* A block's tile of keys and its walk along tiles of queries. */
 struct backward_walk {
@@ -44,12 +43,6 @@ struct backward_walk {
     __device__ __forceinline__ int tile(int step) const {
         return down ? first - step : first + step;
     }
-};
-
-/* Heads in groups of nearly one size, one behind the other; of the odd ones the walks go down. */
-struct head_groups {
-    int64_t count;
-    bool turn; /* the odd ones do */
 };
 
 /* Scores and dP have QUERIES / 2 registers each of a thread's 240, dk and dv D / 2 each. */
@@ -153,43 +146,28 @@ static __device__ __forceinline__ void make_barriers(const backward_memory<Plan>
     mbarriers_made();
 }
 
-/*
- * As few groups as let the L2 cache hold what walks read and write of a group's heads: q, do and
- * the sums of dq, 8 bytes for each element of a query. CACHE is a multiprocessor's share of two
- * thirds of 50 MB: the rest is for keys and values, and for the group before. A group has at least
- * a tile of keys for each multiprocessor. With causal=1 the groups are even in number, and there is
- * but one where all blocks begin at once.
- */
-static constexpr int64_t CACHE = 256 << 10;
-template <typename Plan> static head_groups heads_in_groups(const sizes &n) {
+/* As few groups as let the cache hold q, do and the sums of dq of a group's heads, 8 bytes for each
+ * element of a query. A group has a tile of keys for each multiprocessor at least. */
+template <typename Plan> static head_groups groups_of_walks(const sizes &n) {
     const int64_t bytes = n.heads * ceil_div(n.sq, Plan::QUERIES) * Plan::SUMS * 8;
-    const int64_t wanted = ceil_div(bytes, CACHE * ASSAY_MULTIPROCESSORS);
     const int64_t tiles = n.heads * ceil_div(n.sk, Plan::ROWS);
-    if (!n.causal)
-        return {clamp(wanted, 1, clamp(tiles / ASSAY_MULTIPROCESSORS, 1, n.heads)), false};
-    const int64_t pairs = (tiles / ASSAY_MULTIPROCESSORS + 1) / 2; /* that have tiles enough */
-    if (pairs == 0 || n.heads == 1)
-        return {1, true};
-    return {2 * clamp(ceil_div(wanted, 2), 1, clamp(pairs, 1, n.heads / 2)), true};
+    return groups_of(n, ceil_div(bytes, CACHE * ASSAY_MULTIPROCESSORS),
+                     tiles / ASSAY_MULTIPROCESSORS);
 }
 
-/* Draw number `drawn`; a group begins with head count * heads / groups, cut to an integer. */
 template <typename Plan>
 static __device__ __forceinline__ backward_walk walk_of(const sizes &n, const head_groups &groups,
-                                                        int64_t drawn) {
-    const int64_t tiles = ceil_div(n.sk, Plan::ROWS), head = drawn / tiles;
-    const int64_t group = ceil_div((head + 1) * groups.count, n.heads) - 1;
-    const int64_t begin = group * n.heads / groups.count;
-    const int64_t heads = (group + 1) * n.heads / groups.count - begin;
-    const int64_t turn = (drawn - begin * tiles) / heads; /* of the head's tiles */
-    const bool down = groups.turn && group % 2 == 1;
-    const place at = {begin + (drawn - begin * tiles) % heads,
-                      (down ? turn : tiles - 1 - turn) * Plan::ROWS};
+                                                        uint32_t drawn) {
+    const uint32_t tiles = (uint32_t)ceil_div(n.sk, Plan::ROWS);
+    const turn_of_head turn = turn_at(groups, tiles, drawn);
+    const bool down = n.causal && turn.group % 2 == 1;
+    const place at = {turn.head, (int64_t)(down ? turn.turn : tiles - 1 - turn.turn) * Plan::ROWS};
     const auto first = [&](int64_t key) { /* tile that sees it */
                                           return (int)(first_query(n, key) / Plan::QUERIES);
     };
     const int end = (int)ceil_div(n.sq, Plan::QUERIES), begin_here = first(at.row);
-    const int steps = end - begin_here, key = at.row + Plan::ROWS;
+    const int steps = end - begin_here;
+    const int64_t key = at.row + Plan::ROWS;
     if (down)
         return {at, end - 1, steps, key < n.sk ? end - first(key) : 0, true};
     return {at, begin_here, steps, at.row == 0 ? 0 : steps, false};

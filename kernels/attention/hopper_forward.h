@@ -17,6 +17,7 @@ struct hopper_maps {
 
 template <typename T> struct hopper_problem {
     sizes n;
+    head_groups groups;
     float to_log2; /* of differences of products q·k: log2(e) / √d */
     float leap;    /* a difference that may be left before sums are made to fit */
     result_rows<T> o;
@@ -26,11 +27,12 @@ template <typename T> struct hopper_problem {
 /* ---- the loading thread ---- */
 
 template <typename Plan>
-static __device__ __forceinline__ void load_all(const sizes &n, const hopper_maps &maps,
+static __device__ __forceinline__ void load_all(const sizes &n, const head_groups &groups,
+                                                const hopper_maps &maps,
                                                 const hopper_memory<Plan> &memory) {
     ring_place<Plan::STAGES> ring = {0, 0};
     uint32_t round = 0; /* of the queries */
-    each_tile<Plan>(n, [&](place at) {
+    each_tile<Plan>(n, groups, [&](place at) {
         const int tiles = tiles_in_reach<Plan>(n, at.row, Plan::ROWS);
         const auto load = [&](const tensor_map *map, int tile) {
             mbarrier_wait(memory.empty(ring.stage), ring.round ^ 1);
@@ -268,7 +270,7 @@ static __global__ void __launch_bounds__(Plan::THREADS, 1)
     if (threadIdx.x < GROUP) {
         registers_lower<Plan::FEW_REGISTERS>();
         if (threadIdx.x == 0)
-            load_all(p.n, maps, memory);
+            load_all(p.n, p.groups, maps, memory);
     } else {
         registers_raise<Plan::MANY_REGISTERS>();
         ring_place<Plan::STAGES> ring = {0, 0};
@@ -276,7 +278,7 @@ static __global__ void __launch_bounds__(Plan::THREADS, 1)
         const int warp = uniform_warp() - GROUP_WARPS, group = warp / GROUP_WARPS;
         if (group == Plan::GROUPS - 1)
             give_turn<Plan>(group);
-        each_tile<Plan>(p.n, [&](place at) { attend(p, memory, warp, at, ring, round); });
+        each_tile<Plan>(p.n, p.groups, [&](place at) { attend(p, memory, warp, at, ring, round); });
         if (group == 0)
             take_turn(group);
     }

@@ -19,6 +19,7 @@
 #define ASSAY_ATTENTION_HOPPER_PLAN_H
 
 #include "kernels/attention/hopper_core.h"
+#include "kernels/attention/hopper_groups.h"
 
 /* Of three groups each thread has 160 registers, of two 240: o has D / 2 of them, the scores of a
  * tile KEYS / 2, their weights KEYS / 4. */
@@ -76,14 +77,28 @@ static __device__ __forceinline__ void make_barriers(const hopper_memory<Plan> &
     mbarriers_made();
 }
 
-/* visit(place) for this block's tiles. They are numbered by the length of their walks, the longest
- * first, and blocks take them to and fro, so that all have about as much to do. */
+/* As few groups as let half the cache hold keys and values of a group's heads, 4 bytes for each
+ * element of a key. A group has two tiles of queries for each multiprocessor at least. */
+template <typename Plan> static head_groups groups_of_tiles(const sizes &n) {
+    const int64_t bytes = n.heads * n.sk * Plan::D * 4;
+    const int64_t tiles = n.heads * ceil_div(n.sq, Plan::ROWS);
+    const int64_t wanted = ceil_div(bytes, CACHE / 2 * ASSAY_MULTIPROCESSORS);
+    return groups_of(n, wanted, wanted == 1 ? 0 : tiles / (2 * ASSAY_MULTIPROCESSORS));
+}
+
+/* visit(place) for this block's tiles. In the last group the longest walks come first, in the one
+ * before the shortest; and blocks take tiles to and fro, so that all have about as much to do. */
 template <typename Plan, typename Visit>
-static __device__ __forceinline__ void each_tile(const sizes &n, Visit visit) {
-    const int64_t tiles = n.heads * ceil_div(n.sq, Plan::ROWS), blocks = gridDim.x;
-    const int64_t to = blockIdx.x, fro = blocks - 1 - to;
-    for (int64_t round = 0; round * blocks + (round % 2 ? fro : to) < tiles; ++round)
-        visit(query_place<Plan>(round * blocks + (round % 2 ? fro : to), n, {0, n.heads, 0, n.sk}));
+static __device__ __forceinline__ void each_tile(const sizes &n, const head_groups &groups,
+                                                 Visit visit) {
+    const uint32_t of_head = (uint32_t)ceil_div(n.sq, Plan::ROWS), blocks = gridDim.x;
+    const uint32_t tiles = (uint32_t)n.heads * of_head, to = blockIdx.x, fro = blocks - 1 - to;
+    const bool alone = n.heads == groups.heads;
+    for (uint32_t begin = 0, own = to; begin + own < tiles; begin += blocks, own = to + fro - own) {
+        const turn_of_head turn = turn_at(groups, of_head, begin + own);
+        const bool grows = !alone && turn.group % 2 == 0;
+        visit({turn.head, (int64_t)(grows ? turn.turn : of_head - 1 - turn.turn) * Plan::ROWS});
+    }
 }
 
 /* Tiles of keys that one of `count` queries from `first` on sees. */

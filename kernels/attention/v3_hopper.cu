@@ -2,11 +2,12 @@
  * attention v3_hopper, ours, for sm_90a alone, bf16 and f16: by TMA and wgmma.
  *
  * Forward. A block stays on its multiprocessor and takes tiles of 192 queries, or of 128 where d is
- * more than 64. One thread brings queries, keys and values by TMA; the other warpgroups have 64
- * queries each (hopper_plan.h, hopper_forward.h). The online softmax is v3's with two changes: exp2
- * is the special function unit's, whose bits the simulated device has, and a row's base moves not
- * with every larger score but once weights would exceed 2^LEAP, so that o is hardly ever
- * multiplied.
+ * more than 64 or tiles are few, of one group of heads after the other, whose keys and values stay
+ * in L2 (hopper_groups.h). One thread brings queries, keys and values by TMA; the other warpgroups
+ * have 64 queries each (hopper_plan.h, hopper_forward.h). The online softmax is v3's with two
+ * changes: exp2 is the special function unit's, whose bits the simulated device has, and a row's
+ * base moves not with every larger score but once weights would exceed 2^LEAP, so that o is hardly
+ * ever multiplied.
  *
  * Backward, for d up to 128. A block has 128 keys and walks along the queries that see them
  * (hopper_backward_plan.h, hopper_backward.h): 5 products for each pair of tiles, where v3's two
@@ -53,6 +54,7 @@ enum { PACKED = 8 /* elements of 16 bytes */ };
 static constexpr int64_t MOST_EXTENT = INT32_MAX - 1024;
 
 typedef hopper_plan<64, 3, 128, 10> narrow_plan;
+typedef hopper_plan<64, 2, 128, 10> short_plan;
 typedef hopper_plan<128, 2, 128, 6> middle_plan;
 typedef hopper_plan<256, 2, 64, 5> wide_plan;
 typedef backward_plan<64, 128, 2> narrow_backward;
@@ -91,7 +93,11 @@ template <typename Plan, typename T> static assay_status launch(const assay_call
     const tensors t = tensors_of(call, ASSAY_FORWARD);
     const sizes n = sizes_of(call->params);
     const exponent e = to_log2(n);
-    const hopper_problem<T> p = {n, e.factor, LEAP / e.factor, result_rows_of<T>(t.o),
+    const hopper_problem<T> p = {n,
+                                 groups_of_tiles<Plan>(n),
+                                 e.factor,
+                                 LEAP / e.factor,
+                                 result_rows_of<T>(t.o),
                                  rows_of<float>(t.lse)};
     const int64_t tiles = n.heads * ceil_div(n.sq, Plan::ROWS);
     hopper_maps maps = {};
@@ -102,10 +108,23 @@ template <typename Plan, typename T> static assay_status launch(const assay_call
                         dim3(Plan::THREADS), Plan::SHARED, (attend_on_hopper<Plan, T>), p, maps);
 }
 
+/* Rows that a multiprocessor computes, those of the last round's idle ones included. */
+template <typename Plan> static int64_t rows_of_each(const sizes &n) {
+    return ceil_div(n.heads * ceil_div(n.sq, Plan::ROWS), ASSAY_MULTIPROCESSORS) * Plan::ROWS;
+}
+
+/* Three warpgroups overlap better than two; but where there are few tiles, smaller ones divide
+ * better. */
+static bool takes_short_tiles(const sizes &n) {
+    return rows_of_each<short_plan>(n) * 8 <= rows_of_each<narrow_plan>(n) * 7;
+}
+
 template <typename T> static assay_status forward_of(const assay_call *call) {
     const int64_t d = call->in[0].shape[3];
     if (!is_mapped(tensors_of(call, ASSAY_FORWARD)))
         return DISPATCH_DEPTH(run_forward, tensor_core<T>, call);
+    if (d <= 64 && takes_short_tiles(sizes_of(call->params)))
+        return launch<short_plan, T>(call);
     return d <= 64    ? launch<narrow_plan, T>(call)
            : d <= 128 ? launch<middle_plan, T>(call)
                       : launch<wide_plan, T>(call);
@@ -182,7 +201,7 @@ template <typename Plan, typename T> static assay_status launch_backward(const a
                                        counts,
                                        space.n_counts};
     const backward_on_hopper<T> p = {n,
-                                     heads_in_groups<Plan>(n),
+                                     groups_of_walks<Plan>(n),
                                      result_rows_of<T>(t.dq),
                                      result_rows_of<T>(t.dk),
                                      result_rows_of<T>(t.dv),
