@@ -91,12 +91,13 @@ template <bool LAST> struct result_lines {
     uint32_t right;
     bool pairs;
 
-    __device__ __forceinline__ result_lines(const digit_contraction &p, uint32_t tile, int first_j)
-        : q(p.out.extent), first(first_j), right(p.axes.right), pairs(p.out.pairs) {
+    __device__ __forceinline__ result_lines(const digit_axes &axes, const digit_state<float> &out,
+                                            uint32_t tile, int first_j)
+        : q(out.extent), first(first_j), right(axes.right), pairs(out.pairs) {
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
             const uint32_t c = tile + (uint32_t)own_line() + 8u * half;
-            line[half] = c < p.axes.columns ? p.out.data + column_at<LAST>(p.axes, p.out, c) : NULL;
+            line[half] = c < axes.columns ? out.data + column_at<LAST>(axes, out, c) : NULL;
         }
     }
     __device__ __forceinline__ void operator()(int half, int i, float low, float high, bool has_low,
@@ -153,7 +154,7 @@ static __global__ void __launch_bounds__(contract_shape<SLICES, COLUMNS>::thread
             add_extremes(x, found);
         }
         const line_powers lines(found);
-        const result_lines<LAST> out(p, first, w.first);
+        const result_lines<LAST> out(p.axes, p.out, first, w.first);
         multiply_marked<tile_shape, COLUMNS>(
             tile, w, lines, boxes.power(), kind.marked, [&](int line, int column, float sum) {
                 const uint32_t c = first + (uint32_t)line;
