@@ -27,8 +27,8 @@ struct digit_contraction {
 };
 
 /* A lane's results of a tile: put(half, i, low, high, has_low, has_high) of columns 8 i + 2 t and
- * the next one, half 1 of the lane's second line. Those of marked lines and columns are not there.
- */
+ * the next one, half 1 of the lane's second line. Those of marked lines and columns are 0
+ * and not to be put. */
 template <int COLUMNS, typename Put>
 static __device__ __forceinline__ void
 put_sums(const float (&sums)[COLUMNS / 2], const line_powers &lines, const int32_t *power,
@@ -52,11 +52,12 @@ put_sums(const float (&sums)[COLUMNS / 2], const line_powers &lines, const int32
         const int32_t line = lines.power[half];
 #pragma unroll
         for (int i = 0; i < COLUMNS / 8; ++i) {
-            const int j = own_column(i);
-            const int32_t first = power[j], second = power[j + 1];
-            put(half, i, unscale(sums[4 * i + 2 * half], line + first),
-                unscale(sums[4 * i + 2 * half + 1], line + second),
-                line != MARKED && first != MARKED, line != MARKED && second != MARKED);
+            const int32_t first = power[own_column(i)], second = power[own_column(i) + 1];
+            const bool has_low = line != MARKED && first != MARKED;
+            const bool has_high = line != MARKED && second != MARKED;
+            put(half, i, has_low ? unscale(sums[4 * i + 2 * half], line + first) : 0,
+                has_high ? unscale(sums[4 * i + 2 * half + 1], line + second) : 0, has_low,
+                has_high);
         }
     }
 }

@@ -198,10 +198,10 @@ static __global__ void __launch_bounds__(GRADIENT_GROUP_THREADS, 1)
         const slice_digits digits(x, lines);
         float sums[32];
         multiply_slice<EDGE_64>(digits, s.boxes, sums);
-        const auto add = [&](int half, int i, float low, float high, bool has_low, bool has_high) {
+        const auto add = [&](int half, int i, float low, float high, bool, bool) {
             float *const to = total + 4 * i + 2 * half;
-            to[0] += has_low ? low : 0;
-            to[1] += has_high ? high : 0;
+            to[0] += low;
+            to[1] += high;
         };
         const bool plain_columns =
             __all_sync(0xffffffffu,
