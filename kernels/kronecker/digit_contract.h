@@ -27,8 +27,8 @@ struct digit_contraction {
 };
 
 /* A lane's results of a tile: put(half, i, low, high, has_low, has_high) of columns 8 i + 2 t and
- * the next one, half 1 of the lane's second line. Those of marked lines and columns are not there.
- */
+ * the next one, half 1 of the lane's second line. Those of marked lines and columns are 0
+ * and not to be put. */
 template <int COLUMNS, typename Put>
 static __device__ __forceinline__ void
 put_sums(const float (&sums)[COLUMNS / 2], const line_powers &lines, const int32_t *power,
@@ -52,11 +52,12 @@ put_sums(const float (&sums)[COLUMNS / 2], const line_powers &lines, const int32
         const int32_t line = lines.power[half];
 #pragma unroll
         for (int i = 0; i < COLUMNS / 8; ++i) {
-            const int j = own_column(i);
-            const int32_t first = power[j], second = power[j + 1];
-            put(half, i, unscale(sums[4 * i + 2 * half], line + first),
-                unscale(sums[4 * i + 2 * half + 1], line + second),
-                line != MARKED && first != MARKED, line != MARKED && second != MARKED);
+            const int32_t first = power[own_column(i)], second = power[own_column(i) + 1];
+            const bool has_low = line != MARKED && first != MARKED;
+            const bool has_high = line != MARKED && second != MARKED;
+            put(half, i, has_low ? unscale(sums[4 * i + 2 * half], line + first) : 0,
+                has_high ? unscale(sums[4 * i + 2 * half + 1], line + second) : 0, has_low,
+                has_high);
         }
     }
 }
@@ -91,12 +92,13 @@ template <bool LAST> struct result_lines {
     uint32_t right;
     bool pairs;
 
-    __device__ __forceinline__ result_lines(const digit_contraction &p, uint32_t tile, int first_j)
-        : q(p.out.extent), first(first_j), right(p.axes.right), pairs(p.out.pairs) {
+    __device__ __forceinline__ result_lines(const digit_axes &axes, const digit_state<float> &out,
+                                            uint32_t tile, int first_j)
+        : q(out.extent), first(first_j), right(axes.right), pairs(out.pairs) {
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
             const uint32_t c = tile + (uint32_t)own_line() + 8u * half;
-            line[half] = c < p.axes.columns ? p.out.data + column_at<LAST>(p.axes, p.out, c) : NULL;
+            line[half] = c < axes.columns ? out.data + column_at<LAST>(axes, out, c) : NULL;
         }
     }
     __device__ __forceinline__ void operator()(int half, int i, float low, float high, bool has_low,
@@ -153,7 +155,7 @@ static __global__ void __launch_bounds__(contract_shape<SLICES, COLUMNS>::thread
             add_extremes(x, found);
         }
         const line_powers lines(found);
-        const result_lines<LAST> out(p, first, w.first);
+        const result_lines<LAST> out(p.axes, p.out, first, w.first);
         multiply_marked<tile_shape, COLUMNS>(
             tile, w, lines, boxes.power(), kind.marked, [&](int line, int column, float sum) {
                 const uint32_t c = first + (uint32_t)line;

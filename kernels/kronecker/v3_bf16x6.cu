@@ -9,9 +9,10 @@
  * come to shared memory by cp.async, digits are made on the way to wgmma's left operand, and the
  * factor's digits stay in shared memory (digit_contract.h). The last two modes of a layer, 64 x 64
  * each, share a pass (digit_pair.h). The gradient of a factor is a sum over all columns, of which
- * 64 at a time are lines with powers of their own (digit_gradient.h). Lines that have no digits,
- * with an Inf, a NaN, or more than 86 binades, go through chains of multiply-adds where they are
- * met; so does the gradient of a mode with fewer than 64 columns, by v3's tiles.
+ * 64 at a time are lines with powers of their own (digit_gradient.h); a 64 x 64 factor's kernel
+ * makes the input's cotangent as well. Lines that have no digits, with an Inf, a NaN, or more than
+ * 86 binades, go through chains of multiply-adds where they are met; so does the gradient of a mode
+ * with fewer than 64 columns, by v3's tiles.
  *
  * Against v3, whose limit is FFMA (60 TFLOP/s): six products at 800 TFLOP/s are 2.2 times as fast,
  * and each pass is bound by memory rather than by them for factors of 64. Floors, H200, us, b =
@@ -23,9 +24,10 @@
  *     64^3            502        2        773   1718
  *     128^2, b = 32     1        2          2      4
  *
- * Backward makes the states between two stages again, a pass each, then reads two states for dW and
- * one for dx, and writes one: 2.5 passes a stage. Products: of forward those of all stages but the
- * last, and twice those of all.
+ * Backward makes the states between two stages again, a pass each. A stage of 64 x 64 then takes
+ * one kernel for dW and dx, which reads two states and writes one: 1.5 passes; others take a kernel
+ * for each, 2 passes. Products: of forward those of all stages but the last, and twice those of
+ * all.
  *
  * Bytes: forward the state in and out once a pass. Flops: 12 a multiply-add on tensor cores.
  */
@@ -123,20 +125,13 @@ struct digit_steps : tile_steps<float> {
         return launch_sum_gradients(call->stream, sums, these);
     }
 
-    digit_contraction contraction(const stage &s, bool adjoint, state<const float> in,
-                                  state<float> out) const {
-        const factor<const float> w = weight(s);
-        return {axes_of(s, c->rows), digit_state_of(in, s, adjoint ? s.q : s.p),
-                digit_state_of(out, s, adjoint ? s.p : s.q),
-                adjoint ? factor<const float>{w.w, w.column, w.row} : w};
-    }
-
     assay_status forward(int32_t step, state<const float> in, state<float> out) {
         const pass p = pass_of(*c, *made, step, ASSAY_FORWARD, sizeof(float));
         const stage &s = stage_of(p, 0);
         switch (digits->kind[step]) {
         case BY_DIGITS:
-            return contract_digits(call->stream, contraction(s, false, in, out));
+            return contract_digits(call->stream, {axes_of(s, c->rows), digit_state_of(in, s, s.p),
+                                                  digit_state_of(out, s, s.q), weight(s)});
         case BY_PAIR:
             return launch_pair(call->stream, {axes_of(s, c->rows),
                                               digit_state_of(in, s, LINES),
@@ -153,17 +148,18 @@ struct digit_steps : tile_steps<float> {
         const stage &s = stage_of(p, 0);
         if (digits->kind[step] == BY_TILES)
             return backward_tile(p, in, cotangent, out);
-        const digit_gradient gradient = {axes_of(s, c->rows), digit_state_of(in, s, s.p),
-                                         digit_state_of(cotangent, s, s.q), next};
+        const factor<const float> w = weight(s);
         const int64_t splits = digit_splits(s, c->rows);
-        assay_status status = gradient_digits(call->stream, gradient, splits);
+        const digit_gradient gradient = {axes_of(s, c->rows),
+                                         digit_state_of(in, s, s.p),
+                                         digit_state_of(cotangent, s, s.q),
+                                         next,
+                                         digit_state_of(out, s, s.p),
+                                         {w.w, w.column, w.row}};
+        const assay_status status = backward_digits(call->stream, gradient, splits);
         sums.of[count++] = {next, splits, s.p, s.q, factor_of<float>(gradient_tensor(call, s))};
         next += splits * s.p * s.q;
-        if (status == ASSAY_OK && count == MOST_SUMS)
-            status = finish();
-        return status == ASSAY_OK
-                   ? contract_digits(call->stream, contraction(s, true, cotangent, out))
-                   : status;
+        return status == ASSAY_OK && count == MOST_SUMS ? finish() : status;
     }
 };
 
