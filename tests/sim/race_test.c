@@ -39,9 +39,9 @@ static void launch(race_kernel kernel, bool right, assay_schedule schedule, assa
     memset(memory, 0, RACE_INTS * sizeof(int));
     device->schedule(schedule, 1);
     *status = race_launch(kernel, right, memory);
+    CHECK(device->finish() == *status);
     device->schedule(ASSAY_SCHEDULE_IN_ORDER, 0);
     device->release(memory);
-    CHECK(device->finish() == *status);
 }
 
 static bool is_at(const sim_source *source, int line) {
