@@ -14,7 +14,8 @@
 
 _Static_assert((int)PTX_READS == SIM_READS && (int)PTX_WRITES == SIM_WRITES &&
                    (int)PTX_STRONG == SIM_STRONG && (int)PTX_BLOCK_SCOPE == SIM_BLOCK_SCOPE &&
-                   (int)PTX_ACQUIRE == SIM_ACQUIRE && (int)PTX_RELEASE == SIM_RELEASE,
+                   (int)PTX_ACQUIRE == SIM_ACQUIRE && (int)PTX_RELEASE == SIM_RELEASE &&
+                   (int)PTX_COMPARES == SIM_COMPARES,
                "one meaning on both sides");
 _Static_assert((int)PTX_INTEGERS_K32 == SIM_INTEGERS_K32 &&
                    (int)PTX_INTEGERS_UNSIGNED_A == SIM_INTEGERS_UNSIGNED_A &&

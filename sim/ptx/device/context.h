@@ -77,6 +77,7 @@ enum {
     PTX_BLOCK_SCOPE = 8,
     PTX_ACQUIRE = 16,
     PTX_RELEASE = 32,
+    PTX_COMPARES = 64,
 };
 
 typedef enum ptx_reduction {
@@ -128,7 +129,7 @@ typedef struct ptx_context {
                                may not */
 
     /* Recording, of an access that comes next: only kernels compiled with PTX_RECORD call it.
-     * `value`: what will be written; NULL: nothing. */
+     * `value`: what will be written or, with PTX_COMPARES, is compared with; NULL: nothing. */
     void (*access)(const void *address, size_t bytes, uint32_t how, const void *value,
                    uint32_t site);
 
