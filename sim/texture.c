@@ -51,8 +51,8 @@ static const sim_texture *object_of(uint64_t object, const sim_fetch *f, bool su
     const char *kind = surface ? "wrong surface" : "wrong texture";
     if (t == NULL || t->surface != surface)
         sim_trap(kind, "its object is none, or is no longer", site->file, site->line);
-    if (t->image.dimensions != f->dimensions || t->image.layered != f->layered ||
-        t->image.cube != f->cube)
+    if (t->level[0].dimensions != f->dimensions || t->level[0].layered != f->layered ||
+        t->level[0].cube != f->cube)
         sim_trap(kind, "its image has other dimensions than the instruction", site->file,
                  site->line);
     return t;
@@ -80,9 +80,14 @@ static float float_of(uint32_t bits) {
     return value;
 }
 
-/* A channel's bits as a fetch gives them. */
-static uint32_t channel(const sim_texture *t, const char *at) {
-    const sim_image *m = &t->image;
+/* Of IEC 61966-2-1. */
+static float of_srgb(float value) {
+    return (float)(value <= 0.04045f ? value / 12.92 : pow((value + 0.055) / 1.055, 2.4));
+}
+
+/* The bits of channel c as a fetch gives them. */
+static uint32_t channel(const sim_texture *t, const char *at, uint32_t c) {
+    const sim_image *m = &t->level[0];
     uint32_t bits = 0;
     memcpy(&bits, at, m->bits / 8);
     if (m->format == SIM_CHANNEL_FLOAT)
@@ -93,7 +98,7 @@ static uint32_t channel(const sim_texture *t, const char *at) {
     if (!t->to_float)
         return (uint32_t)number;
     const float fraction = (float)number / (float)(is_signed ? top - 1 : 2 * top - 1);
-    return bits_of(fraction < -1 ? -1 : fraction);
+    return bits_of(t->srgb && c < 3 ? of_srgb(fraction) : fraction < -1 ? -1 : fraction);
 }
 
 /* The index behind a border's rule; OUTSIDE: the color. */
@@ -120,9 +125,8 @@ static size_t layer_offset(const sim_image *m, const sim_fetch *f) {
     return layers ? (size_t)clamp(f->layer, m->size[m->dimensions]) * m->slice : 0;
 }
 
-static void element(const sim_texture *t, const sim_fetch *f, const int64_t index[3],
-                    uint32_t out[4], const sim_site *site) {
-    const sim_image *m = &t->image;
+static void element(const sim_texture *t, const sim_image *m, const sim_fetch *f,
+                    const int64_t index[3], uint32_t out[4], const sim_site *site) {
     size_t offset = layer_offset(m, f);
     for (uint32_t d = 0; d < m->dimensions; ++d) {
         const int64_t i = within(index[d], t->border[d], t->normalized, m->size[d]);
@@ -135,14 +139,14 @@ static void element(const sim_texture *t, const sim_fetch *f, const int64_t inde
     }
     trace_access(m->memory + offset, m->channels * m->bits / 8, SIM_READS, site->file, site->line);
     for (uint32_t c = 0; c < m->channels; ++c)
-        out[c] = channel(t, m->memory + offset + c * m->bits / 8);
+        out[c] = channel(t, m->memory + offset + c * m->bits / 8, c);
 }
 
 /* ---- filters */
 
 /* A coordinate counted in elements. */
-static double scaled(const sim_texture *t, const sim_fetch *f, uint32_t d) {
-    const double n = t->image.size[d], x = (double)f->at[d] * (t->normalized ? n : 1);
+static double scaled(const sim_texture *t, const sim_image *m, const sim_fetch *f, uint32_t d) {
+    const double n = m->size[d], x = (double)f->at[d] * (t->normalized ? n : 1);
     const bool wraps = t->normalized && t->border[d] == SIM_BORDER_WRAP;
     const double whole = wraps ? x - n * floor(x / n) : x;
     return !(whole == whole)     ? 0
@@ -152,12 +156,12 @@ static double scaled(const sim_texture *t, const sim_fetch *f, uint32_t d) {
 }
 
 /* Between 2^dimensions elements; weights have 8 bits behind the point. */
-static void interpolate(const sim_texture *t, const sim_fetch *f, uint32_t out[4],
-                        const sim_site *site) {
+static void interpolate(const sim_texture *t, const sim_image *m, const sim_fetch *f,
+                        uint32_t out[4], const sim_site *site) {
     double weight[3] = {0}, sum[4] = {0};
     int64_t first[3] = {0};
     for (uint32_t d = 0; d < f->dimensions; ++d) {
-        const double x = scaled(t, f, d) - 0.5;
+        const double x = scaled(t, m, f, d) - 0.5;
         first[d] = (int64_t)floor(x);
         weight[d] = floor((x - floor(x)) * 256 + 0.5) / 256;
     }
@@ -171,11 +175,11 @@ static void interpolate(const sim_texture *t, const sim_fetch *f, uint32_t out[4
         }
         if (product == 0)
             continue;
-        element(t, f, index, bits, site);
-        for (uint32_t c = 0; c < t->image.channels; ++c)
+        element(t, m, f, index, bits, site);
+        for (uint32_t c = 0; c < m->channels; ++c)
             sum[c] += product * (double)float_of(bits[c]);
     }
-    for (uint32_t c = 0; c < t->image.channels; ++c)
+    for (uint32_t c = 0; c < m->channels; ++c)
         out[c] = bits_of((float)sum[c]);
 }
 
@@ -198,20 +202,57 @@ static sim_fetch on_face(const sim_image *m, const sim_fetch *f) {
     return face;
 }
 
-void sim_texture_fetch(uint64_t object, const sim_fetch *f, uint32_t result[4],
-                       const sim_site *site) {
-    const sim_texture *t = object_of(object, f, false, site);
-    const sim_fetch face = t->image.cube ? on_face(&t->image, f) : *f;
+static void sample(const sim_texture *t, const sim_image *m, const sim_fetch *f, uint32_t result[4],
+                   const sim_site *site) {
     int64_t index[3] = {0};
-    f = &face;
     memset(result, 0, 4 * sizeof result[0]);
     if (t->linear && !f->whole) {
-        interpolate(t, f, result, site);
+        interpolate(t, m, f, result, site);
         return;
     }
     for (uint32_t d = 0; d < f->dimensions; ++d)
-        index[d] = f->whole ? f->index[d] : (int64_t)floor(scaled(t, f, d));
-    element(t, f, index, result, site);
+        index[d] = f->whole ? f->index[d] : (int64_t)floor(scaled(t, m, f, d));
+    element(t, m, f, index, result, site);
+}
+
+/* Levels are weighed as elements are. */
+static void sample_levels(const sim_texture *t, const sim_fetch *f, uint32_t result[4],
+                          const sim_site *site) {
+    const float asked = f->level + t->bias;
+    const float bounded = fmaxf(t->least, fminf(asked, t->most));
+    const double level = fmax(0, fmin(bounded, (double)(t->n_levels - 1)));
+    const double steps = floor(level * 256 + 0.5);
+    const uint32_t first = (uint32_t)(t->mixes_levels ? steps / 256 : floor(level + 0.5));
+    const double weight = t->mixes_levels ? steps / 256 - first : 0;
+    uint32_t second[4];
+    sample(t, &t->level[first], f, result, site);
+    if (weight == 0)
+        return;
+    sample(t, &t->level[first + 1], f, second, site);
+    for (uint32_t c = 0; c < t->level[0].channels; ++c)
+        result[c] = bits_of((float)((1 - weight) * (double)float_of(result[c]) +
+                                    weight * (double)float_of(second[c])));
+}
+
+void sim_texture_fetch(uint64_t object, const sim_fetch *f, uint32_t result[4],
+                       const sim_site *site) {
+    const sim_texture *t = object_of(object, f, false, site);
+    const sim_fetch face = t->level[0].cube ? on_face(&t->level[0], f) : *f;
+    sample_levels(t, &face, result, site);
+}
+
+void sim_texture_gather(uint64_t object, const sim_fetch *f, uint32_t channel_of,
+                        uint32_t result[4], const sim_site *site) {
+    static const int order[4][2] = {{0, 1}, {1, 1}, {1, 0}, {0, 0}};
+    const sim_texture *t = object_of(object, f, false, site);
+    const sim_image *m = &t->level[0];
+    for (int i = 0; i < 4; ++i) {
+        uint32_t all[4] = {0};
+        const int64_t index[3] = {(int64_t)floor(scaled(t, m, f, 0) - 0.5) + order[i][0],
+                                  (int64_t)floor(scaled(t, m, f, 1) - 0.5) + order[i][1]};
+        element(t, m, f, index, all, site);
+        result[i] = all[channel_of];
+    }
 }
 
 /* ---- surfaces */
@@ -219,7 +260,7 @@ void sim_texture_fetch(uint64_t object, const sim_fetch *f, uint32_t result[4],
 char *sim_surface_address(uint64_t object, const sim_fetch *f, uint32_t bytes, sim_outside outside,
                           const sim_site *site) {
     const sim_texture *t = object_of(object, f, true, site);
-    const sim_image *m = &t->image;
+    const sim_image *m = &t->level[0];
     const size_t width = (size_t)m->size[0] * m->channels * m->bits / 8;
     size_t offset = layer_offset(m, f);
     bool inside = true;

@@ -161,13 +161,20 @@ static sim_fetch fetch_of(const ptx_fetch *f) {
                        .cube = f->cube,
                        .whole = f->whole,
                        .index = {f->index[0], f->index[1], f->index[2]},
-                       .at = {f->at[0], f->at[1], f->at[2]}};
+                       .at = {f->at[0], f->at[1], f->at[2]},
+                       .level = f->level};
 }
 
 static void call_texture(uint64_t object, const ptx_fetch *f, uint32_t result[4],
                          const ptx_site *site) {
     const sim_fetch fetch = fetch_of(f);
     sim_texture_fetch(object, &fetch, result, site);
+}
+
+static void call_gather(uint64_t object, const ptx_fetch *f, uint32_t channel, uint32_t result[4],
+                        const ptx_site *site) {
+    const sim_fetch fetch = fetch_of(f);
+    sim_texture_gather(object, &fetch, channel, result, site);
 }
 
 static char *call_surface(uint64_t object, const ptx_fetch *f, uint32_t bytes, ptx_outside outside,
@@ -309,6 +316,7 @@ void ptx_context_fill(ptx_context *x) {
     x->move_matrix = call_move_matrix;
     x->multiply = call_multiply;
     x->texture = call_texture;
+    x->gather = call_gather;
     x->surface = call_surface;
     x->copy = call_copy;
     x->copy_commit = sim_cp_async_commit;

@@ -46,7 +46,7 @@ silent() { # FILE TEXT
 
 # ---- right programs: their numbers, and nothing to report ----
 programs=(add reduce streams variables objects cooperative graph nodes conditional query rows textures
-    cubes arrays driver driver_arrays driver_copies driver_graph driver_modules driver_queries per_thread
+    cubes levels arrays driver driver_arrays driver_copies driver_graph driver_modules driver_queries per_thread
     pools virtual ipc advice print hopper)
 [ ! -e "$(dirname "$nvcc")/../include/cublasLt.h" ] || programs=(blas "${programs[@]}")
 declare -A libraries=([blas]='-lcublas -lcublasLt')
@@ -304,8 +304,8 @@ sed -n 's/_pt[ds][sz]$//p' absent | sort -u | comm -23 - absent >out
 build absent 2>/dev/null
 for kind in static shared; do
     run 0 -- ./absent.$kind
-    says err 'cudaMallocMipmappedArray is not simulated'
-    [ "$(grep -c 'cudaMallocMipmappedArray is not simulated' err)" -eq 1 ] || fail "told twice"
+    says err 'cudaImportExternalMemory is not simulated'
+    [ "$(grep -c 'cudaImportExternalMemory is not simulated' err)" -eq 1 ] || fail "told twice"
 done
 
 # ---- programs that cannot run so ----

@@ -111,6 +111,7 @@ typedef struct ptx_fetch {
     bool layered, cube, whole;
     int32_t index[3];
     float at[3];
+    float level;
 } ptx_fetch;
 
 typedef enum ptx_outside { PTX_OUTSIDE_TRAP, PTX_OUTSIDE_CLAMP, PTX_OUTSIDE_ZERO } ptx_outside;
@@ -167,6 +168,8 @@ typedef struct ptx_context {
 
     void (*texture)(uint64_t object, const ptx_fetch *fetch, uint32_t result[4],
                     const ptx_site *site);
+    void (*gather)(uint64_t object, const ptx_fetch *fetch, uint32_t channel, uint32_t result[4],
+                   const ptx_site *site);
     char *(*surface)(uint64_t object, const ptx_fetch *fetch, uint32_t bytes, ptx_outside outside,
                      const ptx_site *site);
 
