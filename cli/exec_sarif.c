@@ -53,7 +53,7 @@ static void put_location(FILE *to, const report_problem *p, const char *program)
 /* A gap of the simulation is no defect of the program. */
 static const char *level_of(exec_problem_kind kind) {
     const bool is_note = kind == EXEC_PROBLEM_NOT_SIMULATED || kind == EXEC_PROBLEM_OPCODE ||
-                         kind == EXEC_PROBLEM_NO_PTX || kind == EXEC_PROBLEM_EQUAL;
+                         kind == EXEC_PROBLEM_NO_PTX || exec_problem_is_note(kind);
     return is_note ? "note" : kind == EXEC_PROBLEM_LEAK ? "warning" : "error";
 }
 

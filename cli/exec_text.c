@@ -81,7 +81,7 @@ uint64_t exec_count(const exec_report *r, bool told) {
 uint64_t exec_count_errors(const exec_report *r) {
     uint64_t n = 0;
     for (uint32_t i = 0; i < r->n_problems; ++i)
-        n += is_told(&r->problem[i]) && r->problem[i].kind != EXEC_PROBLEM_EQUAL;
+        n += is_told(&r->problem[i]) && !exec_problem_is_note(r->problem[i].kind);
     return n;
 }
 

@@ -93,9 +93,11 @@ void sim_sleep(const char *file, int line) {
 #define DEFINE_CAS(suffix, type)                                                                   \
     type sim_atomic_cas_##suffix(type *address, type compare, type value, const char *file,        \
                                  int line) {                                                       \
-        type old = *address, next = old == compare ? value : old;                                  \
-        *address = next;                                                                           \
-        sim_atomic_done(address, sizeof old, old != next, file, line);                             \
+        const type old = *address;                                                                 \
+        trace_compare(address, sizeof old, &compare, file, line);                                  \
+        if (old == compare)                                                                        \
+            *address = value;                                                                      \
+        sim_atomic_turn(old == compare && old != value, file, line);                               \
         return old;                                                                                \
     }
 

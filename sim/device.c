@@ -74,6 +74,11 @@ static assay_status sim_copy(void *to, const void *from, size_t bytes) {
     return ASSAY_OK;
 }
 
+static void sim_begin(assay_schedule schedule, uint64_t seed) {
+    sim_schedule_set(schedule, seed);
+    sim_device_forget();
+}
+
 static int32_t planned_for = MULTIPROCESSORS;
 
 int32_t sim_multiprocessors(void) {
@@ -94,7 +99,7 @@ const assay_device *assay_sim_device(void) {
         .upload = sim_copy,
         .download = sim_copy,
         .guard = guard,
-        .schedule = sim_schedule_set,
+        .schedule = sim_begin,
         .multiprocessors = MULTIPROCESSORS,
         .plan_for = sim_plan_for,
         .finish = sim_device_noted,

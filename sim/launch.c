@@ -154,7 +154,7 @@ static bool run_blocks(const sim_launch *l, sim_range section) {
     return true;
 }
 
-static assay_status run(const sim_launch *l) {
+assay_status sim_launch_run(const sim_launch *l) {
     sim_range section;
     assay_status status = check_configuration(l);
     if (status == ASSAY_OK)
@@ -181,11 +181,11 @@ static assay_status run(const sim_launch *l) {
 assay_status (*sim_launch_instead)(const sim_launch *launch);
 
 assay_status sim_launch_kernel(const sim_launch *l) {
+    assay_status status = ASSAY_OK;
     if (l->function != NULL && sim_launch_instead != NULL)
-        return sim_launch_instead(l);
-    if (l->grid.x == 0 || l->grid.y == 0 || l->grid.z == 0)
-        return ASSAY_OK;
-    assay_status status = run(l);
+        status = sim_launch_instead(l);
+    else if (l->grid.x != 0 && l->grid.y != 0 && l->grid.z != 0)
+        status = sim_launch_run(l);
     sim_device_note(status);
     return status;
 }

@@ -4,7 +4,8 @@
 
 enum { LINE = 768 };
 
-/* The first bad launch since finish() last asked; a variant may have ignored its status. */
+/* The first bad launch since finish() last asked or a run began; a variant may have ignored its
+ * status. */
 static assay_status first_status;
 static char first_line[LINE];
 
@@ -15,8 +16,12 @@ void sim_device_note(assay_status status) {
     snprintf(first_line, sizeof first_line, "%s", assay_error());
 }
 
-assay_status sim_device_noted(void) {
-    assay_status status = first_status;
+void sim_device_forget(void) {
     first_status = ASSAY_OK;
+}
+
+assay_status sim_device_noted(void) {
+    const assay_status status = first_status;
+    sim_device_forget();
     return status == ASSAY_OK ? ASSAY_OK : assay_fail(status, "%s", first_line);
 }

@@ -79,6 +79,10 @@ extern assay_status (*sim_launch_instead)(const sim_launch *launch);
  *   ASSAY_ERR_DEVICE  CUDA would refuse this configuration
  *   ASSAY_ERR_MEMORY  no memory for stacks
  */
+assay_status sim_launch_run(const sim_launch *launch) ASSAY_MUST_CHECK;
+
+/* The same for the host code of a kernel, which may ignore the status: the device's finish()
+ * returns it, too. */
 assay_status sim_launch_kernel(const sim_launch *launch) ASSAY_MUST_CHECK;
 
 /* The dynamic shared memory of the block that runs, and where that is said. */

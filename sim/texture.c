@@ -1,8 +1,8 @@
 #include "sim/texture.h"
 
+#include "sim/texture_filter.h"
 #include "sim/trace.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,8 +52,8 @@ static const sim_texture *object_of(uint64_t object, const sim_fetch *f, bool su
     const char *kind = surface ? "wrong surface" : "wrong texture";
     if (t == NULL || t->surface != surface)
         sim_trap(kind, "its object is none, or is no longer", site->file, site->line);
-    if (t->image.dimensions != f->dimensions || t->image.layered != f->layered ||
-        t->image.cube != f->cube)
+    if (t->level[0].dimensions != f->dimensions || t->level[0].layered != f->layered ||
+        t->level[0].cube != f->cube)
         sim_trap(kind, "its image has other dimensions than the instruction", site->file,
                  site->line);
     return t;
@@ -81,9 +81,14 @@ static float float_of(uint32_t bits) {
     return value;
 }
 
-/* A channel's bits as a fetch gives them. */
-static uint32_t channel(const sim_texture *t, const char *at) {
-    const sim_image *m = &t->image;
+/* Of IEC 61966-2-1. */
+static float of_srgb(float value) {
+    return (float)(value <= 0.04045f ? value / 12.92 : pow((value + 0.055) / 1.055, 2.4));
+}
+
+/* The bits of channel c as a fetch gives them. */
+static uint32_t channel(const sim_texture *t, const char *at, uint32_t c) {
+    const sim_image *m = &t->level[0];
     uint32_t bits = 0;
     memcpy(&bits, at, m->bits / 8);
     if (m->format == SIM_CHANNEL_FLOAT)
@@ -94,7 +99,7 @@ static uint32_t channel(const sim_texture *t, const char *at) {
     if (!t->to_float)
         return (uint32_t)number;
     const float fraction = (float)number / (float)(is_signed ? top - 1 : 2 * top - 1);
-    return bits_of(fraction < -1 ? -1 : fraction);
+    return bits_of(t->srgb && c < 3 ? of_srgb(fraction) : fraction < -1 ? -1 : fraction);
 }
 
 /* The index behind a border's rule; OUTSIDE: the color. */
@@ -121,9 +126,8 @@ static size_t layer_offset(const sim_image *m, const sim_fetch *f) {
     return layers ? (size_t)clamp(f->layer, m->size[m->dimensions]) * m->slice : 0;
 }
 
-static void element(const sim_texture *t, const sim_fetch *f, const int64_t index[3],
-                    uint32_t out[4], const sim_site *site) {
-    const sim_image *m = &t->image;
+static void element(const sim_texture *t, const sim_image *m, const sim_fetch *f,
+                    const int64_t index[3], uint32_t out[4], const sim_site *site) {
     size_t offset = layer_offset(m, f);
     for (uint32_t d = 0; d < m->dimensions; ++d) {
         const int64_t i = within(index[d], t->border[d], t->normalized, m->size[d]);
@@ -136,14 +140,14 @@ static void element(const sim_texture *t, const sim_fetch *f, const int64_t inde
     }
     trace_access(m->memory + offset, m->channels * m->bits / 8, SIM_READS, site->file, site->line);
     for (uint32_t c = 0; c < m->channels; ++c)
-        out[c] = channel(t, m->memory + offset + c * m->bits / 8);
+        out[c] = channel(t, m->memory + offset + c * m->bits / 8, c);
 }
 
 /* ---- filters */
 
 /* A coordinate counted in elements. */
-static double scaled(const sim_texture *t, const sim_fetch *f, uint32_t d) {
-    const double n = t->image.size[d], x = (double)f->at[d] * (t->normalized ? n : 1);
+static double scaled(const sim_texture *t, const sim_image *m, const sim_fetch *f, uint32_t d) {
+    const double n = m->size[d], x = (double)f->at[d] * (t->normalized ? n : 1);
     const bool wraps = t->normalized && t->border[d] == SIM_BORDER_WRAP;
     const double whole = wraps ? x - n * floor(x / n) : x;
     return !(whole == whole)     ? 0
@@ -152,107 +156,31 @@ static double scaled(const sim_texture *t, const sim_fetch *f, uint32_t d) {
                                  : whole;
 }
 
-enum {
-    ONE = 256,     /* a weight of 1: weights have 8 bits behind the point */
-    HELD = 24 + 4, /* bits of an element that count, from the largest exponent of a plane on */
-    BETWEEN = 2,   /* bits that a plane's sum has below those when it meets the other's */
-    CORNERS = 8,
-    NOTHING = -10000, /* the exponent of a sum of zeros */
-    PLANE = 4,
-};
-
-static int32_t share(int32_t weight, int32_t part, int32_t tie) {
-    return (weight * part + ONE / 2 - 1 + tie) / ONE;
-}
-
-/*
- * The weights of the corners of a cell, for fractions of 1/256 in x, y and z. They are the weights
- * that an H200 gives a single element of 1 among zeros: all 65,536 in two dimensions, 262,144 in
- * three. Each is rounded to 8 bits such that all together are 1: z and x divide 1, then y divides
- * each quarter. Half goes to the larger x, and of the smaller x to the smaller y.
- */
-static void corner_weights(const int32_t fraction[3], int32_t weight[CORNERS]) {
-    const int32_t x = fraction[0], y = fraction[1], z = fraction[2];
-    for (int32_t corner = 0; corner < CORNERS; ++corner) {
-        const int32_t right = corner & 1, depth = corner >> 2 != 0 ? z : ONE - z;
-        const int32_t of_right = share(depth, x, 1), quarter = right ? of_right : depth - of_right;
-        const int32_t lower = share(quarter, y, right);
-        weight[corner] = (corner >> 1 & 1) != 0 ? lower : quarter - lower;
-    }
-}
-
-/* value * 2^(exponent - HELD) / ONE */
-typedef struct plane_sum {
-    int64_t value;
-    int exponent;
-} plane_sum;
-
-/* Elements are aligned to the largest of them and cut, then multiplied and added exactly. */
-static plane_sum weigh(const float texel[PLANE], const int32_t weight[PLANE]) {
-    plane_sum sum = {0, NOTHING};
-    for (int32_t i = 0; i < PLANE; ++i)
-        if (weight[i] != 0 && texel[i] != 0)
-            sum.exponent =
-                sum.exponent > ilogbf(texel[i]) + 1 ? sum.exponent : ilogbf(texel[i]) + 1;
-    for (int32_t i = 0; i < PLANE && sum.exponent != NOTHING; ++i)
-        sum.value += weight[i] * (int64_t)ldexp((double)texel[i], HELD - sum.exponent);
-    return sum;
-}
-
-/*
- * The sum of weighted elements, finite ones, as an H200 has it: of one and of two dimensions all of
- * 524,288 with four classes of numbers, up to 250 binades apart; of three all where elements have
- * one exponent, and all but one in 800 where they are up to 40 binades apart. Subnormal sums are
- * zero.
- */
-static float filtered(const float texel[CORNERS], const int32_t weight[CORNERS]) {
-    const plane_sum near = weigh(texel, weight), far = weigh(texel + PLANE, weight + PLANE);
-    const int exponent = near.exponent > far.exponent ? near.exponent : far.exponent;
-    if (exponent == NOTHING)
-        return 0;
-    const double sum = floor(ldexp((double)near.value, near.exponent - exponent + BETWEEN)) +
-                       floor(ldexp((double)far.value, far.exponent - exponent + BETWEEN));
-    int leading;
-    const double digits = round(ldexp(frexp(sum, &leading), FLT_MANT_DIG));
-    const float result =
-        (float)(ldexp(digits, leading - FLT_MANT_DIG + exponent - HELD - BETWEEN) / ONE);
-    return fabsf(result) < FLT_MIN ? copysignf(0, result) : result;
-}
-
-/* Inf and NaN count as in a sum of fp32. */
-static float weighted_mean(const float texel[CORNERS], const int32_t weight[CORNERS]) {
-    float special = 0;
-    for (int32_t i = 0; i < CORNERS; ++i)
-        if (weight[i] != 0 && !isfinite(texel[i]))
-            special += texel[i];
-    return isfinite(special) ? filtered(texel, weight) : special;
-}
-
 /* Between 2^dimensions elements. */
-static void interpolate(const sim_texture *t, const sim_fetch *f, uint32_t out[4],
-                        const sim_site *site) {
-    int32_t fraction[3] = {0}, weight[CORNERS];
+static void interpolate(const sim_texture *t, const sim_image *m, const sim_fetch *f,
+                        uint32_t out[4], const sim_site *site) {
+    int32_t fraction[3] = {0}, weight[FILTER_CORNERS];
     int64_t first[3] = {0};
-    float texel[4][CORNERS] = {{0}};
+    float texel[4][FILTER_CORNERS] = {{0}};
     for (uint32_t d = 0; d < f->dimensions; ++d) {
-        const double at = floor((scaled(t, f, d) - 0.5) * ONE + 0.5);
-        first[d] = (int64_t)floor(at / ONE);
-        fraction[d] = (int32_t)((int64_t)at - first[d] * ONE);
+        const double at = floor((scaled(t, m, f, d) - 0.5) * FILTER_ONE + 0.5);
+        first[d] = (int64_t)floor(at / FILTER_ONE);
+        fraction[d] = (int32_t)((int64_t)at - first[d] * FILTER_ONE);
     }
-    corner_weights(fraction, weight);
-    for (uint32_t corner = 0; corner < CORNERS; ++corner) {
+    filter_weights(fraction, weight);
+    for (uint32_t corner = 0; corner < FILTER_CORNERS; ++corner) {
         int64_t index[3] = {0};
         uint32_t bits[4] = {0};
         if (weight[corner] == 0)
             continue;
         for (uint32_t d = 0; d < f->dimensions; ++d)
             index[d] = first[d] + (corner >> d & 1);
-        element(t, f, index, bits, site);
-        for (uint32_t c = 0; c < t->image.channels; ++c)
+        element(t, m, f, index, bits, site);
+        for (uint32_t c = 0; c < m->channels; ++c)
             texel[c][corner] = float_of(bits[c]);
     }
-    for (uint32_t c = 0; c < t->image.channels; ++c)
-        out[c] = bits_of(weighted_mean(texel[c], weight));
+    for (uint32_t c = 0; c < m->channels; ++c)
+        out[c] = bits_of(filter_mean(texel[c], weight));
 }
 
 /* The face that a direction meets, as its layer, and where: the table of the CUDA programming guide
@@ -274,20 +202,57 @@ static sim_fetch on_face(const sim_image *m, const sim_fetch *f) {
     return face;
 }
 
-void sim_texture_fetch(uint64_t object, const sim_fetch *f, uint32_t result[4],
-                       const sim_site *site) {
-    const sim_texture *t = object_of(object, f, false, site);
-    const sim_fetch face = t->image.cube ? on_face(&t->image, f) : *f;
+static void sample(const sim_texture *t, const sim_image *m, const sim_fetch *f, uint32_t result[4],
+                   const sim_site *site) {
     int64_t index[3] = {0};
-    f = &face;
     memset(result, 0, 4 * sizeof result[0]);
     if (t->linear && !f->whole) {
-        interpolate(t, f, result, site);
+        interpolate(t, m, f, result, site);
         return;
     }
     for (uint32_t d = 0; d < f->dimensions; ++d)
-        index[d] = f->whole ? f->index[d] : (int64_t)floor(scaled(t, f, d));
-    element(t, f, index, result, site);
+        index[d] = f->whole ? f->index[d] : (int64_t)floor(scaled(t, m, f, d));
+    element(t, m, f, index, result, site);
+}
+
+/* Levels are weighed as elements are. */
+static void sample_levels(const sim_texture *t, const sim_fetch *f, uint32_t result[4],
+                          const sim_site *site) {
+    const float asked = f->level + t->bias;
+    const float bounded = fmaxf(t->least, fminf(asked, t->most));
+    const double level = fmax(0, fmin(bounded, (double)(t->n_levels - 1)));
+    const double steps = floor(level * 256 + 0.5);
+    const uint32_t first = (uint32_t)(t->mixes_levels ? steps / 256 : floor(level + 0.5));
+    const double weight = t->mixes_levels ? steps / 256 - first : 0;
+    uint32_t second[4];
+    sample(t, &t->level[first], f, result, site);
+    if (weight == 0)
+        return;
+    sample(t, &t->level[first + 1], f, second, site);
+    for (uint32_t c = 0; c < t->level[0].channels; ++c)
+        result[c] = bits_of((float)((1 - weight) * (double)float_of(result[c]) +
+                                    weight * (double)float_of(second[c])));
+}
+
+void sim_texture_fetch(uint64_t object, const sim_fetch *f, uint32_t result[4],
+                       const sim_site *site) {
+    const sim_texture *t = object_of(object, f, false, site);
+    const sim_fetch face = t->level[0].cube ? on_face(&t->level[0], f) : *f;
+    sample_levels(t, &face, result, site);
+}
+
+void sim_texture_gather(uint64_t object, const sim_fetch *f, uint32_t channel_of,
+                        uint32_t result[4], const sim_site *site) {
+    static const int order[4][2] = {{0, 1}, {1, 1}, {1, 0}, {0, 0}};
+    const sim_texture *t = object_of(object, f, false, site);
+    const sim_image *m = &t->level[0];
+    for (int i = 0; i < 4; ++i) {
+        uint32_t all[4] = {0};
+        const int64_t index[3] = {(int64_t)floor(scaled(t, m, f, 0) - 0.5) + order[i][0],
+                                  (int64_t)floor(scaled(t, m, f, 1) - 0.5) + order[i][1]};
+        element(t, m, f, index, all, site);
+        result[i] = all[channel_of];
+    }
 }
 
 /* ---- surfaces */
@@ -295,7 +260,7 @@ void sim_texture_fetch(uint64_t object, const sim_fetch *f, uint32_t result[4],
 char *sim_surface_address(uint64_t object, const sim_fetch *f, uint32_t bytes, sim_outside outside,
                           const sim_site *site) {
     const sim_texture *t = object_of(object, f, true, site);
-    const sim_image *m = &t->image;
+    const sim_image *m = &t->level[0];
     const size_t width = (size_t)m->size[0] * m->channels * m->bits / 8;
     size_t offset = layer_offset(m, f);
     bool inside = true;

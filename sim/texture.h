@@ -41,14 +41,21 @@ typedef struct sim_image {
     sim_channel format;
 } sim_image;
 
+/* Of an array with levels each has half as many elements in each dimension as the one before. */
+enum { SIM_LEVELS = 16 };
+
 typedef struct sim_texture {
-    sim_image image;
+    sim_image level[SIM_LEVELS];
+    uint32_t n_levels;
     bool surface; /* without the rest */
     sim_border border[3];
     bool linear;     /* filter; otherwise the nearest element */
     bool to_float;   /* integers become fractions of their range */
     bool normalized; /* coordinates */
-    float color[4];  /* of SIM_BORDER_COLOR */
+    bool srgb;       /* the first three channels become linear in brightness */
+    bool mixes_levels;
+    float bias, least, most; /* of the level that is asked for */
+    float color[4];          /* of SIM_BORDER_COLOR */
 } sim_texture;
 
 /* 0: no memory. */
@@ -63,11 +70,17 @@ typedef struct sim_fetch {
     bool layered, cube, whole;
     int32_t index[3];
     float at[3];
+    float level;
 } sim_fetch;
 
 /* The bits of four channels; those that the image lacks are 0. */
 void sim_texture_fetch(uint64_t object, const sim_fetch *fetch, uint32_t result[4],
                        const sim_site *site);
+
+/* One channel of the four elements that a linear filter would take, as textureGather of OpenGL has
+ * them: from (0, 1) on, against the clock where y counts upward. */
+void sim_texture_gather(uint64_t object, const sim_fetch *fetch, uint32_t channel,
+                        uint32_t result[4], const sim_site *site);
 
 /* What an access of a surface outside of it does. */
 typedef enum sim_outside { SIM_OUTSIDE_TRAP, SIM_OUTSIDE_CLAMP, SIM_OUTSIDE_ZERO } sim_outside;

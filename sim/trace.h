@@ -66,6 +66,7 @@ enum {
     SIM_BLOCK_SCOPE = 8, /* .cta or .cluster; otherwise .gpu or .sys */
     SIM_ACQUIRE = 16,
     SIM_RELEASE = 32,
+    SIM_COMPARES = 64, /* a compare-and-swap; `value` is what it compares with */
 };
 
 typedef enum sim_mbarrier_step {
@@ -135,6 +136,8 @@ void sim_trace_done(sim_agent agent, uint32_t number, uint32_t until);
 void sim_trace_proxy_fence(void);
 void sim_trace_access(const volatile void *address, size_t bytes, uint32_t how, const char *file,
                       int line);
+void sim_trace_compare(const volatile void *address, size_t bytes, const void *compared,
+                       const char *file, int line);
 void sim_trace_mbarrier_access(const void *barrier, uint32_t how, const char *file, int line);
 void sim_trace_copy(const void *shared, const void *global, int32_t bytes, int32_t valid,
                     const char *file, int line);
@@ -143,8 +146,8 @@ void sim_trace_count(sim_event event, uint64_t amount);
 
 void sim_trace_unwritten(sim_range shared);
 
-/* The current thread accesses memory at a site of the launch; `value`: the value that it writes, or
- * NULL. */
+/* The current thread accesses memory at a site of the launch; `value`: the value that it writes or,
+ * with SIM_COMPARES, compares with; or NULL. */
 void sim_trace_site(const void *address, size_t bytes, uint32_t how, const void *value,
                     uint32_t site);
 
@@ -238,6 +241,13 @@ static inline void trace_read(const volatile void *address, size_t bytes, const 
 static inline void trace_write(const volatile void *address, size_t bytes, const char *file,
                                int line) {
     trace_access(address, bytes, SIM_WRITES, file, line);
+}
+
+/* It compares and swaps, in front of which `compared` is looked for in memory. */
+static inline void trace_compare(const volatile void *address, size_t bytes, const void *compared,
+                                 const char *file, int line) {
+    if (sim_trace_on)
+        sim_trace_compare(address, bytes, compared, file, line);
 }
 
 /* The same of an mbarrier, by an instruction of its own: the counters have events for them. */

@@ -59,7 +59,8 @@ typedef struct assay_device {
     assay_status (*blank)(void *memory, size_t bytes);
     assay_status (*copy)(void *to, const void *from, size_t bytes);
 
-    /* How the simulated device orders its threads in the launches to come; others ignore it. */
+    /* A run begins. How the simulated device orders its threads in the launches to come, and that
+     * finish() is to tell of these alone; others ignore it. */
     void (*schedule)(assay_schedule schedule, uint64_t seed);
 
     /* The number of multiprocessors that its kernels' plans count on, and a function that makes it

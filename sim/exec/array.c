@@ -88,10 +88,14 @@ exec_error exec_array_make(void **handle, const exec_format *f, exec_size3 size,
     return error;
 }
 
+void exec_array_belongs(void *handle, bool is_level) {
+    ((exec_array *)handle)->is_level = is_level;
+}
+
 exec_error exec_array_free(void *handle) {
-    if (exec_array_of(handle) == NULL)
-        return EXEC_INVALID_VALUE;
     exec_array *a = handle;
+    if (exec_array_of(handle) == NULL || a->is_level)
+        return EXEC_INVALID_VALUE;
     exec_streams_synchronize();
     exec_handle_remove(a);
     const exec_error error = exec_deallocate(a->image.memory);

@@ -31,6 +31,7 @@ typedef struct exec_array {
     exec_format format;
     exec_size3 size; /* as the program gave it */
     unsigned flags;
+    bool is_level; /* of an array with levels, which alone may free it */
 } exec_array;
 
 /* False: no texture has such elements. */
@@ -42,8 +43,9 @@ static inline size_t exec_image_element(const sim_image *image) {
 
 exec_error exec_array_make(void **handle, const exec_format *format, exec_size3 size,
                            unsigned flags);
-/* Behind the work that was given before. EXEC_INVALID_VALUE: it is none. */
+/* Behind the work that was given before. EXEC_INVALID_VALUE: it is none, or belongs to another. */
 exec_error exec_array_free(void *handle);
+void exec_array_belongs(void *handle, bool is_level);
 
 /* NULL: it is no array of the program's. */
 const exec_array *exec_array_of(const void *handle);

@@ -23,10 +23,10 @@ static void release(void *memory) {
         (void)!exec_memory_free(memory); /* it is one of ours */
 }
 
-/* An unknown instruction matters where a thread reaches it, which is a defect of its launch; writes
- * of equal values by two threads change no result. */
+/* An unknown instruction matters where a thread reaches it, which is a defect of its launch; notes
+ * are of races that change no result. */
 static bool counts(exec_problem_kind kind) {
-    return kind != EXEC_PROBLEM_OPCODE && kind != EXEC_PROBLEM_LEAK && kind != EXEC_PROBLEM_EQUAL;
+    return kind != EXEC_PROBLEM_OPCODE && kind != EXEC_PROBLEM_LEAK && !exec_problem_is_note(kind);
 }
 
 static assay_status problem(const exec_report *r) {

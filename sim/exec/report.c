@@ -17,6 +17,7 @@ static const char *const names[EXEC_PROBLEM_KINDS][2] = {
     [EXEC_PROBLEM_RACE] = {"race", "race"},
     [EXEC_PROBLEM_STREAMS] = {"stream-race", "stream race"},
     [EXEC_PROBLEM_EQUAL] = {"equal-writes", "equal-value race"},
+    [EXEC_PROBLEM_GUESS] = {"checked-read", "checked read"},
     [EXEC_PROBLEM_UNINITIALISED] = {"uninitialised", "uninitialised read"},
     [EXEC_PROBLEM_COPY] = {"copy", "wrong transfer"},
     [EXEC_PROBLEM_FREE] = {"free", "wrong release"},
@@ -33,6 +34,10 @@ const char *exec_problem_name(exec_problem_kind kind) {
 
 const char *exec_problem_noun(exec_problem_kind kind) {
     return names[kind][1];
+}
+
+bool exec_problem_is_note(exec_problem_kind kind) {
+    return kind == EXEC_PROBLEM_EQUAL || kind == EXEC_PROBLEM_GUESS;
 }
 
 static exec_report *map(int file) {

@@ -29,6 +29,7 @@ typedef enum exec_problem_kind {
     EXEC_PROBLEM_RACE,          /* accesses that nothing orders */
     EXEC_PROBLEM_STREAMS,       /* work of streams, or the host beside it, that nothing orders */
     EXEC_PROBLEM_EQUAL,         /* writes of equal values that nothing orders; no error */
+    EXEC_PROBLEM_GUESS,         /* a plain read that a compare-and-swap checks; no error */
     EXEC_PROBLEM_UNINITIALISED, /* shared memory is read that was never written */
     EXEC_PROBLEM_COPY,          /* a copy outside of an allocation, or of freed memory */
     EXEC_PROBLEM_FREE,          /* not an allocation, or freed twice */
@@ -43,6 +44,9 @@ typedef enum exec_problem_kind {
 /* "kernel", "leak", as JSON has it, and its word in the summary. */
 const char *exec_problem_name(exec_problem_kind kind);
 const char *exec_problem_noun(exec_problem_kind kind);
+
+/* Worth a line, but no error: EXEC_PROBLEM_EQUAL and EXEC_PROBLEM_GUESS. */
+bool exec_problem_is_note(exec_problem_kind kind);
 
 typedef struct report_kernel {
     char name[REPORT_NAME]; /* mangled */

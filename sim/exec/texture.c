@@ -1,6 +1,7 @@
 #include "sim/exec/texture.h"
 
 #include "sim/exec/call.h"
+#include "sim/exec/levels.h"
 #include "sim/exec/report.h"
 #include "sim/exec/stream.h"
 #include "sim/exec/table.h"
@@ -34,6 +35,13 @@ exec_error exec_texture_line(size_t *elements, const exec_format *format) {
     return EXEC_SUCCESS;
 }
 
+static exec_error images_of(const exec_levels *l, sim_texture *t) {
+    for (uint32_t i = 0; l != NULL && i < l->n; ++i)
+        t->level[i] = exec_array_of(l->level[i])->image;
+    t->n_levels = l != NULL ? l->n : 0;
+    return l != NULL ? EXEC_SUCCESS : EXEC_INVALID_VALUE;
+}
+
 static exec_error image_of(const exec_resource *r, sim_image *m) {
     const exec_array *a;
     *m = (sim_image){.memory = r->memory};
@@ -43,8 +51,6 @@ static exec_error image_of(const exec_resource *r, sim_image *m) {
         if (a != NULL)
             *m = a->image;
         return a != NULL ? EXEC_SUCCESS : EXEC_INVALID_VALUE;
-    case EXEC_OF_LEVELS:
-        return not_simulated("an array with levels");
     case EXEC_OF_MEMORY:
         m->dimensions = 1;
         if (m->memory == NULL || !exec_image_format(&r->format, m) ||
@@ -66,16 +72,28 @@ static exec_error image_of(const exec_resource *r, sim_image *m) {
     }
 }
 
-static exec_error texture_of(const exec_resource *r, const exec_reading *how, sim_texture *t) {
-    const exec_error error = image_of(r, &t->image);
+static exec_error texture_of(const exec_resource *r, const exec_reading *how, const exec_view *view,
+                             sim_texture *t) {
+    t->n_levels = 1;
+    exec_error error = r->kind == EXEC_OF_LEVELS ? images_of(exec_levels_of(r->array), t)
+                                                 : image_of(r, &t->level[0]);
+    if (error == EXEC_SUCCESS && view != NULL)
+        error = r->kind == EXEC_OF_ARRAY || r->kind == EXEC_OF_LEVELS ? exec_view_apply(view, t)
+                                                                      : EXEC_INVALID_VALUE;
     if (error != EXEC_SUCCESS)
         return error;
-    if (how->srgb != 0)
-        return not_simulated("sRGB");
-    if (how->filter < 0 || how->filter > 1 || how->mode < EXEC_AS_IT_IS ||
-        how->mode > EXEC_PROMOTED)
+    const sim_image *m = &t->level[0];
+    t->srgb = how->srgb != 0;
+    if (t->srgb && (m->format != SIM_CHANNEL_UNSIGNED || m->bits != 8))
+        return not_simulated("sRGB in other than unsigned bytes");
+    if (r->kind == EXEC_OF_LEVELS && how->normalized == 0)
         return EXEC_INVALID_VALUE;
-    if (t->image.cube && how->filter == 1 && how->seamless != 0)
+    if (how->anisotropy > 1 && r->kind == EXEC_OF_LEVELS)
+        return not_simulated("an anisotropic filter");
+    if (how->filter < 0 || how->filter > 1 || how->level_filter < 0 || how->level_filter > 1 ||
+        how->mode < EXEC_AS_IT_IS || how->mode > EXEC_PROMOTED)
+        return EXEC_INVALID_VALUE;
+    if (m->cube && how->filter == 1 && how->seamless != 0)
         return not_simulated("a cube without seams");
     for (int d = 0; d < 3; ++d) {
         if (how->border[d] < SIM_BORDER_WRAP || how->border[d] > SIM_BORDER_COLOR)
@@ -83,15 +101,20 @@ static exec_error texture_of(const exec_resource *r, const exec_reading *how, si
         t->border[d] = (sim_border)how->border[d];
     }
     t->linear = how->filter == 1;
+    t->mixes_levels = how->level_filter == 1;
+    t->bias = how->level_bias;
+    t->least = how->least_level;
+    t->most = how->most_level;
     /* A cube's coordinates are a direction, and those on a face fractions of it. */
-    t->normalized = how->normalized != 0 || t->image.cube;
+    t->normalized = how->normalized != 0 || m->cube;
     memcpy(t->color, how->color, sizeof t->color);
     /* Memory without rows has no coordinates between elements, and is 0 outside. */
     if (r->kind == EXEC_OF_MEMORY)
         t->border[0] = SIM_BORDER_COLOR;
-    const bool whole = t->image.format != SIM_CHANNEL_FLOAT, wide = t->image.bits == 32;
+    const bool whole = m->format != SIM_CHANNEL_FLOAT, wide = m->bits == 32;
     t->to_float = how->mode == EXEC_FRACTIONS || (how->mode == EXEC_PROMOTED && !wide);
-    if (whole && ((t->linear && !t->to_float) || (t->to_float && wide)))
+    const bool mixes = t->linear || (t->mixes_levels && t->n_levels > 1);
+    if (whole && ((mixes && !t->to_float) || (t->to_float && wide)))
         return EXEC_INVALID_VALUE;
     return EXEC_SUCCESS;
 }
@@ -115,12 +138,12 @@ static exec_error give(uint64_t *object, const sim_texture *t, const exec_textur
 }
 
 exec_error exec_texture_make(uint64_t *object, const exec_resource *r, const exec_reading *how,
-                             bool view) {
+                             const exec_view *view) {
     sim_texture t = {0};
-    if (view)
-        return not_simulated("a view");
-    const exec_error error = texture_of(r, how, &t);
-    const exec_texture made = {.resource = *r, .how = *how};
+    const exec_error error = texture_of(r, how, view, &t);
+    exec_texture made = {.resource = *r, .how = *how, .viewed = view != NULL};
+    if (view != NULL)
+        made.view = *view;
     return error == EXEC_SUCCESS ? give(object, &t, &made) : error;
 }
 
@@ -130,9 +153,10 @@ exec_error exec_surface_make(uint64_t *object, const exec_resource *r) {
     const exec_array *a = r->kind == EXEC_OF_ARRAY ? exec_array_of(r->array) : NULL;
     if (a == NULL || (a->flags & EXEC_ARRAY_SURFACE) == 0)
         return EXEC_INVALID_VALUE;
-    t.image = a->image;
-    t.image.layered |= t.image.cube;
-    t.image.cube = false;
+    t.n_levels = 1;
+    t.level[0] = a->image;
+    t.level[0].layered |= a->image.cube;
+    t.level[0].cube = false;
     return give(object, &t, &(exec_texture){.surface = true, .resource = *r});
 }
 

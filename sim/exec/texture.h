@@ -3,6 +3,7 @@
 #define ASSAY_SIM_EXEC_TEXTURE_H
 
 #include "sim/exec/array.h"
+#include "sim/exec/view.h"
 
 /* As cudaResourceType and CUresourcetype number them. */
 typedef enum exec_resource_kind {
@@ -14,7 +15,7 @@ typedef enum exec_resource_kind {
 
 typedef struct exec_resource {
     int kind;
-    void *array;
+    void *array; /* with levels or without */
     void *memory;
     exec_format format;
     size_t bytes;              /* of plain memory */
@@ -40,15 +41,17 @@ typedef struct exec_texture {
     bool surface; /* without `how` */
     exec_resource resource;
     exec_reading how;
+    bool viewed;
+    exec_view view;
 } exec_texture;
 
 /* The most elements of plain memory that a texture reads: the CUDA programming guide's for 9.0.
  * EXEC_INVALID_VALUE: no texture has the format. */
 exec_error exec_texture_line(size_t *elements, const exec_format *format);
 
-/* `view`: whether the program asks for one, which is not simulated. */
+/* `view`: NULL: none. */
 exec_error exec_texture_make(uint64_t *object, const exec_resource *resource,
-                             const exec_reading *how, bool view);
+                             const exec_reading *how, const exec_view *view);
 exec_error exec_surface_make(uint64_t *object, const exec_resource *resource);
 
 /* Behind the work that was given before. 0 is nothing to free. */

@@ -14,7 +14,8 @@
 
 _Static_assert((int)PTX_READS == SIM_READS && (int)PTX_WRITES == SIM_WRITES &&
                    (int)PTX_STRONG == SIM_STRONG && (int)PTX_BLOCK_SCOPE == SIM_BLOCK_SCOPE &&
-                   (int)PTX_ACQUIRE == SIM_ACQUIRE && (int)PTX_RELEASE == SIM_RELEASE,
+                   (int)PTX_ACQUIRE == SIM_ACQUIRE && (int)PTX_RELEASE == SIM_RELEASE &&
+                   (int)PTX_COMPARES == SIM_COMPARES,
                "one meaning on both sides");
 _Static_assert((int)PTX_INTEGERS_K32 == SIM_INTEGERS_K32 &&
                    (int)PTX_INTEGERS_UNSIGNED_A == SIM_INTEGERS_UNSIGNED_A &&
@@ -160,13 +161,20 @@ static sim_fetch fetch_of(const ptx_fetch *f) {
                        .cube = f->cube,
                        .whole = f->whole,
                        .index = {f->index[0], f->index[1], f->index[2]},
-                       .at = {f->at[0], f->at[1], f->at[2]}};
+                       .at = {f->at[0], f->at[1], f->at[2]},
+                       .level = f->level};
 }
 
 static void call_texture(uint64_t object, const ptx_fetch *f, uint32_t result[4],
                          const ptx_site *site) {
     const sim_fetch fetch = fetch_of(f);
     sim_texture_fetch(object, &fetch, result, site);
+}
+
+static void call_gather(uint64_t object, const ptx_fetch *f, uint32_t channel, uint32_t result[4],
+                        const ptx_site *site) {
+    const sim_fetch fetch = fetch_of(f);
+    sim_texture_gather(object, &fetch, channel, result, site);
 }
 
 static char *call_surface(uint64_t object, const ptx_fetch *f, uint32_t bytes, ptx_outside outside,
@@ -308,6 +316,7 @@ void ptx_context_fill(ptx_context *x) {
     x->move_matrix = call_move_matrix;
     x->multiply = call_multiply;
     x->texture = call_texture;
+    x->gather = call_gather;
     x->surface = call_surface;
     x->copy = call_copy;
     x->copy_commit = sim_cp_async_commit;

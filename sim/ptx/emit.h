@@ -130,9 +130,9 @@ const char *emit_rounding(const emitter *e);
 typedef void emit_form(emitter *e, const statement *s);
 emit_form form_load, form_store, form_atomic, form_fence, form_copy, form_load_matrix,
     form_store_matrix, form_multiply, form_wmma_load, form_wmma_store, form_wmma_multiply,
-    form_wgmma, form_wgmma_wait, form_tensor_copy, form_texture, form_surface, form_move,
-    form_video, form_compare, form_convert, form_call, form_branch, form_branch_index, form_return,
-    form_exit;
+    form_wgmma, form_wgmma_wait, form_tensor_copy, form_texture, form_gather, form_surface,
+    form_move, form_video, form_compare, form_convert, form_call, form_branch, form_branch_index,
+    form_return, form_exit;
 
 /* Emits the instruction by the table; does not return where no row fits. */
 void emit_by_table(emitter *e, const statement *s);

@@ -181,10 +181,11 @@ void form_atomic(emitter *e, const statement *s) {
         else if (!concurrent)
             emit(e, "next = %s;", next_value(e, type, operation));
         /* One that compares and fails only reads. */
-        emit(e, "RECORD(p + %u, %u, %s, 0, %s);", i, type->bytes,
-             compares ? emit_text(e, "old == b ? %u : %u", how, how & ~(uint32_t)PTX_WRITES)
+        emit(e, "RECORD(p + %u, %u, %s, %s, %s);", i, type->bytes,
+             compares ? emit_text(e, "old == b ? %u : %u", how | PTX_COMPARES,
+                                  (how | PTX_COMPARES) & ~(uint32_t)PTX_WRITES)
                       : emit_text(e, "%u", how),
-             site);
+             compares ? "&b" : "0", site);
         if (concurrent)
             emit(e, "do next = %s; while (!SWAPPED(p + %u, old, next));",
                  next_value(e, type, operation), i);

@@ -1,4 +1,4 @@
-/* tex, suld.b, sust.b: of images of one to three dimensions and of cubes, in layers too. */
+/* tex, tld4, suld.b, sust.b: of images of one to three dimensions and of cubes, in layers too. */
 #include "sim/ptx/emit.h"
 
 #include <string.h>
@@ -25,8 +25,8 @@ static const geometry *emit_geometry(emitter *e) {
 }
 
 /* [object, {layer, x, y, ...}]: "ptx_fetch f = {..};"; returns the object. A cube's coordinates are
- * three. */
-static const char *emit_place(emitter *e, const operand *o, bool floats) {
+ * three. `level`: NULL: the first. */
+static const char *emit_place(emitter *e, const operand *o, bool floats, const operand *level) {
     const geometry *g = emit_geometry(e);
     if (o->kind != OPERAND_ADDRESS || o->n_items != 2 || o->items[0].kind != OPERAND_NAME ||
         o->items[1].kind != OPERAND_VECTOR || o->items[1].n_items != g->items ||
@@ -38,31 +38,60 @@ static const char *emit_place(emitter *e, const operand *o, bool floats) {
          g->dimensions, g->layered, g->cube, !floats, floats ? "at" : "index");
     for (uint32_t d = 0; d < g->dimensions + g->cube; ++d)
         emit(e, "%s, ", emit_read(e, &at[d + g->layered], type_named(floats ? "f32" : "s32")));
-    emit(e, "}, .layer = %s};", g->layered ? emit_read(e, &at[0], type_named("u32")) : "0");
+    emit(e, "}, .layer = %s, .level = %s};",
+         g->layered ? emit_read(e, &at[0], type_named("u32")) : "0",
+         level != NULL ? emit_read(e, level, type_named(floats ? "f32" : "s32")) : "0");
     return emit_read(e, &o->items[0], type_named("u64"));
 }
 
-/* tex{.level}.2d.v4.f32.f32 d{|p}, [object, {..}]{, level}: images have one level here. */
-void form_texture(emitter *e, const statement *s) {
-    const bool level = emit_has(e, "level");
+/* d{|p}: four registers, and whether all that was read is there. */
+static const operand *emit_results(emitter *e, const statement *s, const operand **resident) {
     const operand *d = s->n_operands > 0 ? s->operands[0] : NULL;
-    const operand *resident = d != NULL && d->kind == OPERAND_PAIR ? &d->items[1] : NULL;
-    if (resident != NULL)
+    *resident = d != NULL && d->kind == OPERAND_PAIR ? &d->items[1] : NULL;
+    if (*resident != NULL)
         d = &d->items[0];
-    if (s->n_operands != 2u + level || d->kind != OPERAND_VECTOR || d->n_items != 4 ||
-        !emit_has(e, "v4") || e->n_types != 2 || e->types[0]->bytes != 4 || emit_has(e, "grad"))
+    if (d == NULL || d->kind != OPERAND_VECTOR || d->n_items != 4 || !emit_has(e, "v4") ||
+        e->n_types != 2 || e->types[0]->bytes != 4)
         emit_unknown(e);
-    const bool floats = strcmp(e->types[1]->name, "f32") == 0;
-    if (!floats && strcmp(e->types[1]->name, "s32") != 0)
-        emit_unknown(e);
-    emit(e, "{uint32_t q[4];");
-    const char *object = emit_place(e, s->operands[1], floats);
-    emit(e, "x->texture(%s, &f, q, %s);", object, emit_site(e));
+    return d;
+}
+
+static void write_results(emitter *e, const operand *d, const operand *resident) {
     for (uint32_t i = 0; i < 4; ++i)
         emit_write(e, &d->items[i], type_named("b32"), emit_text(e, "q[%u]", i));
     if (resident != NULL)
         emit_write(e, resident, type_named("pred"), "true");
     emit(e, "}");
+}
+
+/* tex{.level}.2d.v4.f32.f32 d{|p}, [object, {..}]{, level} */
+void form_texture(emitter *e, const statement *s) {
+    const bool level = emit_has(e, "level");
+    const operand *resident, *d = emit_results(e, s, &resident);
+    if (s->n_operands != 2u + level || emit_has(e, "grad"))
+        emit_unknown(e);
+    const bool floats = strcmp(e->types[1]->name, "f32") == 0;
+    if (!floats && strcmp(e->types[1]->name, "s32") != 0)
+        emit_unknown(e);
+    emit(e, "{uint32_t q[4];");
+    const char *object = emit_place(e, s->operands[1], floats, level ? s->operands[2] : NULL);
+    emit(e, "x->texture(%s, &f, q, %s);", object, emit_site(e));
+    write_results(e, d, resident);
+}
+
+/* tld4.r.2d.v4.f32.f32 d{|p}, [object, {x, y}] */
+void form_gather(emitter *e, const statement *s) {
+    const operand *resident, *d = emit_results(e, s, &resident);
+    static const char channels[] = "rgba";
+    const char *channel = emit_one_of(e, "r g b a");
+    if (s->n_operands != 2 || channel == NULL || emit_one_of(e, "2d a2d") == NULL ||
+        strcmp(e->types[1]->name, "f32") != 0)
+        emit_unknown(e);
+    emit(e, "{uint32_t q[4];");
+    const char *object = emit_place(e, s->operands[1], true, NULL);
+    emit(e, "x->gather(%s, &f, %u, q, %s);", object,
+         (unsigned)(strchr(channels, channel[0]) - channels), emit_site(e));
+    write_results(e, d, resident);
 }
 
 /* suld.b.2d{.v2}.b32.trap {..}, [object, {..}]; sust.b.2d{.v2}.b32.trap [object, {..}], {..} */
@@ -78,7 +107,7 @@ void form_surface(emitter *e, const statement *s) {
     const ptx_type *type = e->types[0];
     const char *site = emit_site(e);
     emit(e, "{");
-    const char *object = emit_place(e, s->operands[loads ? 1 : 0], false);
+    const char *object = emit_place(e, s->operands[loads ? 1 : 0], false, NULL);
     emit(e, "%s *const p = (%s *)x->surface(%s, &f, %u, PTX_OUTSIDE_%s, %s);", type->c, type->c,
          object, n * type->bytes,
          strcmp(outside, "trap") == 0    ? "TRAP"

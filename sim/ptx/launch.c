@@ -181,7 +181,7 @@ static assay_status launch_with(const ptx_function *k, const uint32_t grid[3],
                                .sites = (const sim_site *)(const void *)compiled->sites,
                                .n_sites = compiled->n_sites};
     sim_cluster_shape(cluster);
-    status = sim_launch_kernel(&launch);
+    status = sim_launch_run(&launch);
     sim_cluster_shape(one);
     ptx_heap_settle();
     free(copy);

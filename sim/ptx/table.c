@@ -485,6 +485,7 @@ const instruction_row instruction_rows[] = {
     WMMA("wmma.store.d", "global shared shared::cta", form_wmma_store),
     WMMA("wmma.mma", "rn satfinite", form_wmma_multiply),
     {"tex", "*", NULL, "", NULL, form_texture},
+    {"tld4", "*", NULL, "", NULL, form_gather},
     {"suld.b", "*", NULL, "", NULL, form_surface},
     {"sust.b", "*", NULL, "", NULL, form_surface},
     {"wgmma.mma_async.sync.aligned", "*", NULL, "", NULL, form_wgmma},

@@ -3,6 +3,7 @@
 #include "sim/block.h"
 #include "sim/cluster.h"
 #include "sim/count/count_access.h"
+#include "sim/race/guess.h"
 #include "sim/race/host.h"
 #include "sim/race/order.h"
 #include "sim/race/place.h"
@@ -39,6 +40,7 @@ void trace_launch_begin(const sim_launch *launch) {
     sim_shadow_launch(sim_order_launch(sim_now.n_threads));
     sim_places_begin(launch->sites, launch->n_sites);
     sim_race_begin();
+    sim_guess_begin();
 }
 
 void trace_launch_end(void) {
@@ -47,6 +49,7 @@ void trace_launch_end(void) {
     if (sim_count_on())
         sim_count_launch_end();
     sim_order_launch_end();
+    sim_guess_end();
     sim_race_end();
     sim_recorder_now.shared[0] = sim_recorder_now.shared[1] = (sim_range){NULL, NULL};
     sim_trace_on = false;

@@ -1,5 +1,6 @@
 /* Makes findings of accesses: both sides of a conflict, the reason, and the memory. */
 #include "sim/cluster.h"
+#include "sim/race/guess.h"
 #include "sim/race/order.h"
 #include "sim/race/record.h"
 #include "sim/templates.h"
@@ -53,19 +54,61 @@ static sim_race_found found_by(const sim_word_access *a, sim_race_class class) {
     return f;
 }
 
-sim_race_class sim_find_conflict(const sim_word_access *a, const sim_entry *e, uint32_t lanes,
-                                 bool unfenced) {
-    const sim_race_class class = equal_values(a, e) ? SIM_RACE_EQUAL : SIM_RACE;
-    const uint32_t place = e->what >> SIM_PLACE_SHIFT;
-    if (sim_race_again(class, a->place, place))
-        return class;
+/* One side reads plainly, and the other writes strongly. */
+static bool may_be_guess(const sim_word_access *a, const sim_entry *e) {
+    enum { STRONGLY = SIM_WRITES | SIM_STRONG };
+    const uint32_t how = sim_entry_how(e->what);
+    return sim_is_thread(a->serial) && sim_is_thread(e->serial) &&
+           ((a->how == SIM_READS && (how & STRONGLY) == STRONGLY) ||
+            (how == SIM_READS && (a->how & STRONGLY) == STRONGLY));
+}
+
+static sim_race_found conflict_of(const sim_word_access *a, const sim_entry *e, uint32_t lanes,
+                                  sim_race_class class) {
     sim_race_found f = found_by(a, class);
-    f.before = (sim_race_side){
-        .how = sim_entry_how(e->what), .place = place, .async = !sim_is_thread(e->serial)};
+    f.before = (sim_race_side){.how = sim_entry_how(e->what),
+                               .place = e->what >> SIM_PLACE_SHIFT,
+                               .async = !sim_is_thread(e->serial)};
     sim_order_issuer(e->serial,
                      (int32_t)(sim_entry_warp(e->what) * SIM_WARP) + __builtin_ctz(lanes),
                      &f.before.block, &f.before.thread);
-    f.reason = unfenced ? SIM_NO_PROXY_FENCE : reason_of(a, e, lanes);
+    f.reason = reason_of(a, e, lanes);
+    return f;
+}
+
+/* What its reader does next decides whether the conflict is one. */
+static void wait_for_reader(const sim_word_access *a, const sim_entry *e, uint32_t lanes) {
+    sim_guess_reader reader = {.serial = a->serial,
+                               .thread = sim_running_now.thread,
+                               .address = a->address,
+                               .bytes = (uint32_t)__builtin_popcount(sim_entry_bytes(a->what))};
+    if (a->how == SIM_READS) {
+        const sim_race_found f = conflict_of(a, e, lanes, SIM_RACE);
+        sim_guess_wait(&f, &reader, a->address);
+        return;
+    }
+    const uintptr_t word = (uintptr_t)a->address / SIM_WORD * SIM_WORD;
+    reader.serial = e->serial;
+    reader.address = (const volatile char *)word + __builtin_ctz(sim_entry_bytes(e->what));
+    reader.bytes = (uint32_t)__builtin_popcount(sim_entry_bytes(e->what));
+    for (uint32_t rest = lanes; rest != 0; rest &= rest - 1) {
+        const sim_race_found f = conflict_of(a, e, rest, SIM_RACE);
+        reader.thread = f.before.thread;
+        sim_guess_wait(&f, &reader, NULL);
+    }
+}
+
+sim_race_class sim_find_conflict(const sim_word_access *a, const sim_entry *e, uint32_t lanes,
+                                 bool unfenced) {
+    const sim_race_class class = equal_values(a, e) ? SIM_RACE_EQUAL : SIM_RACE;
+    if (sim_race_again(class, a->place, e->what >> SIM_PLACE_SHIFT))
+        return class;
+    if (may_be_guess(a, e)) {
+        wait_for_reader(a, e, lanes);
+        return SIM_RACE_GUESS;
+    }
+    sim_race_found f = conflict_of(a, e, lanes, class);
+    f.reason = unfenced ? SIM_NO_PROXY_FENCE : f.reason;
     sim_race_add(&f);
     return class;
 }

@@ -5,6 +5,7 @@
  * only on each thread's accesses and waits.
  */
 #include "sim/cluster.h"
+#include "sim/race/guess.h"
 #include "sim/race/order.h"
 #include "sim/race/record.h"
 
@@ -146,7 +147,34 @@ static sim_entry *victim(const sim_word_access *a, sim_entry *entries) {
     return found;
 }
 
+/* The last plain read of the thread's to the word, where a compare-and-swap has found that its
+ * value is still there: the two are as one. */
+static bool absorb(const sim_word_access *a, sim_entry *entries, int32_t room) {
+    for (int32_t i = room - 1; i >= 0; --i) {
+        sim_entry *e = &entries[i];
+        if (e->serial != a->serial || e->time != a->time || (e->lanes & a->lane) == 0 ||
+            sim_entry_how(e->what) != SIM_READS ||
+            sim_entry_bytes(e->what) != sim_entry_bytes(a->what) ||
+            sim_entry_warp(e->what) != sim_entry_warp(a->what))
+            continue;
+        e->lanes &= ~a->lane;
+        return true;
+    }
+    return false;
+}
+
+static void see_guesses(const sim_word_access *a, sim_page *page, size_t word) {
+    if (a->how == SIM_READS)
+        sim_guess_again(a);
+    if (!a->compares)
+        return;
+    sim_guess_compared(a);
+    if (sim_guess_holds(a) && !(page->more && absorb(a, page->more[word].entry, SIM_MORE_ENTRIES)))
+        (void)absorb(a, page->cell[word].entry, SIM_CELL_ENTRIES);
+}
+
 void sim_race_word(const sim_word_access *a, sim_page *page, size_t word) {
+    see_guesses(a, page, word);
     sim_entry *entries = page->cell[word].entry;
     const sim_entry own = {a->serial, a->time, a->lane, a->what};
     visit v = {0};

@@ -18,6 +18,7 @@ enum { SIM_ACCESSES = 3 };
 typedef enum sim_race_class {
     SIM_RACE,          /* two accesses that nothing orders */
     SIM_RACE_EQUAL,    /* two writes of the same bits that nothing orders */
+    SIM_RACE_GUESS,    /* a plain read beside atomics, whose value a compare-and-swap checks */
     SIM_UNINITIALISED, /* a read of shared memory that was never written: there is no `before` */
     SIM_BEYOND,        /* an access behind the shared memory of its block: there is no `before` */
     SIM_STRAY,         /* one outside of every tensor, allocation and variable: likewise */
@@ -32,21 +33,23 @@ typedef struct sim_race {
     sim_access after_kind, before_kind;
     const char *path; /* of the file of `after`; "": not known */
     uint64_t count;   /* how often, counted by the word */
-    char text[320];   /* the whole line but for `after` and the kernel's name */
+    char text[384];   /* the whole line but for `after` and the kernel's name */
 } sim_race;
 
-/* "race", "race of equal values", "uninitialised shared memory", "shared memory exceeded", "out of
- * bounds" */
+/* "race", "race of equal values", "plain read before a compare-and-swap", "uninitialised shared
+ * memory", "shared memory exceeded", "out of bounds" */
 const char *sim_race_name(sim_race_class class);
 
-/* The findings of the last launch, in order of discovery, but races of equal values behind the
- * others. More than SIM_RACES pairs are only counted, in the launch's line. */
+/* Of those that are told and fail nothing: SIM_RACE_EQUAL and SIM_RACE_GUESS. */
+bool sim_race_is_note(sim_race_class class);
+
+/* The findings of the last launch, in order of discovery, but notes behind the others. More than
+ * SIM_RACES pairs are only counted, in the launch's line. */
 enum { SIM_RACES = 64 };
 int32_t sim_race_count(void);
 const sim_race *sim_race_at(int32_t i);
 
-/* Whether a race fails its launch, as it does unless told otherwise. Those of equal values never
- * do. */
+/* Whether a race fails its launch, as it does unless told otherwise. Notes never do. */
 void sim_race_fails_launch(bool fails);
 
 /* Pages of memory to which accesses were not recorded, since the host's memory did not suffice;

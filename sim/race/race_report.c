@@ -27,11 +27,16 @@ const char *sim_race_name(sim_race_class class) {
     static const char *const names[SIM_RACE_CLASSES] = {
         [SIM_RACE] = "race",
         [SIM_RACE_EQUAL] = "race of equal values",
+        [SIM_RACE_GUESS] = "plain read before a compare-and-swap",
         [SIM_UNINITIALISED] = "uninitialised shared memory",
         [SIM_BEYOND] = "shared memory exceeded",
         [SIM_STRAY] = "out of bounds",
     };
     return names[class];
+}
+
+bool sim_race_is_note(sim_race_class class) {
+    return class == SIM_RACE_EQUAL || class == SIM_RACE_GUESS;
 }
 
 void sim_race_fails_launch(bool fails) {
@@ -71,7 +76,7 @@ bool sim_race_again(sim_race_class class, uint32_t after, uint32_t before) {
 
 void sim_race_add(const sim_race_found *found) {
     if (report.n_findings == SIM_RACES) {
-        report.unlisted += found->class != SIM_RACE_EQUAL;
+        report.unlisted += !sim_race_is_note(found->class);
         return;
     }
     *find(found->class, found->after.place, found->before.place) = report.n_findings + 1;
@@ -118,6 +123,9 @@ static const char *const reasons[] = {
     [SIM_NO_PROXY_FENCE] = "no fence.proxy.async of the writer between",
     [SIM_SCOPE_OF_BLOCK] = "the scope of one is its block",
 };
+
+static const char checked[] =
+    "the reader's compare-and-swap then checks the value, so that a stale one does no harm";
 
 /* What lies nearest before an address that is out of bounds. */
 static const char *near_text(const sim_race_found *f, char text[2 * SIM_SYMBOL_TEXT]) {
@@ -183,7 +191,7 @@ static void compose(const sim_race_found *f, sim_race *race) {
              same_block ? sim_thread_text(f->before.thread, before)
                         : sim_block_thread_text(f->before.block, f->before.thread, before),
              (f->before.async ? did_async : did)[race->before_kind], race->before.file, line,
-             reasons[f->reason], race->count);
+             f->class == SIM_RACE_GUESS ? checked : reasons[f->reason], race->count);
 }
 
 /* A read that comes too early, and so finds nothing written, is told as the race that it is. */
@@ -197,11 +205,22 @@ static bool races_too(const sim_race_found *uninitialised) {
     return false;
 }
 
+/* Some reads at its place were races. */
+static bool is_race_too(const sim_race_found *guess) {
+    return *find(SIM_RACE, guess->after.place, guess->before.place) > 0;
+}
+
+static bool is_to_tell(const sim_race_found *f) {
+    return f->class == SIM_UNINITIALISED ? !races_too(f)
+           : f->class == SIM_RACE_GUESS  ? !is_race_too(f)
+                                         : true;
+}
+
 static void tell(const sim_race_found *f) {
     sim_race *race = &report.race[report.n_races++];
     compose(f, race);
     const char *kind = sim_race_name(race->class);
-    if (report.tolerated || race->class == SIM_RACE_EQUAL)
+    if (report.tolerated || sim_race_is_note(race->class))
         return;
     if (race->after.line > 0)
         sim_defect(kind, race->after.file, race->after.line, "%s", race->text);
@@ -210,12 +229,12 @@ static void tell(const sim_race_found *f) {
 }
 
 void sim_race_end(void) {
-    static const sim_race_class order[] = {SIM_STRAY, SIM_BEYOND, SIM_RACE, SIM_UNINITIALISED,
-                                           SIM_RACE_EQUAL};
+    static const sim_race_class order[] = {SIM_STRAY,         SIM_BEYOND,     SIM_RACE,
+                                           SIM_UNINITIALISED, SIM_RACE_EQUAL, SIM_RACE_GUESS};
     for (size_t k = 0; k < sizeof order / sizeof order[0]; ++k)
         for (int32_t i = 0; i < report.n_findings; ++i) {
             const sim_race_found *f = &report.finding[i];
-            if (f->class == order[k] && (f->class != SIM_UNINITIALISED || !races_too(f)))
+            if (f->class == order[k] && is_to_tell(f))
                 tell(f);
         }
     for (uint64_t i = 0; i < report.unlisted && !report.tolerated; ++i)

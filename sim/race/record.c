@@ -75,6 +75,7 @@ static void record(const volatile void *address, size_t bytes, uint32_t how, con
                          .how = how & ((1u << SIM_HOW_BITS) - 1),
                          .place = place < SIM_MOST_PLACES ? place : 0,
                          .first = r->first,
+                         .compares = (how & SIM_COMPARES) != 0,
                          .value = value};
     a.shared = is_own_shared(a.address) || is_other_shared(a.address);
     const uint32_t what = a.how | thread / SIM_WARP << SIM_WARP_SHIFT | a.place << SIM_PLACE_SHIFT;
@@ -192,15 +193,16 @@ static bool is_lost(const volatile void *address) {
 }
 
 static void record_watched(const volatile void *address, size_t bytes, uint32_t how,
-                           uint32_t place) {
+                           const void *value, uint32_t place) {
     if (!record_quick(address, bytes, how, place))
-        record(address, bytes, how, NULL, place, NULL);
+        record(address, bytes, how, value, place, NULL);
 }
 
 /* An access that only a kernel can have made. */
-static void record_own(const volatile void *address, size_t bytes, uint32_t how, uint32_t place) {
+static void record_own(const volatile void *address, size_t bytes, uint32_t how, const void *value,
+                       uint32_t place) {
     if (is_watched(address))
-        record_watched(address, bytes, how, place);
+        record_watched(address, bytes, how, value, place);
     else if (is_lost(address))
         sim_find_single(&(sim_word_access){.address = address,
                                            .serial = sim_running_now.serial,
@@ -216,7 +218,7 @@ void sim_race_access(const volatile void *address, size_t bytes, sim_access kind
     if (sim_count_on())
         sim_count_access(address, bytes, kind, place, true);
     else
-        record_own(address, bytes, how_of_kind(kind), sim_place_of_address((uintptr_t)place));
+        record_own(address, bytes, how_of_kind(kind), NULL, sim_place_of_address((uintptr_t)place));
 }
 
 void sim_race_copied(const volatile void *address, size_t bytes, sim_access kind, uint64_t place) {
@@ -225,13 +227,14 @@ void sim_race_copied(const volatile void *address, size_t bytes, sim_access kind
     if (sim_count_on())
         sim_count_access(address, bytes, kind, place, false);
     else if (is_watched(address))
-        record_watched(address, bytes, how_of_kind(kind), sim_place_of_address((uintptr_t)place));
+        record_watched(address, bytes, how_of_kind(kind), NULL,
+                       sim_place_of_address((uintptr_t)place));
 }
 
 /* ---- accesses that the runtime carries out ---- */
 
-void sim_trace_access(const volatile void *address, size_t bytes, uint32_t how, const char *file,
-                      int line) {
+static void trace(const volatile void *address, size_t bytes, uint32_t how, const void *value,
+                  const char *file, int line) {
     if (sim_running_now.thread < 0)
         return;
     if (sim_count_on()) {
@@ -241,9 +244,19 @@ void sim_trace_access(const volatile void *address, size_t bytes, uint32_t how, 
     }
     const uint32_t at = sim_place_of_line(file, line);
     if (!sim_recorder_now.everywhere)
-        record_own(address, bytes, how, at);
+        record_own(address, bytes, how, value, at);
     else if (!sim_in_range(&sim_stacks, address))
-        record(address, bytes, how, NULL, at, NULL);
+        record(address, bytes, how, value, at, NULL);
+}
+
+void sim_trace_access(const volatile void *address, size_t bytes, uint32_t how, const char *file,
+                      int line) {
+    trace(address, bytes, how, NULL, file, line);
+}
+
+void sim_trace_compare(const volatile void *address, size_t bytes, const void *compared,
+                       const char *file, int line) {
+    trace(address, bytes, SIM_READS | SIM_WRITES | SIM_STRONG | SIM_COMPARES, compared, file, line);
 }
 
 void sim_trace_async(const sim_async *who, const volatile void *address, size_t bytes, uint32_t how,

@@ -23,15 +23,16 @@ typedef struct sim_word_access {
     uint32_t first; /* serial of the launch */
     uint32_t own;   /* serial of the thread's block; `serial` may be an agent's */
     uint32_t since; /* serial of the first block of its cluster */
-    bool shared;
-    const char *value; /* the bytes that will be written there; NULL: not known */
+    bool shared, compares;
+    const char *value; /* the bytes that will be written there, or are compared with; NULL: not
+                          known */
 } sim_word_access;
 
 /* Compares the access with the earlier ones to the word, and keeps it (race.c). */
 void sim_race_word(const sim_word_access *a, sim_page *page, size_t word);
 
 /* A conflict with the lanes of an entry; `unfenced`: they lack a fence for the asynchronous proxy.
- * Returns SIM_RACE or SIM_RACE_EQUAL (finding.c). */
+ * Returns the class that it has, as far as is known now (finding.c). */
 SIM_REPORT sim_race_class sim_find_conflict(const sim_word_access *a, const sim_entry *e,
                                             uint32_t lanes, bool unfenced);
 

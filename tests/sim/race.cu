@@ -228,6 +228,17 @@ static __global__ void handed_over(bool right, int *memory) {
 
 typedef void (*kernel_function)(bool right, int *memory);
 
+/* Where all threads compare and swap, the read is told as a note. */
+static __global__ void checked_read(bool right, int *memory) {
+    int old = (FIRST(CHECKED_READ), memory[0]), assumed;
+    if (!right && old > 100)
+        return;
+    do {
+        assumed = old;
+        SECOND(CHECKED_READ), old = atomicCAS(memory, assumed, assumed + (int)threadIdx.x);
+    } while (assumed != old);
+}
+
 static const struct {
     kernel_function run;
     unsigned blocks, shared_bytes;
@@ -251,6 +262,7 @@ static const struct {
     {write_after_other_block, RACE_BLOCKS, 0},
     {wide_rows, RACE_BLOCKS, 0},
     {handed_over, 1, 0},
+    {checked_read, RACE_BLOCKS, 0},
 };
 
 uint32_t race_late;

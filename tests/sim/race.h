@@ -34,6 +34,7 @@ typedef enum race_kernel {
     WRITE_AFTER_OTHER_BLOCK,
     WIDE_ROWS,
     HANDED_OVER,
+    CHECKED_READ,
     RACE_KERNELS,
 } race_kernel;
 

@@ -51,7 +51,6 @@ static assay_status launch(stray_kernel kernel, bool right, assay_schedule sched
     guard(device, memory, false);
     device->release(memory);
     device->release(out);
-    (void)!device->finish();
     return status;
 }
 

@@ -1,5 +1,5 @@
 /* Arrays, and copies of rows or runs of bytes with them; cudaMemcpy3D is in copy.c. */
-#include "sim/exec/array.h"
+#include "sim/exec/levels.h"
 
 #include "sim/exec/cudart/cudart.h"
 
@@ -54,6 +54,38 @@ EXPORT exec_error cudaArrayGetSparseProperties(void *properties, void *handle) {
 }
 EXPORT exec_error cudaArrayGetPlane(void **plane, void *handle, unsigned i) {
     (void)plane, (void)handle, (void)i;
+    EXEC_CALL(EXEC_INVALID_VALUE);
+}
+
+/* ---- with levels ---- */
+
+EXPORT exec_error cudaMallocMipmappedArray(void **handle, const exec_format *f, size3 size,
+                                           unsigned n, unsigned flags) {
+    EXEC_CALL(exec_levels_make(handle, f, size, n, flags));
+}
+
+EXPORT exec_error cudaFreeMipmappedArray(void *handle) {
+    EXEC_CALL(handle != NULL ? exec_levels_free(handle) : EXEC_SUCCESS);
+}
+
+static exec_error level(void **array, const void *handle, unsigned i) {
+    const exec_levels *l = exec_levels_of(handle);
+    if (array == NULL || l == NULL || i >= l->n)
+        return EXEC_INVALID_VALUE;
+    *array = l->level[i];
+    return EXEC_SUCCESS;
+}
+
+EXPORT exec_error cudaGetMipmappedArrayLevel(void **array, const void *handle, unsigned i) {
+    EXEC_CALL(level(array, handle, i));
+}
+EXPORT exec_error cudaMipmappedArrayGetMemoryRequirements(void *requirements, void *handle,
+                                                          int device) {
+    (void)requirements, (void)handle, (void)device;
+    EXEC_CALL(EXEC_INVALID_VALUE);
+}
+EXPORT exec_error cudaMipmappedArrayGetSparseProperties(void *properties, void *handle) {
+    (void)properties, (void)handle;
     EXEC_CALL(EXEC_INVALID_VALUE);
 }
 

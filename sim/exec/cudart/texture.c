@@ -33,7 +33,7 @@ enum { READING = EXEC_CUDART >= 12 ? sizeof(exec_reading) : offsetof(exec_readin
 
 static exec_resource plain(const resource *r) {
     exec_resource p = {.kind = r->kind};
-    if (r->kind == EXEC_OF_ARRAY)
+    if (r->kind == EXEC_OF_ARRAY || r->kind == EXEC_OF_LEVELS)
         p.array = r->of.array;
     if (r->kind == EXEC_OF_MEMORY) {
         p.memory = r->of.linear.memory;
@@ -51,7 +51,7 @@ static exec_resource plain(const resource *r) {
 }
 
 static exec_error create(uint64_t *object, const resource *r, const void *how, size_t bytes,
-                         const void *view) {
+                         const exec_view *view) {
     exec_reading reading = {.seamless = 0};
     if (object == NULL || r == NULL || how == NULL)
         return EXEC_INVALID_VALUE;
@@ -59,15 +59,15 @@ static exec_error create(uint64_t *object, const resource *r, const void *how, s
     if (reading.mode > EXEC_FRACTIONS)
         return EXEC_INVALID_VALUE;
     const exec_resource p = plain(r);
-    return exec_texture_make(object, &p, &reading, view != NULL);
+    return exec_texture_make(object, &p, &reading, view);
 }
 
 EXPORT exec_error cudaCreateTextureObject(uint64_t *object, const resource *r, const void *how,
-                                          const void *view) {
+                                          const exec_view *view) {
     EXEC_CALL(create(object, r, how, READING, view));
 }
 EXPORT exec_error cudaCreateTextureObject_v2(uint64_t *object, const resource *r, const void *how,
-                                             const void *view) {
+                                             const exec_view *view) {
     EXEC_CALL(create(object, r, how, sizeof(exec_reading), view));
 }
 
@@ -98,7 +98,7 @@ static exec_error tell_resource(resource *r, uint64_t object, bool surface) {
     const exec_resource *p = &t->resource;
     memset(r, 0, sizeof *r);
     r->kind = p->kind;
-    if (p->kind == EXEC_OF_ARRAY)
+    if (p->kind == EXEC_OF_ARRAY || p->kind == EXEC_OF_LEVELS)
         r->of.array = p->array;
     if (p->kind == EXEC_OF_MEMORY) {
         r->of.linear.memory = p->memory;
@@ -140,10 +140,16 @@ EXPORT exec_error cudaGetTextureObjectTextureDesc_v2(void *how, uint64_t object)
     EXEC_CALL(tell_reading(how, sizeof(exec_reading), object));
 }
 
-/* No object has a view, which CUDA answers so. */
-EXPORT exec_error cudaGetTextureObjectResourceViewDesc(void *view, uint64_t object) {
-    (void)view, (void)object;
-    EXEC_CALL(EXEC_INVALID_VALUE);
+static exec_error tell_view(exec_view *view, uint64_t object) {
+    const exec_texture *t = exec_texture_of(object, false);
+    if (view == NULL || t == NULL || !t->viewed)
+        return EXEC_INVALID_VALUE;
+    *view = t->view;
+    return EXEC_SUCCESS;
+}
+
+EXPORT exec_error cudaGetTextureObjectResourceViewDesc(exec_view *view, uint64_t object) {
+    EXEC_CALL(tell_view(view, object));
 }
 
 EXPORT exec_error cudaDeviceGetTexture1DLinearMaxWidth(size_t *elements, const exec_format *format,

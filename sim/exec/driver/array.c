@@ -3,6 +3,7 @@
 
 #include "sim/exec/copy.h"
 #include "sim/exec/driver/driver.h"
+#include "sim/exec/levels.h"
 #include "sim/exec/work.h"
 
 /* ---- formats ---- */
@@ -125,6 +126,48 @@ EXPORT exec_error cuArrayGetSparseProperties(void *properties, void *handle) {
 }
 EXPORT exec_error cuArrayGetPlane(void **plane, void *handle, unsigned i) {
     (void)plane, (void)handle, (void)i;
+    DRIVER_CALL(EXEC_INVALID_VALUE);
+}
+
+/* ---- with levels ---- */
+
+static exec_error create_levels(void **handle, const descriptor3 *d, unsigned n) {
+    exec_format f;
+    const exec_error error =
+        d != NULL ? driver_format_in(d->format, d->channels, &f) : EXEC_INVALID_VALUE;
+    return error == EXEC_SUCCESS
+               ? exec_levels_make(handle, &f, (exec_size3){d->width, d->rows, d->planes}, n,
+                                  d->flags)
+               : error;
+}
+
+EXPORT exec_error cuMipmappedArrayCreate(void **handle, const descriptor3 *d, unsigned n) {
+    DRIVER_CALL(create_levels(handle, d, n));
+}
+EXPORT exec_error cuMipmappedArrayDestroy(void *handle) {
+    DRIVER_CALL(exec_levels_of(handle) != NULL ? exec_levels_free(handle) : EXEC_INVALID_HANDLE);
+}
+
+static exec_error level(void **array, const void *handle, unsigned i) {
+    const exec_levels *l = exec_levels_of(handle);
+    if (l == NULL)
+        return EXEC_INVALID_HANDLE;
+    if (array == NULL || i >= l->n)
+        return EXEC_INVALID_VALUE;
+    *array = l->level[i];
+    return EXEC_SUCCESS;
+}
+
+EXPORT exec_error cuMipmappedArrayGetLevel(void **array, void *handle, unsigned i) {
+    DRIVER_CALL(level(array, handle, i));
+}
+EXPORT exec_error cuMipmappedArrayGetMemoryRequirements(void *requirements, void *handle,
+                                                        int device) {
+    (void)requirements, (void)handle, (void)device;
+    DRIVER_CALL(EXEC_INVALID_VALUE);
+}
+EXPORT exec_error cuMipmappedArrayGetSparseProperties(void *properties, void *handle) {
+    (void)properties, (void)handle;
     DRIVER_CALL(EXEC_INVALID_VALUE);
 }
 

@@ -40,6 +40,7 @@ static exec_error plain(const resource *r, exec_resource *p) {
     *p = (exec_resource){.kind = r->kind};
     switch (r->kind) {
     case EXEC_OF_ARRAY:
+    case EXEC_OF_LEVELS:
         p->array = r->of.array;
         return EXEC_SUCCESS;
     case EXEC_OF_MEMORY:
@@ -58,7 +59,7 @@ static exec_error plain(const resource *r, exec_resource *p) {
 }
 
 static exec_error create(uint64_t *object, const resource *r, const reading *how,
-                         const void *view) {
+                         const exec_view *view) {
     exec_resource p;
     if (object == NULL || r == NULL || how == NULL)
         return EXEC_INVALID_VALUE;
@@ -78,11 +79,11 @@ static exec_error create(uint64_t *object, const resource *r, const reading *how
                       .seamless = (how->flags & SEAMLESS) != 0};
     memcpy(e.border, how->border, sizeof e.border);
     memcpy(e.color, how->color, sizeof e.color);
-    return exec_texture_make(object, &p, &e, view != NULL);
+    return exec_texture_make(object, &p, &e, view);
 }
 
 EXPORT exec_error cuTexObjectCreate(uint64_t *object, const resource *r, const reading *how,
-                                    const void *view) {
+                                    const exec_view *view) {
     DRIVER_CALL(create(object, r, how, view));
 }
 EXPORT exec_error cuTexObjectDestroy(uint64_t object) {
@@ -114,7 +115,7 @@ static exec_error tell_resource(resource *r, uint64_t object, bool surface) {
     const device_pointer memory = (device_pointer)(uintptr_t)p->memory;
     memset(r, 0, sizeof *r);
     r->kind = p->kind;
-    if (p->kind == EXEC_OF_ARRAY)
+    if (p->kind == EXEC_OF_ARRAY || p->kind == EXEC_OF_LEVELS)
         r->of.array = p->array;
     if (p->kind == EXEC_OF_MEMORY) {
         r->of.linear.memory = memory;
@@ -147,7 +148,7 @@ static exec_error tell_reading(reading *how, uint64_t object) {
                      .flags = (e->mode == EXEC_AS_IT_IS ? AS_INTEGERS : 0u) |
                               (e->normalized != 0 ? NORMALIZED : 0u) |
                               (e->no_trilinear != 0 ? NO_TRILINEAR : 0u) |
-                              (e->seamless != 0 ? SEAMLESS : 0u),
+                              (e->seamless != 0 ? SEAMLESS : 0u) | (e->srgb != 0 ? SRGB : 0u),
                      .anisotropy = e->anisotropy,
                      .level_filter = e->level_filter,
                      .level_bias = e->level_bias,
@@ -162,10 +163,16 @@ EXPORT exec_error cuTexObjectGetTextureDesc(reading *how, uint64_t object) {
     DRIVER_CALL(tell_reading(how, object));
 }
 
-/* No object has a view, which CUDA answers so. */
-EXPORT exec_error cuTexObjectGetResourceViewDesc(void *view, uint64_t object) {
-    (void)view, (void)object;
-    DRIVER_CALL(EXEC_INVALID_VALUE);
+static exec_error tell_view(exec_view *view, uint64_t object) {
+    const exec_texture *t = exec_texture_of(object, false);
+    if (view == NULL || t == NULL || !t->viewed)
+        return EXEC_INVALID_VALUE;
+    *view = t->view;
+    return EXEC_SUCCESS;
+}
+
+EXPORT exec_error cuTexObjectGetResourceViewDesc(exec_view *view, uint64_t object) {
+    DRIVER_CALL(tell_view(view, object));
 }
 
 static exec_error line(size_t *elements, uint32_t format, uint32_t channels) {

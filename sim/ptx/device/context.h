@@ -77,6 +77,7 @@ enum {
     PTX_BLOCK_SCOPE = 8,
     PTX_ACQUIRE = 16,
     PTX_RELEASE = 32,
+    PTX_COMPARES = 64,
 };
 
 typedef enum ptx_reduction {
@@ -110,6 +111,7 @@ typedef struct ptx_fetch {
     bool layered, cube, whole;
     int32_t index[3];
     float at[3];
+    float level;
 } ptx_fetch;
 
 typedef enum ptx_outside { PTX_OUTSIDE_TRAP, PTX_OUTSIDE_CLAMP, PTX_OUTSIDE_ZERO } ptx_outside;
@@ -128,7 +130,7 @@ typedef struct ptx_context {
                                may not */
 
     /* Recording, of an access that comes next: only kernels compiled with PTX_RECORD call it.
-     * `value`: what will be written; NULL: nothing. */
+     * `value`: what will be written or, with PTX_COMPARES, is compared with; NULL: nothing. */
     void (*access)(const void *address, size_t bytes, uint32_t how, const void *value,
                    uint32_t site);
 
@@ -166,6 +168,8 @@ typedef struct ptx_context {
 
     void (*texture)(uint64_t object, const ptx_fetch *fetch, uint32_t result[4],
                     const ptx_site *site);
+    void (*gather)(uint64_t object, const ptx_fetch *fetch, uint32_t channel, uint32_t result[4],
+                   const ptx_site *site);
     char *(*surface)(uint64_t object, const ptx_fetch *fetch, uint32_t bytes, ptx_outside outside,
                      const ptx_site *site);
 

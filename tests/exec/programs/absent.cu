@@ -2,12 +2,12 @@
 #include "check.h"
 
 int main() {
-    cudaMipmappedArray_t array;
-    const cudaExtent size = make_cudaExtent(16, 16, 0);
-    const cudaChannelFormatDesc form =
-        cudaCreateChannelDesc(32, 0, 0, 0, cudaChannelFormatKindFloat);
-    EXPECT(cudaMallocMipmappedArray(&array, &form, size, 2) == cudaErrorNotSupported);
-    EXPECT(cudaMallocMipmappedArray(&array, &form, size, 2) == cudaErrorNotSupported);
+    cudaExternalMemory_t memory;
+    cudaExternalMemoryHandleDesc of = {};
+    of.type = cudaExternalMemoryHandleTypeOpaqueFd;
+    of.size = 4096;
+    EXPECT(cudaImportExternalMemory(&memory, &of) == cudaErrorNotSupported);
+    EXPECT(cudaImportExternalMemory(&memory, &of) == cudaErrorNotSupported);
     EXPECT(cudaGetLastError() == cudaErrorNotSupported);
     puts("ok");
 }

@@ -1,4 +1,5 @@
-/* A race in shared memory, one between blocks, and one that a fence and a flag prevent. */
+/* A race in shared memory, one between blocks, one that a fence and a flag prevent, and a read that
+ * compare-and-swaps check. */
 #include "check.h"
 
 __device__ int flag, data[32];
@@ -31,6 +32,14 @@ __global__ void handed_over(int *out) {
     }
 }
 
+__global__ void added(double *sum) {
+    unsigned long long *bits = (unsigned long long *)sum, old = *bits, assumed;
+    do {
+        assumed = old;
+        old = atomicCAS(bits, assumed, __double_as_longlong(1 + __longlong_as_double(assumed)));
+    } while (assumed != old);
+}
+
 int main(int argc, char **) {
     int *out;
     CUDA(cudaMalloc(&out, 64 * sizeof(int)));
@@ -38,6 +47,8 @@ int main(int argc, char **) {
     CUDA(cudaGetLastError());
     if (argc > 1)
         reversed<<<1, 64>>>(out), last_wins<<<2, 32>>>(out);
+    CUDA(cudaMemset(out, 0, sizeof(double)));
+    added<<<2, 32>>>((double *)out);
     CUDA(cudaDeviceSynchronize());
     CUDA(cudaFree(out));
     printf("ok\n");

@@ -1,6 +1,7 @@
 /* Bulk copies and tensor maps: what lies where afterwards, and what is refused. */
 #include "sim/ptx/launch.h"
 #include "sim/ptx/tensor_map.h"
+#include "sim/sim.h"
 #include "tests/shim/assay_test.h"
 
 #include <stdio.h>
@@ -158,6 +159,7 @@ ASSAY_TEST(ptx, wrong_bulk_copies_get_a_line, "unit sim") {
         {"mov.u32 %r3, -4;" TENSOR_STORE, "a coordinate of a store, -4, is negative"},
     };
     const parameters p = {.in = data, .out = data};
+    assay_sim_device()->schedule(ASSAY_SCHEDULE_IN_ORDER, 0);
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; ++i)
         CHECK_FAILS(load_and_store(wrong[i].load, "", &p), ASSAY_ERR_KERNEL, wrong[i].line);
     parameters mapped = p;
@@ -170,6 +172,7 @@ ASSAY_TEST(ptx, wrong_bulk_copies_get_a_line, "unit sim") {
         ASSAY_ERR_KERNEL, "its tensor map is of another rank");
     for (size_t i = 0; i < sizeof starts / sizeof starts[0]; ++i)
         CHECK_FAILS(run(starts[i].copy, &mapped), ASSAY_ERR_KERNEL, starts[i].line);
+    REQUIRE_OK(assay_sim_device()->finish()); /* their callers know of them */
 }
 
 ASSAY_TEST(ptx, tensor_maps_follow_the_rules, "unit sim") {

@@ -242,6 +242,25 @@ static __device__ __forceinline__ int sum_of(int value, int *sums, bool right) {
     return sum;
 }
 
+KERNEL maximum_by_compare_and_swap(bool right, int *out) {
+    __shared__ int most;
+    if (T == 0)
+        most = 0;
+    __syncthreads();
+    int old, assumed;
+    if (right)
+        old = *(volatile int *)&most;
+    else
+        old = most; // races
+    do {
+        assumed = old;
+        old = atomicCAS(&most, assumed, // races
+                        __float_as_int(fmaxf((float)T, __int_as_float(assumed))));
+    } while (assumed != old);
+    __syncthreads();
+    out[T] = most;
+}
+
 KERNEL reused_sum(bool right, int *out) {
     __shared__ int sums[SHARED];
     const int first = sum_of(T, sums, right);
@@ -469,6 +488,48 @@ KERNEL counter_reset(bool right, int *out) {
 KERNEL counter_read(bool right, int *out) {
     atomicAdd(&count, 1);                                   // races
     out[32 * B + T] = right ? atomicAdd(&count, 0) : count; // races
+}
+
+/* The two halves of a sum: a loop of compare-and-swaps from a first guess on. */
+typedef unsigned long long u64;
+
+static __device__ __forceinline__ void add(u64 *sum, u64 old, double value) {
+    u64 assumed;
+    do {
+        assumed = old;
+        old =
+            atomicCAS(sum, assumed, // races
+                      (u64)__double_as_longlong(value + __longlong_as_double((long long)assumed)));
+    } while (assumed != old);
+}
+
+KERNEL sum_by_compare_and_swap(bool right, int *out) {
+    u64 *sum = (u64 *)out, old;
+    if (right)
+        old = *(volatile u64 *)sum;
+    else
+        old = *sum; // races
+    add(sum, old, T);
+}
+
+KERNEL read_decides(bool right, int *out) {
+    u64 *sum = (u64 *)out, old;
+    if (right)
+        old = *(volatile u64 *)sum;
+    else
+        old = *sum; // races
+    if (__longlong_as_double((long long)old) < 100)
+        add(sum, old, T);
+}
+
+KERNEL read_before_another(bool right, int *out) {
+    u64 *sum = (u64 *)out, old;
+    atomicAdd(&sum[2], 1); // races
+    if (right)
+        old = *(volatile u64 *)&sum[2];
+    else
+        old = sum[2]; // races
+    atomicCAS(sum, old, old + 1);
 }
 
 KERNEL atomic_of_block_scope(bool right, int *out) {

@@ -40,12 +40,13 @@ static assay_status run(const char *body, const parameters *p) {
 /* Two channels of f16, one row of four: 1, -0.5, the smallest subnormal, the largest number. */
 static uint16_t halves[] = {0x3c00, 0xb800, 0x0001, 0x7bff, 0, 0x4000, 0, 0x4400};
 static sim_texture of_halves(void) {
-    return (sim_texture){.image = {.memory = (char *)halves,
-                                   .size = {4},
-                                   .dimensions = 1,
-                                   .channels = 2,
-                                   .bits = 16,
-                                   .format = SIM_CHANNEL_FLOAT},
+    return (sim_texture){.n_levels = 1,
+                         .level = {{.memory = (char *)halves,
+                                    .size = {4},
+                                    .dimensions = 1,
+                                    .channels = 2,
+                                    .bits = 16,
+                                    .format = SIM_CHANNEL_FLOAT}},
                          .border = {SIM_BORDER_CLAMP},
                          .linear = true};
 }
@@ -161,12 +162,13 @@ ASSAY_TEST(ptx_texture, a_linear_filter_has_the_bits_of_a_gpu, "unit sim") {
 ASSAY_TEST(ptx_texture, wrong_objects_and_places_end_the_launch, "unit sim") {
     static char row[8] = {1, 2, 3, 4, 5, 6, 7, 8};
     const sim_texture line = of_halves();
-    const sim_texture bytes = {.image = {.memory = row,
-                                         .size = {8},
-                                         .dimensions = 1,
-                                         .channels = 1,
-                                         .bits = 8,
-                                         .format = SIM_CHANNEL_UNSIGNED},
+    const sim_texture bytes = {.n_levels = 1,
+                               .level = {{.memory = row,
+                                          .size = {8},
+                                          .dimensions = 1,
+                                          .channels = 1,
+                                          .bits = 8,
+                                          .format = SIM_CHANNEL_UNSIGNED}},
                                .surface = true};
     static const char *const load = "mov.u32 %%r1, %d; suld.b.1d.b32.%s {%%r2}, [%%rd1, {%%r1}];\n"
                                     "mov.b32 %%f0, %%r2;";
@@ -209,20 +211,21 @@ ASSAY_TEST(ptx_texture, a_direction_meets_one_face_of_a_cube, "unit sim") {
     } all[] = {{3, 1, -2, 0}, {-3, 1, -2, 1}, {0, 1, -0.5f, 2}, {0, -1, 0.5f, 3},
                {1, 1, 2, 4},  {1, 1, -2, 5},  {2, 2, 1, 2},     {2, -2, -2, 5},
                {-2, 1, 2, 4}, {0, 0, 0, 4},   {NAN, 1, -2, 0},  {1, NAN, 0, 0}};
-    sim_texture t = {.image = {.memory = (char *)faces,
-                               .pitch = 4,
-                               .slice = 4,
-                               .size = {1, 1, 6},
-                               .dimensions = 2,
-                               .cube = true,
-                               .channels = 1,
-                               .bits = 32,
-                               .format = SIM_CHANNEL_FLOAT},
+    sim_texture t = {.n_levels = 1,
+                     .level = {{.memory = (char *)faces,
+                                .pitch = 4,
+                                .slice = 4,
+                                .size = {1, 1, 6},
+                                .dimensions = 2,
+                                .cube = true,
+                                .channels = 1,
+                                .bits = 32,
+                                .format = SIM_CHANNEL_FLOAT}},
                      .normalized = true};
     for (uint32_t layers = 1; layers <= 2; ++layers) {
         float out[4];
-        t.image.layered = layers == 2;
-        t.image.size[2] = 6 * layers;
+        t.level[0].layered = layers == 2;
+        t.level[0].size[2] = 6 * layers;
         const parameters p = {sim_texture_add(&t), out};
         for (size_t i = 0; i < sizeof all / sizeof all[0]; ++i) {
             char body[256];
@@ -244,7 +247,7 @@ ASSAY_TEST(ptx_texture, other_instructions_are_named, "unit sim") {
     static const char *const bodies[] = {
         "tex.cube.v4.f32.s32 {%f0, %f1, %f2, %f3}, [%rd1, {%r1, %r1, %r1, %r1}];",
         "suld.b.cube.b32.trap {%r2}, [%rd1, {%r1, %r1, %r1, %r1}];",
-        "tld4.r.2d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%rd1, {%f4, %f4}];",
+        "tld4.r.3d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%rd1, {%f4, %f4, %f4, %f4}];",
         "tex.grad.1d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%rd1, {%f4}], {%f4}, {%f4};",
         "sust.p.1d.b32.trap [%rd1, {%r1}], {%r2};",
     };
