@@ -136,14 +136,15 @@ ASSAY_TEST(ptx_texture, a_linear_filter_has_the_bits_of_a_gpu, "unit sim") {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
         float texel[8];
         memcpy(texel, rows[i].texel, sizeof texel);
-        const sim_texture t = {.image = {.memory = (char *)texel,
-                                         .pitch = 2 * sizeof(float),
-                                         .slice = 4 * sizeof(float),
-                                         .size = {2, 2, 2},
-                                         .dimensions = rows[i].dimensions,
-                                         .channels = 1,
-                                         .bits = 32,
-                                         .format = SIM_CHANNEL_FLOAT},
+        const sim_texture t = {.n_levels = 1,
+                               .level = {{.memory = (char *)texel,
+                                          .pitch = 2 * sizeof(float),
+                                          .slice = 4 * sizeof(float),
+                                          .size = {2, 2, 2},
+                                          .dimensions = rows[i].dimensions,
+                                          .channels = 1,
+                                          .bits = 32,
+                                          .format = SIM_CHANNEL_FLOAT}},
                                .border = {SIM_BORDER_CLAMP, SIM_BORDER_CLAMP, SIM_BORDER_CLAMP},
                                .linear = true};
         const uint64_t object = sim_texture_add(&t);
