@@ -20,11 +20,17 @@ static __device__ __forceinline__ bool has_lost(const sizes &n, const unsigned *
 
 template <typename Core, typename Plan, int QUERIES>
 static __global__ void __launch_bounds__(Plan::THREADS, Plan::BLOCKS)
-    lost_gradients(backward_problem<typename Core::storage> p, const unsigned *counts) {
+    lost_gradients(backward_problem<typename Core::storage> p, const unsigned *counts,
+                   const unsigned *lost) {
     static_assert(Plan::ROWS % QUERIES == 0, "whole tiles of the chains");
-    const place at = query_place<Plan>(blockIdx.x, p.n, p.part);
-    if (has_lost<QUERIES>(p.n, counts, at, Plan::ROWS))
-        add_keys<Core, Plan>(p, at);
+    const int64_t tiles = *lost ? p.n.heads * ceil_div(p.n.sq, Plan::ROWS) : 0;
+    for (int64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+        const place at = query_place<Plan>(tile, p.n, p.part);
+        if (has_lost<QUERIES>(p.n, counts, at, Plan::ROWS)) {
+            __syncthreads(); /* all warps are done with the tile before */
+            add_keys<Core, Plan>(p, at);
+        }
+    }
 }
 
 #endif

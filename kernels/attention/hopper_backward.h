@@ -25,6 +25,7 @@ template <typename T> struct backward_on_hopper {
     float *sums;      /* of dq: a thread's four beside those of its neighbours */
     unsigned *counts; /* of links, for each tile of queries of each head */
     unsigned *draw;
+    unsigned *lost; /* whether a sum of any head is */
 };
 
 /*
@@ -301,8 +302,10 @@ static __device__ __forceinline__ void tell_lost(const backward_on_hopper<T> &p,
     UNROLL
     for (int i = 0; i < BOX / 2; ++i)
         lost = lost || !(fabsf(dq.value[i]) < -NO_SCORE);
-    if (lost)
+    if (lost) {
         atomicOr(p.counts + head * ceil_div(p.n.sq, Plan::QUERIES) + query / Plan::QUERIES, LOST);
+        atomicOr(p.lost, LOST);
+    }
 }
 
 /* Queries before a walk see no key: where the walk is that of the first keys, dq is 0 there. */

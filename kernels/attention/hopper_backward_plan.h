@@ -151,8 +151,8 @@ static __device__ __forceinline__ void make_barriers(const backward_memory<Plan>
 template <typename Plan> static head_groups groups_of_walks(const sizes &n) {
     const int64_t bytes = n.heads * ceil_div(n.sq, Plan::QUERIES) * Plan::SUMS * 8;
     const int64_t tiles = n.heads * ceil_div(n.sk, Plan::ROWS);
-    return groups_of(n, ceil_div(bytes, CACHE * ASSAY_MULTIPROCESSORS),
-                     tiles / ASSAY_MULTIPROCESSORS);
+    const int64_t wanted = ceil_div(bytes, CACHE * ASSAY_MULTIPROCESSORS);
+    return groups_of(n, wanted, tiles / ASSAY_MULTIPROCESSORS);
 }
 
 template <typename Plan>

@@ -24,12 +24,11 @@ struct head_groups {
 /* `wanted` groups, but about `most`, of which each has tiles enough, at the most. With causal=1
  * they are even in number, or there is but one, of one head or where `most` is 0. */
 static inline head_groups groups_of(const sizes &n, int64_t wanted, int64_t most) {
-    int64_t count = clamp(wanted, 1, clamp(most, 1, n.heads));
-    if (n.causal)
-        count = most == 0 || n.heads == 1
-                    ? 1
-                    : 2 * clamp(ceil_div(wanted, 2), 1, clamp((most + 1) / 2, 1, n.heads / 2));
-    return {n.heads / count, n.heads % count};
+    const int64_t count = clamp(wanted, 1, clamp(most, 1, n.heads));
+    const bool turns = n.causal && most > 0 && n.heads > 1;
+    const int64_t even = clamp(count + count % 2, 2, n.heads - n.heads % 2);
+    const int64_t groups = turns ? even : count;
+    return {n.heads / groups, n.heads % groups};
 }
 
 /* A tile's head, the number of its turn in its group, and the group's. */

@@ -132,8 +132,8 @@ template <typename T> static assay_status forward_of(const assay_call *call) {
 
 /* ---- backward ---- */
 
-/* The workspace: dq's sums of whole tiles, the terms of their queries, the chains' counts, of which
- * the first one is the draw. */
+/* The workspace: dq's sums of whole tiles, the terms of their queries, and counts: the draw,
+ * whether a sum is LOST, the chains'. */
 struct backward_space {
     int64_t padded; /* queries of a head */
     size_t terms, counts, bytes;
@@ -144,7 +144,7 @@ template <typename Plan> static backward_space space_of(const sizes &n) {
     const int64_t tiles = ceil_div(n.sq, Plan::QUERIES);
     backward_space s = {};
     s.padded = tiles * Plan::QUERIES;
-    s.n_counts = 1 + n.heads * tiles;
+    s.n_counts = 2 + n.heads * tiles;
     s.terms = (size_t)(n.heads * tiles * Plan::SUMS) * sizeof(float);
     s.counts = s.terms + (size_t)(n.heads * s.padded) * sizeof(float2);
     s.bytes = s.counts + (size_t)s.n_counts * sizeof(unsigned);
@@ -174,15 +174,17 @@ static assay_status make_backward_maps(const tensors &t, const float2 *terms, in
 }
 
 template <typename Plan, typename T>
-static assay_status make_lost_again(const assay_call *call, const rows<float2> &terms,
-                                    const unsigned *counts) {
+static assay_status make_lost_again(const assay_call *call, const backward_on_hopper<T> &sums,
+                                    const rows<float2> &terms) {
     typedef tensor_core<T> core;
     typedef typename plans<core, Plan::D>::queries tiles;
     backward_problem<T> p = backward_problem_of<T>(call);
     p.terms = terms;
-    return ASSAY_LAUNCH(call->stream, whole_grid(p.n.heads * ceil_div(p.n.sq, tiles::ROWS)),
+    const int64_t blocks = p.n.heads * ceil_div(p.n.sq, tiles::ROWS);
+    return ASSAY_LAUNCH(call->stream,
+                        whole_grid(clamp(blocks, 0, tiles::BLOCKS * ASSAY_MULTIPROCESSORS)),
                         dim3(tiles::THREADS), (backward_shared<core, tiles>() * sizeof(T)),
-                        (lost_gradients<core, tiles, Plan::QUERIES>), p, counts);
+                        (lost_gradients<core, tiles, Plan::QUERIES>), p, sums.counts, sums.lost);
 }
 
 template <typename Plan, typename T> static assay_status launch_backward(const assay_call *call) {
@@ -206,8 +208,9 @@ template <typename Plan, typename T> static assay_status launch_backward(const a
                                      result_rows_of<T>(t.dk),
                                      result_rows_of<T>(t.dv),
                                      reinterpret_cast<float *>(workspace),
-                                     counts + 1,
-                                     counts};
+                                     counts + 2,
+                                     counts,
+                                     counts + 1};
     backward_maps maps = {};
     assay_status status = make_backward_maps<Plan>(t, terms, space.padded, &maps);
     if (status == ASSAY_OK)
@@ -219,7 +222,7 @@ template <typename Plan, typename T> static assay_status launch_backward(const a
                               maps);
     if constexpr (LINK_SCALE<T> != 1)
         if (status == ASSAY_OK)
-            status = make_lost_again<Plan, T>(call, {terms, space.padded}, p.counts);
+            status = make_lost_again<Plan>(call, p, {terms, space.padded});
     return status;
 }
 

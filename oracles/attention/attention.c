@@ -222,7 +222,7 @@ static const assay_case_group cases[] = {
     {ASSAY_SMOKE, "b=1 h=1 sq=11 sk=13 d=8 causal=1 dtype=f32,f16 fill=cancel,denormal,mixed"},
     /* dq in parts of 128 keys: parts that are subnormal, and sums near the end of the range */
     {ASSAY_SMOKE, "b=1 h=2 sq=20 sk=260 d=16 causal=1 dtype=bf16 fill=denormal"},
-    {ASSAY_SMOKE, "b=1 h=2 sq=20 sk=140 d=16 causal=1 dtype=bf16 exponent=106 operand=3"},
+    {ASSAY_SMOKE, "b=1 h=6 sq=20 sk=140 d=16 causal=1 dtype=bf16 exponent=106 operand=3"},
     {ASSAY_CI, "b=1 h=1 sq=15,16,17,63,64,65 sk=15,16,17,63,64,65 d=32 causal=1 dtype=f32"},
     {ASSAY_CI, "b=1 h=1 sq=15,17,63,65 sk=31,33,64 d=64 causal=0,1 dtype=bf16,f16"},
     {ASSAY_CI, "b=1 h=1 sq=15,17,65 sk=31,33,64 d=64 causal=0,1 dtype=f32 math=tf32"},
