@@ -59,20 +59,27 @@ static bool is_script(const char *path) {
     return script;
 }
 
-static int check_images(const char *path, const exec_elf *elf) {
+/* A damaged image is the program's own affair, until it is used. */
+static bool has_ptx(const exec_elf *elf, const char *section, bool *any) {
     size_t offset = 0, room;
-    bool any = false;
-    for (const void *image; (image = exec_elf_image(elf, &offset, &room)) != NULL;) {
+    for (const void *image; (image = exec_elf_image(elf, section, &offset, &room)) != NULL;) {
         exec_ptx ptx;
         const assay_status status = exec_fatbin_ptx(image, room, EXEC_ARCHITECTURE, &ptx);
         free(ptx.text);
         if (status != ASSAY_ERR_UNSUPPORTED)
-            return 0; /* a damaged one is the program's own affair, until it is used */
-        any = true;
+            return true;
+        *any = true;
     }
+    return false;
+}
+
+static int check_images(const char *path, const exec_elf *elf) {
+    bool any = false;
+    if (has_ptx(elf, EXEC_ELF_OBJECTS, &any) || has_ptx(elf, EXEC_ELF_IMAGES, &any) || !any)
+        return 0;
     char why[512];
     snprintf(why, sizeof why, "%s", assay_error());
-    return any ? refuse(EXEC_EXIT_CANNOT, "%s: %s", path, why) : 0;
+    return refuse(EXEC_EXIT_CANNOT, "%s: %s", path, why);
 }
 
 /* Whether a string table of the file has a string that begins so. */

@@ -37,6 +37,13 @@ exec_error exec_allocate(void **memory, size_t bytes, exec_memory_kind kind) {
     return EXEC_SUCCESS;
 }
 
+exec_error exec_allocate_plain(void **memory, size_t bytes) {
+    const exec_error error = exec_allocate(memory, bytes, EXEC_DEVICE);
+    if (error == EXEC_SUCCESS)
+        exec_memory_be_plain(*memory);
+    return error;
+}
+
 exec_error exec_allocate_again(void *reserved) {
     const exec_error error = exec_error_of(exec_memory_revive(reserved));
     if (error == EXEC_SUCCESS)
@@ -48,7 +55,7 @@ exec_error exec_allocate_rows(void **memory, size_t *pitch, size_t width, size_t
     if (memory == NULL || pitch == NULL || width > EXEC_DEVICE_BYTES || rows > EXEC_DEVICE_BYTES)
         return EXEC_INVALID_VALUE;
     *pitch = (width + 511) / 512 * 512;
-    return exec_allocate(memory, *pitch * rows, EXEC_DEVICE);
+    return exec_allocate_plain(memory, *pitch * rows);
 }
 
 exec_error exec_deallocate(void *memory) {

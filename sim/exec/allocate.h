@@ -9,7 +9,11 @@
 
 exec_error exec_allocate(void **memory, size_t bytes, exec_memory_kind kind);
 
-/* Rows of `width` bytes, each at a multiple of 512 bytes; *pitch is their distance. */
+/* The device's memory, which other processes may have: not that of pools, nor of arrays, nor what
+ * another process gave, as CUDA has it. */
+exec_error exec_allocate_plain(void **memory, size_t bytes);
+
+/* The same in rows of `width` bytes, each at a multiple of 512 bytes; *pitch is their distance. */
 exec_error exec_allocate_rows(void **memory, size_t *pitch, size_t width, size_t rows);
 
 /* Of an address that graphs have reserved; the line is in assay_error(). */

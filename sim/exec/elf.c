@@ -128,9 +128,10 @@ int exec_elf_runtime(const exec_elf *elf) {
 }
 
 /* They lie one behind the other, each at a multiple of 8 bytes. */
-const void *exec_elf_image(const exec_elf *elf, size_t *offset, size_t *room) {
+const void *exec_elf_image(const exec_elf *elf, const char *section_name, size_t *offset,
+                           size_t *room) {
     size_t bytes;
-    const char *images = exec_elf_section(elf, ".nv_fatbin", &bytes);
+    const char *images = exec_elf_section(elf, section_name, &bytes);
     while (images != NULL && *offset + sizeof(uint32_t) <= bytes) {
         const char *image = images + *offset;
         uint32_t magic;

@@ -23,9 +23,14 @@ bool exec_elf_is_dynamic(const exec_elf *elf);
 /* NULL: it has no such section, or the section is damaged. */
 const void *exec_elf_section(const exec_elf *elf, const char *name, size_t *bytes);
 
-/* A fat binary of the program's (fatbin.h), where the search goes on, and the bytes from there to
- * the section's end. From *offset 0 on; NULL behind the last. */
-const void *exec_elf_image(const exec_elf *elf, size_t *offset, size_t *room);
+/* The sections with fat binaries (fatbin.h): of programs, and of objects whose device code was
+ * linked. */
+#define EXEC_ELF_IMAGES  ".nv_fatbin"
+#define EXEC_ELF_OBJECTS "__nv_relfatbin"
+
+/* A fat binary of a section, where the search goes on, and the bytes from there to the section's
+ * end. From *offset 0 on; NULL behind the last. */
+const void *exec_elf_image(const exec_elf *elf, const char *section, size_t *offset, size_t *room);
 
 typedef struct exec_function {
     const char *name;

@@ -127,8 +127,24 @@ assay_status exec_fatbin_ptx(const void *image, size_t room, int32_t architectur
         return assay_fail(ASSAY_ERR_UNSUPPORTED,
                           "the program holds no PTX for compute capability %d.%d or older (it "
                           "holds:%s): build it with -arch=sm_80, or with -gencode "
-                          "arch=compute_80,code=compute_80, and without -rdc=true",
+                          "arch=compute_80,code=compute_80",
                           architecture / 10, architecture % 10,
                           c.seen[0] != '\0' ? c.seen : " nothing");
     return expand(&c, ptx);
+}
+
+assay_status exec_ptx_add(exec_ptx *ptx, exec_ptx *more) {
+    char *larger = realloc(ptx->text, ptx->size + more->size + 2);
+    if (larger == NULL) {
+        free(more->text);
+        return assay_fail(ASSAY_ERR_MEMORY, "no memory for the program's PTX");
+    }
+    memcpy(larger + ptx->size, more->text, more->size);
+    ptx->text = larger;
+    ptx->size += more->size;
+    ptx->architecture = more->architecture;
+    larger[ptx->size++] = '\n';
+    larger[ptx->size] = '\0';
+    free(more->text);
+    return ASSAY_OK;
 }

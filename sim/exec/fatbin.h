@@ -19,9 +19,12 @@ extern "C" {
 typedef struct exec_fatbin_wrapper {
     uint32_t magic, version;
     const void *image;
-    void *file_name;
+    /* Of version 2, the images of the program's objects, up to a NULL: their device code was linked
+     * (-rdc=true), and `image` is what came of their machine code. */
+    const void *const *objects;
 } exec_fatbin_wrapper;
 #define EXEC_FATBIN_WRAPPER_MAGIC UINT32_C(0x466243b1)
+enum { EXEC_FATBIN_LINKED = 2 };
 
 /* The image itself begins with this. */
 #define EXEC_FATBIN_MAGIC UINT32_C(0xba55ed50)
@@ -43,6 +46,10 @@ typedef struct exec_ptx {
  */
 assay_status exec_fatbin_ptx(const void *image, size_t room, int32_t architecture,
                              exec_ptx *ptx) ASSAY_MUST_CHECK;
+
+/* Puts another text behind one, or in place of none, and frees it; as one they are linked.
+ * ASSAY_ERR_MEMORY */
+assay_status exec_ptx_add(exec_ptx *ptx, exec_ptx *more) ASSAY_MUST_CHECK;
 
 #ifdef __cplusplus
 }

@@ -66,16 +66,6 @@ static bool put(const exec_allocation *a, int file) {
 
 /* ---- giving ---- */
 
-/* Not from pools, nor arrays, nor what another process gave, as CUDA has it. */
-static bool may_be_given(const exec_allocation *a) {
-    static const char *const calls[] = {"cudaMalloc", "cudaMallocPitch", "cudaMalloc3D",
-                                        "cuMemAlloc_v2", "cuMemAllocPitch_v2"};
-    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; ++i)
-        if (strcmp(a->call, calls[i]) == 0)
-            return true;
-    return false;
-}
-
 static bool write_all(int file, const char *from, size_t bytes) {
     for (size_t done = 0; done < bytes;) {
         const ssize_t n = pwrite(file, from + done, bytes - done, (off_t)done);
@@ -104,7 +94,7 @@ static share *give(const exec_allocation *a) {
 
 exec_error exec_ipc_export(exec_ipc_handle *handle, const void *memory) {
     const exec_allocation *a = exec_memory_find(memory);
-    if (handle == NULL || a == NULL || a->low != memory || !may_be_given(a))
+    if (handle == NULL || a == NULL || a->low != memory || !a->plain)
         return EXEC_INVALID_VALUE;
     const share *s = share_of(memory);
     if (s == NULL)

@@ -348,6 +348,12 @@ const exec_allocation *exec_memory_find(const void *address) {
     return a->granule == NULL || access_at(a, address) != EXEC_UNMAPPED ? a : NULL;
 }
 
+void exec_memory_be_plain(const void *address) {
+    exec_allocation *a = holder(address);
+    if (a != NULL)
+        a->plain = true;
+}
+
 void exec_memory_written(const void *address) {
     static uint64_t clock;
     exec_allocation *a = holder(address);

@@ -47,6 +47,7 @@ typedef struct exec_allocation {
     unsigned char *granule; /* exec_access of each granule of a range; NULL: this is none */
     bool reserved;          /* for graphs, by so many holders; without memory it counts as freed */
     size_t holders;
+    bool plain;    /* of cudaMalloc and its like, so that other processes may have it */
     bool promised; /* it will have memory when the work that streams have now is done */
 } exec_allocation;
 
@@ -57,6 +58,9 @@ typedef struct exec_allocation {
  * ASSAY_ERR_MEMORY: the device or the host has not so much left. */
 assay_status exec_memory_allocate(size_t bytes, exec_memory_kind kind, const char *call,
                                   void **memory) ASSAY_MUST_CHECK;
+
+/* The allocation that holds the address is plain. */
+void exec_memory_be_plain(const void *address);
 
 /* ASSAY_ERR_USAGE: `memory` is not the beginning of an allocation, or it is freed already; the line
  * says which. */

@@ -72,11 +72,35 @@ static exec_error fat(exec_module *m, const void *image) {
     return status == ASSAY_ERR_UNSUPPORTED ? EXEC_NO_IMAGE : EXEC_INVALID_IMAGE;
 }
 
+/* Objects without PTX are the toolkit's own, such as cudadevrt: what a kernel needs of them is told
+ * when it is launched. */
+static exec_error linked(exec_module *m, const exec_fatbin_wrapper *w) {
+    exec_ptx all = {0}, one;
+    assay_status status = ASSAY_OK;
+    for (const void *const *object = w->objects; *object != NULL && status == ASSAY_OK; ++object) {
+        status = exec_fatbin_ptx(*object, SIZE_MAX, EXEC_ARCHITECTURE, &one);
+        if (status == ASSAY_OK)
+            status = exec_ptx_add(&all, &one);
+        else if (status == ASSAY_ERR_UNSUPPORTED)
+            status = ASSAY_OK;
+    }
+    if (status == ASSAY_OK && all.text == NULL)
+        return fat(m, w->image);
+    const exec_error error = status == ASSAY_OK ? text(m, all.text, all.size) : EXEC_INVALID_IMAGE;
+    if (status != ASSAY_OK)
+        exec_problem(EXEC_PROBLEM_NO_PTX, "%s: %s", m->named, assay_error());
+    free(all.text);
+    return error;
+}
+
 static exec_error read_image(exec_module *m) {
     uint32_t magic;
     memcpy(&magic, m->image, sizeof magic);
-    if (magic == EXEC_FATBIN_WRAPPER_MAGIC)
-        return fat(m, ((const exec_fatbin_wrapper *)m->image)->image);
+    if (magic == EXEC_FATBIN_WRAPPER_MAGIC) {
+        const exec_fatbin_wrapper *w = m->image;
+        return w->version == EXEC_FATBIN_LINKED && w->objects != NULL ? linked(m, w)
+                                                                      : fat(m, w->image);
+    }
     if (magic == EXEC_FATBIN_MAGIC)
         return fat(m, m->image);
     if (magic != UINT32_C(0x464c457f)) /* "\177ELF" */

@@ -26,17 +26,30 @@ bool exec_has_images(const char *path) {
     size_t offset = 0, room;
     if (exec_elf_open(path, &elf) != ASSAY_OK)
         return false;
-    const bool has = exec_elf_image(&elf, &offset, &room) != NULL;
+    const bool has = exec_elf_image(&elf, EXEC_ELF_IMAGES, &offset, &room) != NULL;
     exec_elf_close(&elf);
     return has;
 }
 
+/* Those of objects are one text. */
 static assay_status prepare_images(const exec_elf *elf, const char *name, const char *folder) {
     const void *image;
+    exec_ptx ptx, all = {0};
     assay_status status = ASSAY_OK;
     size_t offset = 0, room;
-    while (status == ASSAY_OK && (image = exec_elf_image(elf, &offset, &room)) != NULL) {
-        exec_ptx ptx;
+    while (status == ASSAY_OK &&
+           (image = exec_elf_image(elf, EXEC_ELF_OBJECTS, &offset, &room)) != NULL)
+        if (exec_fatbin_ptx(image, room, EXEC_ARCHITECTURE, &ptx) == ASSAY_OK)
+            status = exec_ptx_add(&all, &ptx);
+    if (all.text != NULL) {
+        if (status == ASSAY_OK)
+            status = exec_prepare_text(all.text, all.size, name, folder);
+        free(all.text);
+        return status;
+    }
+    offset = 0;
+    while (status == ASSAY_OK &&
+           (image = exec_elf_image(elf, EXEC_ELF_IMAGES, &offset, &room)) != NULL) {
         status = exec_fatbin_ptx(image, room, EXEC_ARCHITECTURE, &ptx);
         if (status == ASSAY_OK)
             status = exec_prepare_text(ptx.text, ptx.size, name, folder);

@@ -78,10 +78,16 @@ enum { MOST_INLINED = 16 };
 
 /* A header in which the toolkit defines what CUDA's C++ has, such as atomicAdd(). */
 static bool is_of_toolkit(const char *path) {
-    static const char *const begins[] = {
-        "sm_",           "device_atomic_functions", "cuda_fp",
-        "cuda_bf16",     "surface_indirect",        "texture_indirect",
-        "cuda_pipeline", "cuda_awbarrier",          "cooperative_groups"};
+    static const char *const begins[] = {"sm_",
+                                         "device_atomic_functions",
+                                         "cuda_fp",
+                                         "cuda_bf16",
+                                         "surface_indirect",
+                                         "texture_indirect",
+                                         "cuda_pipeline",
+                                         "cuda_awbarrier",
+                                         "cooperative_groups",
+                                         "cuda_device_runtime_api"};
     const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
     const char *dot = strrchr(name, '.');
     if (dot == NULL || dot[1] != 'h')
@@ -210,6 +216,7 @@ static void emit_statement(emitter *e, const statement *s) {
     const int32_t n_sites = e->n_sites;
     const place last = e->last_site;
     e->now = s;
+    e->missing = s->opcode;
     if (s->kind == STATEMENT_LABEL) {
         emit(e, "l%d:;\n", s->label->id);
         e->passed[s->label->id] = true;
@@ -232,9 +239,9 @@ static void emit_statement(emitter *e, const statement *s) {
         e->last_site = last;
         if (guarded)
             emit(e, "if (%s) {", emit_read(e, s->guard, type_named("pred")));
-        emit(e, "x->unknown(\"%s\", %s);", escaped(e, s->opcode), emit_site(e));
+        emit(e, "x->unknown(\"%s\", %s);", escaped(e, e->missing), emit_site(e));
         if (e->note != NULL)
-            e->note(e->note_context, e->function, s);
+            e->note(e->note_context, e->function, s, e->missing);
     }
     emit(e, guarded ? "}\n" : "\n");
 }
@@ -280,8 +287,7 @@ static void emit_addresses(emitter *e) {
 }
 
 const char *emit_kernel(const tree *t, const function *kernel, bool records, arena *memory,
-                        void (*note)(void *context, const function *f, const statement *s),
-                        void *note_context) {
+                        emit_note *note, void *note_context) {
     emitter e = {.tree = t, .memory = memory, .note = note, .note_context = note_context};
     kernel_parts parts = parts_of(t, kernel, memory);
     e.parts = &parts;

@@ -58,6 +58,9 @@ const operand *call_target(const statement *s);
 
 kernel_parts parts_of(const tree *t, const function *kernel, arena *memory);
 
+/* Told of what is not known; `what`: its opcode, or words for what it asks for. */
+typedef void emit_note(void *context, const function *f, const statement *s, const char *what);
+
 typedef struct emitter {
     const tree *tree;
     arena *memory;
@@ -73,15 +76,15 @@ typedef struct emitter {
     uint32_t n_types;
     int32_t n_temporaries;
     jmp_buf unknown;
-    void (*note)(void *context, const function *f, const statement *s);
+    const char *missing; /* what the instruction asks for, if it is not known */
+    emit_note *note;
     void *note_context;
 } emitter;
 
-/* The C code of a kernel and of all that it calls; `records`: it tells of its accesses; `note`,
- * which may be NULL, is told of instructions that are not known. */
+/* The C code of a kernel and of all that it calls; `records`: it tells of its accesses; `note`: or
+ * NULL. */
 const char *emit_kernel(const tree *t, const function *kernel, bool records, arena *memory,
-                        void (*note)(void *context, const function *f, const statement *s),
-                        void *note_context);
+                        emit_note *note, void *note_context);
 
 /* The file and line of a statement: the source's, or the text's own where no `.loc` says it. */
 const char *emit_file(const tree *t, const statement *s);

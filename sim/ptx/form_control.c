@@ -97,6 +97,15 @@ static uint32_t places_of(emitter *e, const call *c, const function *f, const ch
     return n;
 }
 
+/* A function that no PTX defines. */
+_Noreturn static void miss(emitter *e, const char *name) {
+    static const char of_launches[] = "__cudaCDP";
+    e->missing = strncmp(name, of_launches, sizeof of_launches - 1) == 0
+                     ? "a launch by a kernel (dynamic parallelism: launch from the host instead)"
+                     : emit_text(e, "%s, which no PTX of the program defines,", name);
+    emit_unknown(e);
+}
+
 /* What the toolkit declares and the driver defines. */
 static void call_system(emitter *e, const char *name, const char *const *a, uint32_t n) {
     if (strcmp(name, "vprintf") == 0 && n == 3)
@@ -116,7 +125,7 @@ static void call_system(emitter *e, const char *name, const char *const *a, uint
     else if (strcmp(name, "free") == 0 && n == 1)
         emit(e, "x->heap_return(*(void *const *)%s, %s);", a[0], emit_site(e));
     else
-        emit_unknown(e);
+        miss(e, name);
 }
 
 /* Registers among the results take what the function left in their places. */

@@ -34,7 +34,7 @@ static assay_status value_of(const ptx_module *m, const symbol *s, const operand
         }
     } else if (o->kind == OPERAND_NAME) {
         int64_t number;
-        const symbol *other = scope_find(m->tree.scope, o->name, &number);
+        const symbol *other = scope_find(s->names, o->name, &number);
         if (s->type->bytes == 8 && other != NULL && other->kind == SYMBOL_GLOBAL)
             *value = (uint64_t)(uintptr_t)m->globals[other->index] + (uint64_t)o->offset;
         else if (s->type->bytes == 8 && other != NULL && other->kind == SYMBOL_FUNCTION &&
@@ -165,7 +165,7 @@ static void list_kernels(ptx_module *m) {
     m->functions = arena_take(&m->memory, n * sizeof *m->functions);
     m->compiled = arena_take(&m->memory, n * sizeof *m->compiled);
     for (const function *f = m->tree.functions; f != NULL; f = f->next) {
-        if (!f->entry || !f->defined)
+        if (!f->entry || !f->defined || f->symbol->function != f) /* one of those that are .weak */
             continue;
         m->functions[m->n_kernels] = f;
         ptx_function *k = &m->kernels[m->n_kernels++];
@@ -191,9 +191,10 @@ static void list_kernels(ptx_module *m) {
 
 /* ---- what is not known */
 
-static void note_unknown(void *context, const function *f, const statement *s) {
+static void note_unknown(void *context, const function *f, const statement *s, const char *what) {
     ptx_module *m = context;
-    const ptx_unknown note = {emit_file(&m->tree, s), emit_line(&m->tree, s), s->opcode, f->name};
+    const ptx_unknown note = {emit_file(&m->tree, s), emit_line(&m->tree, s),
+                              arena_copy(&m->memory, what, strlen(what)), f->name};
     for (int32_t i = 0; i < m->n_unknown; ++i)
         if (strcmp(m->unknown[i].opcode, note.opcode) == 0 && m->unknown[i].line == note.line &&
             m->unknown[i].function == note.function)
@@ -285,8 +286,9 @@ const ptx_function *ptx_module_find(const ptx_module *m, const char *kernel) {
 
 assay_status ptx_module_symbol(const ptx_module *m, const char *name, void **address,
                                size_t *bytes) {
-    int64_t number;
-    const symbol *s = scope_find(m->tree.scope, name, &number);
+    const symbol *s = scope_own(m->tree.scope, name);
+    for (const scope *own = m->tree.modules; own != NULL && s == NULL; own = own->next)
+        s = scope_own(own, name);
     if (s == NULL || s->kind != SYMBOL_GLOBAL)
         return assay_fail(ASSAY_ERR_USAGE, "%s has no variable %s", m->tree.name, name);
     *address = m->globals[s->index];

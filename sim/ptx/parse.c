@@ -96,10 +96,11 @@ uint64_t parse_times(parser *p, uint64_t a, uint64_t b) {
 /* ---- the module */
 
 static void read_file(parser *p) {
-    const uint64_t index = parse_integer(p);
+    uint64_t index = parse_integer(p);
     tree *t = p->tree;
     if (p->now.kind != TOKEN_STRING || index > 65535)
         parse_fail(p, "expected a file's name");
+    index += (uint64_t)p->first_file;
     if ((int32_t)index >= t->n_files) {
         const char **grown = arena_take(t->memory, (index + 1) * sizeof *grown);
         for (int32_t i = 0; i < t->n_files; ++i)
@@ -126,14 +127,18 @@ static const char *read_rest_of_version(parser *p) {
 }
 
 static void read_linked(parser *p) {
-    bool external = false;
-    for (;;) {
+    bool external = false, many = false;
+    p->home = p->module;
+    for (;; p->home = p->tree->scope) {
         if (parse_accept_dot(p, "extern"))
             external = true;
-        else if (!parse_accept_dot(p, "visible") && !parse_accept_dot(p, "weak") &&
-                 !parse_accept_dot(p, "common"))
+        else if (parse_accept_dot(p, "weak") || parse_accept_dot(p, "common"))
+            many = true;
+        else if (!parse_accept_dot(p, "visible"))
             break;
     }
+    p->weak = many;
+    p->scope = p->module;
     if (parse_accept_dot(p, "entry"))
         parse_function(p, true);
     else if (parse_accept_dot(p, "func"))
@@ -150,41 +155,61 @@ static void read_linked(parser *p) {
         parse_fail(p, "a directive that no module has");
 }
 
-static void read_module(parser *p) {
+static void read_target(parser *p) {
+    const char *target = parse_word(p);
+    p->tree->target = p->tree->target[0] != '\0' ? p->tree->target : target;
+    while (parse_accept(p, ','))
+        (void)parse_word(p);
+}
+
+/* .version: the module's own scope is opened. */
+static void begin_module(parser *p) {
     tree *t = p->tree;
-    parse_advance(p);
-    if (!parse_accept_dot(p, "version"))
-        parse_fail(p, "expected .version");
-    t->version = read_rest_of_version(p);
-    t->target = "";
-    while (p->now.kind != TOKEN_END) {
-        if (parse_accept(p, ';'))
-            continue;
-        if (p->now.kind != TOKEN_DOT)
-            parse_fail(p, "expected a directive");
-        if (parse_accept_dot(p, "target")) {
-            t->target = parse_word(p);
-            while (parse_accept(p, ','))
-                (void)parse_word(p);
-        } else if (parse_accept_dot(p, "address_size")) {
-            if (parse_integer(p) != 64)
-                parse_fail(p, "addresses of other than 64 bits");
-        } else if (parse_accept_dot(p, "file")) {
-            read_file(p);
-        } else if (parse_accept_dot(p, "loc")) {
-            parse_loc(p);
-        } else if (parse_accept_dot(p, "section")) {
-            while (p->now.kind != TOKEN_END && !parse_is_char(p, '{'))
-                parse_advance(p);
-            lex_skip_block(&p->lexer);
+    const char *version = read_rest_of_version(p);
+    t->version = t->version != NULL ? t->version : version;
+    p->scope = t->scope;
+    p->module = parse_open_scope(p);
+    p->module->parent = t->scope;
+    p->module->next = t->modules;
+    t->modules = p->module;
+    p->first_file = t->n_files;
+}
+
+static void read_directive(parser *p) {
+    if (p->now.kind != TOKEN_DOT)
+        parse_fail(p, "expected a directive");
+    if (parse_accept_dot(p, "version")) {
+        begin_module(p);
+    } else if (parse_accept_dot(p, "target")) {
+        read_target(p);
+    } else if (parse_accept_dot(p, "address_size")) {
+        if (parse_integer(p) != 64)
+            parse_fail(p, "addresses of other than 64 bits");
+    } else if (parse_accept_dot(p, "file")) {
+        read_file(p);
+    } else if (parse_accept_dot(p, "loc")) {
+        parse_loc(p);
+    } else if (parse_accept_dot(p, "section")) {
+        while (p->now.kind != TOKEN_END && !parse_is_char(p, '{'))
             parse_advance(p);
-        } else if (parse_is(p, TOKEN_DOT, "pragma") || parse_is(p, TOKEN_DOT, "alias")) {
-            while (p->now.kind != TOKEN_END && !parse_is_char(p, ';'))
-                parse_advance(p);
-        } else {
-            read_linked(p);
-        }
+        lex_skip_block(&p->lexer);
+        parse_advance(p);
+    } else if (parse_is(p, TOKEN_DOT, "pragma") || parse_is(p, TOKEN_DOT, "alias")) {
+        while (p->now.kind != TOKEN_END && !parse_is_char(p, ';'))
+            parse_advance(p);
+    } else {
+        read_linked(p);
     }
+}
+
+static void read_modules(parser *p) {
+    parse_advance(p);
+    if (!parse_is(p, TOKEN_DOT, "version"))
+        parse_fail(p, "expected .version");
+    p->tree->target = "";
+    while (p->now.kind != TOKEN_END)
+        if (!parse_accept(p, ';'))
+            read_directive(p);
 }
 
 assay_status tree_read(tree *t, const char *text, size_t size) {
@@ -196,7 +221,7 @@ assay_status tree_read(tree *t, const char *text, size_t size) {
     if (setjmp(p->failed) != 0)
         return ASSAY_ERR_FILE;
     p->scope = t->scope = parse_open_scope(p);
-    read_module(p);
+    read_modules(p);
     t->globals = arena_take(t->memory, (size_t)(t->n_globals + 1) * sizeof(symbol *));
     for (symbol *v = t->last_global; v != NULL; v = v->next_global)
         t->globals[v->index] = v;

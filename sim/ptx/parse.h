@@ -14,6 +14,9 @@ typedef struct parser {
     token now;
     tree *tree;
     scope *scope;
+    scope *module, *home; /* its own scope; where what is being declared belongs */
+    bool weak;            /* that may be defined in several modules */
+    int32_t first_file;   /* of the module's files in the tree's list */
     function *function;
     place place;
     jmp_buf failed;

@@ -94,17 +94,22 @@ static const place *above(parser *p, const place *to) {
     return copy;
 }
 
+static int32_t read_file_number(parser *p) {
+    const int32_t file = (int32_t)parse_integer(p);
+    return file > 0 && file <= 65535 ? file + p->first_file : 0;
+}
+
 /* .loc FILE LINE COLUMN [, function_name NAME [+ N]] [, inlined_at FILE LINE COLUMN] */
 void parse_loc(parser *p) {
     place to = {0};
-    to.file = (int32_t)parse_integer(p);
+    to.file = read_file_number(p);
     to.line = (int32_t)parse_integer(p);
     (void)parse_integer(p);
     while (parse_is_char(p, ',')) {
         parse_advance(p);
         const char *what = parse_word(p);
         if (strcmp(what, "inlined_at") == 0) {
-            to.outer_file = (int32_t)parse_integer(p);
+            to.outer_file = read_file_number(p);
             to.outer_line = (int32_t)parse_integer(p);
             (void)parse_integer(p);
         } else {
@@ -231,7 +236,7 @@ static void read_body(parser *p, function *f) {
         }
     }
     p->function = NULL;
-    p->scope = p->tree->scope;
+    p->scope = p->module;
 }
 
 static function *add_function(parser *p, bool entry, const char *name) {
@@ -250,7 +255,6 @@ static function *add_function(parser *p, bool entry, const char *name) {
 
 void parse_function(parser *p, bool entry) {
     function *f = add_function(p, entry, NULL);
-    p->scope = p->tree->scope;
     f->scope = parse_open_scope(p);
     (void)parse_accept_dot(p, "noreturn");
     if (parse_is_char(p, '('))
@@ -259,12 +263,12 @@ void parse_function(parser *p, bool entry) {
     if (parse_is_char(p, '('))
         read_parameters(p, f, false);
     read_performance(p, f);
-    int64_t number;
-    symbol *s = scope_find(p->tree->scope, f->name, &number);
+    symbol *s = scope_own(p->home, f->name);
     if (s == NULL) {
-        s = parse_declare(p, p->tree->scope, f->name, SYMBOL_FUNCTION);
+        s = parse_declare(p, p->home, f->name, SYMBOL_FUNCTION);
         s->index = p->tree->n_functions - 1;
-    } else if (s->kind != SYMBOL_FUNCTION || (s->function->defined && parse_is_char(p, '{'))) {
+    } else if (s->kind != SYMBOL_FUNCTION ||
+               (s->function->defined && parse_is_char(p, '{') && !p->weak)) {
         parse_fail(p, arena_print(p->tree->memory, "%s is defined twice", f->name));
     }
     if (s->function == NULL || !s->function->defined)

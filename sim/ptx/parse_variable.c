@@ -38,6 +38,7 @@ static void read_initial(parser *p, symbol *s) {
     uint32_t n = 0, room = 0;
     flatten(p, parse_operand(p), &values, &n, &room);
     s->initial = values;
+    s->names = p->scope;
     s->n_initial = n;
     if (s->bytes == 0)
         s->bytes = parse_times(p, n, s->type->bytes);
@@ -111,8 +112,8 @@ static uint64_t place_in(uint64_t *used, const symbol *s) {
     return offset;
 }
 
-static symbol *add_variable(parser *p, const char *name, symbol_kind kind) {
-    symbol *s = parse_declare(p, p->scope, name, kind);
+static symbol *add_variable(parser *p, scope *in, const char *name, symbol_kind kind) {
+    symbol *s = parse_declare(p, in, name, kind);
     if (kind == SYMBOL_GLOBAL) {
         s->index = p->tree->n_globals++;
         s->next_global = p->tree->last_global;
@@ -121,15 +122,22 @@ static symbol *add_variable(parser *p, const char *name, symbol_kind kind) {
     return s;
 }
 
+/* The symbol that a declaration is about. Where another module has defined it, that is not. */
+static symbol *declared(parser *p, const char *name, symbol_kind kind, bool external) {
+    if (p->function != NULL)
+        return add_variable(p, p->scope, name, kind);
+    symbol *s = scope_own(p->home, name);
+    if (s == NULL || (!s->external && !external && !p->weak))
+        return add_variable(p, p->home, name, kind);
+    return s->external ? s : arena_take(p->tree->memory, sizeof *s);
+}
+
 void parse_variables(parser *p, symbol_kind kind, bool external, bool parameter) {
     const declaration d = parse_attributes(p);
     do {
         bool open;
         const char *name = parse_word(p);
-        int64_t number;
-        symbol *s = p->function == NULL ? scope_find(p->scope, name, &number) : NULL;
-        if (s == NULL || !s->external)
-            s = add_variable(p, name, kind);
+        symbol *s = declared(p, name, kind, external);
         s->kind = kind;
         s->type = d.type;
         s->alignment = d.alignment > 0 ? d.alignment : d.type->bytes * (d.vector ? d.vector : 1u);

@@ -31,7 +31,8 @@ static void take(walk *w, const symbol *s) {
     w->taken[s->id] = true;
     if (s->kind == SYMBOL_SHARED)
         take_shared(w, s);
-    else if (s->kind == SYMBOL_FUNCTION && s->function != NULL && s->function->defined)
+    else if (s->kind == SYMBOL_FUNCTION && s->function != NULL && s->function->defined &&
+             (w->parts.n_functions == 0 || !s->function->entry)) /* kernels are launched */
         w->parts.functions[w->parts.n_functions++] = s->function;
 }
 
@@ -173,7 +174,7 @@ static void take_functions(walk *w, const scope *from, const operand *o) {
 static void take_addresses(walk *w) {
     for (int32_t g = 0; g < w->tree->n_globals; ++g)
         for (uint32_t i = 0; i < w->tree->globals[g]->n_initial; ++i)
-            take_functions(w, w->tree->scope, &w->tree->globals[g]->initial[i]);
+            take_functions(w, w->tree->globals[g]->names, &w->tree->globals[g]->initial[i]);
     for (const function *f = w->tree->functions; f != NULL; f = f->next)
         for (const statement *s = f->first; s != NULL; s = s->next)
             for (uint32_t i = 0; s->kind == STATEMENT_INSTRUCTION && i < s->n_operands; ++i)

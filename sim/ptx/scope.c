@@ -64,6 +64,10 @@ static symbol *find_family(const scope *s, const char *name, int64_t *number) {
     return family;
 }
 
+symbol *scope_own(const scope *s, const char *name) {
+    return s->n > 0 ? *slot(s, name) : NULL;
+}
+
 symbol *scope_find(const scope *s, const char *name, int64_t *number) {
     for (; s != NULL; s = s->parent) {
         if (s->n == 0)

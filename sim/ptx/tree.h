@@ -45,6 +45,7 @@ typedef struct symbol {
     bool result;        /* a parameter that the function returns */
     const operand *initial;
     uint32_t n_initial;
+    const scope *names; /* those of the initial values */
     const operand *targets;
     function *function;
     int32_t line;
@@ -125,11 +126,14 @@ struct function {
     int32_t line;
 };
 
+/* A text with several `.version` is several modules, linked: what is .visible, .weak, .common or
+ * .extern is one symbol for all, the rest each module's own. */
 typedef struct tree {
     arena *memory;
     const char *name;
-    const char *version, *target;
-    scope *scope;
+    const char *version, *target; /* of the first module */
+    scope *scope;                 /* of all */
+    scope *modules;               /* each module's own, in a list */
     function *functions, *last_function;
     int32_t n_functions, n_symbols, n_scopes, n_globals;
     symbol *last_global; /* a list, the last first */
@@ -141,6 +145,8 @@ typedef struct tree {
 /* A name's symbol, from a scope outwards; a family's register is the family, its number in
  * *number (-1: no family). NULL when there is none. */
 symbol *scope_find(const scope *s, const char *name, int64_t *number);
+/* Not outwards. */
+symbol *scope_own(const scope *s, const char *name);
 /* NULL when the scope has the name already. */
 symbol *scope_add(arena *a, scope *s, const char *name, symbol_kind kind);
 

@@ -300,6 +300,21 @@ sed -n 's/^EXEC_ABSENT(\(.*\))$/\1/p' "$here/../../sim/exec/driver/absent.def" |
 sed -n 's/_pt[ds][sz]$//p' absent | sort -u | comm -23 - absent >out
 [ -s absent ] && [ ! -s out ] || fail 'names that end in _ptsz or _ptds are absent'
 
+# ---- device code of several objects, linked; a launch by a kernel ----
+for arch in compute_90 sm_90; do
+    "$nvcc" -O2 -lineinfo -rdc=true -arch=$arch "$here/programs/linked.cu" \
+        "$here/programs/linked_more.cu" -o linked 2>build.log || cat build.log
+    run 0 --error-exitcode 9 -- ./linked
+    says out ok
+    says out 'one 7'
+    says out 'two 9 2'
+    says err 'no problem'
+done
+"$nvcc" -O2 -lineinfo -rdc=true -arch=compute_90 "$here/programs/nested.cu" -o nested -lcudadevrt
+run 9 --error-exitcode 9 -- ./nested
+says out ok
+says err 'nested.cu:10: a launch by a kernel (dynamic parallelism: launch from the host instead) is not simulated; parent traps where it is reached'
+
 # ---- what the stand-ins lack, once ----
 build absent 2>/dev/null
 for kind in static shared; do

@@ -5,35 +5,18 @@
  * FILE      the same of the model sfu_tables fit FILE | clang-format > tables.c FILE: of each table
  * of sfu_fit_tables, each segment, each point the result, 4 bytes, low ones first.
  */
+#include "tests/sim/driver_call.h"
 #include "tests/sim/sfu_fit.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { BLOCK = 256 };
 
-static void *driver;
 static uint64_t in, out; /* addresses of the GPU */
 static void *module;
 static uint32_t inputs[SFU_FIT_MOST_POINTS], results[SFU_FIT_MOST_POINTS];
-
-static void end(const char *what, int error) {
-    fprintf(stderr, "%s: error %d\n", what, error);
-    exit(1);
-}
-
-/* Calls a function of the driver; ends the program when that fails. */
-#define CALL(name, types, ...)                                                                     \
-    do {                                                                                           \
-        int(*function) types;                                                                      \
-        void *address = dlsym(driver, #name);                                                      \
-        memcpy(&function, &address, sizeof function);                                              \
-        const int error = address == NULL ? -1 : function(__VA_ARGS__);                            \
-        if (error != 0)                                                                            \
-            end(#name, error);                                                                     \
-    } while (0)
 
 static void open_gpu(void) {
     char text[16384];
@@ -52,7 +35,7 @@ static void open_gpu(void) {
                      sfu_fit_tables[i].name, BLOCK, sfu_fit_tables[i].instruction);
     driver = dlopen("libcuda.so.1", RTLD_NOW);
     if (driver == NULL)
-        end("libcuda.so.1", -1);
+        driver_failed("libcuda.so.1", -1);
     CALL(cuInit, (unsigned), 0);
     CALL(cuDeviceGet, (int *, int), &device, 0);
     CALL(cuCtxCreate_v2, (void **, unsigned, int), &context, 0, device);
@@ -83,14 +66,14 @@ static void make(const sfu_fit_table *t, int32_t segment, FILE *file) {
     if (driver != NULL)
         ask_gpu(t, bytes);
     if (fwrite(results, 1, bytes, file) != bytes)
-        end("fwrite", 0);
+        driver_failed("fwrite", 0);
 }
 
 static void fit(const sfu_fit_table *t, int32_t segment, FILE *file) {
     const size_t bytes = (size_t)sfu_fit_points(t) * sizeof results[0];
     sfu_segment found;
     if (fread(results, 1, bytes, file) != bytes)
-        end("fread", 0);
+        driver_failed("fread", 0);
     const int32_t sets = sfu_fit(t, segment, results, &found);
     if (sets != 1) {
         fprintf(stderr, "%s, segment %d: %d sets of coefficients fit\n", t->name, segment, sets);
@@ -108,7 +91,7 @@ int main(int n, char **arguments) {
     }
     FILE *file = fopen(arguments[2], fits ? "rb" : "wb");
     if (file == NULL)
-        end(arguments[2], 0);
+        driver_failed(arguments[2], 0);
     if (measures)
         open_gpu();
     if (fits)

@@ -13,8 +13,8 @@
  * elements differ. Exit code 1 when one differs, 2 when the GPU fails.
  */
 #include "sim/mma.h"
+#include "tests/sim/driver_call.h"
 
-#include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,21 +31,6 @@ enum {
     ROWS = 64,
     COLUMNS = 256,
 };
-
-static void *driver;
-
-/* Calls a function of the driver; ends the program when that fails. */
-#define CALL(name, types, ...)                                                                     \
-    do {                                                                                           \
-        int(*function) types;                                                                      \
-        void *address = dlsym(driver, #name);                                                      \
-        memcpy(&function, &address, sizeof function);                                              \
-        const int error = address == NULL ? -1 : function(__VA_ARGS__);                            \
-        if (error != 0) {                                                                          \
-            fprintf(stderr, "%s: error %d\n", #name, error);                                       \
-            exit(2);                                                                               \
-        }                                                                                          \
-    } while (0)
 
 /* SplitMix64. */
 static uint64_t state;

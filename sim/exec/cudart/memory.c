@@ -5,7 +5,7 @@
 #include "sim/exec/pool.h"
 
 EXPORT exec_error cudaMalloc(void **memory, size_t bytes) {
-    EXEC_CALL(exec_allocate(memory, bytes, EXEC_DEVICE));
+    EXEC_CALL(exec_allocate_plain(memory, bytes));
 }
 
 EXPORT exec_error cudaMallocManaged(void **memory, size_t bytes, unsigned flags) {

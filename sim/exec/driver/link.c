@@ -1,13 +1,9 @@
-/*
- * The linker of PTX. Its inputs become one text, which the program loads in place of a cubin: that
- * works if no two inputs define functions or variables of one name.
- */
+/* The linker of PTX. Its inputs become one text, which the program loads in place of a cubin. */
 #include "sim/exec/driver/driver.h"
 #include "sim/exec/fatbin.h"
 #include "sim/exec/handles.h"
 #include "sim/exec/module.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,38 +82,13 @@ EXPORT exec_error cuLinkCreate_v2(unsigned n, int *options, void **values, linke
     DRIVER_CALL(create(made, n, options, values));
 }
 
-/* Behind white space and comments. */
-static const char *skip_blanks(const char *at) {
-    for (;;) {
-        while (isspace((unsigned char)*at))
-            ++at;
-        if (strncmp(at, "//", 2) == 0)
-            at += strcspn(at, "\n");
-        else if (strncmp(at, "/*", 2) == 0 && strstr(at, "*/") != NULL)
-            at = strstr(at, "*/") + 2;
-        else
-            return at;
-    }
-}
-
-/* The text without its version, which only the first input's may have. */
-static const char *behind_version(const char *text) {
-    static const char directive[] = ".version";
-    const char *at = skip_blanks(text);
-    if (strncmp(at, directive, sizeof directive - 1) != 0)
-        return text;
-    at = skip_blanks(at + sizeof directive - 1);
-    return at + strspn(at, "0123456789.");
-}
-
 static exec_error append(linker *l, const char *text) {
-    const char *from = l->size > 0 ? behind_version(text) : text;
-    const size_t n = strlen(from);
+    const size_t n = strlen(text);
     char *larger = realloc(l->text, l->size + n + 2);
     if (larger == NULL)
         return EXEC_OUT_OF_MEMORY;
     l->text = larger;
-    memcpy(larger + l->size, from, n);
+    memcpy(larger + l->size, text, n);
     l->size += n;
     larger[l->size++] = '\n';
     larger[l->size] = '\0';

@@ -7,7 +7,8 @@ static exec_error allocate(device_pointer *memory, size_t bytes, exec_memory_kin
     void *got = NULL;
     if (memory == NULL || bytes == 0)
         return EXEC_INVALID_VALUE;
-    const exec_error error = exec_allocate(&got, bytes, kind);
+    const exec_error error =
+        kind == EXEC_DEVICE ? exec_allocate_plain(&got, bytes) : exec_allocate(&got, bytes, kind);
     *memory = (device_pointer)(uintptr_t)got;
     return error;
 }

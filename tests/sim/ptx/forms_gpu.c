@@ -1,29 +1,15 @@
 /*
  * A program of its own: runs the forms on a GPU, by the driver alone, and prints forms.c's lines
  * with the checksums found there. With an argument it writes all results to that file.
- *   cc -I. -Iinclude tests/sim/ptx/forms*.c -ldl -o forms_gpu
+ *   cc -I. -Iinclude tests/sim/ptx/forms.c tests/sim/ptx/forms_module.c
+ *      tests/sim/ptx/forms_gpu.c -ldl -o forms_gpu
  */
+#include "tests/sim/driver_call.h"
 #include "tests/sim/ptx/forms.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static void *driver;
-
-/* Calls a function of the driver; ends the program when that fails. */
-#define CALL(name, types, ...)                                                                     \
-    do {                                                                                           \
-        int(*function) types;                                                                      \
-        void *address = dlsym(driver, #name);                                                      \
-        memcpy(&function, &address, sizeof function);                                              \
-        const int error = address == NULL ? -1 : function(__VA_ARGS__);                            \
-        if (error != 0) {                                                                          \
-            fprintf(stderr, "%s: error %d\n", #name, error);                                       \
-            exit(1);                                                                               \
-        }                                                                                          \
-    } while (0)
 
 static void launch(void *module, int32_t i, uint64_t in, uint64_t out) {
     char name[16];

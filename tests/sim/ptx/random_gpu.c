@@ -1,33 +1,16 @@
 #include "tests/sim/ptx/random_gpu.h"
 
+#include "tests/sim/driver_call.h"
 #include "tests/sim/ptx/forms.h"
 #include "tests/sim/ptx/random.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { OPTIMIZATION_LEVEL = 7 }; /* CU_JIT_OPTIMIZATION_LEVEL */
 
-static void *driver;
 static uint64_t in, out; /* addresses of the GPU */
-
-static void call_failed(const char *name, int error) {
-    fprintf(stderr, "%s: error %d\n", name, error);
-    exit(1);
-}
-
-/* Calls a function of the driver. */
-#define CALL(name, types, ...)                                                                     \
-    do {                                                                                           \
-        int(*function) types;                                                                      \
-        void *address = dlsym(driver, #name);                                                      \
-        memcpy(&function, &address, sizeof function);                                              \
-        const int error = address == NULL ? -1 : function(__VA_ARGS__);                            \
-        if (error != 0)                                                                            \
-            call_failed(#name, error);                                                             \
-    } while (0)
 
 bool random_gpu(void) {
     if (driver == NULL)

@@ -350,3 +350,59 @@ ASSAY_TEST(ptx, a_store_out_of_bounds_dies_with_its_line, "unit sim") {
 }
 
 #endif
+
+/* Two modules, each with an `own`, a `$text` and a copy of `shared`; `chosen` and `count` are of
+ * one and used by the other. */
+static const char linked[] =
+    ".version 8.0\n.target sm_80\n.address_size 64\n.file 1 \"one.cu\"\n"
+    ".extern .func (.param .b32 r) get (.param .b32 a);\n.extern .global .u32 count;\n"
+    ".extern .global .u64 chosen;\n.global .u32 own = 7;\n"
+    ".weak .func (.param .b32 r) both (.param .b32 a)\n{ .reg .b32 %r<2>; ld.param.b32 %r1, [a]; "
+    "add.s32 %r1, %r1, 1; st.param.b32 [r], %r1; ret; }\n"
+    ".visible .entry k(.param .u64 out)\n{ .reg .b32 %r<8>; .reg .b64 %rd<4>;\n"
+    "ld.param.u64 %rd1, [out]; ld.global.u32 %r1, [own]; ld.global.u32 %r2, [count];\n"
+    "{ .param .b32 a; .param .b32 r; st.param.b32 [a], %r2; call (r), get, (a); "
+    "ld.param.b32 %r3, [r]; }\n"
+    "{ .param .b32 a; .param .b32 r; st.param.b32 [a], %r3; call (r), both, (a); "
+    "ld.param.b32 %r4, [r]; }\n"
+    "ld.global.u64 %rd2, [chosen]; ld.global.u32 %r5, [%rd2];\n"
+    "st.global.u32 [%rd1], %r1; st.global.u32 [%rd1+4], %r2; st.global.u32 [%rd1+8], %r4;\n"
+    "st.global.u32 [%rd1+12], %r5; ret; }\n"
+    ".version 8.0\n.target sm_80\n.address_size 64\n.file 1 \"two.cu\"\n"
+    ".global .u32 own = 9;\n.visible .global .u64 chosen = own;\n"
+    ".visible .global .u32 count = 40;\n"
+    ".weak .func (.param .b32 r) both (.param .b32 a)\n{ .reg .b32 %r<2>; ld.param.b32 %r1, [a]; "
+    "add.s32 %r1, %r1, 1; st.param.b32 [r], %r1; ret; }\n"
+    ".visible .func (.param .b32 r) get (.param .b32 a)\n{ .reg .b32 %r<4>; .reg .b64 %rd<2>;\n"
+    ".loc 1 5 0\nld.param.b32 %r1, [a]; ld.global.u32 %r2, [own]; add.s32 %r1, %r1, %r2;\n"
+    "setp.eq.s32 %p1, %r1, 0; st.param.b32 [r], %r1; ret; }\n";
+
+ASSAY_TEST(ptx, modules_of_one_text_are_linked, "unit sim") {
+    _Alignas(16) uint32_t out[4];
+    uint32_t *const to = out;
+    ptx_module *module;
+    REQUIRE_OK(ptx_module_load(linked, strlen(linked), "linked.ptx", &module));
+    const ptx_unknown *unknown = ptx_module_unknown(module, 0);
+    REQUIRE(unknown != NULL && unknown->line == 5); /* %p1 is not declared */
+    CHECK_STREQ(unknown->file, "two.cu");
+    ptx_module_free(module);
+    char *text = strdup(linked);
+    REQUIRE(text != NULL);
+    memset(strstr(text, "setp"), ' ', strlen("setp.eq.s32 %p1, %r1, 0;"));
+    REQUIRE_OK(ptx_module_load(text, strlen(text), "linked.ptx", &module));
+    free(text);
+    REQUIRE_OK(start(module, "k", 1, 0, &to));
+    CHECK(out[0] == 7 && out[1] == 40 && out[2] == 40 + 9 + 1 && out[3] == 9);
+    ptx_module_free(module);
+}
+
+ASSAY_TEST(ptx, what_no_module_defines_is_named, "unit sim") {
+    static const char end[] = ".version 8.0";
+    const size_t size = (size_t)(strstr(linked + sizeof end, end) - linked); /* the first module */
+    ptx_module *module;
+    REQUIRE_OK(ptx_module_load(linked, size, "linked.ptx", &module));
+    const ptx_unknown *unknown = ptx_module_unknown(module, 0);
+    REQUIRE(unknown != NULL);
+    CHECK_STREQ(unknown->opcode, "get, which no PTX of the program defines,");
+    ptx_module_free(module);
+}

@@ -3,30 +3,15 @@
  * lines of tma.def: hashes of what each copy left.
  *   cc -I. -Iinclude tests/sim/ptx/tma.c tests/sim/ptx/tma_gpu.c -ldl -o tma_gpu
  */
+#include "tests/sim/driver_call.h"
 #include "tests/sim/ptx/tma.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-static void *driver;
-
-/* Calls a function of the driver; ends the program when that fails. */
-#define CALL(name, types, ...)                                                                     \
-    do {                                                                                           \
-        int(*function) types;                                                                      \
-        void *address = dlsym(driver, #name);                                                      \
-        memcpy(&function, &address, sizeof function);                                              \
-        const int error = address == NULL ? -1 : function(__VA_ARGS__);                            \
-        if (error != 0) {                                                                          \
-            fprintf(stderr, "%s: error %d\n", #name, error);                                       \
-            exit(1);                                                                               \
-        }                                                                                          \
-    } while (0)
 
 static char shared[TMA_SHARED], memory[TMA_MEMORY];
 static uint64_t image, out, base, maps;
