@@ -1,5 +1,6 @@
 #include "sim/exec/texture.h"
 
+#include "sim/exec/allocate.h"
 #include "sim/exec/call.h"
 #include "sim/exec/report.h"
 #include "sim/exec/stream.h"
@@ -24,14 +25,40 @@ static exec_error not_simulated(const char *what) {
     return EXEC_NOT_SUPPORTED;
 }
 
-enum { MOST_LINE = 1 << 28 };
+static uint64_t most_in_line(const sim_image *image) {
+    const uint64_t by_bytes = (UINT64_C(1) << 32) / exec_image_element(image);
+    return by_bytes < 1 << 30 ? by_bytes : 1 << 30;
+}
 
 exec_error exec_texture_line(size_t *elements, const exec_format *format) {
     sim_image image;
     if (elements == NULL || format == NULL || !exec_image_format(format, &image))
         return EXEC_INVALID_VALUE;
-    *elements = MOST_LINE;
+    *elements = most_in_line(&image);
     return EXEC_SUCCESS;
+}
+
+/* Memory that textures read begins at multiples of 512 bytes, as allocations do on a GPU. */
+static bool is_aligned(const void *memory) {
+    enum { ALIGNMENT = 512 };
+    void *low = NULL;
+    size_t bytes;
+    (void)exec_piece_of(memory, &low, &bytes);
+    return memory != NULL && ((uintptr_t)memory - (uintptr_t)low) % ALIGNMENT == 0;
+}
+
+/* A single row needs no pitch. */
+static bool is_rows(const exec_resource *r, sim_image *m) {
+    enum { PITCH_ALIGNMENT = 32 };
+    m->dimensions = 2;
+    m->size[0] = (uint32_t)r->width;
+    m->size[1] = (uint32_t)r->rows;
+    if (!is_aligned(r->memory) || !exec_image_format(&r->format, m) || r->width == 0 ||
+        r->rows == 0 || r->pitch % PITCH_ALIGNMENT != 0)
+        return false;
+    const size_t bytes = r->width * exec_image_element(m);
+    m->pitch = r->pitch == 0 && r->rows == 1 ? bytes : r->pitch;
+    return m->pitch >= bytes;
 }
 
 static exec_error image_of(const exec_resource *r, sim_image *m) {
@@ -47,20 +74,13 @@ static exec_error image_of(const exec_resource *r, sim_image *m) {
         return not_simulated("an array with levels");
     case EXEC_OF_MEMORY:
         m->dimensions = 1;
-        if (m->memory == NULL || !exec_image_format(&r->format, m) ||
-            r->bytes / exec_image_element(m) > MOST_LINE)
+        if (!is_aligned(m->memory) || !exec_image_format(&r->format, m) ||
+            r->bytes / exec_image_element(m) > most_in_line(m))
             return EXEC_INVALID_VALUE;
         m->size[0] = (uint32_t)(r->bytes / exec_image_element(m));
         return m->size[0] > 0 ? EXEC_SUCCESS : EXEC_INVALID_VALUE;
     case EXEC_OF_ROWS:
-        m->dimensions = 2;
-        m->pitch = r->pitch;
-        m->size[0] = (uint32_t)r->width;
-        m->size[1] = (uint32_t)r->rows;
-        if (m->memory == NULL || !exec_image_format(&r->format, m) || m->size[0] == 0 ||
-            m->size[1] == 0 || m->pitch < m->size[0] * exec_image_element(m))
-            return EXEC_INVALID_VALUE;
-        return EXEC_SUCCESS;
+        return is_rows(r, m) ? EXEC_SUCCESS : EXEC_INVALID_VALUE;
     default:
         return EXEC_INVALID_VALUE;
     }
@@ -73,14 +93,15 @@ static exec_error texture_of(const exec_resource *r, const exec_reading *how, si
     if (how->srgb != 0)
         return not_simulated("sRGB");
     if (how->filter < 0 || how->filter > 1 || how->mode < EXEC_AS_IT_IS ||
-        how->mode > EXEC_PROMOTED)
+        how->mode > EXEC_PROMOTED || (how->seamless != 0 && !t->image.cube))
         return EXEC_INVALID_VALUE;
-    if (t->image.cube && how->filter == 1 && how->seamless != 0)
+    if (how->filter == 1 && how->seamless != 0)
         return not_simulated("a cube without seams");
-    for (int d = 0; d < 3; ++d) {
-        if (how->border[d] < SIM_BORDER_WRAP || how->border[d] > SIM_BORDER_COLOR)
+    for (uint32_t d = 0; d < 3; ++d) {
+        const bool known = how->border[d] >= SIM_BORDER_WRAP && how->border[d] <= SIM_BORDER_COLOR;
+        if (!known && d < t->image.dimensions)
             return EXEC_INVALID_VALUE;
-        t->border[d] = (sim_border)how->border[d];
+        t->border[d] = known ? (sim_border)how->border[d] : SIM_BORDER_CLAMP;
     }
     t->linear = how->filter == 1;
     /* A cube's coordinates are a direction, and those on a face fractions of it. */
@@ -91,8 +112,15 @@ static exec_error texture_of(const exec_resource *r, const exec_reading *how, si
         t->border[0] = SIM_BORDER_COLOR;
     const bool whole = t->image.format != SIM_CHANNEL_FLOAT, wide = t->image.bits == 32;
     t->to_float = how->mode == EXEC_FRACTIONS || (how->mode == EXEC_PROMOTED && !wide);
-    if (whole && ((t->linear && !t->to_float) || (t->to_float && wide)))
+    if (t->to_float && wide && whole)
         return EXEC_INVALID_VALUE;
+    if (whole && t->linear && !t->to_float) {
+        t->linear = false;
+        exec_problem(EXEC_PROBLEM_MISUSE,
+                     "%s: a linear filter of elements that stay integers; CUDA does not say what "
+                     "that is, and the nearest element is taken here",
+                     exec_call_name());
+    }
     return EXEC_SUCCESS;
 }
 
@@ -120,7 +148,15 @@ exec_error exec_texture_make(uint64_t *object, const exec_resource *r, const exe
     if (view)
         return not_simulated("a view");
     const exec_error error = texture_of(r, how, &t);
-    const exec_texture made = {.resource = *r, .how = *how};
+    exec_texture made = {.resource = *r, .how = *how};
+    for (int d = 0; d < 3; ++d)
+        made.how.border[d] = (int)t.border[d];
+    if (r->kind == EXEC_OF_MEMORY)
+        made.how.border[0] = how->border[0];
+    if (r->kind == EXEC_OF_ROWS && r->rows == 1)
+        made.resource.pitch = 0; /* CUDA forgets it */
+    made.how.normalized = how->normalized != 0;
+    made.how.no_trilinear = how->no_trilinear != 0;
     return error == EXEC_SUCCESS ? give(object, &t, &made) : error;
 }
 
@@ -128,8 +164,13 @@ exec_error exec_texture_make(uint64_t *object, const exec_resource *r, const exe
 exec_error exec_surface_make(uint64_t *object, const exec_resource *r) {
     sim_texture t = {.surface = true};
     const exec_array *a = r->kind == EXEC_OF_ARRAY ? exec_array_of(r->array) : NULL;
-    if (a == NULL || (a->flags & EXEC_ARRAY_SURFACE) == 0)
+    if (a == NULL)
         return EXEC_INVALID_VALUE;
+    if ((a->flags & EXEC_ARRAY_SURFACE) == 0)
+        exec_problem(EXEC_PROBLEM_MISUSE,
+                     "%s: the array was made without cudaArraySurfaceLoadStore, or "
+                     "CUDA_ARRAY3D_SURFACE_LDST, which surfaces need",
+                     exec_call_name());
     t.image = a->image;
     t.image.layered |= t.image.cube;
     t.image.cube = false;
@@ -141,8 +182,11 @@ exec_error exec_texture_free(uint64_t object, bool surface) {
     exec_streams_synchronize();
     if (object == 0)
         return EXEC_SUCCESS;
-    if (t == NULL || t->surface != surface || !sim_texture_remove(object))
-        return EXEC_INVALID_VALUE;
+    if (t == NULL || t->surface != surface || !sim_texture_remove(object)) {
+        exec_problem(EXEC_PROBLEM_MISUSE, "%s: there is no such object, or no longer",
+                     exec_call_name());
+        return EXEC_SUCCESS;
+    }
     exec_table_remove(&objects, key_of(object));
     free(t);
     return EXEC_SUCCESS;

@@ -50,16 +50,27 @@ static exec_resource plain(const resource *r) {
     return p;
 }
 
+/* What the runtime alone refuses: fractions of elements that have none, filters of integers. */
+static exec_error check(const exec_resource *p, const exec_reading *how) {
+    const exec_array *a = p->kind == EXEC_OF_ARRAY ? exec_array_of(p->array) : NULL;
+    if (p->kind == EXEC_OF_ARRAY && a == NULL)
+        return EXEC_INVALID_HANDLE;
+    const exec_format *f = a != NULL ? &a->format : &p->format;
+    if (how->mode == EXEC_FRACTIONS)
+        return f->bits[0] == 32 ? EXEC_INVALID_NORM : EXEC_SUCCESS;
+    return how->filter == 1 && f->kind != SIM_CHANNEL_FLOAT ? EXEC_INVALID_FILTER : EXEC_SUCCESS;
+}
+
 static exec_error create(uint64_t *object, const resource *r, const void *how, size_t bytes,
                          const void *view) {
     exec_reading reading = {.seamless = 0};
     if (object == NULL || r == NULL || how == NULL)
         return EXEC_INVALID_VALUE;
     memcpy(&reading, how, bytes);
-    if (reading.mode > EXEC_FRACTIONS)
-        return EXEC_INVALID_VALUE;
+    reading.mode = reading.mode != EXEC_AS_IT_IS ? EXEC_FRACTIONS : EXEC_AS_IT_IS;
     const exec_resource p = plain(r);
-    return exec_texture_make(object, &p, &reading, view != NULL);
+    const exec_error error = check(&p, &reading);
+    return error == EXEC_SUCCESS ? exec_texture_make(object, &p, &reading, view != NULL) : error;
 }
 
 EXPORT exec_error cudaCreateTextureObject(uint64_t *object, const resource *r, const void *how,
@@ -75,6 +86,8 @@ static exec_error create_surface(uint64_t *object, const resource *r) {
     if (object == NULL || r == NULL)
         return EXEC_INVALID_VALUE;
     const exec_resource p = plain(r);
+    if (p.kind == EXEC_OF_ARRAY && exec_array_of(p.array) == NULL)
+        return EXEC_INVALID_HANDLE;
     return exec_surface_make(object, &p);
 }
 
@@ -140,13 +153,19 @@ EXPORT exec_error cudaGetTextureObjectTextureDesc_v2(void *how, uint64_t object)
     EXEC_CALL(tell_reading(how, sizeof(exec_reading), object));
 }
 
-/* No object has a view, which CUDA answers so. */
+/* No object has a view. CUDA succeeds, and leaves the description open. */
 EXPORT exec_error cudaGetTextureObjectResourceViewDesc(void *view, uint64_t object) {
-    (void)view, (void)object;
-    EXEC_CALL(EXEC_INVALID_VALUE);
+    EXEC_CALL(view != NULL && exec_texture_of(object, false) != NULL ? EXEC_SUCCESS
+                                                                     : EXEC_INVALID_VALUE);
+}
+
+static exec_error line(size_t *elements, const exec_format *format) {
+    const exec_error error = exec_texture_line(elements, format);
+    return error != EXEC_SUCCESS && elements != NULL && format != NULL ? EXEC_INVALID_CHANNELS
+                                                                       : error;
 }
 
 EXPORT exec_error cudaDeviceGetTexture1DLinearMaxWidth(size_t *elements, const exec_format *format,
                                                        int device) {
-    EXEC_CALL(device == 0 ? exec_texture_line(elements, format) : EXEC_INVALID_DEVICE);
+    EXEC_CALL(device == 0 ? line(elements, format) : EXEC_INVALID_DEVICE);
 }

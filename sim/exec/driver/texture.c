@@ -60,7 +60,8 @@ static exec_error plain(const resource *r, exec_resource *p) {
 static exec_error create(uint64_t *object, const resource *r, const reading *how,
                          const void *view) {
     exec_resource p;
-    if (object == NULL || r == NULL || how == NULL)
+    const unsigned known = AS_INTEGERS | NORMALIZED | SRGB | NO_TRILINEAR | SEAMLESS;
+    if (object == NULL || r == NULL || how == NULL || (how->flags & ~known) != 0)
         return EXEC_INVALID_VALUE;
     const exec_error error = plain(r, &p);
     if (error != EXEC_SUCCESS)
@@ -162,10 +163,10 @@ EXPORT exec_error cuTexObjectGetTextureDesc(reading *how, uint64_t object) {
     DRIVER_CALL(tell_reading(how, object));
 }
 
-/* No object has a view, which CUDA answers so. */
+/* No object has a view. CUDA succeeds, and leaves the description as it is. */
 EXPORT exec_error cuTexObjectGetResourceViewDesc(void *view, uint64_t object) {
-    (void)view, (void)object;
-    DRIVER_CALL(EXEC_INVALID_VALUE);
+    DRIVER_CALL(view != NULL && exec_texture_of(object, false) != NULL ? EXEC_SUCCESS
+                                                                       : EXEC_INVALID_VALUE);
 }
 
 static exec_error line(size_t *elements, uint32_t format, uint32_t channels) {
