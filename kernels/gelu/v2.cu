@@ -5,9 +5,9 @@
  *
  * cuDNN compiles a plan for each shape, which takes 0.2 s. So the elements are cut into pieces
  * whose sizes are powers of two: 4096 x 3072 are two of them, and cases of up to 2^22 elements
- * share eleven plans for each stage and dtype.
+ * share fourteen plans for each stage and dtype.
  *
- * cuDNN is given what is surest of an engine: a piece of at least 4096 elements, as 1024 channels
+ * cuDNN is given what is surest of an engine: a piece of at least 512 elements, as 512 channels
  * that lie side by side, at an address that is a multiple of 16 bytes. Other tensors pass through
  * copies in the workspace, which has room for them in any case: whether data are aligned is not
  * known when its size is asked for.
@@ -20,7 +20,7 @@
 #if ASSAY_DNN
 
 enum { X = 1, DY, RESULT, FIRST_FREE_ID };
-enum { THREADS = 256, STEP = 4096, CHANNELS = 1024, SPACE_ALIGNMENT = 256, MAX_TENSORS = 3 };
+enum { THREADS = 256, STEP = 512, CHANNELS = 512, SPACE_ALIGNMENT = 256, MAX_TENSORS = 3 };
 
 /* All of a piece of a call that a plan depends on. */
 struct plan_key {

@@ -1,6 +1,8 @@
 #include "sim/exec/advice.h"
 
+#include "sim/exec/capture.h"
 #include "sim/exec/memory.h"
+#include "sim/exec/work.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,7 +15,7 @@ enum { OF_HOST = -1, OF_NONE = -2 }; /* in place of a device's number */
 enum { PAGE = 4096 };
 
 /* What is told of a page. */
-enum aspect { IS_READ_MOSTLY, PREFERRED, IS_ACCESSED, PREFETCHED };
+enum aspect { IS_READ_MOSTLY, PREFERRED, IS_ACCESSED, IS_ACCESSED_BY_HOST, PREFETCHED };
 
 static const exec_location nowhere = {TYPE_NONE, OF_NONE};
 
@@ -30,9 +32,10 @@ exec_location exec_hint_of_device(int device) {
     return (exec_location){device == OF_HOST ? TYPE_HOST : TYPE_DEVICE, device};
 }
 
-static exec_error check_place(exec_location where) {
+/* `no_device`: for a device that there is not. */
+static exec_error check_place(exec_location where, exec_error no_device) {
     if (where.type == TYPE_DEVICE)
-        return where.number == 0 ? EXEC_SUCCESS : EXEC_INVALID_DEVICE;
+        return where.number == 0 ? EXEC_SUCCESS : no_device;
     return where.type >= TYPE_HOST && where.type <= TYPE_OWN_NODE ? EXEC_SUCCESS
                                                                   : EXEC_INVALID_VALUE;
 }
@@ -60,6 +63,8 @@ static exec_error add(const void *memory, size_t bytes, enum aspect aspect, exec
     note *n = malloc(sizeof *n);
     if (n == NULL)
         return EXEC_OUT_OF_MEMORY;
+    if (where.type == TYPE_HOST)
+        where.number = OF_HOST;
     const uintptr_t low = (uintptr_t)memory, high = low + bytes;
     *n = (note){NULL, low / PAGE * PAGE, (high + PAGE - 1) / PAGE * PAGE, aspect, where};
     drop_covered(n);
@@ -68,39 +73,52 @@ static exec_error add(const void *memory, size_t bytes, enum aspect aspect, exec
     return EXEC_SUCCESS;
 }
 
-static exec_error add_place(const void *memory, size_t bytes, enum aspect aspect,
-                            exec_location where) {
-    const exec_error error = check_place(where);
-    return error == EXEC_SUCCESS ? add(memory, bytes, aspect, where) : error;
+static exec_error access_by(const void *memory, size_t bytes, exec_location where, bool may) {
+    if (where.type != TYPE_DEVICE && where.type != TYPE_HOST)
+        return EXEC_INVALID_VALUE;
+    const exec_error error = check_place(where, EXEC_INVALID_VALUE);
+    return error == EXEC_SUCCESS
+               ? add(memory, bytes, where.type == TYPE_HOST ? IS_ACCESSED_BY_HOST : IS_ACCESSED,
+                     may ? where : nowhere)
+               : error;
 }
 
 exec_error exec_advise(const void *memory, size_t bytes, int advice, exec_location where) {
     if (!is_managed(memory, bytes))
         return EXEC_INVALID_VALUE;
+    const exec_error error = check_place(where, EXEC_INVALID_VALUE);
     switch (advice) {
     case READ_MOSTLY:
-    case NOT_READ_MOSTLY: /* wherever it is */
+    case NOT_READ_MOSTLY: /* on whatever device */
+        if (where.type == TYPE_NONE)
+            return EXEC_INVALID_VALUE;
         return add(memory, bytes, IS_READ_MOSTLY,
                    advice == READ_MOSTLY ? exec_hint_of_device(0) : nowhere);
     case PREFER:
-        return add_place(memory, bytes, PREFERRED, where);
+        return error == EXEC_SUCCESS ? add(memory, bytes, PREFERRED, where) : error;
     case PREFER_NONE:
         return add(memory, bytes, PREFERRED, nowhere);
     case ACCESSED:
     case NOT_ACCESSED:
-        if (where.type != TYPE_DEVICE) /* the host may always */
-            return check_place(where);
-        return where.number == 0
-                   ? add(memory, bytes, IS_ACCESSED, advice == ACCESSED ? where : nowhere)
-                   : EXEC_INVALID_DEVICE;
+        return access_by(memory, bytes, where, advice == ACCESSED);
     default:
         return EXEC_INVALID_VALUE;
     }
 }
 
-exec_error exec_prefetch(const void *memory, size_t bytes, exec_location where) {
-    return is_managed(memory, bytes) ? add_place(memory, bytes, PREFETCHED, where)
-                                     : EXEC_INVALID_VALUE;
+exec_error exec_prefetch(const void *memory, size_t bytes, exec_location where, unsigned flags,
+                         void *stream) {
+    exec_stream *s;
+    exec_error error = exec_stream_of(stream, &s);
+    if (error == EXEC_SUCCESS)
+        error = exec_capture_refuse(s);
+    if (error == EXEC_SUCCESS)
+        error = exec_capture_legacy(s);
+    if (error == EXEC_SUCCESS && (flags != 0 || !is_managed(memory, bytes)))
+        error = EXEC_INVALID_VALUE;
+    if (error == EXEC_SUCCESS)
+        error = check_place(where, EXEC_INVALID_DEVICE);
+    return error == EXEC_SUCCESS ? add(memory, bytes, PREFETCHED, where) : error;
 }
 
 /* ---- questions ---- */
@@ -131,11 +149,16 @@ static int device_of(exec_location where) {
     return where.type == TYPE_DEVICE ? where.number : where.type == TYPE_HOST ? OF_HOST : OF_NONE;
 }
 
-static exec_error accessed_by(int *to, size_t room, exec_location where) {
+/* The device, then the host, as far as they have been told of; nothing behind them. */
+static exec_error accessed_by(int *to, size_t room, const void *memory, size_t bytes) {
+    size_t n = 0;
     if (room == 0 || room % sizeof *to != 0)
         return EXEC_INVALID_VALUE;
-    for (size_t i = 0; i < room / sizeof *to; ++i)
-        to[i] = i == 0 ? device_of(where) : OF_NONE;
+    for (enum aspect a = IS_ACCESSED; a <= IS_ACCESSED_BY_HOST; ++a)
+        if (n < room / sizeof *to && of_all(memory, bytes, a).type != TYPE_NONE)
+            to[n++] = a == IS_ACCESSED ? 0 : OF_HOST;
+    while (n < room / sizeof *to)
+        to[n++] = OF_NONE;
     return EXEC_SUCCESS;
 }
 
@@ -147,7 +170,7 @@ exec_error exec_range_get(void *to, size_t room, int attribute, const void *memo
         return EXEC_INVALID_VALUE;
     const exec_location where = of_all(memory, bytes, aspects[attribute]);
     if (aspects[attribute] == IS_ACCESSED)
-        return accessed_by(to, room, where);
+        return accessed_by(to, room, memory, bytes);
     if (room != sizeof(int))
         return EXEC_INVALID_VALUE;
     const int answers[] = {[1] = where.type == TYPE_DEVICE,

@@ -12,7 +12,8 @@ exec_location exec_hint_of_device(int device);
 
 /* Of managed memory. EXEC_INVALID_VALUE */
 exec_error exec_advise(const void *memory, size_t bytes, int advice, exec_location where);
-exec_error exec_prefetch(const void *memory, size_t bytes, exec_location where);
+exec_error exec_prefetch(const void *memory, size_t bytes, exec_location where, unsigned flags,
+                         void *stream);
 
 /* cudaMemRangeGetAttribute: `room` is the size of the answer. */
 exec_error exec_range_get(void *to, size_t room, int attribute, const void *memory, size_t bytes);

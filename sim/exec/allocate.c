@@ -30,7 +30,7 @@ exec_error exec_allocate(void **memory, size_t bytes, exec_memory_kind kind) {
         return EXEC_INVALID_VALUE;
     *memory = NULL;
     if (bytes == 0)
-        return kind == EXEC_MANAGED ? EXEC_INVALID_VALUE : EXEC_SUCCESS;
+        return EXEC_SUCCESS;
     if (exec_memory_allocate(bytes, kind, exec_call_name(), memory) != ASSAY_OK)
         return EXEC_OUT_OF_MEMORY;
     exec_count_allocation(bytes);
@@ -135,6 +135,31 @@ exec_place exec_place_of(const void *address) {
         if (r->low <= (const char *)address && (const char *)address < r->low + r->bytes)
             return EXEC_PLACE_HOST;
     return EXEC_PLACE_OWN;
+}
+
+bool exec_piece_of(const void *address, void **low, size_t *bytes) {
+    const exec_allocation *a = exec_memory_find(address);
+    const exec_variable *v = exec_variable_at(address);
+    if (a == NULL)
+        a = exec_memory_range(address, 1);
+    if (a != NULL || v != NULL) {
+        *low = a != NULL ? a->low : v->address;
+        *bytes = a != NULL ? a->bytes : v->bytes;
+        return true;
+    }
+    for (const range *r = registered; r != NULL; r = r->next)
+        if (r->low <= (const char *)address && (const char *)address < r->low + r->bytes) {
+            *low = r->low;
+            *bytes = r->bytes;
+            return true;
+        }
+    return false;
+}
+
+bool exec_may_access(const void *address) {
+    const exec_allocation *a = exec_memory_range(address, 1);
+    return a == NULL ||
+           a->granule[(size_t)((const char *)address - a->low) / EXEC_GRANULE] >= EXEC_READ;
 }
 
 void exec_tell_leaks(void) {

@@ -50,6 +50,13 @@ typedef enum exec_place {
 /* Where an address lies, as cudaMemoryType numbers it; EXEC_PLACE_OWN: CUDA does not know it. */
 exec_place exec_place_of(const void *address);
 
+/* The piece of memory that CUDA knows and an address lies in: an allocation, a variable, memory of
+ * the host's that was registered, or reserved addresses. false: none. */
+bool exec_piece_of(const void *address, void **low, size_t *bytes);
+
+/* Whether the device may access an address; false only where reserved addresses forbid it. */
+bool exec_may_access(const void *address);
+
 /* A line for each allocation that the program has not freed. */
 void exec_tell_leaks(void);
 

@@ -1,5 +1,6 @@
 #include "sim/exec/call.h"
 
+#include "sim/exec/capture.h"
 #include "sim/exec/guard.h"
 #include "sim/exec/report.h"
 
@@ -14,6 +15,7 @@ static int depth; /* of calls within calls */
 static exec_error lost;
 
 static _Thread_local exec_error last;
+static _Thread_local bool by_runtime;
 
 /* The program went on with this call and has not looked at the error before. */
 static void went_on(const char *name) {
@@ -33,8 +35,9 @@ exec_error exec_call_begin(const char *name) {
     if (depth++ == 0)
         exec_guard_open();
     name_now = name;
+    by_runtime |= strncmp(name, "cuda", 4) == 0;
     ++exec_report_get()->calls;
-    return lost;
+    return lost == EXEC_SUCCESS && exec_capture_any() ? exec_capture_call(name) : lost;
 }
 
 /* Calls with which a program gives up or cleans up after an error that it has seen, and those that
@@ -75,6 +78,10 @@ exec_error exec_call_end(exec_error error) {
 exec_error exec_call_leave(exec_error error) {
     leave();
     return error;
+}
+
+bool exec_call_by_runtime(void) {
+    return by_runtime;
 }
 
 const char *exec_call_name(void) {

@@ -10,7 +10,8 @@
 
 #include <stdbool.h>
 
-/* Locks. An error: the device is lost to an earlier one, which is returned. */
+/* Locks. An error: the device is lost to an earlier one, which is returned, or a capture is under
+ * way that forbids the call. */
 exec_error exec_call_begin(const char *name);
 
 /* Unlocks and returns `error`; one that is no answer to a question (EXEC_NOT_READY) becomes the
@@ -20,8 +21,20 @@ exec_error exec_call_end(exec_error error);
 /* Only unlocks: the driver keeps no last error. */
 exec_error exec_call_leave(exec_error error);
 
+/* Whether this thread has called the runtime, whose context is then its current one. */
+bool exec_call_by_runtime(void);
+
 /* The function that the program has called: "cudaMemcpy". */
 const char *exec_call_name(void);
+
+/* The runtime of CUDA 13 no longer tells a wrong grid or block from other wrong values. */
+static inline exec_error exec_of_runtime(exec_error error) {
+#if defined(EXEC_CUDART) && EXEC_CUDART >= 13
+    if (error == EXEC_INVALID_CONFIGURATION)
+        return EXEC_INVALID_VALUE;
+#endif
+    return error;
+}
 
 /* For the functions of the runtime: runs `body`, an expression, as the function that it stands in.
  */
@@ -29,7 +42,7 @@ const char *exec_call_name(void);
     do {                                                                                           \
         exec_error error_ = exec_call_begin(__func__);                                             \
         if (error_ == EXEC_SUCCESS)                                                                \
-            error_ = (body);                                                                       \
+            error_ = exec_of_runtime(body);                                                        \
         return exec_call_end(error_);                                                              \
     } while (0)
 

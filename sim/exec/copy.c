@@ -194,7 +194,7 @@ exec_error exec_copy(const exec_block *b, int direction, exec_stream *stream, bo
     if (error != EXEC_SUCCESS)
         return error;
     if (captured && now)
-        return EXEC_CAPTURE_UNSUPPORTED;
+        return exec_capture_refuse(stream);
     return submit(b, direction, stream, now,
                   !now && !captured && exec_place_of(b->from) == EXEC_PLACE_OWN);
 }
@@ -206,7 +206,7 @@ exec_error exec_copy_early(const exec_block *b, int direction, exec_stream *stre
     if (error != EXEC_SUCCESS)
         return error;
     return exec_capture_of(stream) == NULL ? submit(b, direction, stream, false, true)
-                                           : EXEC_CAPTURE_UNSUPPORTED;
+                                           : exec_capture_refuse(stream);
 }
 
 /* ---- fills ---- */
@@ -280,7 +280,7 @@ exec_error exec_set(const exec_fill *f, exec_stream *stream, bool now) {
     exec_error error = set_work(f, captured, &work);
     if (error == EXEC_SUCCESS && captured && now) {
         free(work);
-        error = EXEC_CAPTURE_UNSUPPORTED;
+        error = exec_capture_refuse(stream);
     }
     if (error == EXEC_SUCCESS)
         error = exec_work_submit(work, stream);

@@ -82,7 +82,7 @@ static exec_error set_in(exec_replay *replay, const exec_node *node, exec_work *
 
 /* A kind of node: adds it, sets it in a graph, sets it in a replay. MAKE(parameters, old work,
  * &work) makes its work. */
-#define NODE_CALLS(ADD, SET, EXEC_SET, PARAMETERS, MAKE)                                           \
+#define NODE_MAKERS(PARAMETERS, MAKE)                                                              \
     static exec_error add_##MAKE(const place *p, PARAMETERS parameters) {                          \
         exec_work *work = NULL;                                                                    \
         const exec_error error = MAKE(parameters, NULL, &work);                                    \
@@ -102,7 +102,10 @@ static exec_error set_in(exec_replay *replay, const exec_node *node, exec_work *
         if (own != NULL)                                                                           \
             error = MAKE(parameters, exec_node_work(own), &work);                                  \
         return set_in(replay, node, work, error);                                                  \
-    }                                                                                              \
+    }
+
+#define NODE_CALLS(ADD, SET, EXEC_SET, PARAMETERS, MAKE)                                           \
+    NODE_MAKERS(PARAMETERS, MAKE)                                                                  \
     EXPORT exec_error ADD(PLACE, PARAMETERS parameters) {                                          \
         CALL(add_##MAKE(THIS_PLACE, parameters));                                                  \
     }                                                                                              \
@@ -207,8 +210,41 @@ static exec_error set_work(const set_parameters *p, const exec_work *old, exec_w
     return exec_set_work(&f, work);
 }
 
+#if EXEC_CONTEXTS
+NODE_MAKERS(const set_parameters *, set_work)
+
+/* Memory of graphs and pools is of no context, so the caller must name one. */
+static exec_error in_context(const set_parameters *p, const void *context) {
+    if (p == NULL || context != NULL)
+        return EXEC_SUCCESS;
+    return exec_memory_is_graphs(p->to) || exec_pool_of(p->to) != NULL ? EXEC_INVALID_VALUE
+                                                                       : EXEC_SUCCESS;
+}
+
+static exec_error add_set_in_context(const place *p, const set_parameters *s, const void *context) {
+    const exec_error error = in_context(s, context);
+    return error == EXEC_SUCCESS ? add_set_work(p, s) : error;
+}
+static exec_error set_in_context(exec_replay *replay, exec_node *node, const set_parameters *s,
+                                 const void *context) {
+    const exec_error error = in_context(s, context);
+    return error == EXEC_SUCCESS ? set_in_set_work(replay, node, s) : error;
+}
+
+EXPORT exec_error NAMED(GraphAddMemsetNode)(PLACE, const set_parameters *p, void *context) {
+    CALL(add_set_in_context(THIS_PLACE, p, context));
+}
+EXPORT exec_error NAMED(GraphMemsetNodeSetParams)(exec_node *node, const set_parameters *p) {
+    CALL(set_set_work(node, p));
+}
+EXPORT exec_error NAMED(GraphExecMemsetNodeSetParams)(exec_replay *replay, exec_node *node,
+                                                      const set_parameters *p, void *context) {
+    CALL(set_in_context(replay, node, p, context));
+}
+#else
 NODE_CALLS(NAMED(GraphAddMemsetNode), NAMED(GraphMemsetNodeSetParams),
            NAMED(GraphExecMemsetNodeSetParams), const set_parameters *, set_work)
+#endif
 
 static exec_error set_of(const exec_node *node, set_parameters *p) {
     exec_fill f;
@@ -318,89 +354,21 @@ EXPORT exec_error NAMED(GraphEventWaitNodeGetEvent)(exec_node *node, exec_event 
     CALL(event_of(node, EXEC_WORK_WAIT, event));
 }
 
-/* ---- memory ---- */
-
-typedef struct memory_parameters {
-    char pool[88]; /* of the one device's memory, whatever it says */
-    const void *access;
-    size_t n_access, bytes;
-    void *memory;
-} memory_parameters;
-
-static exec_error add_allocation(const place *p, memory_parameters *m) {
-    exec_work *work;
-    if (!is_place(p) || m == NULL)
-        return EXEC_INVALID_VALUE;
-    exec_error error = exec_allocate_work(m->bytes, &work);
-    if (error == EXEC_SUCCESS)
-        error = add(p, work, EXEC_SUCCESS);
-    if (error == EXEC_SUCCESS)
-        m->memory = exec_work_memory(exec_node_work(*p->node), &m->bytes);
-    return error;
-}
-
-EXPORT exec_error NAMED(GraphAddMemAllocNode)(PLACE, memory_parameters *m) {
-    CALL(add_allocation(THIS_PLACE, m));
-}
-
-static exec_error allocation_of(const exec_node *node, memory_parameters *m) {
-    enum { PINNED = 1, DEVICE = 1 };
-    if (!has_kind(node, EXEC_WORK_ALLOCATE) || m == NULL)
-        return EXEC_INVALID_VALUE;
-    *m = (memory_parameters){0};
-    const int pool[] = {PINNED, 0, DEVICE, 0};
-    memcpy(m->pool, pool, sizeof pool);
-    m->memory = exec_work_memory(exec_node_work(node), &m->bytes);
-    return EXEC_SUCCESS;
-}
-
-EXPORT exec_error NAMED(GraphMemAllocNodeGetParams)(exec_node *node, memory_parameters *m) {
-    CALL(allocation_of(node, m));
-}
-
-static exec_error add_free(const place *p, void *memory) {
-    exec_work *work;
-    const exec_error error = exec_free_work(memory, &work);
-    return add(p, work, error);
-}
-
-EXPORT exec_error NAMED(GraphAddMemFreeNode)(PLACE, void *memory) {
-    CALL(add_free(THIS_PLACE, memory));
-}
-
-static exec_error freed_of(const exec_node *node, void **memory) {
-    if (!has_kind(node, EXEC_WORK_FREE) || memory == NULL)
-        return EXEC_INVALID_VALUE;
-    *memory = exec_work_memory(exec_node_work(node), &(size_t){0});
-    return EXEC_SUCCESS;
-}
-
-EXPORT exec_error NAMED(GraphMemFreeNodeGetParams)(exec_node *node, void **memory) {
-    CALL(freed_of(node, memory));
-}
-
-EXPORT exec_error NAMED(DeviceGetGraphMemAttribute)(int device, int attribute, uint64_t *value) {
-    CALL(device == 0 ? exec_graph_memory_get(attribute, value) : EXEC_INVALID_DEVICE);
-}
-EXPORT exec_error NAMED(DeviceSetGraphMemAttribute)(int device, int attribute,
-                                                    const uint64_t *value) {
-    CALL(device != 0     ? EXEC_INVALID_DEVICE
-         : value != NULL ? exec_graph_memory_set(attribute, *value)
-                         : EXEC_INVALID_VALUE);
-}
-
-static exec_error trim(int device) {
-    if (device != 0)
-        return EXEC_INVALID_DEVICE;
-    exec_graph_memory_trim();
-    return EXEC_SUCCESS;
-}
-
-EXPORT exec_error NAMED(DeviceGraphMemTrim)(int device) {
-    CALL(trim(device));
-}
+#include "sim/exec/graph_memory_calls.h"
 
 /* ---- any node ---- */
+
+static exec_error any_set_work(const void *of, const exec_work *old, exec_work **work) {
+    const set_parameters *p = of;
+#if EXEC_CONTEXTS
+    const void *context;
+    memcpy(&context, p + 1, sizeof context);
+    const exec_error error = in_context(p, context);
+    if (error != EXEC_SUCCESS)
+        return error;
+#endif
+    return set_work(p, old, work);
+}
 
 static exec_error make_work(const node_parameters *p, const exec_work *old, exec_work **work) {
     switch (p->kind) {
@@ -409,7 +377,7 @@ static exec_error make_work(const node_parameters *p, const exec_work *old, exec
     case EXEC_WORK_COPY:
         return copy_work(node_copy(p), old, work);
     case EXEC_WORK_FILL:
-        return set_work((const set_parameters *)&p->of, old, work);
+        return any_set_work(&p->of, old, work);
     case EXEC_WORK_HOST:
         return call_work((const call_parameters *)&p->of, old, work);
     case EXEC_WORK_RECORD:
@@ -436,6 +404,10 @@ static exec_error add_any(const place *p, node_parameters *parameters) {
         return add_free(p, parameters->of.memory);
     case EXEC_WORK_CONDITIONAL: {
         conditional_parameters *c = &parameters->of.conditional;
+#if EXEC_CONTEXTS
+        if (c->context == NULL)
+            return EXEC_INVALID_CONTEXT;
+#endif
         return exec_graph_add_conditional(p->graph, p->needs, p->n, c->handle,
                                           (exec_conditional)c->kind, c->n_bodies, &c->bodies,
                                           p->node);

@@ -174,6 +174,12 @@ static exec_error instantiate(exec_replay **replay, const exec_graph *graph, uin
     return EXEC_NOT_SUPPORTED;
 }
 
+/* Without a stream to upload in. */
+static exec_error instantiate_in_place(exec_replay **replay, const exec_graph *graph,
+                                       uint64_t flags) {
+    return (flags & EXEC_UPLOAD) == 0 ? instantiate(replay, graph, flags) : EXEC_INVALID_VALUE;
+}
+
 #if EXEC_OLD_UPDATE
 EXPORT exec_error NAMED(GraphInstantiate)(exec_replay **replay, exec_graph *graph, exec_node **node,
                                           char *log, size_t room) {
@@ -183,12 +189,12 @@ EXPORT exec_error NAMED(GraphInstantiate)(exec_replay **replay, exec_graph *grap
 #else
 EXPORT exec_error NAMED(GraphInstantiate)(exec_replay **replay, exec_graph *graph,
                                           unsigned long long flags) {
-    CALL(instantiate(replay, graph, flags));
+    CALL(instantiate_in_place(replay, graph, flags));
 }
 #endif
 EXPORT exec_error NAMED(GraphInstantiateWithFlags)(exec_replay **replay, exec_graph *graph,
                                                    unsigned long long flags) {
-    CALL(instantiate(replay, graph, flags));
+    CALL(instantiate_in_place(replay, graph, flags));
 }
 
 typedef struct instantiate_parameters {

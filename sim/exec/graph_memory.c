@@ -15,15 +15,20 @@ typedef struct memory_work {
     size_t bytes;
 } memory_work;
 
-/* In bytes: in use by graphs, and kept for them. */
-static uint64_t used_high, reserved, reserved_high;
+/* In bytes: what graphs have, and the most of it that each of the two marks has seen. An H200's
+ * driver takes memory for graphs in these units. */
+#define UNIT ((size_t)32 << 20)
+static uint64_t kept, used_high, reserved_high;
+
+static uint64_t more(uint64_t a, uint64_t b) {
+    return a > b ? a : b;
+}
 
 /* After the memory of graphs has become more. */
 static void count(void) {
-    const uint64_t used = exec_memory_reserved_live();
-    reserved = reserved > used ? reserved : used;
-    used_high = used_high > used ? used_high : used;
-    reserved_high = reserved_high > reserved ? reserved_high : reserved;
+    kept = more(kept, exec_memory_of_graphs(UNIT));
+    used_high = more(used_high, kept);
+    reserved_high = more(reserved_high, kept);
 }
 
 static void touch(const memory_work *w, const char *what) {
@@ -62,12 +67,12 @@ static exec_error memory_of(exec_work_kind kind, void (*run)(exec_work *), void 
     return EXEC_SUCCESS;
 }
 
-exec_error exec_allocate_work(size_t bytes, exec_work **work) {
+exec_error exec_allocate_work(size_t bytes, const exec_graph *graph, exec_work **work) {
     void *memory;
     *work = NULL;
     if (bytes == 0)
         return EXEC_INVALID_VALUE;
-    if (exec_memory_reserve(bytes, exec_call_name(), &memory) != ASSAY_OK)
+    if (exec_memory_reserve(bytes, graph, exec_call_name(), &memory) != ASSAY_OK)
         return EXEC_OUT_OF_MEMORY;
     const exec_error error = memory_of(EXEC_WORK_ALLOCATE, run_allocate, memory, bytes, work);
     if (error != EXEC_SUCCESS) {
@@ -77,9 +82,19 @@ exec_error exec_allocate_work(size_t bytes, exec_work **work) {
     return error;
 }
 
-exec_error exec_free_work(void *memory, exec_work **work) {
+static bool frees(const exec_graph *graph, const void *memory) {
+    for (size_t i = 0; i < exec_graph_size(graph); ++i) {
+        const exec_node *node = exec_graph_node(graph, i);
+        if (exec_node_kind(node) == EXEC_WORK_FREE &&
+            exec_work_memory(exec_node_work(node), &(size_t){0}) == memory)
+            return true;
+    }
+    return false;
+}
+
+exec_error exec_free_work(void *memory, const exec_graph *graph, exec_work **work) {
     *work = NULL;
-    if (!exec_memory_is_reserved(memory) && exec_memory_find(memory) == NULL)
+    if (!exec_memory_is_graphs(memory) || frees(graph, memory))
         return EXEC_INVALID_VALUE;
     return memory_of(EXEC_WORK_FREE, run_free, memory, 0, work);
 }
@@ -106,21 +121,25 @@ exec_error exec_allocate_in(void **memory, size_t bytes, exec_stream *stream) {
     exec_work *work;
     if (memory == NULL)
         return EXEC_INVALID_VALUE;
-    exec_error error = exec_allocate_work(bytes, &work);
+    *memory = NULL;
+    if (bytes == 0)
+        return EXEC_SUCCESS;
+    exec_error error =
+        exec_allocate_work(bytes, exec_capture_graph(exec_capture_of(stream)), &work);
     if (error != EXEC_SUCCESS)
         return error;
     *memory = ((memory_work *)work)->memory;
     return exec_capture_add(stream, work);
 }
 
-/* ---- what graphs have in use ---- */
+/* ---- what graphs have ---- */
 
 enum { USED, USED_HIGH, RESERVED, RESERVED_HIGH };
 
 exec_error exec_graph_memory_get(int attribute, uint64_t *value) {
     if (value == NULL || attribute < USED || attribute > RESERVED_HIGH)
         return EXEC_INVALID_VALUE;
-    const uint64_t all[] = {exec_memory_reserved_live(), used_high, reserved, reserved_high};
+    const uint64_t all[] = {kept, used_high, kept, reserved_high};
     *value = all[attribute];
     return EXEC_SUCCESS;
 }
@@ -128,10 +147,10 @@ exec_error exec_graph_memory_get(int attribute, uint64_t *value) {
 exec_error exec_graph_memory_set(int attribute, uint64_t value) {
     if (value != 0 || (attribute != USED_HIGH && attribute != RESERVED_HIGH))
         return EXEC_INVALID_VALUE;
-    *(attribute == USED_HIGH ? &used_high : &reserved_high) = 0;
+    *(attribute == USED_HIGH ? &used_high : &reserved_high) = kept;
     return EXEC_SUCCESS;
 }
 
 void exec_graph_memory_trim(void) {
-    reserved = exec_memory_reserved_live();
+    kept = exec_memory_of_graphs(UNIT);
 }

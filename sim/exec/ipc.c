@@ -94,9 +94,9 @@ static share *give(const exec_allocation *a) {
 
 exec_error exec_ipc_export(exec_ipc_handle *handle, const void *memory) {
     const exec_allocation *a = exec_memory_find(memory);
-    if (handle == NULL || a == NULL || a->low != memory || !a->plain)
+    if (handle == NULL || a == NULL || !a->plain)
         return EXEC_INVALID_VALUE;
-    const share *s = share_of(memory);
+    const share *s = share_of(a->low);
     if (s == NULL)
         s = give(a);
     if (s == NULL)
@@ -127,7 +127,7 @@ static int open_file(const exec_ipc_handle *handle) {
 static exec_error have(void **memory, const exec_ipc_handle *handle) {
     const int file = open_file(handle);
     if (file < 0)
-        return EXEC_INVALID_HANDLE;
+        return EXEC_INVALID_VALUE;
     exec_error error = exec_allocate(memory, handle->bytes, EXEC_DEVICE);
     share *s = NULL;
     if (error == EXEC_SUCCESS)
@@ -143,10 +143,8 @@ static exec_error have(void **memory, const exec_ipc_handle *handle) {
 }
 
 exec_error exec_ipc_open(void **memory, const exec_ipc_handle *handle, unsigned flags) {
-    if (memory == NULL || flags != LAZY_PEER_ACCESS)
+    if (memory == NULL || flags != LAZY_PEER_ACCESS || handle->magic != OF_MEMORY)
         return EXEC_INVALID_VALUE;
-    if (handle->magic != OF_MEMORY)
-        return EXEC_INVALID_HANDLE;
     if (handle->process == getpid())
         return EXEC_INVALID_CONTEXT;
     for (share *s = shares; s != NULL; s = s->next)
@@ -194,7 +192,9 @@ exec_error exec_ipc_export_event(exec_ipc_handle *handle, void *event) {
 }
 
 exec_error exec_ipc_open_event(void **event, const exec_ipc_handle *handle) {
-    if (handle->magic != OF_EVENT || (kill((pid_t)handle->process, 0) != 0 && errno == ESRCH))
+    if (handle->magic != OF_EVENT)
+        return EXEC_MAP_FAILED;
+    if (kill((pid_t)handle->process, 0) != 0 && errno == ESRCH)
         return EXEC_INVALID_HANDLE;
     if (handle->process == getpid())
         return EXEC_INVALID_CONTEXT;

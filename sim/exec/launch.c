@@ -45,7 +45,7 @@ static int least(int a, int b) {
 }
 
 int exec_blocks_per_multiprocessor(const exec_kernel *k, uint64_t threads, size_t dynamic_shared) {
-    if (threads == 0 || threads > (uint64_t)exec_kernel_threads(k))
+    if (threads == 0 || threads > EXEC_MOST_THREADS)
         return 0;
     const uint64_t warps = (threads + 31) / 32;
     const size_t shared = k->function->shared_bytes + dynamic_shared;
@@ -99,19 +99,29 @@ exec_error exec_kernel_set(exec_kernel *k, int attribute, int value) {
 
 /* ---- what CUDA refuses ---- */
 
+static bool fits_device(const exec_launch *l) {
+    const uint64_t threads = volume(l->block);
+    return threads > 0 && threads <= EXEC_MOST_THREADS && l->block.x <= 1024 &&
+           l->block.y <= 1024 && l->block.z <= 64 && volume(l->grid) > 0 &&
+           l->grid.x <= INT32_MAX && l->grid.y <= 65535 && l->grid.z <= 65535;
+}
+
 static exec_error check_block(const exec_kernel *k, const exec_launch *l) {
     const ptx_function *f = k->function;
-    const uint64_t threads = volume(l->block);
-    if (threads == 0 || volume(l->grid) == 0)
+    if (!fits_device(l)) {
+        exec_remark("%s: a grid of %u x %u x %u blocks of %u x %u x %u threads", f->own_name,
+                    l->grid.x, l->grid.y, l->grid.z, l->block.x, l->block.y, l->block.z);
         return EXEC_INVALID_CONFIGURATION;
-    if (l->block.x > 1024 || l->block.y > 1024 || l->block.z > 64 || threads > EXEC_MOST_THREADS)
-        return EXEC_INVALID_CONFIGURATION;
-    if (l->grid.x > INT32_MAX || l->grid.y > 65535 || l->grid.z > 65535)
-        return EXEC_INVALID_CONFIGURATION;
+    }
     if (f->required[0] > 0 && (l->block.x != f->required[0] || l->block.y != f->required[1] ||
                                l->block.z != f->required[2]))
         return EXEC_INVALID_VALUE;
-    return threads <= (uint64_t)exec_kernel_threads(k) ? EXEC_SUCCESS : EXEC_OUT_OF_RESOURCES;
+    if (volume(l->block) <= (uint64_t)exec_kernel_threads(k))
+        return EXEC_SUCCESS;
+    exec_remark("%s: a block of %u x %u x %u threads, but __launch_bounds__ or .maxntid promise at "
+                "most %d",
+                f->own_name, l->block.x, l->block.y, l->block.z, exec_kernel_threads(k));
+    return EXEC_INVALID_VALUE;
 }
 
 static exec_error check_shared(const exec_kernel *k, const exec_launch *l) {
@@ -249,6 +259,7 @@ static void run_launch(exec_work *work) {
     exec_fault_begin();
     /* Memory that is registered is not shared; a fork takes about a millisecond. */
     sim_split_allow(exec_host_any_registered() ? 1 : processes, 20000000);
+    exec_limits_launched(k->function->allocates, k->function->prints);
     const double start = now();
     const assay_status status = (l->cooperative ? ptx_launch_cooperative : ptx_launch)(
         k->function, grid, block, cluster, l->dynamic_shared, w->parameters);

@@ -247,8 +247,9 @@ assay_status exec_memory_free(void *memory) {
 
 /* ---- memory of graphs ---- */
 
-assay_status exec_memory_reserve(size_t bytes, const char *call, void **memory) {
-    exec_allocation made = {.bytes = bytes, .kind = EXEC_DEVICE, .call = call, .reserved = true};
+assay_status exec_memory_reserve(size_t bytes, const void *graph, const char *call, void **memory) {
+    exec_allocation made = {
+        .bytes = bytes, .kind = EXEC_DEVICE, .call = call, .graph = graph, .reserved = true};
     *memory = NULL;
     if (bytes > EXEC_DEVICE_BYTES)
         return assay_fail(ASSAY_ERR_MEMORY, "%s of %zu bytes: the simulated device has 16 GiB",
@@ -305,10 +306,24 @@ assay_status exec_memory_revive(const void *memory) {
     return ASSAY_OK;
 }
 
-size_t exec_memory_reserved_live(void) {
+bool exec_memory_is_graphs(const void *memory) {
+    const exec_allocation *a = holder(memory);
+    return a != NULL && a->low == memory && a->graph != NULL && (a->reserved || !a->freed);
+}
+
+size_t exec_memory_of_graphs(size_t unit) {
     size_t bytes = 0;
-    for (size_t i = 0; i < m.n; ++i)
-        bytes += m.a[i].reserved && !m.a[i].freed ? m.a[i].bytes : 0;
+    for (size_t i = 0; i < m.n; ++i) {
+        size_t own = 0;
+        for (size_t j = 0; m.a[i].graph != NULL && !m.a[i].freed && j < m.n; ++j) {
+            if (m.a[j].graph != m.a[i].graph || m.a[j].freed)
+                continue;
+            if (j < i) /* counted with the first */
+                break;
+            own += m.a[j].bytes;
+        }
+        bytes += (own + unit - 1) / unit * unit;
+    }
     return bytes;
 }
 

@@ -45,6 +45,7 @@ typedef struct exec_allocation {
     size_t page_bytes;
     uint64_t written;       /* when the program's last copy or fill into it was done; 0: never */
     unsigned char *granule; /* exec_access of each granule of a range; NULL: this is none */
+    const void *graph;      /* whose nodes allocate it; NULL: no graph's do */
     bool reserved;          /* for graphs, by so many holders; without memory it counts as freed */
     size_t holders;
     bool plain;    /* of cudaMalloc and its like, so that other processes may have it */
@@ -83,15 +84,18 @@ exec_allocation *exec_memory_range(const void *address, size_t bytes);
 /* An address for graphs, at which there is no memory yet. It stays as long as it has holders, of
  * which there are none at first; memory that is there when the last one goes stays until it is
  * freed. ASSAY_ERR_MEMORY */
-assay_status exec_memory_reserve(size_t bytes, const char *call, void **memory) ASSAY_MUST_CHECK;
+assay_status exec_memory_reserve(size_t bytes, const void *graph, const char *call,
+                                 void **memory) ASSAY_MUST_CHECK;
 void exec_memory_hold(const void *memory);
 void exec_memory_drop(const void *memory);
 size_t exec_memory_holders(const void *memory);
 bool exec_memory_is_reserved(const void *address);
+bool exec_memory_is_graphs(const void *memory); /* and begins there, with memory or without */
 
 /* Gives it memory, filled with 0xff. ASSAY_ERR_USAGE: it has some; ASSAY_ERR_MEMORY */
 assay_status exec_memory_revive(const void *memory) ASSAY_MUST_CHECK;
-size_t exec_memory_reserved_live(void); /* bytes */
+/* The bytes that are there: those of each graph in whole units. */
+size_t exec_memory_of_graphs(size_t unit);
 
 /* Marks memory of graphs; nothing for other memory. */
 void exec_memory_promise(const void *memory, bool promised);

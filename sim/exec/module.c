@@ -57,7 +57,7 @@ static exec_error text(exec_module *m, const char *ptx, size_t size) {
     if (status == ASSAY_ERR_MEMORY)
         return EXEC_OUT_OF_MEMORY;
     exec_problem(EXEC_PROBLEM_NO_PTX, "%s", assay_error());
-    return EXEC_INVALID_PTX;
+    return strstr(ptx, ".version") != NULL ? EXEC_INVALID_PTX : EXEC_INVALID_IMAGE;
 }
 
 static exec_error fat(exec_module *m, const void *image) {

@@ -1,6 +1,7 @@
 /* Memory pools. Memory of a pool is allocated as any other, and goes back to the device as soon as
- * it is freed; a pool counts its bytes and keeps its settings. The runtime and the driver number
- * attributes alike. */
+ * it is freed. A pool keeps its settings, and counts its bytes and those that an H200 would have
+ * reserved for them, which it gives back down to the threshold when memory is freed (there: when
+ * the program next waits). The runtime and the driver number attributes alike. */
 #ifndef ASSAY_SIM_EXEC_POOL_H
 #define ASSAY_SIM_EXEC_POOL_H
 
@@ -28,7 +29,7 @@ typedef struct exec_pool_properties {
 exec_error exec_pool_create(exec_pool **pool, const exec_pool_properties *properties);
 /* Its memory stays until it is freed. */
 exec_error exec_pool_destroy(exec_pool *pool);
-exec_error exec_pool_trim(exec_pool *pool);
+exec_error exec_pool_trim(exec_pool *pool, size_t bytes); /* to so many, or those in use */
 
 /* The first three attributes are switches, of type int; the others sizes, of 64 bits. */
 exec_error exec_pool_get(exec_pool *pool, int attribute, void *value);
@@ -41,12 +42,12 @@ typedef struct exec_pool_access {
 } exec_pool_access;
 
 exec_error exec_pool_set_access(exec_pool *pool, const exec_pool_access *access, size_t n);
-/* Whether a place and a type of memory (CUDA 13) mean the device's pools. EXEC_INVALID_VALUE,
- * EXEC_INVALID_DEVICE; EXEC_NOT_SUPPORTED with a line: the host's, or managed memory's. */
+/* Whether a place and a type of memory (CUDA 13) mean the device's pools. EXEC_INVALID_VALUE;
+ * EXEC_NOT_SUPPORTED with a line: the host's, or managed memory's. */
 exec_error exec_pool_at(const exec_location *place, int type);
 exec_error exec_pool_get_access(exec_pool *pool, const exec_location *place, int *flags);
 
-/* EXEC_CAPTURE_UNSUPPORTED: the stream is captured. */
+/* In a captured stream a node; nothing for no bytes. */
 exec_error exec_pool_allocate(exec_pool *pool, void **memory, size_t bytes, void *stream);
 /* The pool of an allocation; NULL: it is of none. */
 exec_pool *exec_pool_of(const void *memory);

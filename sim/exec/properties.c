@@ -1,9 +1,13 @@
 #include "sim/exec/properties.h"
 
+#include "sim/exec/call.h"
+#include "sim/exec/report.h"
+#include "sim/exec/stream.h"
 #include "sim/ptx/heap.h"
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* By attribute number; those between that are not here are 0. */
 static const int values[] = {
@@ -81,23 +85,62 @@ exec_error exec_attribute(int attribute, int *value) {
     return EXEC_SUCCESS;
 }
 
-enum { HEAP_SIZE = 2, LIMITS = 7 };
-static size_t limits[LIMITS] = {1024, 1 << 20, 8 << 20, 2, 2048, 128, 0};
+/* As CUDA numbers them; no longer there is the third, the depth of cudaDeviceSynchronize() in
+ * kernels. */
+enum { STACK, PRINTF, HEAP, NO_DEPTH, PENDING, L2_FETCH, PERSISTING, SHARED, GRAPHICS, LIMITS };
+#define DEFAULTS                                                                                   \
+    { 1024, 1 << 20, 8 << 20, 0, 2048, 64, 0, EXEC_MOST_SHARED, 0 }
+static const size_t defaults[LIMITS] = DEFAULTS;
+static size_t limits[LIMITS] = DEFAULTS;
+static bool allocates, prints; /* a kernel that does has been launched */
 
+void exec_limits_launched(bool by_malloc, bool by_printf) {
+    allocates |= by_malloc;
+    prints |= by_printf;
+}
+
+void exec_limits_reset(void) {
+    memcpy(limits, defaults, sizeof limits);
+    ptx_heap_limit(limits[HEAP]);
+    allocates = prints = false;
+}
+
+static size_t up(size_t value, size_t least, size_t unit) {
+    return value <= least ? least : (value + unit - 1) / unit * unit;
+}
+
+/* What an H200's driver makes of them. */
 exec_error exec_set_limit(int limit, size_t value) {
+    enum { MOST_STACK = 512 << 10, MOST_FETCH = 128 };
     if (limit < 0 || limit >= LIMITS)
+        return EXEC_INVALID_VALUE;
+    if (limit == NO_DEPTH || limit >= SHARED)
         return EXEC_UNSUPPORTED_LIMIT;
-    limits[limit] = value;
-    if (limit == HEAP_SIZE)
+    exec_streams_synchronize(); /* a kernel that is yet to come may be one of those */
+    if ((limit == HEAP && allocates) || (limit == PRINTF && prints)) {
+        exec_remark("%s: the limit is fixed since a kernel that uses %s was launched",
+                    exec_call_name(), limit == HEAP ? "malloc()" : "printf()");
+        return EXEC_INVALID_VALUE;
+    }
+    if ((limit == STACK && value > MOST_STACK) || (limit == L2_FETCH && value > MOST_FETCH))
+        return EXEC_INVALID_VALUE;
+    if (limit == STACK)
+        value = up(value, 0, 16);
+    if (limit == PRINTF)
+        value = up(value, 512 << 10, 1);
+    if (limit == HEAP) {
+        value = up(value, 4 << 20, 64 << 10);
         ptx_heap_limit(value);
+    }
+    limits[limit] = value;
     return EXEC_SUCCESS;
 }
 
 exec_error exec_get_limit(int limit, size_t *value) {
-    if (limit < 0 || limit >= LIMITS)
-        return EXEC_UNSUPPORTED_LIMIT;
-    if (value == NULL)
+    if (limit < 0 || limit >= LIMITS || value == NULL)
         return EXEC_INVALID_VALUE;
+    if (limit == NO_DEPTH)
+        return EXEC_UNSUPPORTED_LIMIT;
     *value = limits[limit];
     return EXEC_SUCCESS;
 }

@@ -7,6 +7,7 @@
 
 #include "sim/exec/error.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum {
@@ -32,6 +33,8 @@ exec_error exec_attribute(int attribute, int *value);
 /* Limits, kept and given back: the host's memory is what limits kernels here. By the number that
  * cudaLimit and CUlimit share. EXEC_UNSUPPORTED_LIMIT */
 exec_error exec_set_limit(int limit, size_t value);
+void exec_limits_reset(void);
+void exec_limits_launched(bool allocates, bool prints); /* a kernel that calls malloc(), printf() */
 exec_error exec_get_limit(int limit, size_t *value);
 
 #endif

@@ -154,7 +154,7 @@ void exec_replay_destroy(exec_replay *r) {
 }
 
 uint64_t exec_replay_flags(const exec_replay *r) {
-    return r->flags;
+    return r->flags & ~(uint64_t)EXEC_NODE_PRIORITY; /* which CUDA does not tell of */
 }
 
 /* ---- running ---- */
@@ -274,7 +274,18 @@ static exec_error gather(launcher *l, const exec_replay *r) {
     return error;
 }
 
-/* Memory of the last launch that is still there goes, or is an error; no event is gone. */
+static bool allocates(const exec_replay *r, const void *memory) {
+    for (size_t i = 0; i < r->n; ++i) {
+        const exec_work *work = r->step[i].node->work;
+        if (work != NULL && work->kind == EXEC_WORK_ALLOCATE &&
+            exec_work_memory(work, &(size_t){0}) == memory)
+            return true;
+    }
+    return false;
+}
+
+/* Memory of the last launch that is still there goes, or is an error; what it frees is there; no
+ * event is gone. */
 static exec_error prepare(const exec_replay *r, exec_stream *stream, bool auto_free) {
     exec_error error = EXEC_SUCCESS;
     for (size_t i = 0; i < r->n && error == EXEC_SUCCESS; ++i) {
@@ -288,6 +299,11 @@ static exec_error prepare(const exec_replay *r, exec_stream *stream, bool auto_f
         void *memory = exec_work_memory(work, &bytes);
         if (event != NULL && !exec_handle_is(event, EXEC_HANDLE_EVENT))
             error = EXEC_INVALID_VALUE;
+        if (work->kind == EXEC_WORK_FREE && !exec_memory_is_promised(memory) &&
+            exec_memory_find(memory) == NULL && !allocates(r, memory)) {
+            exec_remark("a graph is launched that frees memory which is not there");
+            error = EXEC_INVALID_VALUE;
+        }
         if (work->kind != EXEC_WORK_ALLOCATE || !exec_memory_is_promised(memory))
             continue;
         if (auto_free) {

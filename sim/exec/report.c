@@ -21,6 +21,7 @@ static const char *const names[EXEC_PROBLEM_KINDS][2] = {
     [EXEC_PROBLEM_UNINITIALISED] = {"uninitialised", "uninitialised read"},
     [EXEC_PROBLEM_COPY] = {"copy", "wrong transfer"},
     [EXEC_PROBLEM_FREE] = {"free", "wrong release"},
+    [EXEC_PROBLEM_MISUSE] = {"misuse", "wrong call"},
     [EXEC_PROBLEM_IGNORED] = {"ignored-error", "ignored error"},
     [EXEC_PROBLEM_LEAK] = {"leak", "leak"},
     [EXEC_PROBLEM_NOT_SIMULATED] = {"not-simulated", "missing function"},

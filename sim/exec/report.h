@@ -33,6 +33,7 @@ typedef enum exec_problem_kind {
     EXEC_PROBLEM_UNINITIALISED, /* shared memory is read that was never written */
     EXEC_PROBLEM_COPY,          /* a copy outside of an allocation, or of freed memory */
     EXEC_PROBLEM_FREE,          /* not an allocation, or freed twice */
+    EXEC_PROBLEM_MISUSE,        /* a wrong call that CUDA lets pass */
     EXEC_PROBLEM_IGNORED,       /* an error that the program did not look at */
     EXEC_PROBLEM_LEAK,          /* device memory that is not freed at the end */
     EXEC_PROBLEM_NOT_SIMULATED, /* a function of CUDA that the stand-ins lack */

@@ -279,6 +279,10 @@ void exec_event_set_timed(exec_event *event, bool timed) {
     event->untimed = !timed;
 }
 
+bool exec_event_is_recorded(const exec_event *event) {
+    return event->record != 0;
+}
+
 bool exec_event_is_shared(const exec_event *event) {
     return event->shared;
 }

@@ -77,6 +77,8 @@ void exec_event_set_timed(exec_event *event, bool timed);
 bool exec_event_is_shared(const exec_event *event);
 void exec_event_share(exec_event *event);
 
+bool exec_event_is_recorded(const exec_event *event);
+
 void exec_event_destroy(exec_event *event);
 assay_status exec_event_record(exec_event *event, exec_stream *stream) ASSAY_MUST_CHECK;
 

@@ -31,6 +31,7 @@ exec_error exec_drop_stream(void *handle) {
     if (!exec_handle_is(handle, EXEC_HANDLE_STREAM))
         return EXEC_INVALID_HANDLE;
     exec_handle_remove(handle);
+    exec_capture_forget_stream(handle);
     exec_stream_destroy(handle);
     return EXEC_SUCCESS;
 }
@@ -42,28 +43,29 @@ static exec_error after(void) {
 
 exec_error exec_sync_stream(void *handle) {
     exec_stream *s;
-    const exec_error error = exec_stream_of(handle, &s);
+    exec_error error = exec_stream_of(handle, &s);
+    if (error == EXEC_SUCCESS)
+        error = exec_capture_ask_stream(s);
     if (error != EXEC_SUCCESS)
         return error;
-    if (exec_capture_of(s) != NULL)
-        return EXEC_CAPTURE_UNSUPPORTED;
     exec_stream_synchronize(s);
     return after();
 }
 
 exec_error exec_ask_stream(void *handle) {
     exec_stream *s;
-    const exec_error error = exec_stream_of(handle, &s);
+    exec_error error = exec_stream_of(handle, &s);
+    if (error == EXEC_SUCCESS)
+        error = exec_capture_ask_stream(s);
     if (error != EXEC_SUCCESS)
         return error;
-    if (exec_capture_of(s) != NULL)
-        return EXEC_CAPTURE_UNSUPPORTED;
     return exec_stream_query(s) ? after() : EXEC_NOT_READY;
 }
 
 exec_error exec_sync_device(void) {
-    if (exec_capture_any())
-        return EXEC_CAPTURE_UNSUPPORTED;
+    const exec_error error = exec_capture_device();
+    if (error != EXEC_SUCCESS)
+        return error;
     exec_streams_synchronize();
     return after();
 }
@@ -102,6 +104,8 @@ exec_error exec_record_event(void *handle, void *stream) {
     if (error == EXEC_SUCCESS && !exec_handle_is(handle, EXEC_HANDLE_EVENT))
         error = EXEC_INVALID_HANDLE;
     if (error == EXEC_SUCCESS)
+        error = exec_capture_legacy(s);
+    if (error == EXEC_SUCCESS)
         error = exec_capture_record(handle, s, &captured);
     if (error != EXEC_SUCCESS || captured)
         return error;
@@ -111,6 +115,9 @@ exec_error exec_record_event(void *handle, void *stream) {
 exec_error exec_sync_event(void *handle) {
     if (!exec_handle_is(handle, EXEC_HANDLE_EVENT))
         return EXEC_INVALID_HANDLE;
+    const exec_error error = exec_capture_ask_event(handle);
+    if (error != EXEC_SUCCESS)
+        return error;
     exec_event_synchronize(handle);
     return after();
 }
@@ -118,6 +125,9 @@ exec_error exec_sync_event(void *handle) {
 exec_error exec_ask_event(void *handle) {
     if (!exec_handle_is(handle, EXEC_HANDLE_EVENT))
         return EXEC_INVALID_HANDLE;
+    const exec_error error = exec_capture_ask_event(handle);
+    if (error != EXEC_SUCCESS)
+        return error;
     return exec_event_query(handle) ? after() : EXEC_NOT_READY;
 }
 
@@ -128,7 +138,9 @@ exec_error exec_stream_wait_event(void *stream, void *handle) {
     if (error == EXEC_SUCCESS && !exec_handle_is(handle, EXEC_HANDLE_EVENT))
         error = EXEC_INVALID_HANDLE;
     if (error == EXEC_SUCCESS)
-        error = exec_capture_wait(s, handle, &captured);
+        error = exec_capture_wait(s, handle, exec_event_is_recorded(handle), &captured);
+    if (error == EXEC_SUCCESS && !captured)
+        error = exec_capture_legacy(s);
     if (error != EXEC_SUCCESS || captured)
         return error;
     return exec_error_of(exec_stream_wait(s, handle));
@@ -169,6 +181,11 @@ exec_error exec_time_events(float *ms, void *from, void *to) {
     if (!exec_handle_is(from, EXEC_HANDLE_EVENT) || !exec_handle_is(to, EXEC_HANDLE_EVENT) ||
         !exec_event_is_timed(from) || !exec_event_is_timed(to))
         return EXEC_INVALID_HANDLE;
+    exec_error error = exec_capture_time_event(from);
+    if (error == EXEC_SUCCESS)
+        error = exec_capture_time_event(to);
+    if (error != EXEC_SUCCESS)
+        return error;
     switch (exec_event_elapsed(from, to, &elapsed)) {
     case EXEC_NOT_RECORDED:
         return EXEC_INVALID_HANDLE;

@@ -1,5 +1,6 @@
 #include "sim/exec/texture.h"
 
+#include "sim/exec/allocate.h"
 #include "sim/exec/call.h"
 #include "sim/exec/levels.h"
 #include "sim/exec/report.h"
@@ -25,14 +26,40 @@ static exec_error not_simulated(const char *what) {
     return EXEC_NOT_SUPPORTED;
 }
 
-enum { MOST_LINE = 1 << 28 };
+static uint64_t most_in_line(const sim_image *image) {
+    const uint64_t by_bytes = (UINT64_C(1) << 32) / exec_image_element(image);
+    return by_bytes < 1 << 30 ? by_bytes : 1 << 30;
+}
 
 exec_error exec_texture_line(size_t *elements, const exec_format *format) {
     sim_image image;
     if (elements == NULL || format == NULL || !exec_image_format(format, &image))
         return EXEC_INVALID_VALUE;
-    *elements = MOST_LINE;
+    *elements = most_in_line(&image);
     return EXEC_SUCCESS;
+}
+
+/* Memory that textures read begins at multiples of 512 bytes, as allocations do on a GPU. */
+static bool is_aligned(const void *memory) {
+    enum { ALIGNMENT = 512 };
+    void *low = NULL;
+    size_t bytes;
+    (void)exec_piece_of(memory, &low, &bytes);
+    return memory != NULL && ((uintptr_t)memory - (uintptr_t)low) % ALIGNMENT == 0;
+}
+
+/* A single row needs no pitch. */
+static bool is_rows(const exec_resource *r, sim_image *m) {
+    enum { PITCH_ALIGNMENT = 32 };
+    m->dimensions = 2;
+    m->size[0] = (uint32_t)r->width;
+    m->size[1] = (uint32_t)r->rows;
+    if (!is_aligned(r->memory) || !exec_image_format(&r->format, m) || r->width == 0 ||
+        r->rows == 0 || r->pitch % PITCH_ALIGNMENT != 0)
+        return false;
+    const size_t bytes = r->width * exec_image_element(m);
+    m->pitch = r->pitch == 0 && r->rows == 1 ? bytes : r->pitch;
+    return m->pitch >= bytes;
 }
 
 static exec_error images_of(const exec_levels *l, sim_texture *t) {
@@ -53,20 +80,13 @@ static exec_error image_of(const exec_resource *r, sim_image *m) {
         return a != NULL ? EXEC_SUCCESS : EXEC_INVALID_VALUE;
     case EXEC_OF_MEMORY:
         m->dimensions = 1;
-        if (m->memory == NULL || !exec_image_format(&r->format, m) ||
-            r->bytes / exec_image_element(m) > MOST_LINE)
+        if (!is_aligned(m->memory) || !exec_image_format(&r->format, m) ||
+            r->bytes / exec_image_element(m) > most_in_line(m))
             return EXEC_INVALID_VALUE;
         m->size[0] = (uint32_t)(r->bytes / exec_image_element(m));
         return m->size[0] > 0 ? EXEC_SUCCESS : EXEC_INVALID_VALUE;
     case EXEC_OF_ROWS:
-        m->dimensions = 2;
-        m->pitch = r->pitch;
-        m->size[0] = (uint32_t)r->width;
-        m->size[1] = (uint32_t)r->rows;
-        if (m->memory == NULL || !exec_image_format(&r->format, m) || m->size[0] == 0 ||
-            m->size[1] == 0 || m->pitch < m->size[0] * exec_image_element(m))
-            return EXEC_INVALID_VALUE;
-        return EXEC_SUCCESS;
+        return is_rows(r, m) ? EXEC_SUCCESS : EXEC_INVALID_VALUE;
     default:
         return EXEC_INVALID_VALUE;
     }
@@ -91,14 +111,15 @@ static exec_error texture_of(const exec_resource *r, const exec_reading *how, co
     if (how->anisotropy > 1 && r->kind == EXEC_OF_LEVELS)
         return not_simulated("an anisotropic filter");
     if (how->filter < 0 || how->filter > 1 || how->level_filter < 0 || how->level_filter > 1 ||
-        how->mode < EXEC_AS_IT_IS || how->mode > EXEC_PROMOTED)
+        how->mode < EXEC_AS_IT_IS || how->mode > EXEC_PROMOTED || (how->seamless != 0 && !m->cube))
         return EXEC_INVALID_VALUE;
-    if (m->cube && how->filter == 1 && how->seamless != 0)
+    if (how->filter == 1 && how->seamless != 0)
         return not_simulated("a cube without seams");
-    for (int d = 0; d < 3; ++d) {
-        if (how->border[d] < SIM_BORDER_WRAP || how->border[d] > SIM_BORDER_COLOR)
+    for (uint32_t d = 0; d < 3; ++d) {
+        const bool known = how->border[d] >= SIM_BORDER_WRAP && how->border[d] <= SIM_BORDER_COLOR;
+        if (!known && d < m->dimensions)
             return EXEC_INVALID_VALUE;
-        t->border[d] = (sim_border)how->border[d];
+        t->border[d] = known ? (sim_border)how->border[d] : SIM_BORDER_CLAMP;
     }
     t->linear = how->filter == 1;
     t->mixes_levels = how->level_filter == 1;
@@ -113,9 +134,15 @@ static exec_error texture_of(const exec_resource *r, const exec_reading *how, co
         t->border[0] = SIM_BORDER_COLOR;
     const bool whole = m->format != SIM_CHANNEL_FLOAT, wide = m->bits == 32;
     t->to_float = how->mode == EXEC_FRACTIONS || (how->mode == EXEC_PROMOTED && !wide);
-    const bool mixes = t->linear || (t->mixes_levels && t->n_levels > 1);
-    if (whole && ((mixes && !t->to_float) || (t->to_float && wide)))
+    if (t->to_float && wide && whole)
         return EXEC_INVALID_VALUE;
+    if (whole && !t->to_float && (t->linear || (t->mixes_levels && t->n_levels > 1))) {
+        t->linear = t->mixes_levels = false;
+        exec_problem(EXEC_PROBLEM_MISUSE,
+                     "%s: a linear filter of elements that stay integers; CUDA does not say what "
+                     "that is, and the nearest element is taken here",
+                     exec_call_name());
+    }
     return EXEC_SUCCESS;
 }
 
@@ -142,6 +169,14 @@ exec_error exec_texture_make(uint64_t *object, const exec_resource *r, const exe
     sim_texture t = {0};
     const exec_error error = texture_of(r, how, view, &t);
     exec_texture made = {.resource = *r, .how = *how, .viewed = view != NULL};
+    for (int d = 0; d < 3; ++d)
+        made.how.border[d] = (int)t.border[d];
+    if (r->kind == EXEC_OF_MEMORY)
+        made.how.border[0] = how->border[0];
+    if (r->kind == EXEC_OF_ROWS && r->rows == 1)
+        made.resource.pitch = 0; /* CUDA forgets it */
+    made.how.normalized = how->normalized != 0;
+    made.how.no_trilinear = how->no_trilinear != 0;
     if (view != NULL)
         made.view = *view;
     return error == EXEC_SUCCESS ? give(object, &t, &made) : error;
@@ -151,8 +186,13 @@ exec_error exec_texture_make(uint64_t *object, const exec_resource *r, const exe
 exec_error exec_surface_make(uint64_t *object, const exec_resource *r) {
     sim_texture t = {.surface = true};
     const exec_array *a = r->kind == EXEC_OF_ARRAY ? exec_array_of(r->array) : NULL;
-    if (a == NULL || (a->flags & EXEC_ARRAY_SURFACE) == 0)
+    if (a == NULL)
         return EXEC_INVALID_VALUE;
+    if ((a->flags & EXEC_ARRAY_SURFACE) == 0)
+        exec_problem(EXEC_PROBLEM_MISUSE,
+                     "%s: the array was made without cudaArraySurfaceLoadStore, or "
+                     "CUDA_ARRAY3D_SURFACE_LDST, which surfaces need",
+                     exec_call_name());
     t.n_levels = 1;
     t.level[0] = a->image;
     t.level[0].layered |= a->image.cube;
@@ -165,8 +205,11 @@ exec_error exec_texture_free(uint64_t object, bool surface) {
     exec_streams_synchronize();
     if (object == 0)
         return EXEC_SUCCESS;
-    if (t == NULL || t->surface != surface || !sim_texture_remove(object))
-        return EXEC_INVALID_VALUE;
+    if (t == NULL || t->surface != surface || !sim_texture_remove(object)) {
+        exec_problem(EXEC_PROBLEM_MISUSE, "%s: there is no such object, or no longer",
+                     exec_call_name());
+        return EXEC_SUCCESS;
+    }
     exec_table_remove(&objects, key_of(object));
     free(t);
     return EXEC_SUCCESS;

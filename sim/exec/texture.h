@@ -45,8 +45,8 @@ typedef struct exec_texture {
     exec_view view;
 } exec_texture;
 
-/* The most elements of plain memory that a texture reads: the CUDA programming guide's for 9.0.
- * EXEC_INVALID_VALUE: no texture has the format. */
+/* The most elements of plain memory that a texture reads: 4 GiB of them, and 2^30, as an H200's
+ * driver says. EXEC_INVALID_VALUE: no texture has the format. */
 exec_error exec_texture_line(size_t *elements, const exec_format *format);
 
 /* `view`: NULL: none. */
@@ -54,7 +54,8 @@ exec_error exec_texture_make(uint64_t *object, const exec_resource *resource,
                              const exec_reading *how, const exec_view *view);
 exec_error exec_surface_make(uint64_t *object, const exec_resource *resource);
 
-/* Behind the work that was given before. 0 is nothing to free. */
+/* Behind the work that was given before. No object at all is nothing to free, as CUDA has it, but
+ * a problem of its own. */
 exec_error exec_texture_free(uint64_t object, bool surface);
 
 /* What an object was made of; NULL: there is none of that kind. */

@@ -42,8 +42,7 @@ static bool is_granular(size_t bytes) {
 exec_error exec_reserve(void **memory, size_t bytes, size_t alignment, void *hint) {
     if (alignment < EXEC_GRANULE && (alignment & (alignment - 1)) == 0)
         alignment = EXEC_GRANULE;
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    if (memory == NULL || bytes == 0 || bytes % page != 0 || (alignment & (alignment - 1)) != 0)
+    if (memory == NULL || !is_granular(bytes) || (alignment & (alignment - 1)) != 0)
         return EXEC_INVALID_VALUE;
     return exec_error_of(exec_memory_add_range(bytes, alignment, hint, exec_call_name(), memory));
 }
@@ -172,10 +171,12 @@ exec_error exec_map(void *memory, size_t bytes, size_t offset, exec_physical *p)
     exec_allocation *range = exec_memory_range(memory, bytes);
     if (!exec_handle_is(p, EXEC_HANDLE_PHYSICAL))
         return refuse("no such handle, or it has been released before");
-    if (!is_granular(bytes) || (uintptr_t)memory % EXEC_GRANULE != 0)
-        return refuse("address and size are to be multiples of the granularity");
-    if (offset % EXEC_GRANULE != 0 || offset > p->bytes || bytes > p->bytes - offset)
-        return refuse("the handle has less memory");
+    if (offset != 0 || bytes != p->bytes) {
+        exec_remark("%s: a part of a handle's memory, which CUDA does not map", exec_call_name());
+        return EXEC_NOT_SUPPORTED;
+    }
+    if ((uintptr_t)memory % EXEC_GRANULE != 0)
+        return refuse("the address is to be a multiple of the granularity");
     if (range == NULL)
         return refuse("these addresses are not reserved");
     if (!is_all_unmapped(range, memory, bytes))
@@ -183,7 +184,7 @@ exec_error exec_map(void *memory, size_t bytes, size_t offset, exec_physical *p)
     mapping *made = malloc(sizeof *made);
     /* An old size of 0 maps shared pages once more. */
     if (made == NULL ||
-        mremap(p->home + offset, 0, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, memory) == MAP_FAILED) {
+        mremap(p->home, 0, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, memory) == MAP_FAILED) {
         free(made);
         return EXEC_OUT_OF_MEMORY;
     }
@@ -194,41 +195,52 @@ exec_error exec_map(void *memory, size_t bytes, size_t offset, exec_physical *p)
     return EXEC_SUCCESS;
 }
 
-/* Whether the mappings in [low, low + bytes) are whole ones, and leave no gap. */
-static bool are_whole(const char *low, size_t bytes) {
+/* The bytes of the mappings in [low, low + bytes), which are to be whole ones; SIZE_MAX: not so. */
+static size_t mapped_in(const char *low, size_t bytes) {
     size_t covered = 0;
     for (const mapping *at = mappings; at != NULL; at = at->next) {
         if (at->low >= low + bytes || at->low + at->bytes <= low)
             continue;
         if (at->low < low || at->low + at->bytes > low + bytes)
-            return false;
+            return SIZE_MAX;
         covered += at->bytes;
     }
-    return covered == bytes;
+    return covered;
 }
 
+static exec_error unmap(mapping *gone) {
+    if (mmap(gone->low, gone->bytes, PROT_NONE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED)
+        return EXEC_OUT_OF_MEMORY;
+    set_state(exec_memory_range(gone->low, gone->bytes), gone->low, gone->bytes, EXEC_UNMAPPED);
+    mapping **link = &mappings;
+    while (*link != gone)
+        link = &(*link)->next;
+    *link = gone->next;
+    --gone->physical->mappings;
+    destroy_unused(gone->physical);
+    free(gone);
+    return EXEC_SUCCESS;
+}
+
+/* CUDA asks for whole mappings without gaps, but takes what it finds. */
 exec_error exec_unmap(void *memory, size_t bytes) {
     char *low = memory;
-    exec_allocation *range = exec_memory_range(memory, bytes);
-    if (range == NULL || !is_granular(bytes) || !are_whole(low, bytes))
+    const size_t covered = mapped_in(low, bytes);
+    if (exec_memory_range(memory, 1) == NULL || bytes == 0 || covered == SIZE_MAX)
         return refuse("these are not whole mappings");
+    if (covered != bytes)
+        exec_problem(EXEC_PROBLEM_MISUSE,
+                     "%s of %zu bytes, of which %zu are mapped: CUDA asks for whole mappings",
+                     exec_call_name(), bytes, covered);
     exec_streams_synchronize();
-    if (mmap(low, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
-             0) == MAP_FAILED)
-        return EXEC_OUT_OF_MEMORY;
-    set_state(range, low, bytes, EXEC_UNMAPPED);
-    for (mapping **link = &mappings; *link != NULL;) {
-        mapping *at = *link;
-        if (at->low < low || at->low >= low + bytes) {
-            link = &at->next;
-            continue;
-        }
-        *link = at->next;
-        --at->physical->mappings;
-        destroy_unused(at->physical);
-        free(at);
+    exec_error error = EXEC_SUCCESS;
+    for (mapping *at = mappings, *next; error == EXEC_SUCCESS && at != NULL; at = next) {
+        next = at->next;
+        if (low <= at->low && at->low < low + bytes)
+            error = unmap(at);
     }
-    return EXEC_SUCCESS;
+    return error;
 }
 
 exec_error exec_set_access(void *memory, size_t bytes, exec_access access) {
@@ -236,7 +248,7 @@ exec_error exec_set_access(void *memory, size_t bytes, exec_access access) {
                                      [EXEC_READ] = PROT_READ,
                                      [EXEC_READ_WRITE] = PROT_READ | PROT_WRITE};
     exec_allocation *range = exec_memory_range(memory, bytes);
-    if (range == NULL || !is_granular(bytes) || !are_whole(memory, bytes))
+    if (range == NULL || !is_granular(bytes) || mapped_in(memory, bytes) != bytes)
         return refuse("these are not whole mappings");
     exec_streams_synchronize();
     if (mprotect(memory, bytes, protection[access]) != 0)

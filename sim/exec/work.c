@@ -36,9 +36,10 @@ exec_error exec_work_submit(exec_work *work, exec_stream *stream) {
         return EXEC_OUT_OF_MEMORY;
     if (exec_capture_of(stream) != NULL)
         return exec_capture_add(stream, work);
-    if (exec_capture_any() && stream == exec_stream_default()) {
+    const exec_error error = exec_capture_legacy(stream);
+    if (error != EXEC_SUCCESS) {
         free(work);
-        return EXEC_CAPTURE_IMPLICIT;
+        return error;
     }
     if (exec_stream_submit(stream, run_once, work) == ASSAY_OK)
         return EXEC_SUCCESS;
@@ -110,8 +111,11 @@ exec_error exec_submit_call(void (*function)(void *), void *data, exec_stream *s
 
 exec_error exec_submit_callback(void (*function)(void *, int, void *), void *data, void *handle,
                                 exec_stream *stream) {
-    if (function == NULL)
-        return EXEC_INVALID_VALUE;
+    exec_error error = function != NULL ? EXEC_SUCCESS : EXEC_INVALID_VALUE;
+    if (error == EXEC_SUCCESS)
+        error = exec_capture_refuse(stream);
+    if (error != EXEC_SUCCESS)
+        return error;
     call_work *c = exec_work_new(EXEC_WORK_HOST, sizeof *c, run_call);
     if (c == NULL)
         return EXEC_OUT_OF_MEMORY;
@@ -137,9 +141,18 @@ static void run_free(exec_work *work) {
 exec_error exec_submit_free(void *memory, exec_stream *stream) {
     if (exec_capture_of(stream) != NULL) {
         exec_work *node;
-        const exec_error error = exec_free_work(memory, &node);
+        const exec_error error =
+            exec_free_work(memory, exec_capture_graph(exec_capture_of(stream)), &node);
         return error == EXEC_SUCCESS ? exec_capture_add(stream, node) : error;
     }
+    exec_error error = exec_capture_legacy(stream);
+    if (error == EXEC_SUCCESS)
+        error = exec_capture_unsafe();
+    if (error != EXEC_SUCCESS || memory == NULL)
+        return error;
+    /* What is known to be wrong is told at once. */
+    if (exec_memory_find(memory) == NULL && !exec_memory_is_promised(memory))
+        return exec_deallocate(memory);
     free_work *f = exec_work_new(EXEC_WORK_HOST, sizeof *f, run_free);
     if (f == NULL)
         return EXEC_OUT_OF_MEMORY;

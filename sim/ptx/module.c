@@ -150,6 +150,17 @@ static bool is_system_scope(const function *f) {
     return false;
 }
 
+/* What the toolkit declares and the driver defines. */
+static bool calls(const function *f, const char *name) {
+    for (const statement *s = f->first; s != NULL; s = s->next) {
+        const operand *target =
+            s->n_parts > 0 && strcmp(s->part[0], "call") == 0 ? call_target(s) : NULL;
+        if (target != NULL && target->kind == OPERAND_NAME && strcmp(target->name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
 static const char *own_name(ptx_module *m, const char *mangled) {
     const char *own;
     const size_t length = (size_t)ptx_own_name(mangled, &own);
@@ -182,8 +193,11 @@ static void list_kernels(ptx_module *m) {
         k->shared_bytes = parts.shared_bytes;
         k->dynamic_offset = parts.dynamic;
         k->local_bytes = f->local_bytes;
-        for (int32_t i = 0; i < parts.n_functions; ++i)
+        for (int32_t i = 0; i < parts.n_functions; ++i) {
             k->system_scope |= is_system_scope(parts.functions[i]);
+            k->allocates |= calls(parts.functions[i], "malloc");
+            k->prints |= calls(parts.functions[i], "vprintf");
+        }
         k->unordered = blocks_unordered(&parts);
         add_parameters(m, k, f);
     }

@@ -38,6 +38,7 @@ typedef struct ptx_function {
     uint32_t required[3];   /* .reqntid: the block that it must have; zeros: not given */
     uint32_t min_blocks;    /* .minnctapersm; 0: not given */
     uint32_t max_registers; /* .maxnreg; 0: not given */
+    bool allocates, prints; /* it calls malloc(), printf() */
     bool system_scope;      /* it has accesses or fences that order it with the host */
     bool unordered;         /* its blocks may run at the same time and leave the same bits */
 } ptx_function;

@@ -161,8 +161,10 @@ calls() { # NAME TEXT
     check 3 "${one[@]}" n=5 d=33
     says "$2"
 }
-calls too_many_threads 'cudaLaunchKernel returned cudaErrorInvalidConfiguration'
-calls 'cudaError_t too_many_told' 'too_many_told returned 9 (cudaErrorInvalidConfiguration)'
+wrong='1 (cudaErrorInvalidValue)'
+"$nvcc" --version | grep -q 'release 1[0-2]\.' && wrong='9 (cudaErrorInvalidConfiguration)'
+calls too_many_threads 'cudaLaunchKernel returned cudaErrorInvalid'
+calls 'cudaError_t too_many_told' "too_many_told returned $wrong"
 calls long_copy 'cudaMemcpyAsync reads 1048576 bytes'
 calls no_such 'cudaImportExternalMemory is not simulated'
 calls endless "mine.cu:$(grep -n 'y\[0\] != 1' mine.cu | cut -d: -f1): livelock in spin"

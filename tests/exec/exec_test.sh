@@ -45,8 +45,9 @@ silent() { # FILE TEXT
 }
 
 # ---- right programs: their numbers, and nothing to report ----
-programs=(add reduce streams variables objects cooperative graph nodes conditional query rows textures
-    cubes levels arrays driver driver_arrays driver_copies driver_graph driver_modules driver_queries per_thread
+programs=(add reduce streams variables objects cooperative graph capture nodes conditional query rows
+    textures cubes levels arrays driver driver_arrays driver_copies driver_graph driver_modules
+    driver_queries per_thread
     pools virtual ipc advice print hopper)
 [ ! -e "$(dirname "$nvcc")/../include/cublasLt.h" ] || programs=(blas "${programs[@]}")
 declare -A libraries=([blas]='-lcublas -lcublasLt')
@@ -81,7 +82,7 @@ for kind in static shared; do
     says err 'bytes 8 to 24 of variable factor, which has 16'
     says err 'its destination is to be host memory'
     says err 'cudaFree: allocation 2 (cudaMalloc, 4 bytes) has been freed before'
-    says err 'cudaLaunchKernel returned cudaErrorInvalidConfiguration'
+    says err 'cudaLaunchKernel returned cudaErrorInvalid' # Value, and before CUDA 13 Configuration
     says err 'allocation 1 (cudaMalloc, 128 bytes) has not been freed at the end'
     python3 -c '
 import json, sys
@@ -134,10 +135,32 @@ says err '1 wrong transfer, 2 leaks'
 
 run 9 --error-exitcode 9 -- ./driver_modules.shared nonsense
 says out 'module:2: not PTX: expected a directive'
+says out 'bad:2: not PTX: expected a directive'
+says err 'fill: cuParamSetSize has promised 8 bytes of parameters, but it takes 12'
 
 run 3 --error-exitcode 3 -- ./arrays.static outside
 says out ok
 says err 'cudaMemcpyToArray: the copy does not lie within its array of 5 x 3 x 0'
+
+# ---- what CUDA lets pass ----
+run 3 --error-exitcode 3 -- ./arrays.static objects
+says out ok
+says err 'cudaCreateSurfaceObject: the array was made without cudaArraySurfaceLoadStore'
+says err 'cudaDestroySurfaceObject: there is no such object, or no longer'
+says err 'cudaDestroyTextureObject: there is no such object, or no longer'
+says err '3 wrong calls'
+run 3 --error-exitcode 3 -- ./driver_arrays.shared misuse
+says out ok
+says err 'cuTexObjectCreate: a linear filter of elements that stay integers'
+says err 'cuTexObjectDestroy: there is no such object, or no longer'
+says err 'cuSurfObjectCreate: the array was made without'
+says err 'cuMemcpyAtoH_v2: the copy does not lie within its array of 8 x 2 x 0'
+run 0 --error-exitcode 3 -- ./driver_queries.shared destroyed
+says out ok
+run 3 --error-exitcode 3 -- ./virtual.static 'unmap twice'
+says out ok
+says err 'cuMemUnmap of 2097152 bytes, of which 0 are mapped: CUDA asks for whole mappings'
+says err '1 wrong call'
 
 run 3 --error-exitcode 3 -- ./ipc.static 'with free'
 says out ok

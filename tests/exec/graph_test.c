@@ -173,19 +173,18 @@ ASSAY_TEST(exec_graph, capture_keeps_the_order_of_streams_and_events, "unit") {
     bool captured;
     REQUIRE_OK(exec_event_create(&fork));
     REQUIRE_OK(exec_event_create(&join));
-    CHECK(exec_capture_begin(exec_stream_default(), NULL) == EXEC_CAPTURE_UNSUPPORTED);
-    REQUIRE(exec_capture_begin(a, NULL) == EXEC_SUCCESS);
-    CHECK(exec_capture_begin(a, NULL) == EXEC_ILLEGAL_STATE);
-    CHECK(exec_work_submit(letter('d'), exec_stream_default()) == EXEC_CAPTURE_IMPLICIT);
+    CHECK(exec_capture_begin(exec_stream_default(), NULL, EXEC_CAPTURE_GLOBAL) ==
+          EXEC_CAPTURE_UNSUPPORTED);
+    REQUIRE(exec_capture_begin(a, NULL, EXEC_CAPTURE_GLOBAL) == EXEC_SUCCESS);
+    CHECK(exec_capture_begin(a, NULL, EXEC_CAPTURE_GLOBAL) == EXEC_ILLEGAL_STATE);
     done[0] = '\0';
     REQUIRE(exec_work_submit(letter('1'), a) == EXEC_SUCCESS);
     REQUIRE(exec_capture_record(fork, a, &captured) == EXEC_SUCCESS && captured);
-    REQUIRE(exec_capture_wait(b, fork, &captured) == EXEC_SUCCESS && captured);
+    REQUIRE(exec_capture_wait(b, fork, false, &captured) == EXEC_SUCCESS && captured);
     REQUIRE(exec_work_submit(letter('2'), b) == EXEC_SUCCESS);
     REQUIRE(exec_work_submit(letter('3'), a) == EXEC_SUCCESS);
     REQUIRE(exec_capture_record(join, b, &captured) == EXEC_SUCCESS && captured);
-    CHECK(exec_capture_end(b, &graph) == EXEC_CAPTURE_UNMATCHED);
-    REQUIRE(exec_capture_wait(a, join, &captured) == EXEC_SUCCESS && captured);
+    REQUIRE(exec_capture_wait(a, join, false, &captured) == EXEC_SUCCESS && captured);
     REQUIRE(exec_work_submit(letter('4'), a) == EXEC_SUCCESS);
     REQUIRE(exec_capture_end(a, &graph) == EXEC_SUCCESS);
     CHECK_STREQ(done, "");
@@ -195,14 +194,23 @@ ASSAY_TEST(exec_graph, capture_keeps_the_order_of_streams_and_events, "unit") {
     CHECK(exec_node_needs(exec_graph_node(graph, 3), &needs) == 2);
     CHECK(exec_capture_of(a) == NULL && exec_capture_of(b) == NULL && !exec_capture_any());
     /* The events are of a capture that is over. */
-    CHECK(exec_capture_wait(b, join, &captured) == EXEC_SUCCESS && !captured);
+    CHECK(exec_capture_wait(b, join, false, &captured) == EXEC_INVALID_VALUE);
     CHECK(exec_graph_destroy(graph) == EXEC_SUCCESS);
 
-    REQUIRE(exec_capture_begin(a, NULL) == EXEC_SUCCESS);
+    REQUIRE(exec_capture_begin(a, NULL, EXEC_CAPTURE_GLOBAL) == EXEC_SUCCESS);
     REQUIRE(exec_capture_record(fork, a, &captured) == EXEC_SUCCESS);
-    REQUIRE(exec_capture_wait(b, fork, &captured) == EXEC_SUCCESS);
+    REQUIRE(exec_capture_wait(b, fork, false, &captured) == EXEC_SUCCESS);
     REQUIRE(exec_work_submit(letter('2'), b) == EXEC_SUCCESS);
     CHECK(exec_capture_end(a, &graph) == EXEC_CAPTURE_UNJOINED && graph == NULL);
+    /* Work that the default stream would wait for makes it invalid. */
+    REQUIRE(exec_capture_begin(a, NULL, EXEC_CAPTURE_RELAXED) == EXEC_SUCCESS);
+    CHECK(exec_capture_unsafe() == EXEC_SUCCESS);
+    CHECK(exec_capture_status(a) == EXEC_CAPTURED);
+    CHECK(exec_work_submit(letter('d'), exec_stream_default()) == EXEC_CAPTURE_IMPLICIT);
+    CHECK(exec_capture_status(a) == EXEC_INVALID_CAPTURE);
+    CHECK(exec_work_submit(letter('5'), a) == EXEC_CAPTURE_INVALIDATED);
+    CHECK(exec_capture_end(a, &graph) == EXEC_CAPTURE_INVALIDATED && graph == NULL);
+    CHECK(exec_capture_end(a, &graph) == EXEC_ILLEGAL_STATE);
     exec_capture_forget(fork);
     exec_capture_forget(join);
     exec_event_destroy(fork);
@@ -225,7 +233,7 @@ ASSAY_TEST(exec_graph, memory_lives_from_its_node_to_what_frees_it, "unit") {
     size_t bytes;
     exec_streams_set(EXEC_LATE);
     REQUIRE(exec_graph_create(&graph) == EXEC_SUCCESS);
-    REQUIRE(exec_allocate_work(100, &work) == EXEC_SUCCESS);
+    REQUIRE(exec_allocate_work(100, graph, &work) == EXEC_SUCCESS);
     void *memory = exec_work_memory(work, &bytes);
     REQUIRE(exec_graph_add(graph, NULL, 0, work, &node) == EXEC_SUCCESS);
     CHECK(bytes == 100 && !is_there(memory));
@@ -265,18 +273,21 @@ ASSAY_TEST(exec_graph, a_free_node_ends_it, "unit") {
     uint64_t used, high;
     REQUIRE(exec_graph_memory_set(1, 0) == EXEC_SUCCESS);
     REQUIRE(exec_graph_create(&graph) == EXEC_SUCCESS);
-    REQUIRE(exec_allocate_work(4096, &work) == EXEC_SUCCESS);
+    REQUIRE(exec_allocate_work(4096, graph, &work) == EXEC_SUCCESS);
     void *memory = exec_work_memory(work, &(size_t){0});
     REQUIRE(exec_graph_add(graph, NULL, 0, work, &node) == EXEC_SUCCESS);
-    REQUIRE(exec_free_work(memory, &work) == EXEC_SUCCESS);
+    REQUIRE(exec_free_work(memory, graph, &work) == EXEC_SUCCESS);
     REQUIRE(exec_graph_add(graph, &node, 1, work, &node) == EXEC_SUCCESS);
     REQUIRE(exec_replay_create(&replay, graph, 0) == EXEC_SUCCESS);
     for (int i = 0; i < 2; ++i) {
         REQUIRE(exec_replay_launch(replay, exec_stream_default()) == EXEC_SUCCESS);
         CHECK(!is_there(memory));
     }
+    /* In units of 32 MiB, and kept until it is trimmed. */
+    CHECK(exec_graph_memory_get(0, &used) == EXEC_SUCCESS && used == 32 << 20);
+    exec_graph_memory_trim();
     CHECK(exec_graph_memory_get(0, &used) == EXEC_SUCCESS && used == 0);
-    CHECK(exec_graph_memory_get(1, &high) == EXEC_SUCCESS && high == 4096);
+    CHECK(exec_graph_memory_get(1, &high) == EXEC_SUCCESS && high == 32 << 20);
     CHECK(exec_graph_memory_get(4, &high) == EXEC_INVALID_VALUE);
     exec_replay_destroy(replay);
     CHECK(exec_graph_destroy(graph) == EXEC_SUCCESS);

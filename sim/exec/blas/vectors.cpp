@@ -290,6 +290,8 @@ TRANSFER(Get, EXEC_DEVICE_TO_HOST, _64, int64_t)
         const int64_t rows_a = op_a != 0 ? n : m, rows_b = op_b != 0 ? n : m;                      \
         const bool reads_a = of_a.at != nullptr || of_a.value != 0;                                \
         const bool reads_b = of_b.at != nullptr || of_b.value != 0;                                \
+        if ((c == a && (op_a != 0 || lda != ldc)) || (c == b && (op_b != 0 || ldb != ldc)))        \
+            return BLAS_INVALID_VALUE; /* in place only as it lies */                              \
         return call("cublas" #S "geam", h,                                                         \
                     {matrix_of(a, reads_a ? rows_a : 0, m + n - rows_a, lda, false),               \
                      matrix_of(b, reads_b ? rows_b : 0, m + n - rows_b, ldb, false),               \

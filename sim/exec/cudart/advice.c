@@ -6,16 +6,14 @@
 #if EXEC_CUDART >= 13
 EXPORT exec_error cudaMemPrefetchAsync(const void *memory, size_t bytes, exec_location to,
                                        unsigned flags, void *stream) {
-    (void)flags, (void)stream;
-    EXEC_CALL(exec_prefetch(memory, bytes, to));
+    EXEC_CALL(exec_prefetch(memory, bytes, to, flags, stream));
 }
 EXPORT exec_error cudaMemAdvise(const void *memory, size_t bytes, int advice, exec_location to) {
     EXEC_CALL(exec_advise(memory, bytes, advice, to));
 }
 #else
 EXPORT exec_error cudaMemPrefetchAsync(const void *memory, size_t bytes, int device, void *stream) {
-    (void)stream;
-    EXEC_CALL(exec_prefetch(memory, bytes, exec_hint_of_device(device)));
+    EXEC_CALL(exec_prefetch(memory, bytes, exec_hint_of_device(device), 0, stream));
 }
 EXPORT exec_error cudaMemAdvise(const void *memory, size_t bytes, int advice, int device) {
     EXEC_CALL(exec_advise(memory, bytes, advice, exec_hint_of_device(device)));
@@ -23,8 +21,7 @@ EXPORT exec_error cudaMemAdvise(const void *memory, size_t bytes, int advice, in
 #if EXEC_CUDART == 12
 EXPORT exec_error cudaMemPrefetchAsync_v2(const void *memory, size_t bytes, exec_location to,
                                           unsigned flags, void *stream) {
-    (void)flags, (void)stream;
-    EXEC_CALL(exec_prefetch(memory, bytes, to));
+    EXEC_CALL(exec_prefetch(memory, bytes, to, flags, stream));
 }
 SAME_AS(cudaMemPrefetchAsync_v2_ptsz, cudaMemPrefetchAsync_v2);
 EXPORT exec_error cudaMemAdvise_v2(const void *memory, size_t bytes, int advice, exec_location to) {

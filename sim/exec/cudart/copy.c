@@ -61,7 +61,8 @@ static char *place_in(const pitched *p, position at) {
     return (char *)p->memory + (at.z * p->rows + at.y) * p->pitch + at.x;
 }
 
-/* With an array, x and the width count its elements. */
+/* With an array, x and the width count its elements, of memory on the other side, too: so says an
+ * H200, and not the manual, where memory has bytes. */
 exec_error cudart_block_of(const copy3 *c, exec_block *b) {
     exec_error error = EXEC_SUCCESS;
     if (c == NULL)
@@ -70,8 +71,8 @@ exec_error cudart_block_of(const copy3 *c, exec_block *b) {
     const exec_array *any = from != NULL ? from : to;
     const size_t unit = any != NULL ? exec_image_element(&any->image) : 1;
     const size3 size = {c->size.width * unit, c->size.rows, c->size.planes};
-    const position from_at = {c->from_at.x * (from != NULL ? unit : 1), c->from_at.y, c->from_at.z};
-    const position to_at = {c->to_at.x * (to != NULL ? unit : 1), c->to_at.y, c->to_at.z};
+    const position from_at = {c->from_at.x * unit, c->from_at.y, c->from_at.z};
+    const position to_at = {c->to_at.x * unit, c->to_at.y, c->to_at.z};
     *b = (exec_block){.width = size.width,
                       .rows = size.rows,
                       .planes = size.planes,

@@ -58,6 +58,7 @@ EXPORT exec_error cudaDeviceReset(void) {
     exec_call_begin(__func__);
     exec_streams_synchronize();
     exec_device_found();
+    exec_limits_reset();
     exec_last_error(true);
     return exec_call_end(EXEC_SUCCESS);
 }
@@ -100,8 +101,8 @@ EXPORT exec_error cudaDeviceCanAccessPeer(int *can, int device, int peer) {
     EXEC_CALL(device == 0 && peer == 0 ? give(can, 0) : EXEC_INVALID_DEVICE);
 }
 EXPORT exec_error cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
-    (void)peer, (void)flags;
-    EXEC_CALL(EXEC_INVALID_DEVICE);
+    (void)flags;
+    EXEC_CALL(peer == 0 ? EXEC_PEER_UNSUPPORTED : EXEC_INVALID_DEVICE);
 }
 EXPORT exec_error cudaDeviceDisablePeerAccess(int peer) {
     EXEC_CALL(peer == 0 ? EXEC_PEER_NOT_ENABLED : EXEC_INVALID_DEVICE);

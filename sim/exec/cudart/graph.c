@@ -5,6 +5,7 @@
 #define KERNELS(name)   cuda##name
 #define CALL(body)      EXEC_CALL(body)
 #define EXEC_EDGES      (EXEC_CUDART >= 13)
+#define EXEC_CONTEXTS   0
 #define EXEC_OLD_UPDATE (EXEC_CUDART < 12)
 
 #include "sim/exec/graph.h"

@@ -69,7 +69,7 @@ EXPORT exec_error __cudaLaunchKernel(void *kernel, exec_dim grid, exec_dim block
     const exec_launch l = {grid, block, {0}, dynamic_shared, false};
     exec_error error = exec_call_begin("cudaLaunchKernel");
     if (error == EXEC_SUCCESS)
-        error = launch(kernel, &l, arguments, stream);
+        error = exec_of_runtime(launch(kernel, &l, arguments, stream));
     return exec_call_end(error);
 }
 SAME_AS(__cudaLaunchKernel_ptsz, __cudaLaunchKernel);

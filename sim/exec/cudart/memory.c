@@ -88,10 +88,10 @@ EXPORT exec_error cudaDeviceGetDefaultMemPool(exec_pool **pool, int device) {
     EXEC_CALL(give_pool(pool, exec_pool_default(), device));
 }
 EXPORT exec_error cudaDeviceGetMemPool(exec_pool **pool, int device) {
-    EXEC_CALL(give_pool(pool, exec_pool_current(), device));
+    EXEC_CALL(device == 0 ? give_pool(pool, exec_pool_current(), 0) : EXEC_INVALID_VALUE);
 }
 EXPORT exec_error cudaDeviceSetMemPool(int device, exec_pool *pool) {
-    EXEC_CALL(device == 0 ? exec_pool_set_current(pool) : EXEC_INVALID_DEVICE);
+    EXEC_CALL(device == 0 ? exec_pool_set_current(pool) : EXEC_INVALID_VALUE);
 }
 EXPORT exec_error cudaMemPoolCreate(exec_pool **pool, const exec_pool_properties *properties) {
     EXEC_CALL(exec_pool_create(pool, properties));
@@ -100,8 +100,7 @@ EXPORT exec_error cudaMemPoolDestroy(exec_pool *pool) {
     EXEC_CALL(exec_pool_destroy(pool));
 }
 EXPORT exec_error cudaMemPoolTrimTo(exec_pool *pool, size_t bytes) {
-    (void)bytes;
-    EXEC_CALL(exec_pool_trim(pool));
+    EXEC_CALL(exec_pool_trim(pool, bytes));
 }
 EXPORT exec_error cudaMemPoolGetAttribute(exec_pool *pool, int attribute, void *value) {
     EXEC_CALL(exec_pool_get(pool, attribute, value));
@@ -165,7 +164,7 @@ static exec_error attributes_of(pointer_attributes *a, const void *address) {
         return EXEC_INVALID_VALUE;
     const exec_place place = exec_place_of(address);
     *a = (pointer_attributes){.place = (int)place, .device = place == EXEC_PLACE_OWN ? -2 : 0};
-    if (place != EXEC_PLACE_OWN)
+    if (place != EXEC_PLACE_OWN && exec_may_access(address))
         a->device_pointer = address;
     if (place != EXEC_PLACE_DEVICE)
         a->host_pointer = address;

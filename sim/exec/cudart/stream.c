@@ -186,7 +186,7 @@ static exec_error begin(void *stream, exec_graph *graph, int mode) {
     exec_stream *s;
     const exec_error error =
         mode >= 0 && mode <= 2 ? exec_stream_of(stream, &s) : EXEC_INVALID_VALUE;
-    return error == EXEC_SUCCESS ? exec_capture_begin(s, graph) : error;
+    return error == EXEC_SUCCESS ? exec_capture_begin(s, graph, (exec_capture_mode)mode) : error;
 }
 
 EXPORT exec_error cudaStreamBeginCapture(void *stream, int mode) {
@@ -227,7 +227,7 @@ static exec_error is_capturing(void *stream, int *status) {
     exec_stream *s;
     const exec_error error = status != NULL ? exec_stream_of(stream, &s) : EXEC_INVALID_VALUE;
     if (error == EXEC_SUCCESS)
-        *status = exec_capture_of(s) != NULL;
+        *status = exec_capture_status(s);
     return error;
 }
 
@@ -322,11 +322,5 @@ SAME_AS(cudaStreamUpdateCaptureDependencies_ptsz, cudaStreamUpdateCaptureDepende
 SAME_AS(cudaStreamUpdateCaptureDependencies_v2_ptsz, cudaStreamUpdateCaptureDependencies_v2);
 
 EXPORT exec_error cudaThreadExchangeStreamCaptureMode(int *mode) {
-    static _Thread_local int own;
-    if (mode == NULL || *mode < 0 || *mode > 2)
-        EXEC_CALL(EXEC_INVALID_VALUE);
-    const int old = own;
-    own = *mode;
-    *mode = old;
-    EXEC_CALL(EXEC_SUCCESS);
+    EXEC_CALL(exec_capture_exchange(mode));
 }

@@ -1,5 +1,6 @@
 /* Texture and surface objects. */
 #include "sim/exec/texture.h"
+#include "sim/exec/levels.h"
 
 #include "sim/exec/cudart/cudart.h"
 
@@ -50,16 +51,30 @@ static exec_resource plain(const resource *r) {
     return p;
 }
 
+/* What the runtime alone refuses: fractions of elements that have none, filters of integers. */
+static exec_error check(const exec_resource *p, const exec_reading *how) {
+    const exec_levels *l = p->kind == EXEC_OF_LEVELS ? exec_levels_of(p->array) : NULL;
+    const exec_array *a = l != NULL                  ? exec_array_of(l->level[0])
+                          : p->kind == EXEC_OF_ARRAY ? exec_array_of(p->array)
+                                                     : NULL;
+    if (a == NULL && (p->kind == EXEC_OF_ARRAY || p->kind == EXEC_OF_LEVELS))
+        return EXEC_INVALID_HANDLE;
+    const exec_format *f = a != NULL ? &a->format : &p->format;
+    if (how->mode == EXEC_FRACTIONS)
+        return f->bits[0] == 32 ? EXEC_INVALID_NORM : EXEC_SUCCESS;
+    return how->filter == 1 && f->kind != SIM_CHANNEL_FLOAT ? EXEC_INVALID_FILTER : EXEC_SUCCESS;
+}
+
 static exec_error create(uint64_t *object, const resource *r, const void *how, size_t bytes,
                          const exec_view *view) {
     exec_reading reading = {.seamless = 0};
     if (object == NULL || r == NULL || how == NULL)
         return EXEC_INVALID_VALUE;
     memcpy(&reading, how, bytes);
-    if (reading.mode > EXEC_FRACTIONS)
-        return EXEC_INVALID_VALUE;
+    reading.mode = reading.mode != EXEC_AS_IT_IS ? EXEC_FRACTIONS : EXEC_AS_IT_IS;
     const exec_resource p = plain(r);
-    return exec_texture_make(object, &p, &reading, view);
+    const exec_error error = view == NULL ? check(&p, &reading) : EXEC_SUCCESS;
+    return error == EXEC_SUCCESS ? exec_texture_make(object, &p, &reading, view) : error;
 }
 
 EXPORT exec_error cudaCreateTextureObject(uint64_t *object, const resource *r, const void *how,
@@ -75,6 +90,8 @@ static exec_error create_surface(uint64_t *object, const resource *r) {
     if (object == NULL || r == NULL)
         return EXEC_INVALID_VALUE;
     const exec_resource p = plain(r);
+    if (p.kind == EXEC_OF_ARRAY && exec_array_of(p.array) == NULL)
+        return EXEC_INVALID_HANDLE;
     return exec_surface_make(object, &p);
 }
 
@@ -140,11 +157,13 @@ EXPORT exec_error cudaGetTextureObjectTextureDesc_v2(void *how, uint64_t object)
     EXEC_CALL(tell_reading(how, sizeof(exec_reading), object));
 }
 
+/* Without a view CUDA succeeds, too, and leaves the description open. */
 static exec_error tell_view(exec_view *view, uint64_t object) {
     const exec_texture *t = exec_texture_of(object, false);
-    if (view == NULL || t == NULL || !t->viewed)
+    if (view == NULL || t == NULL)
         return EXEC_INVALID_VALUE;
-    *view = t->view;
+    if (t->viewed)
+        *view = t->view;
     return EXEC_SUCCESS;
 }
 
@@ -152,7 +171,13 @@ EXPORT exec_error cudaGetTextureObjectResourceViewDesc(exec_view *view, uint64_t
     EXEC_CALL(tell_view(view, object));
 }
 
+static exec_error line(size_t *elements, const exec_format *format) {
+    const exec_error error = exec_texture_line(elements, format);
+    return error != EXEC_SUCCESS && elements != NULL && format != NULL ? EXEC_INVALID_CHANNELS
+                                                                       : error;
+}
+
 EXPORT exec_error cudaDeviceGetTexture1DLinearMaxWidth(size_t *elements, const exec_format *format,
                                                        int device) {
-    EXEC_CALL(device == 0 ? exec_texture_line(elements, format) : EXEC_INVALID_DEVICE);
+    EXEC_CALL(device == 0 ? line(elements, format) : EXEC_INVALID_DEVICE);
 }

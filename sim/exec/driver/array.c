@@ -173,10 +173,11 @@ EXPORT exec_error cuMipmappedArrayGetSparseProperties(void *properties, void *ha
 
 /* ---- copies ---- */
 
+/* In an array's first row, which it does not leave. */
 static exec_error line(const void *handle, size_t offset, size_t bytes, char **memory) {
-    const exec_array *a = exec_array_of(handle);
-    return a != NULL && a->image.dimensions == 1 ? exec_array_run(handle, offset, 0, bytes, memory)
-                                                 : EXEC_INVALID_VALUE;
+    size_t pitch, slice;
+    return exec_array_part(handle, (exec_position){offset, 0, 0}, (exec_size3){bytes, 1, 1}, memory,
+                           &pitch, &slice);
 }
 
 static exec_error copy(void *to, const void *from, size_t bytes, int direction, void *stream,

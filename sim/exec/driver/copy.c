@@ -166,10 +166,12 @@ EXPORT exec_error cuMemcpy3DAsync_v2(const copy3 *c, void *stream) {
 }
 SAME_AS(cuMemcpy3DAsync_v2_ptsz, cuMemcpy3DAsync_v2);
 
-/* ---- between contexts: there is one ---- */
+/* ---- between contexts: there is one, and NULL is the current one ---- */
 
 static exec_error check_contexts(const void *to, const void *from) {
-    return driver_is_context(to) && driver_is_context(from) ? EXEC_SUCCESS : EXEC_INVALID_CONTEXT;
+    return (to == NULL || driver_is_context(to)) && (from == NULL || driver_is_context(from))
+               ? EXEC_SUCCESS
+               : EXEC_INVALID_CONTEXT;
 }
 
 static exec_error copy_peer(device_pointer to, const void *to_context, device_pointer from,

@@ -134,35 +134,24 @@ EXPORT exec_error cuCtxDestroy_v2(void *c) {
 }
 SAME_AS(cuCtxDestroy, cuCtxDestroy_v2);
 
-/* More uses of the context than its creation. */
-static int attached;
+/* The runtime makes its context a thread's own, where the program has set none. */
+static void *now(void) {
+    return depth > 0 ? current[depth - 1] : exec_call_by_runtime() ? &context : NULL;
+}
 
 static exec_error attach(void **c, unsigned flags) {
     if (c == NULL || flags != 0)
         return EXEC_INVALID_VALUE;
-    if (depth == 0)
-        return EXEC_INVALID_CONTEXT;
-    ++attached;
-    *c = current[depth - 1];
-    return EXEC_SUCCESS;
-}
-
-static exec_error detach(void *c) {
-    if (c != &context || depth == 0)
-        return EXEC_INVALID_CONTEXT;
-    if (attached > 0) {
-        --attached;
-        return EXEC_SUCCESS;
-    }
-    exec_streams_synchronize();
-    return pop(NULL);
+    *c = now();
+    return *c != NULL ? EXEC_SUCCESS : EXEC_INVALID_CONTEXT;
 }
 
 EXPORT exec_error cuCtxAttach(void **c, unsigned flags) {
     DRIVER_CALL(attach(c, flags));
 }
+/* The context that there is lasts. */
 EXPORT exec_error cuCtxDetach(void *c) {
-    DRIVER_CALL(detach(c));
+    DRIVER_CALL(c == &context && now() != NULL ? EXEC_SUCCESS : EXEC_INVALID_CONTEXT);
 }
 EXPORT exec_error cuCtxPushCurrent_v2(void *c) {
     DRIVER_CALL(push(c));
@@ -183,7 +172,7 @@ EXPORT exec_error cuCtxSetCurrent(void *c) {
     DRIVER_CALL(set(c));
 }
 EXPORT exec_error cuCtxGetCurrent(void **c) {
-    DRIVER_CALL(GIVE(c, depth > 0 ? current[depth - 1] : NULL));
+    DRIVER_CALL(GIVE(c, now()));
 }
 EXPORT exec_error cuCtxGetDevice(int *device) {
     DRIVER_CALL(GIVE(device, 0));
@@ -191,14 +180,16 @@ EXPORT exec_error cuCtxGetDevice(int *device) {
 
 /* NULL: the current one. */
 static bool is_any(const void *c) {
-    return c == &context || (c == NULL && depth > 0);
+    return c == &context || (c == NULL && now() != NULL);
 }
 
 EXPORT exec_error cuCtxGetDevice_v2(int *device, void *c) {
     DRIVER_CALL(is_any(c) ? GIVE(device, 0) : EXEC_INVALID_CONTEXT);
 }
 EXPORT exec_error cuCtxGetId(void *c, unsigned long long *id) {
-    DRIVER_CALL(is_any(c) ? GIVE(id, 1) : EXEC_INVALID_CONTEXT);
+    DRIVER_CALL(is_any(c)   ? GIVE(id, 1)
+                : c == NULL ? EXEC_INVALID_CONTEXT
+                            : EXEC_CONTEXT_DESTROYED);
 }
 EXPORT exec_error cuCtxSynchronize_v2(void *c) {
     DRIVER_CALL(is_any(c) ? exec_sync_device() : EXEC_INVALID_CONTEXT);
@@ -208,13 +199,14 @@ EXPORT exec_error cuCtxGetApiVersion(void *c, unsigned *version) {
     DRIVER_CALL(GIVE(version, VERSION));
 }
 
-static unsigned context_flags;
+enum { MAP_HOST = 8 }; /* which is always so */
+static unsigned context_flags = MAP_HOST;
 
 static exec_error set_flags(unsigned flags) {
     enum { KNOWN = 0xff };
     if (flags > KNOWN)
         return EXEC_INVALID_VALUE;
-    context_flags = flags;
+    context_flags = flags | MAP_HOST;
     return EXEC_SUCCESS;
 }
 
@@ -279,6 +271,7 @@ EXPORT exec_error cuDevicePrimaryCtxReset_v2(int device) {
     exec_call_begin(__func__);
     exec_streams_synchronize();
     exec_device_found();
+    exec_limits_reset();
     return exec_call_leave(device == 0 ? EXEC_SUCCESS : EXEC_INVALID_DEVICE);
 }
 SAME_AS(cuDevicePrimaryCtxReset, cuDevicePrimaryCtxReset_v2);

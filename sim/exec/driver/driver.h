@@ -35,6 +35,10 @@ driver_jit driver_jit_of(unsigned n, const int *options, void **values);
 /* Answers those that ask for messages: `error` is "" or a line. */
 void driver_jit_tell(const driver_jit *jit, const char *error);
 
+/* Answers those that ask for the time. */
+void driver_jit_time(const driver_jit *jit, double seconds);
+double driver_now(void); /* of a clock, in seconds */
+
 static inline void *at(device_pointer p) {
     return (void *)(uintptr_t)p;
 }

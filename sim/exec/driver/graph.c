@@ -3,6 +3,8 @@
 #include "sim/exec/copy.h"
 #include "sim/exec/driver/driver.h"
 #include "sim/exec/launch.h"
+#include "sim/exec/memory.h"
+#include "sim/exec/pool.h"
 
 #include <string.h>
 
@@ -10,6 +12,7 @@
 #define KERNELS(name)   cu##name##_v2
 #define CALL(body)      DRIVER_CALL(body)
 #define EXEC_EDGES      0
+#define EXEC_CONTEXTS   1
 #define EXEC_OLD_UPDATE 1
 
 /* CUDA_KERNEL_NODE_PARAMS_v3; version 1 ends before `kernel`. */
@@ -174,8 +177,8 @@ EXPORT exec_error cuGraphExecUpdate_v2(exec_replay *replay, exec_graph *graph, u
 
 EXPORT exec_error cuGraphConditionalHandleCreate(uint64_t *handle, exec_graph *graph, void *context,
                                                  unsigned first, unsigned flags) {
-    (void)context;
-    DRIVER_CALL(make_condition(handle, graph, first, flags));
+    DRIVER_CALL(context != NULL ? make_condition(handle, graph, first, flags)
+                                : EXEC_INVALID_CONTEXT);
 }
 
 /* Version 1 of a kernel's parameters, as the later one has them. */

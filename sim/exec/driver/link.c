@@ -32,7 +32,7 @@ driver_jit driver_jit_of(unsigned n, const int *options, void **values) {
     return jit;
 }
 
-/* Fills a buffer; the place of its size gets the size of the text. */
+/* Fills a buffer; the place of its size gets the size of the text, with its end unless it is "". */
 static void write_log(const driver_jit *jit, int buffer, int size, size_t room, const char *text) {
     void **to = value_of(jit, buffer);
     size_t n = strlen(text);
@@ -41,7 +41,20 @@ static void write_log(const driver_jit *jit, int buffer, int size, size_t room, 
     n = n < room ? n : room - 1;
     memcpy(*to, text, n);
     ((char *)*to)[n] = '\0';
-    *value_of(jit, size) = (void *)(uintptr_t)n;
+    *value_of(jit, size) = (void *)(uintptr_t)(n > 0 ? n + 1 : 0);
+}
+
+void driver_jit_time(const driver_jit *jit, double seconds) {
+    void **time = value_of(jit, WALL_TIME);
+    const float milliseconds = (float)(1e3 * seconds);
+    if (time != NULL)
+        memcpy(time, &milliseconds, sizeof milliseconds);
+}
+
+double driver_now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 void driver_jit_tell(const driver_jit *jit, const char *error) {
@@ -56,13 +69,9 @@ typedef struct linker {
     size_t size;
     driver_jit jit; /* the program keeps them */
     double seconds;
+    exec_error failed; /* after which nothing is taken */
+    bool complete;
 } linker;
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static exec_error create(linker **made, unsigned n, const int *options, void **values) {
     if (made == NULL || (n > 0 && (options == NULL || values == NULL)))
@@ -101,19 +110,35 @@ static exec_error refuse(const linker *l, exec_error error, const char *line) {
     return error;
 }
 
-/* An input alone is to be PTX, whatever it takes from others. */
-static exec_error add_ptx(linker *l, const char *text, const char *named) {
-    const double start = now();
+/* Nothing is taken behind this. */
+static exec_error fail(linker *l, exec_error error, const char *line) {
+    l->failed = error;
+    return refuse(l, error, line);
+}
+
+static assay_status check(const char *text, const char *named) {
     ptx_module *module;
     const assay_status status = ptx_module_load(text, strlen(text), named, &module);
-    if (status == ASSAY_ERR_MEMORY)
-        return EXEC_OUT_OF_MEMORY;
-    if (status != ASSAY_OK)
-        return refuse(l, EXEC_INVALID_PTX, assay_error());
-    ptx_module_free(module);
+    if (status == ASSAY_OK)
+        ptx_module_free(module);
+    return status;
+}
+
+/* An input alone is to be PTX, whatever it takes from others; then it is to fit to them. */
+static exec_error add_ptx(linker *l, const char *text, const char *named) {
+    const double start = driver_now();
+    const assay_status alone = check(text, named);
+    if (alone != ASSAY_OK)
+        return alone == ASSAY_ERR_MEMORY ? EXEC_OUT_OF_MEMORY
+                                         : refuse(l, EXEC_INVALID_PTX, assay_error());
     const exec_error error = append(l, text);
-    l->seconds += now() - start;
-    return error;
+    if (error != EXEC_SUCCESS)
+        return error;
+    const assay_status status = check(l->text, "linked");
+    l->seconds += driver_now() - start;
+    if (status == ASSAY_OK)
+        return EXEC_SUCCESS;
+    return status == ASSAY_ERR_MEMORY ? EXEC_OUT_OF_MEMORY : fail(l, EXEC_UNKNOWN, assay_error());
 }
 
 static exec_error add_fat(linker *l, const void *image, size_t size, const char *named) {
@@ -129,14 +154,20 @@ static exec_error add_fat(linker *l, const void *image, size_t size, const char 
 
 enum { CUBIN, PTX, FATBINARY, OBJECT, LIBRARY, NVVM };
 
+static bool is_elf(const void *data, size_t size) {
+    return size >= 4 && memcmp(data, "\177ELF", 4) == 0;
+}
+
 static exec_error add(linker *l, int type, const void *data, size_t size, const char *named) {
-    if (data == NULL || size == 0 || type < CUBIN || type > NVVM)
+    if (data == NULL || size == 0 || type < CUBIN || type > NVVM || l->complete)
         return EXEC_INVALID_VALUE;
+    if (l->failed != EXEC_SUCCESS)
+        return l->failed;
     if (type == FATBINARY)
         return add_fat(l, data, size, named);
     if (type != PTX)
-        return refuse(l, EXEC_NO_IMAGE,
-                      "only PTX, and fat binaries that hold some, can be linked here");
+        return fail(l, is_elf(data, size) ? EXEC_NO_IMAGE : EXEC_INVALID_IMAGE,
+                    "only PTX, and fat binaries that hold some, can be linked here");
     char *text = strndup(data, size);
     const exec_error error = text != NULL ? add_ptx(l, text, named) : EXEC_OUT_OF_MEMORY;
     free(text);
@@ -172,20 +203,15 @@ EXPORT exec_error cuLinkAddFile_v2(linker *l, int type, const char *path, unsign
 }
 
 static exec_error complete(linker *l, void **image, size_t *size) {
-    ptx_module *module;
-    if (!exec_handle_is(l, EXEC_HANDLE_LINK))
+    static const char nothing[] = ".version 7.0\n.target sm_80\n.address_size 64\n";
+    if (!exec_handle_is(l, EXEC_HANDLE_LINK) || l->complete)
         return EXEC_INVALID_HANDLE;
-    if (image == NULL || l->size == 0)
-        return EXEC_INVALID_VALUE;
-    const assay_status status = ptx_module_load(l->text, l->size, "linked", &module);
-    if (status != ASSAY_OK)
-        return status == ASSAY_ERR_MEMORY ? EXEC_OUT_OF_MEMORY
-                                          : refuse(l, EXEC_INVALID_PTX, assay_error());
-    ptx_module_free(module);
-    void **time = value_of(&l->jit, WALL_TIME);
-    const float milliseconds = (float)(1e3 * l->seconds);
-    if (time != NULL)
-        memcpy(time, &milliseconds, sizeof milliseconds);
+    if (image == NULL || l->failed != EXEC_SUCCESS)
+        return image == NULL ? EXEC_INVALID_VALUE : l->failed;
+    if (l->size == 0 && append(l, nothing) != EXEC_SUCCESS)
+        return EXEC_OUT_OF_MEMORY;
+    l->complete = true;
+    driver_jit_time(&l->jit, l->seconds);
     *image = l->text;
     if (size != NULL)
         *size = l->size + 1;

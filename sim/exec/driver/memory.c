@@ -30,8 +30,9 @@ EXPORT exec_error cuMemHostAlloc(void **memory, size_t bytes, unsigned flags) {
 
 static exec_error rows(device_pointer *memory, size_t *pitch, size_t width, size_t n) {
     void *got = NULL;
-    const exec_error error =
-        memory != NULL ? exec_allocate_rows(&got, pitch, width, n) : EXEC_INVALID_VALUE;
+    const exec_error error = memory != NULL && width > 0 && n > 0
+                                 ? exec_allocate_rows(&got, pitch, width, n)
+                                 : EXEC_INVALID_VALUE;
     if (error == EXEC_SUCCESS)
         *memory = (device_pointer)(uintptr_t)got;
     return error;
@@ -69,12 +70,15 @@ EXPORT exec_error cuMemGetInfo_v2(size_t *left, size_t *total) {
 
 static exec_error range(device_pointer *low, size_t *bytes, device_pointer memory) {
     const exec_allocation *a = exec_memory_find(at(memory));
-    if (a == NULL)
+    void *begin;
+    size_t n;
+    if (exec_place_of(at(memory)) == EXEC_PLACE_OWN || !exec_piece_of(at(memory), &begin, &n))
         return EXEC_NOT_FOUND;
-    void *begin = a->low;
-    size_t n = a->bytes;
-    if (a->granule != NULL) /* a range: the mapping in it */
+    if (a != NULL && a->granule != NULL) { /* a range: the mapping in it, if it can be accessed */
+        if (!exec_may_access(at(memory)))
+            return EXEC_NOT_FOUND;
         (void)exec_mapping_of(at(memory), &begin, &n);
+    }
     if (low != NULL)
         *low = (device_pointer)(uintptr_t)begin;
     if (bytes != NULL)
@@ -115,14 +119,12 @@ EXPORT exec_error cuMemHostGetDevicePointer_v2(device_pointer *device, void *hos
 /* CUDA 12.2's second forms have a location and flags in place of the device. */
 EXPORT exec_error cuMemPrefetchAsync(device_pointer memory, size_t bytes, int device,
                                      void *stream) {
-    (void)stream;
-    DRIVER_CALL(exec_prefetch(at(memory), bytes, exec_hint_of_device(device)));
+    DRIVER_CALL(exec_prefetch(at(memory), bytes, exec_hint_of_device(device), 0, stream));
 }
 SAME_AS(cuMemPrefetchAsync_ptsz, cuMemPrefetchAsync);
 EXPORT exec_error cuMemPrefetchAsync_v2(device_pointer memory, size_t bytes, exec_location to,
                                         unsigned flags, void *stream) {
-    (void)flags, (void)stream;
-    DRIVER_CALL(exec_prefetch(at(memory), bytes, to));
+    DRIVER_CALL(exec_prefetch(at(memory), bytes, to, flags, stream));
 }
 SAME_AS(cuMemPrefetchAsync_v2_ptsz, cuMemPrefetchAsync_v2);
 EXPORT exec_error cuMemAdvise(device_pointer memory, size_t bytes, int advice, int device) {

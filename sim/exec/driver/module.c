@@ -16,7 +16,9 @@ static exec_error load(exec_module **m, const void *image, const char *named,
     exec_error error = exec_module_add(image, named, m);
     if (error != EXEC_SUCCESS)
         return error;
+    const double start = driver_now();
     error = exec_module_load(*m);
+    driver_jit_time(jit, driver_now() - start);
     driver_jit_tell(jit, error == EXEC_SUCCESS ? "" : assay_error());
     if (error != EXEC_SUCCESS) {
         exec_module_remove(*m);

@@ -6,7 +6,7 @@
 
 static exec_error allocate(device_pointer *memory, size_t bytes, exec_pool *pool, void *stream) {
     void *got = NULL;
-    if (memory == NULL || bytes == 0)
+    if (memory == NULL)
         return EXEC_INVALID_VALUE;
     const exec_error error = exec_pool_allocate(pool, &got, bytes, stream);
     *memory = (device_pointer)(uintptr_t)got;
@@ -40,10 +40,10 @@ EXPORT exec_error cuDeviceGetDefaultMemPool(exec_pool **pool, int device) {
     DRIVER_CALL(device == 0 ? GIVE(pool, exec_pool_default()) : EXEC_INVALID_DEVICE);
 }
 EXPORT exec_error cuDeviceGetMemPool(exec_pool **pool, int device) {
-    DRIVER_CALL(device == 0 ? GIVE(pool, exec_pool_current()) : EXEC_INVALID_DEVICE);
+    DRIVER_CALL(device == 0 ? GIVE(pool, exec_pool_current()) : EXEC_INVALID_VALUE);
 }
 EXPORT exec_error cuDeviceSetMemPool(int device, exec_pool *pool) {
-    DRIVER_CALL(device == 0 ? exec_pool_set_current(pool) : EXEC_INVALID_DEVICE);
+    DRIVER_CALL(device == 0 ? exec_pool_set_current(pool) : EXEC_INVALID_VALUE);
 }
 
 /* CUDA 13's forms, by place. */
@@ -79,8 +79,7 @@ EXPORT exec_error cuMemPoolDestroy(exec_pool *pool) {
     DRIVER_CALL(exec_pool_destroy(pool));
 }
 EXPORT exec_error cuMemPoolTrimTo(exec_pool *pool, size_t bytes) {
-    (void)bytes;
-    DRIVER_CALL(exec_pool_trim(pool));
+    DRIVER_CALL(exec_pool_trim(pool, bytes));
 }
 EXPORT exec_error cuMemPoolGetAttribute(exec_pool *pool, int attribute, void *value) {
     DRIVER_CALL(exec_pool_get(pool, attribute, value));

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_BYTES = 4096 }; /* of parameters */
+enum { MOST_BYTES = 32764 }; /* of parameters */
 
 typedef struct prepared {
     exec_dim block;
@@ -84,7 +84,7 @@ EXPORT exec_error cuParamSetf(exec_kernel *k, int offset, float value) {
     DRIVER_CALL(set_bytes(k, offset, &value, sizeof value));
 }
 
-/* The program's parameters are to be as many bytes as the kernel's. */
+/* The program's parameters are to be as many bytes as the kernel's, which CUDA does not check. */
 static exec_error launch(exec_kernel *k, int width, int height, void *stream) {
     prepared *p;
     exec_stream *s;
@@ -94,8 +94,12 @@ static exec_error launch(exec_kernel *k, int width, int height, void *stream) {
         error = exec_stream_of(stream, &s);
     if (error != EXEC_SUCCESS)
         return error;
-    if (width <= 0 || height <= 0 || p->bytes != k->function->parameter_bytes)
+    if (width <= 0 || height <= 0)
         return EXEC_INVALID_VALUE;
+    if (p->bytes != k->function->parameter_bytes)
+        exec_problem_in(k->name, "", EXEC_PROBLEM_MISUSE,
+                        "%s: cuParamSetSize has promised %u bytes of parameters, but it takes %zu",
+                        k->function->own_name, p->bytes, k->function->parameter_bytes);
     const exec_launch l = {{(uint32_t)width, (uint32_t)height, 1}, p->block, {0}, p->shared, false};
     error = exec_launch_work(k, &l, NULL, p->parameters, &work);
     return error == EXEC_SUCCESS ? exec_work_submit(work, s) : error;

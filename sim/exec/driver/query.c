@@ -158,8 +158,8 @@ EXPORT exec_error cuDeviceGetP2PAttribute(int *value, int attribute, int from, i
     DRIVER_CALL(value != NULL ? EXEC_INVALID_DEVICE : EXEC_INVALID_VALUE);
 }
 EXPORT exec_error cuCtxEnablePeerAccess(void *peer, unsigned flags) {
-    (void)peer, (void)flags;
-    DRIVER_CALL(EXEC_INVALID_CONTEXT);
+    (void)flags;
+    DRIVER_CALL(driver_is_context(peer) ? EXEC_PEER_UNSUPPORTED : EXEC_INVALID_CONTEXT);
 }
 EXPORT exec_error cuCtxDisablePeerAccess(void *peer) {
     DRIVER_CALL(driver_is_context(peer) ? EXEC_PEER_NOT_ENABLED : EXEC_INVALID_CONTEXT);

@@ -63,20 +63,20 @@ SAME_AS(cuEventElapsedTime, cuEventElapsedTime_v2);
 
 /* ---- capture ---- */
 
-static exec_error begin(void *stream) {
+static exec_error begin(void *stream, int mode) {
     exec_stream *s;
-    const exec_error error = exec_stream_of(stream, &s);
-    return error == EXEC_SUCCESS ? exec_capture_begin(s, NULL) : error;
+    const exec_error error =
+        mode >= 0 && mode <= EXEC_CAPTURE_RELAXED ? exec_stream_of(stream, &s) : EXEC_INVALID_VALUE;
+    return error == EXEC_SUCCESS ? exec_capture_begin(s, NULL, (exec_capture_mode)mode) : error;
 }
 
 EXPORT exec_error cuStreamBeginCapture_v2(void *stream, int mode) {
-    (void)mode;
-    DRIVER_CALL(begin(stream));
+    DRIVER_CALL(begin(stream, mode));
 }
 SAME_AS(cuStreamBeginCapture_v2_ptsz, cuStreamBeginCapture_v2);
 
 EXPORT exec_error cuStreamBeginCapture(void *stream) {
-    DRIVER_CALL(begin(stream));
+    DRIVER_CALL(begin(stream, EXEC_CAPTURE_GLOBAL));
 }
 SAME_AS(cuStreamBeginCapture_ptsz, cuStreamBeginCapture);
 
@@ -96,7 +96,7 @@ static exec_error is_capturing(void *stream, int *status) {
     exec_stream *s;
     const exec_error error = status != NULL ? exec_stream_of(stream, &s) : EXEC_INVALID_VALUE;
     if (error == EXEC_SUCCESS)
-        *status = exec_capture_of(s) != NULL;
+        *status = exec_capture_status(s);
     return error;
 }
 
@@ -104,3 +104,7 @@ EXPORT exec_error cuStreamIsCapturing(void *stream, int *status) {
     DRIVER_CALL(is_capturing(stream, status));
 }
 SAME_AS(cuStreamIsCapturing_ptsz, cuStreamIsCapturing);
+
+EXPORT exec_error cuThreadExchangeStreamCaptureMode(int *mode) {
+    DRIVER_CALL(exec_capture_exchange(mode));
+}

@@ -61,7 +61,8 @@ static exec_error plain(const resource *r, exec_resource *p) {
 static exec_error create(uint64_t *object, const resource *r, const reading *how,
                          const exec_view *view) {
     exec_resource p;
-    if (object == NULL || r == NULL || how == NULL)
+    const unsigned known = AS_INTEGERS | NORMALIZED | SRGB | NO_TRILINEAR | SEAMLESS;
+    if (object == NULL || r == NULL || how == NULL || (how->flags & ~known) != 0)
         return EXEC_INVALID_VALUE;
     const exec_error error = plain(r, &p);
     if (error != EXEC_SUCCESS)
@@ -163,11 +164,13 @@ EXPORT exec_error cuTexObjectGetTextureDesc(reading *how, uint64_t object) {
     DRIVER_CALL(tell_reading(how, object));
 }
 
+/* Without a view CUDA succeeds, too, and leaves the description as it is. */
 static exec_error tell_view(exec_view *view, uint64_t object) {
     const exec_texture *t = exec_texture_of(object, false);
-    if (view == NULL || t == NULL || !t->viewed)
+    if (view == NULL || t == NULL)
         return EXEC_INVALID_VALUE;
-    *view = t->view;
+    if (t->viewed)
+        *view = t->view;
     return EXEC_SUCCESS;
 }
 

@@ -105,9 +105,9 @@ static exec_error set(void *memory, size_t bytes, const description *d, size_t n
         return EXEC_INVALID_VALUE;
     for (size_t i = 0; i < n; ++i) {
         if (d[i].place.type != EXEC_LOCATION_DEVICE)
-            return EXEC_INVALID_VALUE; /* the memory is the device's */
+            return EXEC_NOT_SUPPORTED; /* the memory is the device's */
         if (d[i].place.number != 0)
-            return EXEC_INVALID_DEVICE;
+            return EXEC_INVALID_VALUE;
         access = EXEC_UNMAPPED;
         for (int a = EXEC_NO_ACCESS; a <= EXEC_READ_WRITE; ++a)
             if (flags_of[a] == d[i].flags)
@@ -125,10 +125,15 @@ EXPORT exec_error cuMemSetAccess(device_pointer memory, size_t bytes, const desc
 
 static exec_error get(unsigned long long *flags, const exec_location *place, void *memory) {
     const exec_allocation *range = exec_memory_range(memory, 1);
-    if (flags == NULL || place == NULL || range == NULL || exec_memory_find(memory) == NULL)
+    if (flags == NULL || place == NULL)
         return EXEC_INVALID_VALUE;
-    if (place->type != EXEC_LOCATION_DEVICE || place->number != 0)
-        return place->type != EXEC_LOCATION_DEVICE ? EXEC_INVALID_VALUE : EXEC_INVALID_DEVICE;
+    *flags = 0;
+    if (range == NULL || exec_memory_find(memory) == NULL)
+        return EXEC_INVALID_VALUE;
+    if (place->type == EXEC_LOCATION_DEVICE && place->number != 0)
+        return EXEC_INVALID_DEVICE;
+    if (place->type != EXEC_LOCATION_DEVICE) /* it has no access */
+        return place->type != 0 ? EXEC_SUCCESS : EXEC_INVALID_VALUE;
     const size_t offset = (size_t)((const char *)memory - range->low);
     *flags = (unsigned long long)flags_of[range->granule[offset / EXEC_GRANULE]];
     return EXEC_SUCCESS;

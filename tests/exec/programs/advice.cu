@@ -30,7 +30,24 @@ static void check_pools() {
     CUDA(cudaMemSetMemPool(&where, cudaMemAllocationTypePinned, pool));
     CUDA(cudaMemGetMemPool(&pool, &where, cudaMemAllocationTypePinned));
     EXPECT(pool == plain);
-    FAILS(cudaMemGetMemPool(&pool, &wrong, cudaMemAllocationTypePinned), cudaErrorInvalidDevice);
+    FAILS(cudaMemGetMemPool(&pool, &wrong, cudaMemAllocationTypePinned), cudaErrorInvalidValue);
+    FAILS(cudaMemGetDefaultMemPool(&pool, &wrong, cudaMemAllocationTypePinned),
+          cudaErrorInvalidValue);
+    FAILS(cudaDeviceGetMemPool(&pool, 3), cudaErrorInvalidValue);
+    FAILS(cudaDeviceGetDefaultMemPool(&pool, 3), cudaErrorInvalidDevice);
+    cudaMemPoolProps properties = {};
+    properties.allocType = cudaMemAllocationTypePinned;
+    properties.location = wrong;
+    FAILS(cudaMemPoolCreate(&pool, &properties), cudaErrorInvalidValue);
+    cudaMemAccessDesc access = {where, cudaMemAccessFlagsProtRead};
+    FAILS(cudaMemPoolSetAccess(plain, &access, 1), cudaErrorNotSupported);
+    access.flags = cudaMemAccessFlagsProtNone;
+    FAILS(cudaMemPoolSetAccess(plain, &access, 1), cudaErrorInvalidDevice);
+    access = {host, cudaMemAccessFlagsProtReadWrite};
+    FAILS(cudaMemPoolSetAccess(plain, &access, 1), cudaErrorNotSupported);
+    cudaMemAccessFlags flags = cudaMemAccessFlagsProtReadWrite;
+    CUDA(cudaMemPoolGetAccess(&flags, plain, &access.location));
+    EXPECT(flags == cudaMemAccessFlagsProtNone);
     FAILS(cudaMemGetMemPool(&pool, &none, cudaMemAllocationTypePinned), cudaErrorInvalidValue);
 #endif
 }
@@ -65,8 +82,15 @@ int main() {
     CUDA(cudaMemAdvise(memory, all, cudaMemAdviseSetAccessedBy, host));
     CUDA(cudaMemRangeGetAttribute(devices, sizeof devices, cudaMemRangeAttributeAccessedBy, memory,
                                   all));
-    EXPECT(devices[0] == 0 && devices[1] == cudaInvalidDeviceId &&
-           devices[2] == cudaInvalidDeviceId);
+    EXPECT(devices[0] == 0 && devices[1] == cudaCpuDeviceId && devices[2] == cudaInvalidDeviceId);
+    CUDA(cudaMemAdvise(memory, all, cudaMemAdviseUnsetAccessedBy, device));
+    CUDA(cudaMemRangeGetAttribute(devices, sizeof devices, cudaMemRangeAttributeAccessedBy, memory,
+                                  all));
+    EXPECT(devices[0] == cudaCpuDeviceId && devices[1] == cudaInvalidDeviceId);
+    FAILS(cudaMemAdvise(memory, all, cudaMemAdviseSetAccessedBy, other), cudaErrorInvalidValue);
+    FAILS(cudaMemAdvise(memory, all, cudaMemAdviseSetPreferredLocation, other),
+          cudaErrorInvalidValue);
+    CUDA(cudaMemAdvise(memory, all, cudaMemAdviseSetReadMostly, other)); /* on whatever device */
 
     CUDA(PREFETCH(memory, all, device));
     CUDA(PREFETCH(memory + PAGE, PAGE, host));
@@ -77,7 +101,14 @@ int main() {
     cudaMemRangeAttribute which[] = {cudaMemRangeAttributeLastPrefetchLocation,
                                      cudaMemRangeAttributeReadMostly};
     CUDA(cudaMemRangeGetAttributes(to, room, which, 2, memory + PAGE, PAGE));
-    EXPECT(where == cudaCpuDeviceId && read_mostly == 0);
+    EXPECT(where == cudaCpuDeviceId && read_mostly == 1);
+#if CUDART_VERSION >= 13000
+    EXPECT(ask(memory + PAGE, PAGE, cudaMemRangeAttributeLastPrefetchLocationType) ==
+           cudaMemLocationTypeHost);
+    EXPECT(ask(memory + PAGE, PAGE, cudaMemRangeAttributeLastPrefetchLocationId) ==
+           cudaCpuDeviceId);
+    FAILS(cudaMemPrefetchAsync(memory, all, device, 1, 0), cudaErrorInvalidValue); /* no flags */
+#endif
 
     FAILS(PREFETCH(plain, all, device), cudaErrorInvalidValue);
     FAILS(PREFETCH(memory, all + 1, device), cudaErrorInvalidValue);

@@ -127,7 +127,12 @@ static void matrices(cublasHandle_t blas) {
     BLAS(cublasSgeam(blas, CUBLAS_OP_T, CUBLAS_OP_N, 3, 2, &two, dx, 3, &zero, NULL, 3, dy, 3));
     const float turned[6] = {2, 6, 10, 4, 8, 12};
     expect(dy, turned, 6);
-    BLAS(cublasSgeam(blas, CUBLAS_OP_N, CUBLAS_OP_T, 2, 3, &one, dx, 3, &one, dy, 3, dy, 2));
+    /* In place only as it lies. */
+    EXPECT(cublasSgeam(blas, CUBLAS_OP_N, CUBLAS_OP_T, 2, 3, &one, dx, 3, &one, dy, 3, dy, 2) ==
+           CUBLAS_STATUS_INVALID_VALUE);
+    BLAS(cublasSgeam(blas, CUBLAS_OP_N, CUBLAS_OP_N, 2, 2, &one, dx, 3, &one, dy, 3, dy, 3));
+    const float added[6] = {3, 8, 10, 7, 12, 12};
+    expect(dy, added, 6);
     BLAS(cublasSetMatrix(2, 3, sizeof *x, x, 2, dy, 2));
     BLAS(cublasSdgmm(blas, CUBLAS_SIDE_RIGHT, 2, 3, dy, 2, dx, 3, dy, 2)); /* by 1, 3, 5 */
     const float columns[6] = {1, 2, 9, 12, 25, 30};

@@ -1,4 +1,5 @@
-/* The driver's arrays, their copies of bytes, and its texture and surface objects. */
+/* The driver's arrays, their copies of bytes, and its texture and surface objects. "misuse": what
+ * CUDA lets pass or fails at. */
 #include "check.h"
 
 #include <cstring>
@@ -53,7 +54,6 @@ static void check_formats() {
                            : i < 6 ? cudaChannelFormatKindSigned
                                    : cudaChannelFormatKindFloat));
             DRIVER(cuArrayDestroy(a));
-            EXPECT(cuArrayDestroy(a) == CUDA_ERROR_INVALID_HANDLE);
         }
 }
 
@@ -74,7 +74,7 @@ static void check_copies(CUstream stream) {
     DRIVER(cuMemcpyAtoA(b, 0, a, 8, 8));
     DRIVER(cuMemcpyAtoH(got, b, 0, sizeof got));
     EXPECT(got[0] == 0.5f && got[1] == 1.5f && got[5] == 4.5f && got[6] == 5.5f && got[7] == 6.5f);
-    EXPECT(cuMemcpyAtoH(got, (CUarray)device, 0, 4) == CUDA_ERROR_INVALID_VALUE);
+    EXPECT(cuMemcpyAtoH(got, NULL, 0, 4) == CUDA_ERROR_INVALID_VALUE);
 
     CUDA_RESOURCE_DESC r = {}, same;
     CUDA_TEXTURE_DESC d = {};
@@ -88,10 +88,12 @@ static void check_copies(CUstream stream) {
     DRIVER(cuTexObjectGetResourceDesc(&same, t));
     EXPECT(same.resType == CU_RESOURCE_TYPE_ARRAY && same.res.array.hArray == a);
     DRIVER(cuTexObjectDestroy(t));
-    EXPECT(cuTexObjectDestroy(t) == CUDA_ERROR_INVALID_VALUE);
+    EXPECT(cuTexObjectGetResourceDesc(&same, t) == CUDA_ERROR_INVALID_VALUE);
     size_t most = 0;
     DRIVER(cuDeviceGetTexture1DLinearMaxWidth(&most, CU_AD_FORMAT_HALF, 2, 0));
-    EXPECT(most == 1 << 28);
+    EXPECT(most == 1 << 30);
+    DRIVER(cuDeviceGetTexture1DLinearMaxWidth(&most, CU_AD_FORMAT_FLOAT, 2, 0));
+    EXPECT(most == 1 << 29);
     EXPECT(cuDeviceGetTexture1DLinearMaxWidth(&most, CU_AD_FORMAT_HALF, 3, 0) ==
            CUDA_ERROR_INVALID_VALUE);
     DRIVER(cuArrayDestroy(a));
@@ -106,12 +108,13 @@ static void check_reading() {
     float4 got[2];
     unsigned same[4];
     CUdeviceptr device, out;
-    DRIVER(cuMemAlloc(&device, sizeof words));
+    DRIVER(cuMemAlloc(&device, 64));
     DRIVER(cuMemAlloc(&out, sizeof got));
+    DRIVER(cuMemsetD8(device, 0, 64));
     DRIVER(cuMemcpyHtoD(device, bytes, sizeof bytes));
 
     CUDA_RESOURCE_DESC r = {}, its;
-    CUDA_TEXTURE_DESC d = {}, how;
+    CUDA_TEXTURE_DESC d = {}, how = {};
     CUtexObject t;
     r.resType = CU_RESOURCE_TYPE_PITCH2D;
     r.res.pitch2D.devPtr = device;
@@ -119,7 +122,9 @@ static void check_reading() {
     r.res.pitch2D.numChannels = 4;
     r.res.pitch2D.width = 2;
     r.res.pitch2D.height = 1;
-    r.res.pitch2D.pitchInBytes = 8;
+    r.res.pitch2D.pitchInBytes = 8; /* not of 32 */
+    EXPECT(cuTexObjectCreate(&t, &r, &d, NULL) == CUDA_ERROR_INVALID_VALUE);
+    r.res.pitch2D.pitchInBytes = 32;
     d.addressMode[0] = CU_TR_ADDRESS_MODE_CLAMP;
     d.borderColor[3] = 2;
     DRIVER(cuTexObjectCreate(&t, &r, &d, NULL));
@@ -128,15 +133,29 @@ static void check_reading() {
     EXPECT(got[0].x == 0 && got[0].y == 51 / 255.0f && got[0].w == 1 && got[1].x == 1 &&
            got[1].z == 153 / 255.0f);
     DRIVER(cuTexObjectGetResourceDesc(&its, t));
-    EXPECT(memcmp(&its, &r, sizeof r) == 0);
+    EXPECT(its.resType == CU_RESOURCE_TYPE_PITCH2D && its.res.pitch2D.devPtr == device);
+    EXPECT(its.res.pitch2D.format == CU_AD_FORMAT_UNSIGNED_INT8);
+    EXPECT(its.res.pitch2D.numChannels == 4);
+    EXPECT(its.res.pitch2D.width == 2);
+    EXPECT(its.res.pitch2D.height == 1);
+    EXPECT(its.res.pitch2D.pitchInBytes == 0); /* of one row */
     DRIVER(cuTexObjectGetTextureDesc(&how, t));
-    EXPECT(memcmp(&how, &d, sizeof d) == 0);
+    EXPECT(how.addressMode[0] == CU_TR_ADDRESS_MODE_CLAMP && how.flags == 0);
+    EXPECT(how.addressMode[1] == CU_TR_ADDRESS_MODE_WRAP && how.maxAnisotropy == 0);
+    CUtexObject again; /* made of what is told of it */
+    DRIVER(cuTexObjectCreate(&again, &its, &how, NULL));
+    read_bytes<<<1, 2>>>(again, (float4 *)out);
+    float4 by_again[2];
+    DRIVER(cuMemcpyDtoH(by_again, out, sizeof by_again));
+    EXPECT(memcmp(by_again, got, sizeof got) == 0);
+    DRIVER(cuTexObjectDestroy(again));
     cudaTextureDesc runtime;
     CUDA(cudaGetTextureObjectTextureDesc(&runtime, t));
-    EXPECT(runtime.readMode == cudaReadModeNormalizedFloat && runtime.borderColor[3] == 2);
+    EXPECT(runtime.readMode == cudaReadModeNormalizedFloat);
     DRIVER(cuTexObjectDestroy(t));
-    d.filterMode = CU_TR_FILTER_MODE_LINEAR;
-    d.flags = CU_TRSF_READ_AS_INTEGER;
+    d.flags = 0x100; /* which there is not */
+    EXPECT(cuTexObjectCreate(&t, &r, &d, NULL) == CUDA_ERROR_INVALID_VALUE);
+    d.flags = CU_TRSF_SEAMLESS_CUBEMAP; /* not of a cube */
     EXPECT(cuTexObjectCreate(&t, &r, &d, NULL) == CUDA_ERROR_INVALID_VALUE);
 
     DRIVER(cuMemcpyHtoD(device, words, sizeof words));
@@ -155,7 +174,8 @@ static void check_reading() {
     DRIVER(cuTexObjectGetTextureDesc(&how, t));
     EXPECT(how.flags == CU_TRSF_NORMALIZED_COORDINATES);
     CUDA_RESOURCE_VIEW_DESC view;
-    EXPECT(cuTexObjectGetResourceViewDesc(&view, t) == CUDA_ERROR_INVALID_VALUE);
+    DRIVER(cuTexObjectGetResourceViewDesc(&view, t)); /* it has none */
+    EXPECT(cuTexObjectGetResourceViewDesc(NULL, t) == CUDA_ERROR_INVALID_VALUE);
     DRIVER(cuTexObjectDestroy(t));
     DRIVER(cuMemFree(device));
     DRIVER(cuMemFree(out));
@@ -166,10 +186,10 @@ static void check_surface() {
         4, 3, 0, CU_AD_FORMAT_SIGNED_INT16, 1, CUDA_ARRAY3D_SURFACE_LDST};
     CUDA_RESOURCE_DESC r = {}, same;
     CUsurfObject s;
-    CUarray a, plain = make(N, CU_AD_FORMAT_SIGNED_INT16, 1);
-    short host[3][4];
+    CUarray a;
+    short host[3][4], row[4] = {};
     DRIVER(cuArray3DCreate(&a, &d));
-    r.res.array.hArray = plain;
+    r.res.array.hArray = NULL;
     EXPECT(cuSurfObjectCreate(&s, &r) == CUDA_ERROR_INVALID_VALUE);
     r.res.array.hArray = a;
     DRIVER(cuSurfObjectCreate(&s, &r));
@@ -179,9 +199,9 @@ static void check_surface() {
     DRIVER(cuSurfObjectGetResourceDesc(&same, s));
     EXPECT(same.resType == CU_RESOURCE_TYPE_ARRAY && same.res.array.hArray == a);
     DRIVER(cuSurfObjectDestroy(s));
-    EXPECT(cuMemcpyAtoH(host, a, 0, 8) == CUDA_ERROR_INVALID_VALUE); /* one dimension only */
+    DRIVER(cuMemcpyAtoH(row, a, 2, 6)); /* of the first row */
+    EXPECT(row[0] == 101 && row[2] == 103 && row[3] == 0);
     DRIVER(cuArrayDestroy(a));
-    DRIVER(cuArrayDestroy(plain));
 }
 
 /* A part of an array's rows, in and out by a descriptor; and what does not lie within it. */
@@ -191,11 +211,17 @@ static void check_rows() {
     unsigned short in[2][8] = {{1, 2, 3, 4}, {5, 6, 7, 8}}, out[4][12] = {};
     DRIVER(cuArrayCreate(&a, &format));
     CUDA_MEMCPY2D c = {};
+    memset(out, 0xff, sizeof out);
     c.srcMemoryType = CU_MEMORYTYPE_HOST;
-    c.srcHost = in;
-    c.srcPitch = sizeof in[0];
+    c.srcHost = out;
+    c.srcPitch = c.WidthInBytes = sizeof out[0];
     c.dstMemoryType = CU_MEMORYTYPE_ARRAY;
     c.dstArray = a;
+    c.Height = 4;
+    DRIVER(cuMemcpy2D(&c));
+    memset(out, 0, sizeof out);
+    c.srcHost = in;
+    c.srcPitch = sizeof in[0];
     c.dstXInBytes = 8;
     c.dstY = 1;
     c.WidthInBytes = 8;
@@ -215,7 +241,33 @@ static void check_rows() {
     DRIVER(cuArrayDestroy(a));
 }
 
-int main() {
+/* Handles that are gone, a surface of an array that is not made for one, a linear filter of
+ * integers, and a run that leaves the first row. */
+static void misuse() {
+    CUarray a = make(N, CU_AD_FORMAT_SIGNED_INT16, 1), b;
+    const CUDA_ARRAY_DESCRIPTOR two = {N, 2, CU_AD_FORMAT_SIGNED_INT16, 1};
+    CUDA_RESOURCE_DESC r = {};
+    CUDA_TEXTURE_DESC d = {};
+    CUtexObject t;
+    CUsurfObject s;
+    char row[4 * N];
+    r.res.array.hArray = a;
+    d.filterMode = CU_TR_FILTER_MODE_LINEAR;
+    d.flags = CU_TRSF_READ_AS_INTEGER;
+    DRIVER(cuTexObjectCreate(&t, &r, &d, NULL));
+    DRIVER(cuTexObjectDestroy(t));
+    DRIVER(cuTexObjectDestroy(t));
+    DRIVER(cuSurfObjectCreate(&s, &r));
+    DRIVER(cuSurfObjectDestroy(s));
+    DRIVER(cuArrayCreate(&b, &two));
+    EXPECT(cuMemcpyAtoH(row, b, 8, 2 * N) == CUDA_ERROR_INVALID_VALUE);
+    DRIVER(cuArrayDestroy(b));
+    DRIVER(cuArrayDestroy(a));
+    EXPECT(cuArrayDestroy(a) == CUDA_ERROR_INVALID_HANDLE);                   /* a fault on a GPU */
+    EXPECT(cuMemcpyAtoH(row, (CUarray)&d, 0, 4) == CUDA_ERROR_INVALID_VALUE); /* this one, too */
+}
+
+int main(int n, char **) {
     CUdevice device;
     CUcontext context;
     CUstream stream;
@@ -223,6 +275,11 @@ int main() {
     DRIVER(cuDeviceGet(&device, 0));
     DRIVER(cuDevicePrimaryCtxRetain(&context, device));
     DRIVER(cuCtxSetCurrent(context));
+    if (n > 1) {
+        misuse();
+        puts("ok");
+        return 0;
+    }
     DRIVER(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
     check_formats();
     check_copies(stream);

@@ -92,7 +92,7 @@ static void nodes(CUfunction add_to, CUdeviceptr x) {
 }
 
 /* The general form, with memory. */
-static void memory(CUfunction add_to, CUdeviceptr x) {
+static void memory(CUfunction add_to, CUdeviceptr x, CUcontext context) {
     CUgraph graph;
     CUgraphExec replay;
     CUgraphNode made, set, more, copy, freed;
@@ -104,6 +104,9 @@ static void memory(CUfunction add_to, CUdeviceptr x) {
     p.alloc.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
     p.alloc.poolProps.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
     DRIVER(cuGraphCreate(&graph, 0));
+    p.alloc.poolProps.location.id = 3;
+    EXPECT(cuGraphAddNode(&made, graph, NULL, NULL, 0, &p) == CUDA_ERROR_INVALID_VALUE);
+    p.alloc.poolProps.location.id = 0;
     DRIVER(cuGraphAddNode(&made, graph, NULL, NULL, 0, &p));
     CUdeviceptr own = p.alloc.dptr;
     p = {};
@@ -113,6 +116,11 @@ static void memory(CUfunction add_to, CUdeviceptr x) {
     p.memset.width = 32;
     p.memset.height = 1;
     p.memset.value = 1;
+    /* Memory of graphs has no context to be taken. */
+    EXPECT(cuGraphAddNode(&set, graph, &made, NULL, 1, &p) == CUDA_ERROR_INVALID_VALUE);
+    EXPECT(cuGraphAddMemsetNode(&set, graph, &made, 1, (CUDA_MEMSET_NODE_PARAMS *)&p.memset,
+                                NULL) == CUDA_ERROR_INVALID_VALUE);
+    p.memset.ctx = context;
     DRIVER(cuGraphAddNode(&set, graph, &made, NULL, 1, &p));
     void *words[] = {&own, &much};
     p = {};
@@ -132,6 +140,8 @@ static void memory(CUfunction add_to, CUdeviceptr x) {
     p.memcpy.copyParams.Height = p.memcpy.copyParams.Depth = 1;
     DRIVER(cuGraphAddNode(&copy, graph, &more, NULL, 1, &p));
     DRIVER(cuGraphAddMemFreeNode(&freed, graph, &copy, 1, own));
+    EXPECT(cuGraphAddMemFreeNode(&copy, graph, &copy, 1, own) == CUDA_ERROR_INVALID_VALUE);
+    EXPECT(cuGraphAddMemFreeNode(&copy, graph, &copy, 1, x) == CUDA_ERROR_INVALID_VALUE);
     DRIVER(cuGraphMemFreeNodeGetParams(freed, &got));
     EXPECT(got == own);
     DRIVER(cuGraphInstantiate(&replay, graph, 0));
@@ -156,7 +166,7 @@ int main() {
     DRIVER(cuMemAlloc(&x, 128));
     DRIVER(cuMemsetD32(x, 0, 32));
     nodes(add_to, x);
-    memory(add_to, x);
+    memory(add_to, x, context);
     DRIVER(cuMemFree(x));
     DRIVER(cuModuleUnload(module));
     puts("ok");

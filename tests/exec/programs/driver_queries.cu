@@ -8,8 +8,10 @@
 __global__ void nothing() {
 }
 
+__device__ int variable[8];
+
 static void pointers(CUcontext context) {
-    CUdeviceptr memory, begin = 0, managed;
+    CUdeviceptr memory, plain, begin = 0, managed;
     CUmemoryPool pool, of = NULL;
     CUcontext found = NULL;
     unsigned type = 0;
@@ -27,20 +29,49 @@ static void pointers(CUcontext context) {
     };
     void *to[] = {&found, &type, &device, &begin, &bytes, &is_managed, &of};
     DRIVER(cuPointerGetAttributes(7, which, to, memory + 999));
-    EXPECT(found == context && type == CU_MEMORYTYPE_DEVICE && device == 0 && begin == memory);
+    /* Memory of pools is of no context. */
+    EXPECT(found == NULL && type == CU_MEMORYTYPE_DEVICE && device == 0 && begin == memory);
     EXPECT(bytes == 1000 && is_managed == 0 && of == pool);
     DRIVER(cuPointerGetAttributes(7, which, to, managed));
-    EXPECT(is_managed == 1 && bytes == 64 && of == NULL);
+    EXPECT(found == context && is_managed == 1 && bytes == 64 && of == NULL);
+    DRIVER(cuMemAlloc(&plain, 100));
+    DRIVER(cuPointerGetAttributes(7, which, to, plain + 99));
+    EXPECT(found == context && begin == plain && bytes == 100 && of == NULL);
+    void *address;
+    CUDA(cudaGetSymbolAddress(&address, variable));
+    DRIVER(cuPointerGetAttributes(7, which, to, (CUdeviceptr)address + 4));
+    EXPECT(found == context && begin == (CUdeviceptr)address && bytes == sizeof variable);
+    begin = bytes = 0;
+    DRIVER(cuMemGetAddressRange(&begin, &bytes, (CUdeviceptr)address + 4));
+    EXPECT(begin == (CUdeviceptr)address && bytes == sizeof variable);
+    static int own_memory[4096];
+    DRIVER(cuMemHostRegister(own_memory, sizeof own_memory, 0));
+    DRIVER(cuPointerGetAttributes(7, which, to, (CUdeviceptr)(own_memory + 2)));
+    EXPECT(found == context && type == CU_MEMORYTYPE_HOST && begin == (CUdeviceptr)own_memory &&
+           bytes == sizeof own_memory);
+    DRIVER(cuMemHostUnregister(own_memory));
+    unsigned may_share = 7, in_order = 7;
+    DRIVER(
+        cuPointerGetAttribute(&may_share, CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE, plain));
+    DRIVER(cuPointerGetAttribute(&in_order, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, plain));
+    EXPECT(may_share == 1);
+    EXPECT(in_order == 0); /* unless it is set, or a token for other devices was asked for */
+    DRIVER(
+        cuPointerGetAttribute(&may_share, CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE, memory));
+    EXPECT(may_share == 0);
     DRIVER(cuPointerGetAttributes(7, which, to, (CUdeviceptr)&own)); /* not CUDA's: no error */
-    EXPECT(found == NULL && type == 0 && begin == 0 && is_managed == 0 && device < 0);
+    EXPECT(found == NULL && type == 0 && is_managed == 0 && device == -2 && of == NULL);
+    EXPECT(begin == (CUdeviceptr)own_memory); /* left as it was */
     EXPECT(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (CUdeviceptr)&own) ==
            CUDA_ERROR_INVALID_VALUE);
     EXPECT(cuPointerGetAttribute(&begin, CU_POINTER_ATTRIBUTE_HOST_POINTER, memory) ==
-           CUDA_ERROR_INVALID_VALUE);
+               CUDA_ERROR_INVALID_VALUE &&
+           begin == 0);
     own = 1;
     DRIVER(cuPointerSetAttribute(&own, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, memory));
     DRIVER(cuMemFreeAsync(memory, NULL));
     DRIVER(cuMemFree(managed));
+    DRIVER(cuMemFree(plain));
 }
 
 static void streams(CUcontext context) {
@@ -72,7 +103,16 @@ static void streams(CUcontext context) {
     DRIVER(cuEventSynchronize(event));
     DRIVER(cuEventDestroy(event));
     DRIVER(cuStreamDestroy(stream));
+}
+
+/* A fault on a GPU. */
+static void destroyed() {
+    CUstream stream;
+    unsigned flags;
+    DRIVER(cuStreamCreate(&stream, 0));
+    DRIVER(cuStreamDestroy(stream));
     EXPECT(cuStreamGetFlags(stream, &flags) == CUDA_ERROR_INVALID_HANDLE);
+    EXPECT(cuStreamDestroy(stream) == CUDA_ERROR_INVALID_HANDLE);
 }
 
 static size_t shared_of(int threads) {
@@ -115,18 +155,26 @@ static void forms() {
 #endif
 }
 
-int main() {
-    CUcontext context;
+int main(int n, char **) {
+    CUcontext context, by_runtime = NULL;
     CUmoduleLoadingMode mode;
     int value = 0;
     CUDA(cudaFree(0));
+    if (n > 1) {
+        destroyed();
+        puts("ok");
+        return 0;
+    }
     DRIVER(cuDevicePrimaryCtxRetain(&context, 0));
+    DRIVER(cuCtxGetCurrent(&by_runtime));
+    EXPECT(by_runtime == context);
     DRIVER(cuCtxSetCurrent(context));
     pointers(context);
     streams(context);
     occupancy();
     forms();
-    EXPECT(cuCtxEnablePeerAccess(context, 0) == CUDA_ERROR_INVALID_CONTEXT);
+    EXPECT(cuCtxEnablePeerAccess(context, 0) == CUDA_ERROR_PEER_ACCESS_UNSUPPORTED);
+    FAILS(cudaDeviceEnablePeerAccess(0, 0), cudaErrorPeerAccessUnsupported);
     EXPECT(cuCtxDisablePeerAccess(context) == CUDA_ERROR_PEER_ACCESS_NOT_ENABLED);
     EXPECT(cuDeviceGetP2PAttribute(&value, CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED, 0, 1) ==
            CUDA_ERROR_INVALID_DEVICE);

@@ -79,13 +79,13 @@ static void free_others(const handles &h) {
 static void refuse(const handles &h) {
     void *memory;
     FAILS(cudaIpcOpenMemHandle(&memory, h.memory, cudaIpcMemLazyEnablePeerAccess),
-          cudaErrorInvalidResourceHandle);
+          cudaErrorInvalidValue);
 }
 
 static void begin(const char *self, const char *what) {
     int *memory, host[N], supported = 0;
     void *none;
-    handles h;
+    handles h, inner;
     cudaEvent_t before, behind, timed;
     cudaStream_t first, second;
     const unsigned shared = cudaEventDisableTiming | cudaEventInterprocess;
@@ -104,7 +104,11 @@ static void begin(const char *self, const char *what) {
     CUDA(cudaMemset(memory, 0, sizeof host));
     CUDA(cudaDeviceSynchronize());
     CUDA(cudaIpcGetMemHandle(&h.memory, memory));
-    FAILS(cudaIpcGetMemHandle(&h.memory, memory + 1), cudaErrorInvalidValue);
+    CUDA(cudaIpcGetMemHandle(&inner.memory, memory + 1)); /* the allocation's */
+    EXPECT(memcmp(&inner.memory, &h.memory, sizeof h.memory) == 0);
+    memset(&inner, 0, sizeof inner);
+    FAILS(cudaIpcOpenEventHandle(&timed, inner.before), cudaErrorMapBufferObjectFailed);
+    CUDA(cudaEventCreate(&timed));
     FAILS(cudaIpcOpenMemHandle(&none, h.memory, cudaIpcMemLazyEnablePeerAccess),
           cudaErrorDeviceUninitialized);
     CUDA(cudaMemcpy(host, memory, sizeof host, cudaMemcpyDeviceToHost));

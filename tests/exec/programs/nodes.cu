@@ -96,8 +96,11 @@ static void changes(int *x) {
     EXPECT(found != more);
     CUDA(cudaGraphInstantiate(&replay, graph, cudaGraphInstantiateFlagUseNodePriority));
     CUDA(cudaGraphExecGetFlags(replay, &flags));
-    EXPECT(flags == cudaGraphInstantiateFlagUseNodePriority);
+    EXPECT(flags == 0); /* which are the others */
     EXPECT(launch(replay, x) == 105 && number == 2);
+    cudaGraphExec_t none;
+    FAILS(cudaGraphInstantiate(&none, graph, cudaGraphInstantiateFlagUpload),
+          cudaErrorInvalidValue); /* into no stream */
     /* what is there */
     CUDA(cudaGraphMemsetNodeGetParams(clear, &f2));
     EXPECT(f2.dst == x && f2.value == 100 && f2.width == 32 && f2.elementSize == 4);
@@ -299,7 +302,10 @@ static size_t in_use(cudaGraphMemAttributeType which) {
     return bytes;
 }
 
+/* Memory of graphs comes in units of 32 MiB, one or more to a graph. What is freed still counts
+ * until it is trimmed. */
 static void memory(int *x) {
+    const size_t unit = (size_t)32 << 20;
     cudaGraph_t graph, captured;
     cudaGraphExec_t replay, automatic;
     cudaGraphNode_t made, set, copy;
@@ -316,20 +322,26 @@ static void memory(int *x) {
     CUDA(cudaGraphAddMemsetNode(&set, graph, &made, 1, &f));
     CUDA(cudaGraphAddMemcpyNode1D(&copy, graph, &set, 1, x, p.dptr, 128, cudaMemcpyDeviceToDevice));
     CUDA(cudaGraphInstantiate(&replay, graph, 0));
-    EXPECT(launch(replay, x) == 9 && in_use(cudaGraphMemAttrUsedMemCurrent) == 128);
+    EXPECT(launch(replay, x) == 9 && in_use(cudaGraphMemAttrUsedMemCurrent) == unit);
     EXPECT(cudaGraphLaunch(replay, 0) == cudaErrorInvalidValue);
     EXPECT(cudaGetLastError() == cudaErrorInvalidValue);
     CUDA(cudaFree(p.dptr));
-    EXPECT(in_use(cudaGraphMemAttrUsedMemCurrent) == 0 && launch(replay, x) == 9);
+    EXPECT(in_use(cudaGraphMemAttrUsedMemCurrent) == unit && launch(replay, x) == 9);
     CUDA(cudaFreeAsync(p.dptr, 0));
     CUDA(cudaGraphExecDestroy(replay));
     CUDA(cudaGraphInstantiate(&automatic, graph, cudaGraphInstantiateFlagAutoFreeOnLaunch));
     EXPECT(launch(automatic, x) == 9 && launch(automatic, x) == 9);
-    EXPECT(in_use(cudaGraphMemAttrUsedMemHigh) == 128);
+    EXPECT(in_use(cudaGraphMemAttrUsedMemHigh) == unit);
     CUDA(cudaFree(p.dptr));
-    EXPECT(in_use(cudaGraphMemAttrReservedMemCurrent) == 128);
+    EXPECT(in_use(cudaGraphMemAttrReservedMemCurrent) == unit);
     CUDA(cudaDeviceGraphMemTrim(0));
     EXPECT(in_use(cudaGraphMemAttrReservedMemCurrent) == 0);
+    EXPECT(in_use(cudaGraphMemAttrUsedMemCurrent) == 0);
+    EXPECT(in_use(cudaGraphMemAttrUsedMemHigh) == unit);
+    size_t zero = 0;
+    CUDA(cudaDeviceSetGraphMemAttribute(0, cudaGraphMemAttrUsedMemHigh, &zero));
+    EXPECT(in_use(cudaGraphMemAttrUsedMemHigh) == 0);
+    EXPECT(in_use(cudaGraphMemAttrReservedMemHigh) == unit);
     CUDA(cudaGraphExecDestroy(automatic));
     CUDA(cudaGraphDestroy(graph));
     /* as capture makes it */
@@ -348,10 +360,45 @@ static void memory(int *x) {
     for (int i = 0; i < 2; ++i) {
         CUDA(cudaGraphLaunch(replay, s));
         CUDA(cudaStreamSynchronize(s));
-        EXPECT(first_of(x) == 4 && in_use(cudaGraphMemAttrUsedMemCurrent) == 0);
+        EXPECT(first_of(x) == 4 && in_use(cudaGraphMemAttrUsedMemCurrent) == unit);
     }
     CUDA(cudaGraphExecDestroy(replay));
     CUDA(cudaStreamDestroy(s));
+    CUDA(cudaDeviceGraphMemTrim(0));
+    EXPECT(in_use(cudaGraphMemAttrUsedMemCurrent) == 0);
+}
+
+/* Memory that one graph allocates and another one frees. */
+static void handed_on(int *x) {
+    cudaGraph_t first, second;
+    cudaGraphExec_t replay[2];
+    cudaGraphNode_t made, set, copy, gone;
+    cudaMemAllocNodeParams p = {};
+    p.bytesize = 128;
+    p.poolProps.allocType = cudaMemAllocationTypePinned;
+    p.poolProps.location.type = cudaMemLocationTypeDevice;
+    CUDA(cudaGraphCreate(&first, 0));
+    CUDA(cudaGraphCreate(&second, 0));
+    CUDA(cudaGraphAddMemAllocNode(&made, first, NULL, 0, &p));
+    cudaMemsetParams f = fill((int *)p.dptr, 3);
+    CUDA(cudaGraphAddMemsetNode(&set, first, &made, 1, &f));
+    CUDA(
+        cudaGraphAddMemcpyNode1D(&copy, second, NULL, 0, x, p.dptr, 128, cudaMemcpyDeviceToDevice));
+    CUDA(cudaGraphAddMemFreeNode(&gone, second, &copy, 1, p.dptr));
+    FAILS(cudaGraphAddMemFreeNode(&gone, second, &copy, 1, p.dptr), cudaErrorInvalidValue);
+    FAILS(cudaGraphAddMemFreeNode(&gone, second, &copy, 1, x), cudaErrorInvalidValue);
+    CUDA(cudaGraphInstantiate(&replay[0], first, 0));
+    CUDA(cudaGraphInstantiate(&replay[1], second, 0));
+    FAILS(cudaGraphLaunch(replay[1], 0), cudaErrorInvalidValue); /* nothing is there */
+    for (int i = 0; i < 2; ++i) {
+        CUDA(cudaGraphLaunch(replay[0], 0));
+        EXPECT(launch(replay[1], x) == 3);
+    }
+    FAILS(cudaGraphLaunch(replay[1], 0), cudaErrorInvalidValue);
+    for (int i = 0; i < 2; ++i)
+        CUDA(cudaGraphExecDestroy(replay[i]));
+    CUDA(cudaGraphDestroy(second));
+    CUDA(cudaGraphDestroy(first));
 }
 
 static void objects() {
@@ -378,6 +425,7 @@ int main() {
     children(x);
     events(x);
     memory(x);
+    handed_on(x);
     objects();
     CUDA(cudaFree(x));
     puts("ok");

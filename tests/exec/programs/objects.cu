@@ -60,8 +60,10 @@ __global__ void apply(binary *f, int *results) {
 }
 
 __global__ void exhaust(int *results) {
-    results[0] = malloc(3 << 20) != nullptr;
-    results[1] = malloc(1 << 20) == nullptr;
+    void *p = malloc(3 << 20);
+    results[0] = p != nullptr;
+    results[1] = malloc(2 << 20) == nullptr;
+    free(p);
 }
 
 __global__ void misuse(int how, char **kept) {
@@ -116,11 +118,19 @@ static void functions() {
     CUDA(cudaFree(results));
 }
 
+/* Before the first kernel that uses malloc(), which fixes the heap's size. */
 static void limits() {
     int *results;
     CUDA(cudaMallocManaged(&results, 2 * sizeof *results));
-    CUDA(cudaDeviceSetLimit(cudaLimitMallocHeapSize, 7 << 19));
+    size_t limit = 0;
+    CUDA(cudaDeviceSetLimit(cudaLimitMallocHeapSize, (4 << 20) + 1));
+    CUDA(cudaDeviceGetLimit(&limit, cudaLimitMallocHeapSize));
+    EXPECT(limit == (4 << 20) + (64 << 10)); /* in units of 64 KiB */
+    CUDA(cudaDeviceSetLimit(cudaLimitMallocHeapSize, 1 << 20));
+    CUDA(cudaDeviceGetLimit(&limit, cudaLimitMallocHeapSize));
+    EXPECT(limit == 4 << 20); /* the least */
     exhaust<<<1, 1>>>(results);
+    FAILS(cudaDeviceSetLimit(cudaLimitMallocHeapSize, 4 << 20), cudaErrorInvalidValue);
     CUDA(cudaDeviceSynchronize());
     EXPECT(results[0] && results[1]);
     CUDA(cudaFree(results));
@@ -140,8 +150,8 @@ int main(int argc, char **argv) {
         printf("%s\n", cudaGetErrorName(cudaDeviceSynchronize()));
         return 0;
     }
+    limits();
     objects();
     functions();
-    limits();
     puts("ok");
 }

@@ -12,6 +12,7 @@ static cuuint64_t attribute(CUmemoryPool pool, CUmemPool_attribute which) {
 }
 
 int main() {
+    const cuuint64_t unit = 32 << 20; /* that memory is reserved in */
     CUmemoryPool own, pool, again;
     CUdeviceptr a, b;
     void *c;
@@ -29,6 +30,8 @@ int main() {
     DRIVER(cuMemAllocFromPoolAsync(&b, 500, pool, NULL));
     EXPECT(attribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT) == 1500);
     EXPECT(attribute(own, CU_MEMPOOL_ATTR_USED_MEM_CURRENT) == 0);
+    EXPECT(attribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT) == unit);
+    EXPECT(attribute(own, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT) == 0);
     DRIVER(cuMemFreeAsync(b, NULL));
     DRIVER(cuStreamSynchronize(NULL));
     EXPECT(attribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT) == 1000);
@@ -42,6 +45,23 @@ int main() {
     EXPECT(value == 0);
     DRIVER(cuMemPoolGetAccess(&flags, pool, &properties.location));
     EXPECT(flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+    /* As much of what is freed stays reserved as the threshold says, in whole units. */
+    for (cuuint64_t keep : {0, 1, 40, 70}) {
+        const cuuint64_t bytes = keep << 20;
+        DRIVER(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, (void *)&bytes));
+        DRIVER(cuMemAllocFromPoolAsync(&b, 80 << 20, pool, NULL));
+        EXPECT(attribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT) == 3 * unit);
+        DRIVER(cuMemFreeAsync(b, NULL));
+        DRIVER(cuStreamSynchronize(NULL));
+        EXPECT(attribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT) ==
+               (keep == 70 ? 2 : 1) * unit);
+        DRIVER(cuMemPoolTrimTo(pool, 0));
+        EXPECT(attribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT) == unit);
+    }
+    EXPECT(attribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH) == 3 * unit);
+    DRIVER(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH, (void *)&zero));
+    EXPECT(attribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH) == unit);
+    DRIVER(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, (void *)&zero));
     const CUmemAccessDesc other = {{CU_MEM_LOCATION_TYPE_DEVICE, 1}, flags};
     EXPECT(cuMemPoolSetAccess(pool, &other, 1) == CUDA_ERROR_INVALID_DEVICE);
 
@@ -62,7 +82,16 @@ int main() {
 
     properties.maxSize = 100;
     DRIVER(cuMemPoolCreate(&pool, &properties));
-    EXPECT(cuMemAllocFromPoolAsync(&a, 101, pool, NULL) == CUDA_ERROR_OUT_OF_MEMORY);
+    /* A limit is in units, too. */
+    DRIVER(cuMemAllocFromPoolAsync(&a, 20 << 20, pool, NULL));
+    EXPECT(cuMemAllocFromPoolAsync(&b, 20 << 20, pool, NULL) == CUDA_ERROR_OUT_OF_MEMORY);
+    DRIVER(cuMemFreeAsync(a, NULL));
+    DRIVER(cuStreamSynchronize(NULL));
+    EXPECT(cuMemAllocFromPoolAsync(&a, unit + 1, pool, NULL) == CUDA_ERROR_OUT_OF_MEMORY);
+    a = 7;
+    DRIVER(cuMemAllocFromPoolAsync(&a, 0, pool, NULL));
+    EXPECT(a == 0);
+    EXPECT(cuMemAlloc(&a, 0) == CUDA_ERROR_INVALID_VALUE);
     DRIVER(cuMemPoolDestroy(pool));
     CUDA(cudaDeviceSynchronize());
     puts("ok");

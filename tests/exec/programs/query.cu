@@ -33,13 +33,21 @@ int main() {
     CUDA(cudaDeviceGetAttribute(&value, cudaDevAttrL2CacheSize, 0));
     EXPECT(value == about.l2CacheSize);
     CUDA(cudaMemGetInfo(&left, &total));
-    EXPECT(left == total && total == about.totalGlobalMem);
+    EXPECT(left > 0 && left <= total && total == about.totalGlobalMem);
     CUDA(cudaDeviceGetPCIBusId(bus, sizeof bus, 0));
     CUDA(cudaRuntimeGetVersion(&version));
     EXPECT(version / 1000 == CUDART_VERSION / 1000);
     CUDA(cudaDeviceSetLimit(cudaLimitStackSize, 4096));
     CUDA(cudaDeviceGetLimit(&limit, cudaLimitStackSize));
     EXPECT(limit == 4096);
+    CUDA(cudaDeviceSetLimit(cudaLimitStackSize, 1000));
+    CUDA(cudaDeviceGetLimit(&limit, cudaLimitStackSize));
+    EXPECT(limit == 1008);
+    CUDA(cudaDeviceSetLimit(cudaLimitPrintfFifoSize, 1));
+    CUDA(cudaDeviceGetLimit(&limit, cudaLimitPrintfFifoSize));
+    EXPECT(limit == 512 << 10);
+    FAILS(cudaDeviceSetLimit(cudaLimitDevRuntimeSyncDepth, 2), cudaErrorUnsupportedLimit);
+    FAILS(cudaDeviceSetLimit((cudaLimit)77, 2), cudaErrorInvalidValue);
     CUDA(cudaFuncGetAttributes(&kernel, limited));
     EXPECT(kernel.maxThreadsPerBlock == 256 && kernel.sharedSizeBytes == 256);
     CUDA(cudaFuncSetAttribute(limited, cudaFuncAttributeMaxDynamicSharedMemorySize, 100000));
@@ -47,7 +55,17 @@ int main() {
            cudaErrorInvalidValue);
     (void)cudaGetLastError();
     limited<<<1, 512>>>(NULL);
-    EXPECT(cudaGetLastError() == cudaErrorLaunchOutOfResources);
+    EXPECT(cudaGetLastError() == cudaErrorInvalidValue);
+    CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&value, limited, 512, 0));
+    EXPECT(value == 4); /* which takes no account of it */
+    const cudaError_t wrong_shape =
+        CUDART_VERSION >= 13000 ? cudaErrorInvalidValue : cudaErrorInvalidConfiguration;
+    limited<<<1, 1025>>>(NULL);
+    EXPECT(cudaGetLastError() == wrong_shape);
+    limited<<<dim3(1, 65536), 1>>>(NULL);
+    EXPECT(cudaGetLastError() == wrong_shape);
+    limited<<<0, 1>>>(NULL);
+    EXPECT(cudaGetLastError() == wrong_shape);
     EXPECT(strcmp(cudaGetErrorName(cudaErrorAssert), "cudaErrorAssert") == 0);
     EXPECT(strcmp(cudaGetErrorString(cudaErrorInvalidValue), "invalid argument") == 0);
     EXPECT(strcmp(cudaGetErrorString((cudaError_t)12345), "unrecognized error code") == 0);

@@ -65,7 +65,24 @@ static void right() {
     EXPECT(cuMemRelease(again) == CUDA_ERROR_INVALID_VALUE);
     EXPECT(cuMemAddressFree(memory, 4 * granularity) == CUDA_ERROR_INVALID_VALUE);
     DRIVER(cuMemUnmap(memory + granularity, granularity));
-    EXPECT(cuMemUnmap(memory + granularity, granularity) == CUDA_ERROR_INVALID_VALUE);
+    DRIVER(cuMemCreate(&again, 2 * granularity, &properties, 0));
+    EXPECT(cuMemMap(memory, granularity, 0, again, 0) == CUDA_ERROR_NOT_SUPPORTED); /* a part */
+    EXPECT(cuMemMap(memory, granularity, granularity, again, 0) == CUDA_ERROR_NOT_SUPPORTED);
+    DRIVER(cuMemMap(memory, 2 * granularity, 0, again, 0));
+    EXPECT(cuMemUnmap(memory, granularity) == CUDA_ERROR_INVALID_VALUE); /* a part, too */
+    flags = 7;
+    DRIVER(cuMemGetAccess(&flags, &access_of.location, memory));
+    EXPECT(flags == CU_MEM_ACCESS_FLAGS_PROT_NONE);
+    const CUmemAccessDesc host = {{CU_MEM_LOCATION_TYPE_HOST, 0}, access_of.flags},
+                          other = {{CU_MEM_LOCATION_TYPE_DEVICE, 3}, access_of.flags};
+    DRIVER(cuMemGetAccess(&flags, &host.location, memory));
+    EXPECT(flags == CU_MEM_ACCESS_FLAGS_PROT_NONE);
+    EXPECT(cuMemSetAccess(memory, 2 * granularity, &host, 1) == CUDA_ERROR_NOT_SUPPORTED);
+    EXPECT(cuMemSetAccess(memory, 2 * granularity, &other, 1) == CUDA_ERROR_INVALID_VALUE);
+    DRIVER(cuMemUnmap(memory, 2 * granularity));
+    DRIVER(cuMemRelease(again));
+    EXPECT(cuMemGetAccess(&flags, &access_of.location, memory) == CUDA_ERROR_INVALID_VALUE);
+    EXPECT(cuMemAddressReserve(&low, granularity / 2, 0, 0, 0) == CUDA_ERROR_INVALID_VALUE);
     EXPECT(cuMemCreate(&again, granularity / 2, &properties, 0) == CUDA_ERROR_INVALID_VALUE);
     DRIVER(cuMemAddressFree(memory, 4 * granularity));
 }
@@ -80,6 +97,13 @@ static void defect(const char *which) {
     if (strcmp(which, "read only") == 0) {
         access_of.flags = CU_MEM_ACCESS_FLAGS_PROT_READ;
         DRIVER(cuMemSetAccess(memory, granularity, &access_of, 1));
+    }
+    if (strcmp(which, "unmap twice") == 0) {
+        DRIVER(cuMemUnmap(memory, granularity));
+        DRIVER(cuMemUnmap(memory, granularity)); /* CUDA lets it pass */
+        DRIVER(cuMemRelease(handle));
+        DRIVER(cuMemAddressFree(memory, 2 * granularity));
+        return;
     }
     if (strcmp(which, "copy") == 0) {
         int host = 0;
