@@ -101,13 +101,18 @@ static void read_file(parser *p) {
     if (p->now.kind != TOKEN_STRING || index > 65535)
         parse_fail(p, "expected a file's name");
     index += (uint64_t)p->first_file;
-    if ((int32_t)index >= t->n_files) {
-        const char **grown = arena_take(t->memory, (index + 1) * sizeof *grown);
+    if (index >= MOST_FILES)
+        parse_fail(p, "too many files");
+    if ((int32_t)index >= t->room_for_files) {
+        const int32_t room = 2 * (int32_t)index + 16;
+        const char **grown = arena_take(t->memory, (size_t)room * sizeof *grown);
         for (int32_t i = 0; i < t->n_files; ++i)
             grown[i] = t->files[i];
         t->files = grown;
-        t->n_files = (int32_t)index + 1;
+        t->room_for_files = room;
     }
+    if ((int32_t)index >= t->n_files)
+        t->n_files = (int32_t)index + 1;
     t->files[index] = parse_copy(p);
     parse_advance(p);
     while (parse_accept(p, ','))

@@ -7,7 +7,7 @@
 
 #include <setjmp.h>
 
-enum { MOST_NESTED = 64, MOST_REGISTERS = 1 << 20 };
+enum { MOST_NESTED = 64, MOST_REGISTERS = 1 << 20, MOST_FILES = 1 << 20 };
 
 typedef struct parser {
     lexer lexer;

@@ -129,6 +129,8 @@ static symbol *declared(parser *p, const char *name, symbol_kind kind, bool exte
     symbol *s = scope_own(p->home, name);
     if (s == NULL || (!s->external && !external && !p->weak))
         return add_variable(p, p->home, name, kind);
+    if (s->kind != kind)
+        parse_fail(p, arena_print(p->tree->memory, "%s is declared in two spaces", name));
     return s->external ? s : arena_take(p->tree->memory, sizeof *s);
 }
 

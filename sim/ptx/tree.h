@@ -139,7 +139,7 @@ typedef struct tree {
     symbol *last_global; /* a list, the last first */
     symbol **globals;    /* by index; written when all is read */
     const char **files;
-    int32_t n_files;
+    int32_t n_files, room_for_files;
 } tree;
 
 /* A name's symbol, from a scope outwards; a family's register is the family, its number in

@@ -64,6 +64,19 @@ ASSAY_TEST(ptx, a_malformed_module_gets_a_line_with_its_place, "unit sim") {
         {HEAD ".global .u32 a[2] = {1, 2, 3};", "x.ptx:3: not PTX: a begins with more values"},
         {HEAD ".global .u32 a = b;", "x.ptx:3: not PTX: a begins with what is no address"},
         {HEAD ".global .u32 a; .global .u32 a;", "x.ptx:3: not PTX: a is declared twice"},
+        {HEAD ".visible .global .u32 a;" HEAD ".visible .global .u32 a;",
+         "x.ptx:5: not PTX: a is declared twice"},
+        {HEAD ".visible .entry k() { ret; }" HEAD ".visible .entry k() { ret; }",
+         "k is defined twice"},
+        {HEAD ".extern .shared .u32 a[];" HEAD ".visible .global .u32 a;",
+         "a is declared in two spaces"},
+        {HEAD ".file 65535 \"a\" " HEAD ".file 65535 \"a\" " HEAD ".file 65535 \"a\" " HEAD
+              ".file 65535 \"a\" " HEAD ".file 65535 \"a\" " HEAD ".file 65535 \"a\" " HEAD
+              ".file 65535 \"a\" " HEAD ".file 65535 \"a\" " HEAD ".file 65535 \"a\" " HEAD
+              ".file 65535 \"a\" " HEAD ".file 65535 \"a\" " HEAD ".file 65535 \"a\" " HEAD
+              ".file 65535 \"a\" " HEAD ".file 65535 \"a\" " HEAD ".file 65535 \"a\" " HEAD
+              ".file 65535 \"a\" " HEAD ".file 65535 \"a\" ",
+         "too many files"},
         {HEAD ".global .align 3 .u32 a;", "an alignment that is no power of two"},
         {HEAD ".global .b8 a[99999999999][9999];", "a variable too large"},
         {HEAD ".entry k() {\n add.s32 %r1, 0f12; }", "x.ptx:4: not PTX: a floating-point constant"},
