@@ -24,7 +24,8 @@
  *     64^3            502        2        773   1718
  *     128^2, b = 32     1        2          2      4
  *
- * Backward makes the states between two stages again, a pass each. A stage of 64 x 64 then takes
+ * Backward makes the states between two stages again, a pass each, or two of 64 x 64 in a pass that
+ * writes both. A stage of 64 x 64 then takes
  * one kernel for dW and dx, which reads two states and writes one: 1.5 passes; others take a kernel
  * for each, 2 passes. Products: of forward those of all stages but the last, and twice those of
  * all.
@@ -114,6 +115,7 @@ static workspace_plan room_of(const chain &c, const digit_plan &made, assay_stag
 
 struct digit_steps : tile_steps<float> {
     const digit_plan *digits;
+    assay_stage direction;
     float *next; /* of the workspace, for partial gradients by digits */
     partial_gradients sums;
     int32_t count; /* of them */
@@ -125,21 +127,36 @@ struct digit_steps : tile_steps<float> {
         return launch_sum_gradients(call->stream, sums, these);
     }
 
+    assay_status pair(const pass &p, state<const float> in, state<float> between,
+                      state<float> out) const {
+        const stage &s = stage_of(p, 0);
+        return launch_pair(call->stream, {axes_of(s, c->rows),
+                                          digit_state_of(in, s, LINES),
+                                          digit_state_of(between, s, LINES),
+                                          digit_state_of(out, s, LINES),
+                                          {weight(s), weight(stage_of(p, 1))}});
+    }
+
+    /* Whether backward makes the states behind this step and behind the next one by one kernel. */
+    bool makes_two(int32_t step) const {
+        return step + 2 < made->count && takes_pair(*c, made->first[step], ASSAY_BACKWARD);
+    }
+
     assay_status forward(int32_t step, state<const float> in, state<float> out) {
         const pass p = pass_of(*c, *made, step, ASSAY_FORWARD, sizeof(float));
         const stage &s = stage_of(p, 0);
-        switch (digits->kind[step]) {
-        case BY_DIGITS:
-            return contract_digits(call->stream, {axes_of(s, c->rows), digit_state_of(in, s, s.p),
-                                                  digit_state_of(out, s, s.q), weight(s)});
-        case BY_PAIR:
-            return launch_pair(call->stream, {axes_of(s, c->rows),
-                                              digit_state_of(in, s, LINES),
-                                              digit_state_of(out, s, LINES),
-                                              {weight(s), weight(stage_of(p, 1))}});
-        default:
+        if (digits->kind[step] == BY_PAIR)
+            return pair(p, in, {}, out);
+        if (digits->kind[step] == BY_TILES)
             return forward_tile(p, in, out);
+        if (direction == ASSAY_BACKWARD && makes_two(step)) {
+            const walk w = walk_of_passes(*c, *made);
+            return pair(p, in, out, walk_state<float>(call, w, step + 1));
         }
+        if (direction == ASSAY_BACKWARD && step > 0 && makes_two(step - 1))
+            return ASSAY_OK;
+        return contract_digits(call->stream, {axes_of(s, c->rows), digit_state_of(in, s, s.p),
+                                              digit_state_of(out, s, s.q), weight(s)});
     }
 
     assay_status backward(int32_t step, state<const float> in, state<const float> cotangent,
@@ -177,6 +194,7 @@ static assay_status run(assay_stage direction, const assay_call *call) {
     float *const base = static_cast<float *>(call->workspace);
     digit_steps steps = {{call, &c, &made.passes, base + room.states},
                          &made,
+                         direction,
                          base + room.states + room.tiles,
                          {},
                          0};

@@ -229,16 +229,18 @@ ASSAY_TEST(kronecker_v3_bf16x6, a_pair_has_the_bits_of_two_passes, "unit kroneck
     in[5 * LINES * LINES + 70] = INFINITY;
     in[3 * LINES * LINES] = ldexpf(1, 90);
     w[1][3 * LINES + 9] = ldexpf(1, 100);
-    const numbers want = contract(upper, rows, contract(last, rows, in, w[0]), w[1]);
-    numbers out(in.size(), -1);
+    const numbers middle = contract(last, rows, in, w[0]);
+    const numbers want = contract(upper, rows, middle, w[1]);
+    numbers between(in.size(), -1), out(in.size(), -1);
     const int64_t stride = left * LINES * LINES;
     const state<const float> from = {in.data(), stride};
-    const state<float> to = {out.data(), stride};
+    const state<float> kept = {between.data(), stride}, to = {out.data(), stride};
     REQUIRE_OK(launch_pair(NULL, {axes_of(last, rows),
                                   digit_state_of(from, last, LINES),
+                                  digit_state_of(kept, last, LINES),
                                   digit_state_of(to, last, LINES),
                                   {{w[0].data(), LINES, 1}, {w[1].data(), LINES, 1}}}));
     for (size_t e = 0; e < out.size(); ++e)
-        REQUIRE_MSG(same(out[e], want[e]), "%d: %a, not %a", (int)e, (double)out[e],
-                    (double)want[e]);
+        REQUIRE_MSG(same(out[e], want[e]) && same(between[e], middle[e]), "%d: %a, not %a", (int)e,
+                    (double)out[e], (double)want[e]);
 }
