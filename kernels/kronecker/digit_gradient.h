@@ -8,9 +8,6 @@
  * as numbers of their own. Elements whose lines have no digits in a tile are that tile's chain of
  * multiply-adds. The warpgroups of a block then add up their totals in order, and a second kernel
  * the blocks'.
- *
- * Where the factor is 64 x 64 the tile of the cotangent has all that the input's cotangent takes,
- * as in digit_contract.h, its columns the lines: then one kernel makes both.
  */
 #ifndef ASSAY_KRONECKER_DIGIT_GRADIENT_H
 #define ASSAY_KRONECKER_DIGIT_GRADIENT_H
@@ -19,33 +16,22 @@
 #include "kernels/kronecker/digit_contract.h"
 
 constexpr int GRADIENT_GROUPS = 3, GRADIENT_GROUP_THREADS = GRADIENT_GROUPS * GROUP;
-constexpr int EDGE_64 = 64; /* of a block of dW */
+constexpr int PART = 64; /* rows and columns of dW, of which a warpgroup has as many */
 
 struct digit_gradient {
     digit_axes axes;
     digit_state<const float> in, cotangent;
     float *partial; /* (splits, p, q) */
-    /* BOTH: the input's cotangent, by the transposed factor. */
-    digit_state<float> out;
-    factor<const float> adjoint;
 };
 
-/* In shared memory, of a warpgroup: the cotangent's digits and powers, and both tiles. BOTH: and,
- * of the block, the factor. */
-template <bool LAST, bool BOTH> struct gradient_shared {
+/* In shared memory, of a warpgroup: the cotangent's digits and powers, and both tiles. */
+template <bool LAST> struct gradient_shared {
     typedef line_tile<!LAST, 1> tile;
-    typedef line_tile<LAST, 1, tile::stride> columns; /* the same, a column a line */
-    static constexpr int factor_bytes =
-        BOTH ? (factor_boxes<1, EDGE_64>::bytes + TENSOR_ALIGNMENT - 1) / TENSOR_ALIGNMENT *
-                   TENSOR_ALIGNMENT
-             : 0;
-    static constexpr int box_bytes = DIGITS * EDGE_64 * TENSOR_LINE_BYTES;
-    static constexpr int word_bytes = (2 * EDGE_64 + 2 * 4) * (int)sizeof(uint32_t);
+    static constexpr int box_bytes = DIGITS * PART * TENSOR_LINE_BYTES;
+    static constexpr int word_bytes = (2 * PART + 2 * 4) * (int)sizeof(uint32_t);
     static constexpr int state_bytes = tile::elements * (int)sizeof(float);
     static constexpr size_t bytes =
-        TENSOR_ALIGNMENT + factor_bytes +
-        GRADIENT_GROUPS * (size_t)(box_bytes + word_bytes + 2 * state_bytes);
-    factor_boxes<1, EDGE_64> weight;
+        TENSOR_ALIGNMENT + GRADIENT_GROUPS * (size_t)(box_bytes + word_bytes + 2 * state_bytes);
     unsigned char *boxes;  /* of this warpgroup */
     int32_t *power;        /* of the cotangent's lines */
     float *scale;          /* 2^power where that is plain */
@@ -54,25 +40,24 @@ template <bool LAST, bool BOTH> struct gradient_shared {
 
     __device__ __forceinline__ gradient_shared(unsigned char *shared, int group) {
         unsigned char *const aligned = shared + (0 - shared_address(shared)) % TENSOR_ALIGNMENT;
-        weight = {aligned};
-        boxes = aligned + factor_bytes + group * box_bytes;
-        unsigned char *const rest = aligned + factor_bytes + GRADIENT_GROUPS * box_bytes +
-                                    group * (word_bytes + 2 * state_bytes);
+        boxes = aligned + group * box_bytes;
+        unsigned char *const rest =
+            aligned + GRADIENT_GROUPS * box_bytes + group * (word_bytes + 2 * state_bytes);
         in = reinterpret_cast<float *>(rest);
         cotangent = in + tile::elements;
         power = reinterpret_cast<int32_t *>(cotangent + tile::elements);
-        scale = reinterpret_cast<float *>(power + EDGE_64);
-        marks = reinterpret_cast<uint32_t *>(scale + EDGE_64);
+        scale = reinterpret_cast<float *>(power + PART);
+        marks = reinterpret_cast<uint32_t *>(scale + PART);
     }
 };
 
 /* The cotangent's lines as the right operand; what stands there afterwards may be read behind a
  * barrier. */
-template <bool LAST, bool BOTH>
-static __device__ __forceinline__ void split_cotangent(const gradient_shared<LAST, BOTH> &s) {
+template <bool LAST>
+static __device__ __forceinline__ void split_cotangent(const gradient_shared<LAST> &s) {
     slice_numbers x;
     extremes found[2];
-    take_slice<typename gradient_shared<LAST, BOTH>::tile>(s.cotangent, 0, x);
+    take_slice<typename gradient_shared<LAST>::tile>(s.cotangent, 0, x);
     add_extremes(x, found);
     const line_powers lines(found);
     const slice_digits digits(x, lines);
@@ -84,7 +69,7 @@ static __device__ __forceinline__ void split_cotangent(const gradient_shared<LAS
         for (int g = 0; g < DIGITS; ++g)
 #pragma unroll
             for (int i = 0; i < 2 * STEPS; ++i)
-                *reinterpret_cast<uint32_t *>(s.boxes + g * EDGE_64 * TENSOR_LINE_BYTES +
+                *reinterpret_cast<uint32_t *>(s.boxes + g * PART * TENSOR_LINE_BYTES +
                                               box_place(line, 8 * i) + 4 * t) =
                     digits.word[g][i / 2][half + i % 2 * 2];
         const uint32_t marks = lines.marks(half);
@@ -99,10 +84,10 @@ static __device__ __forceinline__ void split_cotangent(const gradient_shared<LAS
 }
 
 /* total[e] += e's chain over the tile, where its line or column has no digits. */
-template <bool LAST, bool BOTH>
-static __device__ __forceinline__ void add_marked(const gradient_shared<LAST, BOTH> &s,
+template <bool LAST>
+static __device__ __forceinline__ void add_marked(const gradient_shared<LAST> &s,
                                                   const line_powers &lines, float (&total)[32]) {
-    typedef typename gradient_shared<LAST, BOTH>::tile tile;
+    typedef typename gradient_shared<LAST>::tile tile;
 #pragma unroll
     for (int e = 0; e < 32; ++e) {
         const int line = own_line() + 8 * (e % 4 / 2), j = own_column(e / 4) + e % 2;
@@ -116,70 +101,33 @@ static __device__ __forceinline__ void add_marked(const gradient_shared<LAST, BO
     }
 }
 
-/* out[c, i] = sum over j of cotangent[c, j] W[i, j], of the tile that is in shared memory. */
-template <bool LAST, bool BOTH>
-static __device__ __forceinline__ void contract_cotangent(const digit_gradient &p,
-                                                          const gradient_shared<LAST, BOTH> &s,
-                                                          const factor_kind &kind, uint32_t first) {
-    typedef typename gradient_shared<LAST, BOTH>::columns columns;
-    slice_numbers x;
-    extremes found[2];
-    take_slice<columns>(s.cotangent, 0, x);
-    add_extremes(x, found);
-    const line_powers lines(found);
-    multiply_marked<columns, EDGE_64>(
-        s.cotangent, {p.adjoint, EDGE_64, EDGE_64, 0}, lines, s.weight.power(), kind.marked,
-        [&](int line, int i, float sum) {
-            const uint32_t c = first + (uint32_t)line;
-            if (c < p.axes.columns)
-                p.out.data[column_at<LAST>(p.axes, p.out, c) + (int64_t)i * p.axes.right] = sum;
-        });
-    const slice_digits digits(x, lines);
-    float sums[EDGE_64 / 2];
-    multiply_slice<EDGE_64>(digits, s.weight.boxes, sums);
-    put_sums<EDGE_64>(sums, lines, s.weight.power(), s.weight.scale(), kind.odd,
-                      result_lines<LAST>(p.axes, p.out, first, 0));
-}
-
-template <bool LAST, bool BOTH>
+template <bool LAST>
 static __global__ void __launch_bounds__(GRADIENT_GROUP_THREADS, 1)
     gradient_by_digits(digit_gradient p) {
-    typedef typename gradient_shared<LAST, BOTH>::tile tile;
+    typedef typename gradient_shared<LAST>::tile tile;
     ASSAY_DYNAMIC_SHARED(unsigned char, shared);
     const int group = (int)threadIdx.x / GROUP;
-    const gradient_shared<LAST, BOTH> s(shared, group);
-    const uint32_t across = (uint32_t)ceil_div(p.cotangent.extent, EDGE_64);
-    const uint32_t parts = across * (uint32_t)ceil_div(p.in.extent, EDGE_64);
+    const gradient_shared<LAST> s(shared, group);
+    const uint32_t across = (uint32_t)ceil_div(p.cotangent.extent, PART);
+    const uint32_t parts = across * (uint32_t)ceil_div(p.in.extent, PART);
     const uint32_t part = blockIdx.x % parts, split = blockIdx.x / parts,
                    splits = gridDim.x / parts;
-    const int i0 = (int)(part / across) * EDGE_64, j0 = (int)(part % across) * EDGE_64;
+    const int i0 = (int)(part / across) * PART, j0 = (int)(part % across) * PART;
     const uint32_t step = splits * GRADIENT_GROUPS * LINES;
     const auto fetch = [&](uint32_t from) {
         if (from < p.axes.columns) {
-            fetch_columns<LAST, EDGE_64>(p.axes, p.cotangent, from, j0, s.cotangent, tile::stride);
-            fetch_columns<LAST, EDGE_64>(p.axes, p.in, from, i0, s.in, tile::stride);
+            fetch_columns<LAST, PART>(p.axes, p.cotangent, from, j0, s.cotangent, tile::stride);
+            fetch_columns<LAST, PART>(p.axes, p.in, from, i0, s.in, tile::stride);
         }
         cp_async_commit();
     };
     float total[32] = {};
     uint32_t first = (split + splits * (uint32_t)group) * LINES;
-    factor_kind kind = {};
-    if constexpr (BOTH) {
-        fetch_factor<1, EDGE_64, GRADIENT_GROUP_THREADS>({p.adjoint, EDGE_64, EDGE_64, 0},
-                                                         s.weight);
-        cp_async_commit();
-    }
     fetch(first);
-    if constexpr (BOTH) {
-        cp_async_wait<1>();
-        kind = split_factor<1, EDGE_64, LAST, GRADIENT_GROUP_THREADS>(s.weight);
-    }
     for (; first < p.axes.columns; first += step) {
         cp_async_wait<0>();
         group_barrier(); /* and no product of the tile before is under way */
         split_cotangent(s);
-        if constexpr (BOTH)
-            contract_cotangent(p, s, kind, first);
         slice_numbers x;
         extremes found[2];
         take_slice<tile>(s.in, 0, x);
@@ -197,7 +145,7 @@ static __global__ void __launch_bounds__(GRADIENT_GROUP_THREADS, 1)
         fetch(first + step);
         const slice_digits digits(x, lines);
         float sums[32];
-        multiply_slice<EDGE_64>(digits, s.boxes, sums);
+        multiply_slice<PART>(digits, s.boxes, sums);
         const auto add = [&](int half, int i, float low, float high, bool, bool) {
             float *const to = total + 4 * i + 2 * half;
             to[0] += low;
@@ -206,7 +154,7 @@ static __global__ void __launch_bounds__(GRADIENT_GROUP_THREADS, 1)
         const bool plain_columns =
             __all_sync(0xffffffffu,
                        is_plain(s.power[warp_lane()]) && is_plain(s.power[warp_lane() + 32])) != 0;
-        put_sums<EDGE_64>(sums, lines, s.power, s.scale, !plain_columns, add);
+        put_sums<PART>(sums, lines, s.power, s.scale, !plain_columns, add);
     }
     cp_async_wait<0>();
     /* Warpgroups hand their totals to the first one, which adds them in order. */
@@ -232,7 +180,7 @@ static __global__ void __launch_bounds__(GRADIENT_GROUP_THREADS, 1)
 }
 
 static inline int64_t gradient_parts(int64_t p, int64_t q) {
-    return ceil_div(p, EDGE_64) * ceil_div(q, EDGE_64);
+    return ceil_div(p, PART) * ceil_div(q, PART);
 }
 
 /* Partial gradients of a stage. */
@@ -241,28 +189,17 @@ static inline int64_t digit_splits(const stage &s, int64_t rows) {
                  clamp(ASSAY_MULTIPROCESSORS / gradient_parts(s.p, s.q), 1, INT32_MAX));
 }
 
-/* Whether one kernel makes the input's cotangent as well. */
-static inline bool has_both(const digit_gradient &p) {
-    return p.in.extent == EDGE_64 && p.cotangent.extent == EDGE_64;
-}
-
-template <bool LAST, bool BOTH>
+template <bool LAST>
 static assay_status launch_gradient(void *stream, const digit_gradient &p, int64_t splits) {
     return ASSAY_LAUNCH(stream,
                         whole_grid(splits * gradient_parts(p.in.extent, p.cotangent.extent)),
-                        dim3(GRADIENT_GROUP_THREADS), (gradient_shared<LAST, BOTH>::bytes),
-                        (gradient_by_digits<LAST, BOTH>), p);
+                        dim3(GRADIENT_GROUP_THREADS), (gradient_shared<LAST>::bytes),
+                        (gradient_by_digits<LAST>), p);
 }
 
-/* The partial gradients, and the input's cotangent. */
-static assay_status backward_digits(void *stream, const digit_gradient &p, int64_t splits) {
-    if (has_both(p))
-        return p.axes.right > 1 ? launch_gradient<false, true>(stream, p, splits)
-                                : launch_gradient<true, true>(stream, p, splits);
-    const assay_status status = p.axes.right > 1 ? launch_gradient<false, false>(stream, p, splits)
-                                                 : launch_gradient<true, false>(stream, p, splits);
-    return status == ASSAY_OK ? contract_digits(stream, {p.axes, p.cotangent, p.out, p.adjoint})
-                              : status;
+static assay_status gradient_digits(void *stream, const digit_gradient &p, int64_t splits) {
+    return p.axes.right > 1 ? launch_gradient<false>(stream, p, splits)
+                            : launch_gradient<true>(stream, p, splits);
 }
 
 /* ---- the sums of all stages' partial gradients, in one launch ---- */

@@ -18,6 +18,7 @@ typedef factor_boxes<1, 64> pair_boxes;
 struct digit_pair {
     digit_axes axes; /* of the last mode */
     digit_state<const float> in;
+    digit_state<float> between; /* the state between the modes, kept if its data are not NULL */
     digit_state<float> out;
     factor<const float> w[2];
 };
@@ -49,6 +50,19 @@ static __device__ __forceinline__ void multiply_lines(const float *tile, const p
     put_sums<64>(sums, lines, boxes.power(), boxes.scale(), kind.odd, put);
 }
 
+/* Two neighbours, by one access where that is aligned. */
+static __device__ __forceinline__ void put_two(float *to, float low, float high, bool has_low,
+                                               bool has_high, bool pairs) {
+    if (pairs && has_low && has_high) {
+        *reinterpret_cast<float2 *>(to) = make_float2(low, high);
+        return;
+    }
+    if (has_low)
+        to[0] = low;
+    if (has_high)
+        to[1] = high;
+}
+
 static __global__ void __launch_bounds__(PAIR_THREADS, 1) contract_pair(digit_pair p) {
     ASSAY_DYNAMIC_SHARED(unsigned char, shared);
     unsigned char *const aligned = shared + (0 - shared_address(shared)) % TENSOR_ALIGNMENT;
@@ -73,6 +87,8 @@ static __global__ void __launch_bounds__(PAIR_THREADS, 1) contract_pair(digit_pa
     for (; first < p.axes.columns; first += step) {
         cp_async_wait<0>();
         group_barrier(); /* and all have left `between` */
+        float *const kept =
+            p.between.data ? p.between.data + column_at<true>(p.axes, p.between, first) : NULL;
         multiply_lines<pair_in>(
             tile, boxes[0], p.w[0], kinds[0],
             [&] {
@@ -80,17 +96,16 @@ static __global__ void __launch_bounds__(PAIR_THREADS, 1) contract_pair(digit_pa
                 fetch(first + step);
             },
             [&](int half, int i, float low, float high, bool has_low, bool has_high) {
-                float *const to = between + pair_between::at(own_column(i), own_line() + 8 * half);
-                if (has_low && has_high) {
-                    *reinterpret_cast<float2 *>(to) = make_float2(low, high);
-                    return;
-                }
-                if (has_low)
-                    to[0] = low;
-                if (has_high)
-                    to[1] = high;
+                const int line = own_line() + 8 * half, j = own_column(i);
+                put_two(between + pair_between::at(j, line), low, high, has_low, has_high, true);
+                if (kept)
+                    put_two(kept + line * LINES + j, low, high, has_low, has_high, p.between.pairs);
             },
-            [&](int line, int j, float sum) { between[pair_between::at(j, line)] = sum; });
+            [&](int line, int j, float sum) {
+                between[pair_between::at(j, line)] = sum;
+                if (kept)
+                    kept[line * LINES + j] = sum;
+            });
         group_barrier();
         float *const out = p.out.data + column_at<true>(p.axes, p.out, first);
         multiply_lines<pair_between>(

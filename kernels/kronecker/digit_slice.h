@@ -22,14 +22,10 @@ constexpr int PLAIN = 63; /* powers up to here: that of a sum is an fp32 number 
 
 /* The tile in shared memory: lines with their k side by side, or k with the lines side by side.
  * Strides that are 16 or 8 more than a multiple of 32. */
-static __host__ __device__ constexpr int line_stride(bool k_inner, int slices) {
-    return k_inner ? slices * SLICE + 16 : LINES + 8;
-}
-
-template <bool K_INNER, int SLICES, int STRIDE = line_stride(K_INNER, SLICES)> struct line_tile {
+template <bool K_INNER, int SLICES> struct line_tile {
     static constexpr bool k_inner = K_INNER;
     static constexpr int slices = SLICES, depth = SLICES * SLICE;
-    static constexpr int stride = STRIDE;
+    static constexpr int stride = K_INNER ? depth + 16 : LINES + 8;
     static constexpr int elements = (K_INNER ? LINES : depth) * stride;
 
     static __device__ __forceinline__ int at(int line, int k) {

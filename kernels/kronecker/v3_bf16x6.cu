@@ -9,14 +9,14 @@
  * come to shared memory by cp.async, digits are made on the way to wgmma's left operand, and the
  * factor's digits stay in shared memory (digit_contract.h). The last two modes of a layer, 64 x 64
  * each, share a pass (digit_pair.h). The gradient of a factor is a sum over all columns, of which
- * 64 at a time are lines with powers of their own (digit_gradient.h); a 64 x 64 factor's kernel
- * makes the input's cotangent as well. Lines that have no digits, with an Inf, a NaN, or more than
- * 86 binades, go through chains of multiply-adds where they are met; so does the gradient of a mode
- * with fewer than 64 columns, by v3's tiles.
+ * 64 at a time are lines with powers of their own (digit_gradient.h). Lines that have no digits,
+ * with an Inf, a NaN, or more than 86 binades, go through chains of multiply-adds where they are
+ * met; so does the gradient of a mode with fewer than 64 columns, by v3's tiles.
  *
- * Against v3, whose limit is FFMA (60 TFLOP/s): six products at 800 TFLOP/s are 2.2 times as fast,
- * and each pass is bound by memory rather than by them for factors of 64. Floors, H200, us, b =
- * 1024 (32 for the last), forward: memory for one pass over the state, passes, six products, FFMA:
+ * Against v3, whose limit is FFMA (60 TFLOP/s): six products at 800 TFLOP/s are 2.2 times as fast.
+ * Floors, H200, us, b = 1024 (32 for the last), forward: memory for one pass over the state,
+ * passes, six products, FFMA. Copies, digits and products of one warpgroup come one after the
+ * other; only those of different warpgroups overlap.
  *
  *                  a pass   passes   products   FFMA
  *     64^2              8        1          8     18
@@ -24,10 +24,10 @@
  *     64^3            502        2        773   1718
  *     128^2, b = 32     1        2          2      4
  *
- * Backward makes the states between two stages again, a pass each. A stage of 64 x 64 then takes
- * one kernel for dW and dx, which reads two states and writes one: 1.5 passes; others take a kernel
- * for each, 2 passes. Products: of forward those of all stages but the last, and twice those of
- * all.
+ * Backward makes the states between two stages again, a pass each, or two of 64 x 64 in a pass that
+ * writes both. A stage then takes a kernel for dW, which reads two states, and one for dx, which
+ * reads one and writes one: 2 passes. Products: of forward those of all stages but the last, and
+ * twice those of all.
  *
  * Bytes: forward the state in and out once a pass. Flops: 12 a multiply-add on tensor cores.
  */
@@ -114,6 +114,7 @@ static workspace_plan room_of(const chain &c, const digit_plan &made, assay_stag
 
 struct digit_steps : tile_steps<float> {
     const digit_plan *digits;
+    assay_stage direction;
     float *next; /* of the workspace, for partial gradients by digits */
     partial_gradients sums;
     int32_t count; /* of them */
@@ -125,21 +126,36 @@ struct digit_steps : tile_steps<float> {
         return launch_sum_gradients(call->stream, sums, these);
     }
 
+    assay_status pair(const pass &p, state<const float> in, state<float> between,
+                      state<float> out) const {
+        const stage &s = stage_of(p, 0);
+        return launch_pair(call->stream, {axes_of(s, c->rows),
+                                          digit_state_of(in, s, LINES),
+                                          digit_state_of(between, s, LINES),
+                                          digit_state_of(out, s, LINES),
+                                          {weight(s), weight(stage_of(p, 1))}});
+    }
+
+    /* Whether backward makes the states behind this step and behind the next one by one kernel. */
+    bool makes_two(int32_t step) const {
+        return step + 2 < made->count && takes_pair(*c, made->first[step], ASSAY_BACKWARD);
+    }
+
     assay_status forward(int32_t step, state<const float> in, state<float> out) {
         const pass p = pass_of(*c, *made, step, ASSAY_FORWARD, sizeof(float));
         const stage &s = stage_of(p, 0);
-        switch (digits->kind[step]) {
-        case BY_DIGITS:
-            return contract_digits(call->stream, {axes_of(s, c->rows), digit_state_of(in, s, s.p),
-                                                  digit_state_of(out, s, s.q), weight(s)});
-        case BY_PAIR:
-            return launch_pair(call->stream, {axes_of(s, c->rows),
-                                              digit_state_of(in, s, LINES),
-                                              digit_state_of(out, s, LINES),
-                                              {weight(s), weight(stage_of(p, 1))}});
-        default:
+        if (digits->kind[step] == BY_PAIR)
+            return pair(p, in, {}, out);
+        if (digits->kind[step] == BY_TILES)
             return forward_tile(p, in, out);
+        if (direction == ASSAY_BACKWARD && makes_two(step)) {
+            const walk w = walk_of_passes(*c, *made);
+            return pair(p, in, out, walk_state<float>(call, w, step + 1));
         }
+        if (direction == ASSAY_BACKWARD && step > 0 && makes_two(step - 1))
+            return ASSAY_OK;
+        return contract_digits(call->stream, {axes_of(s, c->rows), digit_state_of(in, s, s.p),
+                                              digit_state_of(out, s, s.q), weight(s)});
     }
 
     assay_status backward(int32_t step, state<const float> in, state<const float> cotangent,
@@ -148,18 +164,20 @@ struct digit_steps : tile_steps<float> {
         const stage &s = stage_of(p, 0);
         if (digits->kind[step] == BY_TILES)
             return backward_tile(p, in, cotangent, out);
-        const factor<const float> w = weight(s);
         const int64_t splits = digit_splits(s, c->rows);
-        const digit_gradient gradient = {axes_of(s, c->rows),
-                                         digit_state_of(in, s, s.p),
-                                         digit_state_of(cotangent, s, s.q),
-                                         next,
-                                         digit_state_of(out, s, s.p),
-                                         {w.w, w.column, w.row}};
-        const assay_status status = backward_digits(call->stream, gradient, splits);
+        const digit_state<const float> dy = digit_state_of(cotangent, s, s.q);
+        assay_status status = gradient_digits(
+            call->stream, {axes_of(s, c->rows), digit_state_of(in, s, s.p), dy, next}, splits);
         sums.of[count++] = {next, splits, s.p, s.q, factor_of<float>(gradient_tensor(call, s))};
         next += splits * s.p * s.q;
-        return status == ASSAY_OK && count == MOST_SUMS ? finish() : status;
+        if (status == ASSAY_OK && count == MOST_SUMS)
+            status = finish();
+        const factor<const float> w = weight(s);
+        return status == ASSAY_OK ? contract_digits(call->stream, {axes_of(s, c->rows),
+                                                                   dy,
+                                                                   digit_state_of(out, s, s.p),
+                                                                   {w.w, w.column, w.row}})
+                                  : status;
     }
 };
 
@@ -177,6 +195,7 @@ static assay_status run(assay_stage direction, const assay_call *call) {
     float *const base = static_cast<float *>(call->workspace);
     digit_steps steps = {{call, &c, &made.passes, base + room.states},
                          &made,
+                         direction,
                          base + room.states + room.tiles,
                          {},
                          0};

@@ -321,6 +321,9 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "b=3 f=128x100 q=65x127 dtype=f32 pad=3 misalign=1 sched=warp"},
     {ASSAY_CI, "b=3,70 f=2x96 q=2x128 dtype=f32 pad=2"},
     {ASSAY_CI, "b=13 f=64 q=128 dtype=f32"},
+    {ASSAY_CI,
+     "b=3 f=129x66 q=64x130 dtype=f32"}, /* factors too large for digits, or on one side */
+    {ASSAY_CI, "b=3 f=2x64x64 q=3x64x64 dtype=f32 fill=normal,inf"},
     {ASSAY_CI, "b=3 f=64x64,66x64 dtype=f32 fill=inf,nan,wide,huge,denormal,mixed,cancel"},
     /* one tensor misaligned among aligned ones */
     {ASSAY_CI, "b=5 f=4x8 q=8x4 dtype=f32,f64 pad=8 misalign=8:15:1"},
