@@ -142,15 +142,15 @@ static assay_status check_relation(const fuzz_subject *subject, const assay_case
 
 enum { CASES_FOR_A_PLAN = 8, MOST_VARIANTS = 64 };
 
-/* The variants of the operator that check this case, in `names`; 0: all of them. Of all, those that
- * make a plan for each shape check every eighth case: that plan costs as much as many cases. */
+/* The variants that check this case, in `names`; 0: all of the operator's. A plan costs as much as
+ * many cases, so variants that make one for each shape check every eighth case. */
 static int32_t choose_variants(const fuzz_subject *subject, const assay_case *c,
                                const char *const **names) {
     static const char *chosen[MOST_VARIANTS];
     const assay_device *device = subject->device;
     int32_t n = 0, left_out = 0;
     *names = subject->variant;
-    if (subject->n_variants > 0 || c->seed % CASES_FOR_A_PLAN == 0)
+    if (!subject->spares_plans || subject->n_variants > 0 || c->seed % CASES_FOR_A_PLAN == 0)
         return subject->n_variants;
     for (int32_t i = 0; i < device->n_variants && n < MOST_VARIANTS; ++i) {
         const assay_variant *v = device->variants[i];

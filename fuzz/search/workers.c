@@ -60,7 +60,8 @@ static assay_status work(void *context, void *state, void *bytes) {
                                   .variant = target->variant,
                                   .n_variants = target->n_variants,
                                   .scope = workers->scope,
-                                  .rows = workers->rows};
+                                  .rows = workers->rows,
+                                  .spares_plans = true};
     return task->shrink ? fuzz_shrink(&subject, &task->c, &task->failure, &job->shrunk)
                         : fuzz_check(&subject, &task->c, task->relation, &job->result);
 }
