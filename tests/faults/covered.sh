@@ -8,7 +8,7 @@ export LC_ALL=C
 here=$(dirname "$(realpath "${BASH_SOURCE[0]}")")
 
 # Arithmetic and text in memory that is there.
-certain='asin cbrt cosh erf erff erfc tanh tanhf nextafter nextafterf round compressBound hypot log10 cos exp expf exp2 expm1 fabs fmax fmaxf fmin fmod frexp ilogb ldexp ldexpf log log1p log2 pow sin sincos sqrt
+certain='asin cbrt cosh erf erff erfc tanh tanhf nextafter nextafterf round compressBound hypot log10 cos exp expf exp2 expm1 fabs fmax fmaxf fmin fminf fmod frexp ilogb ldexp ldexpf log log1p log2 pow sin sincos sqrt
     sqrtf ilogbf fesetround __umodti3 __modti3 __cpu_model crc32_z inflateEnd cblas_dgemm cblas_dgemv cblas_dscal cblas_sgemm cblas_sgemv
     alphasort fnmatch memchr memcmp memcpy memmem memmove memset qsort strchr strcmp strcpy strcspn strlen strncat strncmp
     strncpy stpcpy strcat strrchr strsep strspn strstr strtok_r strnlen strtod strtod_l strtol strtoll strtoul strtoull
