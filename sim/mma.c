@@ -206,10 +206,12 @@ static void gather(const sim_fragments lane[], format f, int32_t per, int32_t bl
             /* 16-bit elements lie from bit 0 and 16 on, a 19-bit one ends at bit 31. */
             const int32_t low = per == 1 ? 32 - bits : 16 * h;
             for (int32_t i = 0; i < 2 * blocks; ++i)
-                put(&a[g + 8 * (i % 2)], per * (t + 4 * (i / 2)) + h,
-                    decode(from_a[i] >> low & mask, f));
+                if (from_a[i] != 0) /* tiles are mostly zeros where a matrix is small */
+                    put(&a[g + 8 * (i % 2)], per * (t + 4 * (i / 2)) + h,
+                        decode(from_a[i] >> low & mask, f));
             for (int32_t i = 0; i < blocks; ++i)
-                put(&b[g], per * (t + 4 * i) + h, decode(from_b[i] >> low & mask, f));
+                if (from_b[i] != 0)
+                    put(&b[g], per * (t + 4 * i) + h, decode(from_b[i] >> low & mask, f));
         }
     }
     for (int32_t i = 0; i < M; ++i)
