@@ -162,14 +162,12 @@ static __device__ __forceinline__ backward_walk walk_of(const sizes &n, const he
     const turn_of_head turn = turn_at(groups, tiles, drawn);
     const bool down = n.causal && turn.group % 2 == 1;
     const place at = {turn.head, (int64_t)(down ? turn.turn : tiles - 1 - turn.turn) * Plan::ROWS};
-    const auto first = [&](int64_t key) { /* tile that sees it */
-                                          return (int)(first_query(n, key) / Plan::QUERIES);
-    };
-    const int end = (int)ceil_div(n.sq, Plan::QUERIES), begin_here = first(at.row);
+    const auto first_tile = [&](int64_t key) { return (int)(first_query(n, key) / Plan::QUERIES); };
+    const int end = (int)ceil_div(n.sq, Plan::QUERIES), begin_here = first_tile(at.row);
     const int steps = end - begin_here;
     const int64_t key = at.row + Plan::ROWS;
     if (down)
-        return {at, end - 1, steps, key < n.sk ? end - first(key) : 0, true};
+        return {at, end - 1, steps, key < n.sk ? end - first_tile(key) : 0, true};
     return {at, begin_here, steps, at.row == 0 ? 0 : steps, false};
 }
 

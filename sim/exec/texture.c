@@ -21,6 +21,15 @@ const exec_texture *exec_texture_of(uint64_t object, bool surface) {
     return t != NULL && t->surface == surface ? t : NULL;
 }
 
+exec_error exec_texture_view(exec_view *view, uint64_t object) {
+    const exec_texture *t = exec_texture_of(object, false);
+    if (view == NULL || t == NULL)
+        return EXEC_INVALID_VALUE;
+    if (t->viewed)
+        *view = t->view;
+    return EXEC_SUCCESS;
+}
+
 static exec_error not_simulated(const char *what) {
     exec_problem(EXEC_PROBLEM_NOT_SIMULATED, "%s of %s is not simulated", exec_call_name(), what);
     return EXEC_NOT_SUPPORTED;

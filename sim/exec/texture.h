@@ -61,4 +61,7 @@ exec_error exec_texture_free(uint64_t object, bool surface);
 /* What an object was made of; NULL: there is none of that kind. */
 const exec_texture *exec_texture_of(uint64_t object, bool surface);
 
+/* Its view. Without one CUDA succeeds, too, and leaves the description as it is. */
+exec_error exec_texture_view(exec_view *view, uint64_t object);
+
 #endif

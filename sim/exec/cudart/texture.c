@@ -157,18 +157,8 @@ EXPORT exec_error cudaGetTextureObjectTextureDesc_v2(void *how, uint64_t object)
     EXEC_CALL(tell_reading(how, sizeof(exec_reading), object));
 }
 
-/* Without a view CUDA succeeds, too, and leaves the description open. */
-static exec_error tell_view(exec_view *view, uint64_t object) {
-    const exec_texture *t = exec_texture_of(object, false);
-    if (view == NULL || t == NULL)
-        return EXEC_INVALID_VALUE;
-    if (t->viewed)
-        *view = t->view;
-    return EXEC_SUCCESS;
-}
-
 EXPORT exec_error cudaGetTextureObjectResourceViewDesc(exec_view *view, uint64_t object) {
-    EXEC_CALL(tell_view(view, object));
+    EXEC_CALL(exec_texture_view(view, object));
 }
 
 static exec_error line(size_t *elements, const exec_format *format) {

@@ -164,18 +164,8 @@ EXPORT exec_error cuTexObjectGetTextureDesc(reading *how, uint64_t object) {
     DRIVER_CALL(tell_reading(how, object));
 }
 
-/* Without a view CUDA succeeds, too, and leaves the description as it is. */
-static exec_error tell_view(exec_view *view, uint64_t object) {
-    const exec_texture *t = exec_texture_of(object, false);
-    if (view == NULL || t == NULL)
-        return EXEC_INVALID_VALUE;
-    if (t->viewed)
-        *view = t->view;
-    return EXEC_SUCCESS;
-}
-
 EXPORT exec_error cuTexObjectGetResourceViewDesc(exec_view *view, uint64_t object) {
-    DRIVER_CALL(tell_view(view, object));
+    DRIVER_CALL(exec_texture_view(view, object));
 }
 
 static exec_error line(size_t *elements, uint32_t format, uint32_t channels) {
