@@ -392,7 +392,8 @@ static __device__ __forceinline__ void add_gradients(const backward_on_hopper<T>
         if (leads_group())
             mbarrier_arrive(memory.cotangents_empty(ring.stage));
         mbarrier_wait(memory.link_ready(), parity);
-        const int before = *memory.links_before();
+        /* By the lane that arrives behind it: racecheck does not see that __syncwarp() orders. */
+        const int before = __shfl_sync(UINT32_MAX, lane() == 0 ? *memory.links_before() : 0, 0);
         share_link<Plan, T>(memory, before, dq);
         __syncwarp();
         if (lane() == 0)
