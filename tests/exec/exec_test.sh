@@ -309,11 +309,12 @@ sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))' "$assay" exec -- .
 fi
 
 # ---- libcuda's names are all there, and one for a stream of each thread where the plain one is ----
+# cudbg: what a debugger calls, not a program.
 real=$(dirname "$nvcc")/../lib64/stubs/libcuda.so
 # shellcheck disable=SC2016 # the program expands it
 "$assay" exec --quiet -- sh -c 'echo "${LD_LIBRARY_PATH%%:*}"' >own 2>err
 names() {
-    nm -D --defined-only "$1" | awk '{ print $3 }' | sed 's/@.*//' | grep '^cu' | sort -u
+    nm -D --defined-only "$1" | awk '{ print $3 }' | sed 's/@.*//' | grep '^cu' | grep -v '^cudbg' | sort -u
 }
 if [ -e "$real" ]; then
     comm -23 <(names "$real") <(names "$(cat own)/libcuda.so.1") >out
