@@ -281,6 +281,8 @@ static assay_status launch(run *r, assay_stage stage, const assay_call *call) {
     assay_status status = arrive(r, stage);
     if (status == ASSAY_OK)
         status = call_variant(r, stage, call);
+    if (r->device->resume)
+        r->device->resume();
     if (status == ASSAY_OK)
         status = depart(r, stage);
     /* The variant may have ignored what a launch reported: the device remembers. The simulated one

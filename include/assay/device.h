@@ -52,10 +52,12 @@ typedef struct assay_device {
     void (*guard)(void *memory, size_t bytes, bool on);
 
     /* Where work is queued and done in the order of the default stream; all NULL where a launch is
-     * done when it returns. `pause` queues a wait of about a millisecond (after keep_memory, a
-     * shorter one now and then), `blank` bytes that are a NaN, `copy` a copy within the device's
-     * memory. */
+     * done when it returns. `pause` queues a wait that lasts until a moment after resume(), and
+     * milliseconds at most, for a variant may wait for its stream itself (after keep_memory, a
+     * shorter one now and then). `blank` queues bytes that are a NaN, `copy` a copy within the
+     * device's memory. */
     assay_status (*pause)(void);
+    void (*resume)(void);
     assay_status (*blank)(void *memory, size_t bytes);
     assay_status (*copy)(void *to, const void *from, size_t bytes);
 

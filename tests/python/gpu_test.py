@@ -50,8 +50,8 @@ FORMS = {
         ("torch_extension.py:weighted_sum,no_cotangent", "n=5 d=33 dtype=f32", {**RIGHT, "dw": "fail"}),
     ],
 }
-# While no other process has the GPU: then work on another stream comes before the inputs do.
-ALONE = [("torch_functions.py:other_stream", "n=64 d=1024 dtype=f32", {"y": "fail", "dx": "pass", "dw": "pass"})]
+# Alone: work on another stream comes before the inputs do. The first call may wait while PyTorch loads its kernels.
+ALONE = [("torch_functions.py:other_stream", "n=64 d=1024,1025 dtype=f32", {"y": "fail", "dx": "pass", "dw": "pass"})]
 NEEDS = {"torch": "torch", "triton": "triton", "extension": "torch", "jax": "jax", "cupy": "cupy", "numpy": "numpy"}
 
 
