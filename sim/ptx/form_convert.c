@@ -72,8 +72,11 @@ static const char *reformat(emitter *e, const operand *o, const ptx_type *to,
         return emit_text(e, "%s(float_of_%s(%s))", from->name[0] == 'f' ? "nan32" : "", from->name,
                          emit_read(e, o, from));
     const char *value = wide(e, o, from);
+    /* A signaling NaN keeps its bits where no compiler widens it on the way. */
     if (strcmp(to->name, "tf32") == 0)
-        return emit_text(e, "tf32_of((float)%s, %s, %s)", value, mode, emit_flag(e, "satfinite"));
+        return emit_text(e, "tf32_of(%s%s, %s, %s)", emit_has(e, "relu") ? "(float)" : "",
+                         emit_has(e, "relu") ? value : emit_read_flushed(e, o, from), mode,
+                         emit_flag(e, "satfinite"));
     if (to->class == CLASS_SMALL)
         return emit_text(e, "%s(%s(%s), %s, %s, %s)", from->bytes == 8 ? "narrow_f64" : "narrow",
                          emit_has(e, "sat") ? "sat64" : "", value, format_of(e, to), mode,
