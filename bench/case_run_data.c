@@ -2,9 +2,9 @@
 
 #include "engine/check.h"
 #include "engine/memory.h"
+#include "engine/oracle_pace.h"
 
-static const double large = 1 << 26;                     /* bytes of one set's inputs */
-static const double slow_flops = 1e9, most_flops = 5e11; /* of an oracle on the host */
+static const double large = 1 << 26; /* bytes of one set's inputs */
 
 static assay_status load_data(case_run *k) {
     assay_case c = *k->plan->c;
@@ -14,26 +14,6 @@ static assay_status load_data(case_run *k) {
         ++c.seed;
     }
     return status;
-}
-
-/* An oracle on the device is quick, and so are products, which run there; others are the host's:
- * where they take seconds there is one input set, and where they take minutes nothing is compared.
- */
-static assay_status weigh_oracle(case_run *k, bool *slow) {
-    const assay_case *c = k->plan->c;
-    const assay_device *device = k->s->device;
-    assay_work forward, backward = {0};
-    assay_status status = assay_op_work(c->op, &c->params, ASSAY_FORWARD, &forward);
-    if (status == ASSAY_OK && k->backward)
-        status = assay_op_work(c->op, &c->params, ASSAY_BACKWARD, &backward);
-    if (status != ASSAY_OK)
-        return status;
-    const double flops = forward.flops + backward.flops;
-    const bool helped =
-        (device->gemm && c->op->multilinear) || assay_device_oracle_find(device, c->op);
-    *slow = !helped && flops > slow_flops;
-    k->knowable = helped || flops <= most_flops;
-    return ASSAY_OK;
 }
 
 /* Of the host: data in fp64, and where they are compared wants and bounds of each set, and the
@@ -53,11 +33,12 @@ assay_status case_run_prepare(case_run *k) {
     assay_status status = c->op->signature(&c->params, &sig);
     if (status != ASSAY_OK)
         return status;
-    bool slow = false;
-    status = weigh_oracle(k, &slow);
+    oracle_pace pace = ORACLE_QUICK;
+    status = oracle_pace_of(c, k->s->device, k->backward, &pace);
+    k->knowable = pace != ORACLE_MINUTES;
     const assay_amount in = assay_amount_of(sig.in, sig.n_in);
     const assay_amount out = assay_amount_of(sig.out, sig.n_out);
-    k->sets = slow || in.bytes > large ? 1 : CASE_RUN_SETS;
+    k->sets = pace != ORACLE_QUICK || in.bytes > large ? 1 : CASE_RUN_SETS;
     if (status == ASSAY_OK)
         status = assay_memory_holds(memory_needed(k, &in, &out));
     assay_signature_clear(&sig);

@@ -1,8 +1,10 @@
 /* assay profile: the case, the gate, the device's turn. */
 #include "cli/profile.h"
 
+#include "cli/bench_gate.h"
 #include "cli/cases.h"
 #include "engine/isolate.h"
+#include "engine/oracle_pace.h"
 #include "engine/runner.h"
 #include "engine/variant_run.h"
 
@@ -85,19 +87,42 @@ static assay_exit refuse(const profile *p, const assay_report *report) {
     return ASSAY_EXIT_REFUSED;
 }
 
-/* Only a variant that passes this very case is profiled. */
-static assay_exit gate(const profile *p) {
-    const assay_device *isolated = NULL;
+static assay_exit check_case(const profile *p, const assay_device *isolated) {
     assay_report report = {0};
-    assay_status status = assay_cli_isolate(p->args, p->device, &isolated);
-    if (status == ASSAY_OK)
-        status = assay_check(&p->c, isolated, &p->variant->name, 1, &report);
+    const assay_status status = assay_check(&p->c, isolated, &p->variant->name, 1, &report);
     assay_exit code = ASSAY_EXIT_PASSED;
     if (status != ASSAY_OK)
         code = assay_cli_complain(status);
     else if (report.verdict != ASSAY_PASS)
         code = refuse(p, &report);
     assay_report_clear(&report);
+    return code;
+}
+
+/* As assay bench asks: a certificate that holds, or a set of cases that pass. */
+static assay_exit check_others(const profile *p, const assay_device *isolated) {
+    bench_gate_state state = {.args = p->args, .isolated = isolated};
+    char title[PROFILE_TITLE], why[BENCH_REASON];
+    const bool open = bench_gate_open(&state, &p->c, p->variant->name, why);
+    bench_gate_clear(&state);
+    fprintf(stderr, "assay: %s%s: %s\n", open ? "" : "refused: ", profile_title(p, title),
+            open ? "not compared at this size, for which the oracle takes too long; certified, or "
+                   "passed a set of smaller cases"
+                 : why);
+    return open ? ASSAY_EXIT_PASSED : ASSAY_EXIT_REFUSED;
+}
+
+/* Only a variant that passes this very case is profiled, or smaller ones where its oracle takes
+ * minutes. */
+static assay_exit gate(const profile *p) {
+    const assay_device *isolated = NULL;
+    oracle_pace pace = ORACLE_QUICK;
+    assay_status status = assay_cli_isolate(p->args, p->device, &isolated);
+    if (status == ASSAY_OK)
+        status = oracle_pace_of(&p->c, p->device, p->variant->backward != NULL, &pace);
+    const assay_exit code = status != ASSAY_OK       ? assay_cli_complain(status)
+                            : pace == ORACLE_MINUTES ? check_others(p, isolated)
+                                                     : check_case(p, isolated);
     assay_isolate_end(isolated);
     return code;
 }
