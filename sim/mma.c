@@ -18,187 +18,27 @@
  */
 #include "sim/mma.h"
 
+#include "sim/mma_sum.h"
+
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
-enum { WARP = 32, M = 16, N = 8, MAX_K = 16, KEPT = 25, MOST_SHIFT = 31 };
+enum { WARP = 32, M = 16 };
 
-/* Exponents of values that have none: zero lies below all numbers, and infinities and NaN above.
- * Sums of two of them are still told apart. */
-enum { OF_ZERO = -(1 << 20), NOT_FINITE = 1 << 20 };
+static const mma_format fp16 = {5, 10};
 
-typedef struct format {
-    int32_t exponent_bits, fraction_bits;
-} format;
-
-static const format fp32 = {8, 23}, fp16 = {5, 10};
-
-/* significand * 2^(exponent - fraction bits of its format). NOT_FINITE: the significand is 0 for a
- * NaN, the sign of an infinity. */
-typedef struct number {
-    int32_t significand, exponent;
-} number;
-
-/* What an element of the result takes of one side: a row of a, a column of b; zeros behind its last
- * k, so that products can be computed in groups. */
-typedef struct side {
-    int32_t significand[MAX_K], exponent[MAX_K];
-    int32_t used; /* 1 + the last k whose number is not zero; 0: there is none */
-    bool finite;
-} side;
-
-static inline number decode(uint32_t bits, format f) {
-    const uint32_t mask = (1u << f.exponent_bits) - 1;
-    const uint32_t field = bits >> f.fraction_bits & mask;
-    const int32_t fraction = (int32_t)(bits & ((1u << f.fraction_bits) - 1));
-    const int32_t sign = (bits >> (f.exponent_bits + f.fraction_bits) & 1) != 0 ? -1 : 1;
-    const int32_t size = fraction + (field == 0 ? 0 : 1 << f.fraction_bits);
-    const int32_t exponent = (int32_t)(field == 0 ? 1 : field) - (int32_t)(mask >> 1);
-    number n = {sign * size, size == 0 ? OF_ZERO : exponent};
-    if (field == mask)
-        n = (number){fraction == 0 ? sign : 0, NOT_FINITE};
-    return n;
-}
-
-static void clear(side *s) {
-    *s = (side){0};
-    for (int32_t i = 0; i < MAX_K; ++i)
-        s->exponent[i] = OF_ZERO;
-}
-
-static inline void put(side *s, int32_t k, number x) {
-    s->significand[k] = x.significand;
-    s->exponent[k] = x.exponent;
-}
-
-/* When all of its numbers are there. */
-static void complete(side *s) {
-    int32_t largest = OF_ZERO;
-    for (int32_t i = 0; i < MAX_K; ++i)
-        largest = s->exponent[i] > largest ? s->exponent[i] : largest;
-    s->finite = largest != NOT_FINITE;
-    for (s->used = MAX_K; s->used > 0 && s->exponent[s->used - 1] == OF_ZERO;)
-        --s->used;
-}
-
-static double value(int32_t significand, int32_t exponent, format f) {
-    if (exponent == NOT_FINITE)
-        return significand == 0 ? NAN : significand * (double)INFINITY;
-    return ldexp(significand, exponent - f.fraction_bits);
-}
-
-/* The sum where a factor or the accumulator is not finite: infinite or NaN, and fp64, which no
- * product of finite factors leaves, has the same one. */
-static float sum_not_finite(int32_t k, const side *a, const side *b, format f, number c) {
-    double sum = value(c.significand, c.exponent, fp32);
-    for (int32_t i = 0; i < k; ++i)
-        sum += value(a->significand[i], a->exponent[i], f) *
-               value(b->significand[i], b->exponent[i], f);
-    if (!isnan(sum))
-        return (float)sum;
-    const uint32_t bits = 0x7fffffffu;
-    float nan;
-    memcpy(&nan, &bits, sizeof nan);
-    return nan;
-}
-
-/* As many numbers as a vector register of the host holds. Loops of them run over whole groups of a
- * side's MAX_K numbers, and cannot leave it: AddressSanitizer and UndefinedBehaviorSanitizer would
- * look at each number by itself, which takes seven times as long. */
-enum { GROUP = 8 };
-#define IN_GROUPS __attribute__((no_sanitize("address", "undefined")))
-
-/* x * 2^(up - down), cut toward zero. */
-IN_GROUPS static inline int32_t scale(int32_t x, int32_t up, int32_t down) {
-    const int32_t size = (x < 0 ? -x : x) << up >> (down < MOST_SHIFT ? down : MOST_SHIFT);
-    return x < 0 ? -size : size;
-}
-
-/* sum * 2^unit in fp32, toward zero. fp64 holds the number, in its normal range; bits that fp32 has
- * no place for are cut off it, more of them where the result is subnormal. */
-static inline float round_toward_zero(int64_t sum, int32_t unit) {
-    enum { FRACTION = 52, BIAS = 1023, SMALLEST_NORMAL = -126 };
-    if (sum == 0)
-        return 0.0f;
-    const uint64_t power = (uint64_t)(unit + BIAS) << FRACTION;
-    double exact;
-    memcpy(&exact, &power, sizeof exact);
-    exact *= (double)sum;
-    uint64_t bits;
-    memcpy(&bits, &exact, sizeof bits);
-    const int32_t below = SMALLEST_NORMAL - ((int32_t)(bits >> FRACTION & 0x7ff) - BIAS);
-    const int32_t lost = FRACTION - fp32.fraction_bits + (below > 0 ? below : 0);
-    bits = lost > FRACTION ? 0 : bits >> lost << lost;
-    memcpy(&exact, &bits, sizeof exact);
-    return (float)exact;
-}
-
-/* sum * 2^unit in f16, to nearest even, as a float. */
-static float round_to_f16(int64_t sum, int32_t unit) {
-    enum { FRACTION = 10, SMALLEST = -24 };
-    if (sum == 0)
-        return 0.0f;
-    const double exact = ldexp((double)sum, unit);
-    const int32_t last = ilogb(exact) - FRACTION;
-    const double place = ldexp(1.0, last > SMALLEST ? last : SMALLEST);
-    const double rounded = nearbyint(exact / place) * place;
-    return fabs(rounded) > 65504.0 ? copysignf(INFINITY, (float)sum) : (float)rounded;
-}
-
-/* The largest exponent of the first k products, and `at_least`. */
-IN_GROUPS static inline int32_t largest_exponent(int32_t k, const side *a, const side *b,
-                                                 int32_t at_least) {
-    int32_t largest = at_least;
-    for (int32_t g = 0; g < k; g += GROUP)
-        for (int32_t i = g; i < g + GROUP; ++i) {
-            const int32_t exponent = a->exponent[i] + b->exponent[i];
-            largest = exponent > largest ? exponent : largest;
-        }
-    return largest;
-}
-
-/* The first k products, each below 2^27, as multiples of 2^(largest - KEPT). */
-IN_GROUPS static inline int32_t sum_products(int32_t k, const side *a, const side *b, format f,
-                                             int32_t largest) {
-    int32_t sum = 0;
-    for (int32_t g = 0; g < k; g += GROUP)
-        for (int32_t i = g; i < g + GROUP; ++i)
-            sum += scale(a->significand[i] * b->significand[i], KEPT - 2 * f.fraction_bits,
-                         largest - a->exponent[i] - b->exponent[i]);
-    return sum;
-}
-
-/* c + the sum of a[i] b[i], in fp32, or rounded once to f16. */
-static float dot(int32_t k, const side *a, const side *b, format f, float accumulator,
-                 bool to_f16) {
-    uint32_t bits;
-    memcpy(&bits, &accumulator, sizeof bits);
-    const number c = decode(bits, fp32);
-    if (!a->finite || !b->finite || c.exponent == NOT_FINITE)
-        return sum_not_finite(k, a, b, f, c);
-    k = a->used < b->used ? a->used : b->used; /* the rest of the products are zero */
-    if (k == 0)
-        return accumulator + 0.0f; /* all of its bits are kept, but a zero's sign */
-    const int32_t largest = largest_exponent(k, a, b, c.exponent);
-    if (largest < OF_ZERO / 2)
-        return 0.0f;
-    const int32_t other = scale(c.significand, KEPT - fp32.fraction_bits, largest - c.exponent);
-    const int64_t sum = (int64_t)sum_products(k, a, b, f, largest) + other;
-    return to_f16 ? round_to_f16(sum, largest - KEPT) : round_toward_zero(sum, largest - KEPT);
-}
+/* ---- mma.sync ---- */
 
 /* What all lanes bring to a product of `blocks` blocks of k: 4 registers of a, 2 of b for two. A
  * register holds `per` neighbours in k. */
-static void gather(const sim_fragments lane[], format f, int32_t per, int32_t blocks, side a[M],
-                   side b[N]) {
+static void gather(const sim_fragments lane[], mma_format f, int32_t per, int32_t blocks,
+                   mma_row a[M], mma_columns *b) {
     const int32_t bits = 1 + f.exponent_bits + f.fraction_bits;
     const uint32_t mask = (1u << bits) - 1;
-    for (int32_t i = 0; i < M; ++i)
-        clear(&a[i]);
-    for (int32_t i = 0; i < N; ++i)
-        clear(&b[i]);
+    uint32_t bits_a[M][MMA_K] = {{0}};
+    mma_lanes bits_b[MMA_K] = {{0}};
     for (int32_t l = 0; l < WARP; ++l) {
         const int32_t g = l / 4, t = l % 4;
         const uint32_t *from_a = lane[l].a, *from_b = lane[l].b;
@@ -206,64 +46,43 @@ static void gather(const sim_fragments lane[], format f, int32_t per, int32_t bl
             /* 16-bit elements lie from bit 0 and 16 on, a 19-bit one ends at bit 31. */
             const int32_t low = per == 1 ? 32 - bits : 16 * h;
             for (int32_t i = 0; i < 2 * blocks; ++i)
-                if (from_a[i] != 0) /* tiles are mostly zeros where a matrix is small */
-                    put(&a[g + 8 * (i % 2)], per * (t + 4 * (i / 2)) + h,
-                        decode(from_a[i] >> low & mask, f));
+                bits_a[g + 8 * (i % 2)][per * (t + 4 * (i / 2)) + h] = from_a[i] >> low & mask;
             for (int32_t i = 0; i < blocks; ++i)
-                if (from_b[i] != 0)
-                    put(&b[g], per * (t + 4 * i) + h, decode(from_b[i] >> low & mask, f));
+                bits_b[per * (t + 4 * i) + h][g] = (int32_t)(from_b[i] >> low & mask);
         }
     }
     for (int32_t i = 0; i < M; ++i)
-        complete(&a[i]);
-    for (int32_t i = 0; i < N; ++i)
-        complete(&b[i]);
+        mma_row_decode(&a[i], bits_a[i], f);
+    mma_columns_decode(b, bits_b, f);
 }
 
-static void multiply_m16n8(const sim_fragments lane[], format f, int32_t per, int32_t blocks) {
-    side a[M], b[N];
-    gather(lane, f, per, blocks, a, b);
-    for (int32_t l = 0; l < WARP; ++l) {
-        float *c = lane[l].c;
-        for (int32_t i = 0; i < 4; ++i)
-            c[i] = dot(4 * per * blocks, &a[l / 4 + 8 * (i / 2)], &b[2 * (l % 4) + i % 2], f, c[i],
-                       false);
+/* Lane l has columns 2 (l % 4) and the next of row l / 4, and then of row l / 4 + 8. */
+static void multiply_m16n8(const sim_fragments lane[], mma_format f, int32_t per, int32_t blocks) {
+    mma_row a[M];
+    mma_columns b;
+    gather(lane, f, per, blocks, a, &b);
+    for (int32_t i = 0; i < M; ++i) {
+        float c[MMA_COLUMNS];
+        for (int32_t t = 0; t < 4; ++t)
+            memcpy(c + 2 * t, (float *)lane[i % 8 * 4 + t].c + i / 8 * 2, 2 * sizeof *c);
+        mma_add(&a[i], &b, f, c);
+        for (int32_t t = 0; t < 4; ++t)
+            memcpy((float *)lane[i % 8 * 4 + t].c + i / 8 * 2, c + 2 * t, 2 * sizeof *c);
     }
 }
 
-static float float_of_f16(uint32_t bits) {
-    const number n = decode(bits, fp16);
-    return n.exponent == OF_ZERO ? copysignf(0.0f, (bits >> 15 & 1) != 0 ? -1.0f : 1.0f)
-                                 : (float)value(n.significand, n.exponent, fp16);
-}
-
-/* Of a float that f16 has. */
-static uint32_t f16_of(float v) {
-    const uint32_t sign = signbit(v) ? 0x8000u : 0;
-    const float size = fabsf(v);
-    if (isnan(v))
-        return 0x7fff;
-    if (isinf(v))
-        return sign | 0x7c00u;
-    if (size < 0x1p-14f)
-        return sign | (uint32_t)(size * 0x1p24f);
-    const int32_t exponent = ilogbf(size);
-    return sign | (((uint32_t)(exponent + 14) << 10) + (uint32_t)ldexpf(size, 10 - exponent));
-}
-
+/* Two sums in f16 lie in a register. */
 static void multiply_m16n8_f16(const sim_fragments lane[], int32_t blocks) {
-    side a[M], b[N];
-    gather(lane, fp16, 2, blocks, a, b);
-    for (int32_t l = 0; l < WARP; ++l) {
-        uint32_t *c = lane[l].c;
-        for (int32_t i = 0; i < 2; ++i) {
-            uint32_t pair = 0;
-            for (int32_t h = 0; h < 2; ++h)
-                pair |= f16_of(dot(8 * blocks, &a[l / 4 + 8 * i], &b[2 * (l % 4) + h], fp16,
-                                   float_of_f16(c[i] >> 16 * h & 0xffff), true))
-                        << 16 * h;
-            c[i] = pair;
-        }
+    mma_row a[M];
+    mma_columns b;
+    gather(lane, fp16, 2, blocks, a, &b);
+    for (int32_t i = 0; i < M; ++i) {
+        uint32_t c[MMA_COLUMNS];
+        for (int32_t j = 0; j < MMA_COLUMNS; ++j)
+            c[j] = ((const uint32_t *)lane[i % 8 * 4 + j / 2].c)[i / 8] >> 16 * (j % 2) & 0xffff;
+        mma_add_f16(&a[i], &b, c);
+        for (int32_t t = 0; t < 4; ++t)
+            ((uint32_t *)lane[i % 8 * 4 + t].c)[i / 8] = c[2 * t] | c[2 * t + 1] << 16;
     }
 }
 
@@ -317,7 +136,7 @@ static void multiply_integers(const sim_fragments lane[]) {
 }
 
 void sim_mma_compute(sim_mma_shape shape, const sim_fragments lane[32]) {
-    const format bf16 = {8, 7}, tf32 = {8, 10};
+    const mma_format bf16 = {8, 7}, tf32 = {8, 10};
     switch (shape) {
     case SIM_M16N8K16_BF16:
         multiply_m16n8(lane, bf16, 2, 2);
@@ -352,42 +171,61 @@ void sim_mma_compute(sim_mma_shape shape, const sim_fragments lane[32]) {
     }
 }
 
-static void take_side(side *s, const unsigned *bits, int32_t k, format f, int32_t low) {
+/* ---- wgmma ---- */
+
+static void take_rows(mma_row rows[], int32_t count, const unsigned *bits, int32_t k, mma_format f,
+                      int32_t low) {
     const uint32_t mask = (1u << (1 + f.exponent_bits + f.fraction_bits)) - 1;
-    clear(s);
-    for (int32_t i = 0; i < k; ++i)
-        put(s, i, decode(bits[i] >> low & mask, f));
-    complete(s);
+    for (int32_t i = 0; i < count; ++i) {
+        uint32_t some[MMA_K] = {0};
+        for (int32_t j = 0; j < k; ++j)
+            some[j] = bits[i * k + j] >> low & mask;
+        mma_row_decode(&rows[i], some, f);
+    }
+}
+
+static void take_columns(mma_columns *columns, const unsigned *bits, int32_t k, mma_format f,
+                         int32_t low) {
+    const uint32_t mask = (1u << (1 + f.exponent_bits + f.fraction_bits)) - 1;
+    mma_lanes some[MMA_K] = {{0}};
+    for (int32_t i = 0; i < MMA_COLUMNS; ++i)
+        for (int32_t j = 0; j < k; ++j)
+            some[j][i] = (int32_t)(bits[i * k + j] >> low & mask);
+    mma_columns_decode(columns, some, f);
 }
 
 void sim_wgmma_compute(sim_mma_shape shape, unsigned columns, const unsigned *a, const unsigned *b,
                        unsigned *const c[128]) {
-    enum { ROWS = 64, COLUMNS = 256, THREADS = 128 };
-    static side rows[ROWS], column[COLUMNS];
+    enum { ROWS = 64 };
+    static mma_row rows[ROWS]; /* too much for a simulated thread's stack */
+    mma_columns eight;
     const bool is_tf32 = shape == SIM_M16N8K8_TF32, to_f16 = shape == SIM_M16N8K16_F16_F16;
-    const format bf16 = {8, 7}, tf32 = {8, 10};
-    const format f = is_tf32 ? tf32 : shape == SIM_M16N8K16_BF16 ? bf16 : fp16;
+    const mma_format bf16 = {8, 7}, tf32 = {8, 10};
+    const mma_format f = is_tf32 ? tf32 : shape == SIM_M16N8K16_BF16 ? bf16 : fp16;
     const int32_t k = is_tf32 ? 8 : 16, low = is_tf32 ? 13 : 0;
-    for (unsigned i = 0; i < ROWS; ++i)
-        take_side(&rows[i], a + i * (unsigned)k, k, f, low);
-    for (unsigned i = 0; i < columns; ++i)
-        take_side(&column[i], b + i * (unsigned)k, k, f, low);
-    for (unsigned t = 0; t < THREADS; ++t)
-        for (unsigned i = 0; i < columns / 2; ++i) { /* the thread's sums, two a row */
-            const side *row = &rows[t / 32 * 16 + t % 32 / 4 + 8 * (i / 2 % 2)];
-            const side *other = &column[i / 4 * 8 + 2 * (t % 4) + i % 2];
-            unsigned *to = &c[t][to_f16 ? i / 2 : i];
-            const unsigned shift = 16 * (i % 2);
-            float sum;
+    take_rows(rows, ROWS, a, k, f, low);
+    for (unsigned n = 0; n < columns / MMA_COLUMNS; ++n) {
+        take_columns(&eight, b + n * MMA_COLUMNS * (unsigned)k, k, f, low);
+        for (unsigned r = 0; r < ROWS; ++r) { /* as of a warp's 16 rows, for each 8 columns */
+            unsigned *const *const of_row = c + r / 16 * WARP + r % 8 * 4;
+            const unsigned at = 2 * n + r / 8 % 2;
             if (to_f16) {
-                sum = dot(k, row, other, f, float_of_f16(*to >> shift & 0xffff), true);
-                *to = (*to & ~(0xffffu << shift)) | f16_of(sum) << shift;
+                uint32_t sum[MMA_COLUMNS];
+                for (int32_t i = 0; i < MMA_COLUMNS; ++i)
+                    sum[i] = of_row[i / 2][at] >> 16 * (i % 2) & 0xffff;
+                mma_add_f16(&rows[r], &eight, sum);
+                for (int32_t t = 0; t < 4; ++t)
+                    of_row[t][at] = sum[2 * t] | sum[2 * t + 1] << 16;
             } else {
-                memcpy(&sum, to, sizeof sum);
-                sum = dot(k, row, other, f, sum, false);
-                memcpy(to, &sum, sizeof sum);
+                float sum[MMA_COLUMNS];
+                for (int32_t t = 0; t < 4; ++t)
+                    memcpy(sum + 2 * t, of_row[t] + 2 * at, 2 * sizeof *sum);
+                mma_add(&rows[r], &eight, f, sum);
+                for (int32_t t = 0; t < 4; ++t)
+                    memcpy(of_row[t] + 2 * at, sum + 2 * t, 2 * sizeof *sum);
             }
         }
+    }
 }
 
 void sim_wgmma_compute_integers(uint32_t which, unsigned columns, const unsigned *a,

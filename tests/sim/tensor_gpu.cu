@@ -3,7 +3,7 @@
  * random tiles. A program to run by hand when the model or the GPU is new:
  *
  *     nvcc -O2 -std=c++20 -arch=sm_90a -fmad=false -I. -Iinclude tests/sim/tensor_gpu.cu \
- *         sim/mma.c -o tensor_gpu && ./tensor_gpu [tiles per instruction]
+ *         sim/mma.c sim/mma_sum.c -o tensor_gpu && ./tensor_gpu [tiles per instruction]
  *
  * Prints, for each instruction and class of tiles, how many elements differ, and the first of them.
  * Exit code 1 when one differs in any class but that of NaNs, 2 when the GPU fails.

@@ -3,7 +3,7 @@
  * registers and from shared memory, K- and MN-major, all swizzles, on random tiles. A program of
  * its own, which needs the driver alone:
  *
- *     cc -O2 -I. -Iinclude tests/sim/wgmma_gpu.c sim/mma.c -ldl -lm -o wgmma_gpu
+ *     cc -O2 -I. -Iinclude tests/sim/wgmma_gpu.c sim/mma.c sim/mma_sum.c -ldl -lm -o wgmma_gpu
  *     ./wgmma_gpu TYPE SOURCE SECONDS [PART PARTS]
  *
  * TYPE: bf16, f16, tf32, half (f16 with sums in f16), s8, u8, s8u8 and u8s8 (a's and b's,
