@@ -492,7 +492,11 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "m=127,128,129 n=127,129 k=65 dtype=f32,bf16 sched=random"},
     {ASSAY_CI, "m=136 n=392 k=136 ta=0,1 tb=0,1 dtype=bf16"}, /* several tiles of 128 x 256 */
     {ASSAY_CI, "m=300 n=40 k=520 ta=0,1 tb=0,1 dtype=bf16"},  /* and of 128 x 64 */
-    {ASSAY_CI, "m=131 n=389 k=129 dtype=bf16 pad=1 sched=reverse"},
+    {ASSAY_CI, "m=131 n=389 k=129 dtype=f64,bf16 pad=1 sched=reverse"},
+    /* tiles of 112, 128 and 64 columns of v3_hopper */
+    {ASSAY_CI, "m=136 n=220,250,280 k=148 iters=3 ta=0,1 tb=0,1 dtype=f64"},
+    {ASSAY_CI, "m=140 n=133 k=40 ta=0,1 tb=0,1 dtype=f64 pad=8 misalign=8:15:1"},
+    {ASSAY_CI, "m=1409 n=1409 k=130 dtype=f64"}, /* more of 128 x 128 than a GPU has blocks */
     {ASSAY_CI, "m=129 n=127 k=129 ta=0,1 tb=0,1 dtype=f32 math=tf32 sched=warp"},
     {ASSAY_CI, "m=1 n=1,129 k=1,513 ta=0,1 dtype=f32,f64,bf16"},
     {ASSAY_CI, "m=129 n=1 k=1,300 tb=0,1 dtype=f32,f64,bf16 fill=positive"},
