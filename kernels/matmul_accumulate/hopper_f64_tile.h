@@ -294,12 +294,12 @@ static __device__ __forceinline__ void store_pair(const f64_problem &p, int64_t 
         to[1] = y.v[1];
 }
 
-/* Loads what is added to some pairs before it stores their results. */
+/* Loads what is added to half of the pairs before it stores their results. */
 template <typename Tile, typename Kind>
 static __device__ __forceinline__ void store_part(const f64_problem &p, hopper_place at,
                                                   const f64_part<Tile, Kind> &part) {
     constexpr int columns = f64_part<Tile, Kind>::columns;
-    constexpr int pairs = f64_part<Tile, Kind>::rows * columns * 4, some = pairs % 8 == 0 ? 8 : 4;
+    constexpr int pairs = f64_part<Tile, Kind>::rows * columns * 4, some = pairs / 2;
     /* Pair e: of rows i, columns j, the half of those rows, and neighbours q. */
     const auto visit = [&](int e, auto with) {
         const int i = e / 4 / columns, j = e / 4 % columns, half = e / 2 % 2, q = e % 2;
