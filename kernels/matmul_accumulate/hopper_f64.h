@@ -9,7 +9,7 @@
 #include "kernels/matmul_accumulate/v3_multiply.h"
 
 /* A warp's part is 64 x 32, 16 x 112 or 32 x 32: for each multiply-add it asks shared memory for
- * 0.37, 0.57 or 0.5 bytes; a multiprocessor has one. */
+ * 0.37, 0.57 or 0.5 bytes, which has one byte for each of the tensor cores' 128 a cycle. */
 typedef f64_tile<128, 2, 6> f64_wide_tile;
 typedef f64_tile<112, 8, 7> f64_narrow_tile;
 typedef f64_tile<64, 4, 8> f64_thin_tile;
