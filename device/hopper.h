@@ -73,6 +73,12 @@ PTX_INLINE void tensor_store(const tensor_map *map, int32_t column, int32_t line
         : "memory");
 }
 
+PTX_INLINE void tensor_prefetch(const tensor_map *map, int32_t column, int32_t line) {
+    HOPPER_ASM("cp.async.bulk.prefetch.tensor.2d.L2.global [%0, {%1, %2}];" ::"l"(map), "r"(column),
+               "r"(line)
+               : "memory");
+}
+
 PTX_INLINE void bulk_load(void *shared, const void *global, uint32_t bytes, uint64_t *barrier) {
     HOPPER_ASM("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
                "[%0], [%1], %2, [%3];" ::"r"(ptx_shared(shared)),

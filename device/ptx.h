@@ -24,6 +24,36 @@ PTX_INLINE void mma_m8n8k4_f64(double c[2], double a, double b) {
                  : "d"(a), "d"(b));
 }
 
+/* Of sm_90 alone: the code of earlier architectures is compiled, too, and never runs. */
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+#define PTX_MMA_F64(shape, ...)                                                                    \
+    asm volatile("mma.sync.aligned." shape ".row.col.f64.f64.f64.f64 " __VA_ARGS__)
+#else
+#define PTX_MMA_F64(shape, ...) __trap()
+#endif
+
+PTX_INLINE void mma_m16n8k4_f64(double c[4], const double a[2], const double b[1]) {
+    PTX_MMA_F64("m16n8k4", "{%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
+                : "+d"(c[0]), "+d"(c[1]), "+d"(c[2]), "+d"(c[3])
+                : "d"(a[0]), "d"(a[1]), "d"(b[0]));
+}
+
+PTX_INLINE void mma_m16n8k8_f64(double c[4], const double a[4], const double b[2]) {
+    PTX_MMA_F64("m16n8k8", "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                : "+d"(c[0]), "+d"(c[1]), "+d"(c[2]), "+d"(c[3])
+                : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(b[0]), "d"(b[1]));
+}
+
+PTX_INLINE void mma_m16n8k16_f64(double c[4], const double a[8], const double b[4]) {
+    PTX_MMA_F64("m16n8k16",
+                "{%0, %1, %2, %3}, {%4, %5, %6, %7, %8, %9, %10, %11}, {%12, %13, %14, %15}, "
+                "{%0, %1, %2, %3};"
+                : "+d"(c[0]), "+d"(c[1]), "+d"(c[2]), "+d"(c[3])
+                : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(a[4]), "d"(a[5]), "d"(a[6]),
+                  "d"(a[7]), "d"(b[0]), "d"(b[1]), "d"(b[2]), "d"(b[3]));
+}
+#undef PTX_MMA_F64
+
 PTX_INLINE uint32_t ptx_shared(const void *address) {
     return (uint32_t)__cvta_generic_to_shared(address);
 }

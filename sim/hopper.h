@@ -57,6 +57,9 @@ SIM_INLINE void tensor_store(const tensor_map *map, int32_t column, int32_t row,
     sim_tensor_store(map, 2, at, shared, SIM_NO_REDUCTION, &site);
 }
 
+SIM_INLINE void tensor_prefetch(const tensor_map *, int32_t, int32_t) {
+}
+
 SIM_INLINE void bulk_load(void *shared, const void *global, uint32_t bytes, uint64_t *barrier,
                           SIM_HERE) {
     const sim_site site = {file, line};

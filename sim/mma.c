@@ -8,13 +8,14 @@
  *   - the terms are added exactly, and the sum is rounded toward zero to fp32.
  *
  * Sums in f16 are rounded to nearest even instead, once; of those below 2^-14 one in some thousands
- * is another one on an H200 (docs/ptx.md). TF32 operands are the upper 19 bits of
- * fp32 numbers. Integers are exact. m8n8k4 is a chain of fused multiply-adds in ascending k.
+ * is another one on an H200 (docs/ptx.md). TF32 operands are the upper 19 bits of fp32 numbers.
+ * Integers are exact. An element of the products in f64 is a chain of fused multiply-adds in
+ * ascending k.
  *
  * And (tests/sim/tensor_gpu.cu, no difference): a subnormal factor has the smallest exponent and a
  * significand below 1; a zero takes no part in E; a sum of zero is +0; subnormal results are kept;
  * a sum beyond fp32 becomes infinite; an invalid operation, or a NaN, gives the NaN 0x7fffffff. The
- * bits of a NaN of m8n8k4 are the host's.
+ * bits of a NaN in f64 are the host's.
  */
 #include "sim/mma.h"
 
@@ -98,6 +99,19 @@ static void multiply_m8n8k4(const sim_fragments lane[]) {
     }
 }
 
+/* Registers of a: 2 for each 4 of k, rows g and g + 8; of b: 1. */
+static void multiply_m16n8_f64(const sim_fragments lane[], int32_t depth) {
+    for (int32_t l = 0; l < WARP; ++l) {
+        double *c = lane[l].c;
+        for (int32_t i = 0; i < 4; ++i)
+            for (int32_t k = 0; k < depth; ++k) {
+                const double *a = lane[l / 4 * 4 + k % 4].a;
+                const double *b = lane[(2 * (l % 4) + i % 2) * 4 + k % 4].b;
+                c[i] = fma(a[k / 4 * 2 + i / 2], b[k / 4], c[i]);
+            }
+    }
+}
+
 static int64_t byte_of(uint32_t word, int32_t i, bool is_unsigned) {
     const uint32_t byte = word >> 8 * i & 0xff;
     return is_unsigned || byte < 0x80 ? (int64_t)byte : (int64_t)byte - 0x100;
@@ -167,6 +181,15 @@ void sim_mma_compute(sim_mma_shape shape, const sim_fragments lane[32]) {
         break;
     case SIM_M8N8K4_F64:
         multiply_m8n8k4(lane);
+        break;
+    case SIM_M16N8K4_F64:
+        multiply_m16n8_f64(lane, 4);
+        break;
+    case SIM_M16N8K8_F64:
+        multiply_m16n8_f64(lane, 8);
+        break;
+    case SIM_M16N8K16_F64:
+        multiply_m16n8_f64(lane, 16);
         break;
     }
 }

@@ -22,6 +22,9 @@ typedef enum sim_mma_shape {
     SIM_M16N8K4_TF32,
     SIM_M16N8K16_F16_F16, /* sums in f16, two in a register, as the next */
     SIM_M16N8K8_F16_F16,
+    SIM_M16N8K4_F64,
+    SIM_M16N8K8_F64,
+    SIM_M16N8K16_F64,
     SIM_M16N8_INTEGERS, /* a[4]: of which */
 } sim_mma_shape;
 

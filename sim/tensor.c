@@ -29,7 +29,9 @@ void sim_tensor_meet(sim_collective kind, int32_t warp, const uint64_t values[SI
         [SIM_MMA_TF32] = SIM_M16N8K8_TF32,          [SIM_MMA_F64] = SIM_M8N8K4_F64,
         [SIM_MMA_K8_BF16] = SIM_M16N8K8_BF16,       [SIM_MMA_K8_F16] = SIM_M16N8K8_F16,
         [SIM_MMA_K4_TF32] = SIM_M16N8K4_TF32,       [SIM_MMA_F16_F16] = SIM_M16N8K16_F16_F16,
-        [SIM_MMA_K8_F16_F16] = SIM_M16N8K8_F16_F16, [SIM_MMA_INTEGERS] = SIM_M16N8_INTEGERS,
+        [SIM_MMA_K8_F16_F16] = SIM_M16N8K8_F16_F16, [SIM_MMA_M16N8K4_F64] = SIM_M16N8K4_F64,
+        [SIM_MMA_M16N8K8_F64] = SIM_M16N8K8_F64,    [SIM_MMA_M16N8K16_F64] = SIM_M16N8K16_F64,
+        [SIM_MMA_INTEGERS] = SIM_M16N8_INTEGERS,
     };
     if (kind >= SIM_MMA_BF16 && kind <= SIM_MMA_INTEGERS)
         multiply(shapes[kind], values);

@@ -17,6 +17,15 @@ SIM_INLINE void mma_m8n8k4_f64(double c[2], double a, double b, SIM_HERE) {
     sim_mma(SIM_MMA_F64, &a, &b, c, file, line);
 }
 
+#define SIM_MMA(name, n_a, n_b, kind)                                                              \
+    SIM_INLINE void name(double c[4], const double a[n_a], const double b[n_b], SIM_HERE) {        \
+        sim_mma(kind, a, b, c, file, line);                                                        \
+    }
+SIM_MMA(mma_m16n8k4_f64, 2, 1, SIM_MMA_M16N8K4_F64)
+SIM_MMA(mma_m16n8k8_f64, 4, 2, SIM_MMA_M16N8K8_F64)
+SIM_MMA(mma_m16n8k16_f64, 8, 4, SIM_MMA_M16N8K16_F64)
+#undef SIM_MMA
+
 #define SIM_LOAD(count, suffix, transposed)                                                        \
     SIM_INLINE void ldmatrix_x##count##suffix(uint32_t r[count], const void *row, SIM_HERE) {      \
         sim_ldmatrix(r, count, transposed, row, file, line);                                       \

@@ -66,6 +66,9 @@ static const char *const names[] = {
     [SIM_MMA_K4_TF32] = "mma_m16n8k4_tf32",
     [SIM_MMA_F16_F16] = "mma_m16n8k16_f16_f16",
     [SIM_MMA_K8_F16_F16] = "mma_m16n8k8_f16_f16",
+    [SIM_MMA_M16N8K4_F64] = "mma_m16n8k4_f64",
+    [SIM_MMA_M16N8K8_F64] = "mma_m16n8k8_f64",
+    [SIM_MMA_M16N8K16_F64] = "mma_m16n8k16_f64",
     [SIM_MMA_INTEGERS] = "mma of integers",
     [SIM_LDMATRIX] = "ldmatrix",
     [SIM_STMATRIX] = "stmatrix",
@@ -294,6 +297,9 @@ static void compute(sim_warp *w, int32_t warp, const meeting *m) {
     case SIM_MMA_K4_TF32:
     case SIM_MMA_F16_F16:
     case SIM_MMA_K8_F16_F16:
+    case SIM_MMA_M16N8K4_F64:
+    case SIM_MMA_M16N8K8_F64:
+    case SIM_MMA_M16N8K16_F64:
     case SIM_MMA_INTEGERS:
     case SIM_LDMATRIX:
     case SIM_STMATRIX:

@@ -22,6 +22,8 @@
  *         The same of a map that has planes: a box lies in one.
  *     tensor_store(const tensor_map *map, int32_t column, int32_t line, const void *shared)
  *         The other way; what lies outside is not written.
+ *     tensor_prefetch(const tensor_map *map, int32_t column, int32_t line)
+ *         Brings the box to the L2 cache.
  *     bulk_load(void *shared, const void *global, uint32_t bytes, barrier)
  *     bulk_store(void *global, const void *shared, uint32_t bytes)
  *         One thread starts to copy bytes as they lie; addresses and their number are multiples

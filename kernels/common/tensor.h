@@ -6,9 +6,13 @@
  *     mma_m16n8k16_f16(float c[4], const uint32_t a[4], const uint32_t b[2])
  *     mma_m16n8k8_tf32(float c[4], const uint32_t a[4], const uint32_t b[2])
  *     mma_m8n8k4_f64(double c[2], double a, double b)
+ *     mma_m16n8k4_f64(double c[4], const double a[2], const double b[1])
+ *     mma_m16n8k8_f64(double c[4], const double a[4], const double b[2])
+ *     mma_m16n8k16_f64(double c[4], const double a[8], const double b[4])
  *         C (m, n) += A (m, k) B (k, n). All 32 lanes of the warp make the call together, at one
  *         place in the source. TF32 operands are the bits of fp32 numbers: the hardware ignores the
- *         low 13, so a number is cut, not rounded, to TF32 unless the kernel rounds it before.
+ *         low 13, so a number is cut, not rounded, to TF32 unless the kernel rounds it before. The
+ *         last three need sm_90.
  *
  * Which element a lane holds where, with g = lane / 4 and t = lane % 4 (PTX ISA, "Warp Level Matrix
  * Instructions", "Matrix Fragments for mma"); a 16-bit pair has its lower index in the low half:
@@ -21,6 +25,9 @@
  *     m8n8k4      a     row g, column t
  *                 b     row t, column g
  *                 c[i]  row g, column 2t + i
+ *     m16n8k, f64 a[i]  row g + 8 (i % 2), column t + 4 (i / 2)
+ *                 b[i]  row t + 4i, column g
+ *                 c[i]  row g + 8 (i / 2), column 2t + i % 2
  *
  *     ldmatrix_x1(uint32_t r[1], const void *row)     ldmatrix_x1_trans
  *     ldmatrix_x2(uint32_t r[2], const void *row)     ldmatrix_x2_trans

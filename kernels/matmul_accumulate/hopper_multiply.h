@@ -19,12 +19,6 @@ enum { WIDE_TIME = 40, NARROW_TIME = 21, THIN_TIME = 15 };
 
 static const int32_t tiles_of_hopper[] = {ROWS, wide_tile::columns, DEPTH, PACKED, 0};
 
-/* Operands as memory has them; of the right one rows are the result's columns. */
-struct hopper_operands {
-    tensor_lines left, right;
-    bool left_k, right_k;
-};
-
 static hopper_operands operands_of(const product<bf16> &x) {
     return {lines_of(x.left, x.m, x.k), lines_of(x.right, x.k, x.n), !x.left.transposed,
             x.right.transposed};
@@ -134,9 +128,9 @@ static size_t hopper_workspace(const product<bf16> &asked) {
 
 /* Whether `name`, "op/variant", can do the call at all. */
 static assay_status hopper_supports(const char *name, const assay_call *call) {
-    if (call->params->dtype != ASSAY_BF16)
-        return assay_fail(ASSAY_ERR_UNSUPPORTED, "%s: bf16 alone, not %s; v3 takes all types", name,
-                          assay_dtype_name(call->params->dtype));
+    if (call->params->dtype != ASSAY_BF16 && call->params->dtype != ASSAY_F64)
+        return assay_fail(ASSAY_ERR_UNSUPPORTED, "%s: bf16 and f64, not %s; v3 takes all types",
+                          name, assay_dtype_name(call->params->dtype));
     return require_hopper(name);
 }
 

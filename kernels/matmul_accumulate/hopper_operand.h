@@ -20,6 +20,12 @@ static inline tensor_lines lines_of(const matrix<const bf16> &x, int64_t rows, i
     return {x.data, x.transposed ? rows : columns, x.transposed ? columns : rows, x.stride, 0};
 }
 
+/* Both, and whether their lines in memory are along k. */
+struct hopper_operands {
+    tensor_lines left, right;
+    bool left_k, right_k;
+};
+
 static inline bool has_packed_stride(const tensor_lines &x) {
     return x.stride % PACKED == 0 && x.stride < INT64_C(1) << 38;
 }

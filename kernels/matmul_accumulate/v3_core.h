@@ -134,10 +134,10 @@ template <typename Tile> struct fma_core {
 };
 
 /* The accumulators of m16n8 instructions. */
-template <typename Tile> struct m16n8_sums {
+template <typename Tile, typename T = float> struct m16n8_sums {
     typedef Tile tile;
     enum { ROWS = Tile::rows / 16, COLUMNS = Tile::columns / 8, BLOCKS = 2 };
-    float sum[ROWS][COLUMNS][4] = {};
+    T sum[ROWS][COLUMNS][4] = {};
 
     __device__ __forceinline__ void settle() {
     }

@@ -1,34 +1,52 @@
 /*
- * matmul_accumulate v3_hopper, ours, for sm_90a alone and bf16 alone: v3's product by TMA and
- * wgmma, with the bits of v3 (m64nNk16 sums like m16n8k16, and k ascends in both).
+ * matmul_accumulate v3_hopper, ours, for sm_90a alone, bf16 and fp64: v3's product by TMA and wgmma
+ * or larger mma.sync, with the bits of v3 (m64nNk16 sums like m16n8k16, m16n8k4 like m8n8k4, and k
+ * ascends in all).
  *
- * A block stays on its multiprocessor and computes tiles of 128 x 256 elements, or 128 x 128 or
- * 128 x 64 where all are done sooner so (hopper_tile.h). Operands come in their own order, a
+ * bf16. A block stays on its multiprocessor and computes tiles of 128 x 256 elements, or 128 x 128
+ * or 128 x 64 where all are done sooner so (hopper_tile.h). Operands come in their own order, a
  * transposed one too: descriptors tell wgmma how lines lie. C comes through the same ring of stages
  * as operands do, is added in fp32, and the result, rounded once, leaves from where C stood. An
  * operand whose lines do not begin at multiples of 16 bytes is copied to workspace with lines that
  * do; where a base address does not, or k is 0, v3's tiles compute instead.
  *
+ * fp64. By ptxas's code an m8n8k4, v3's, keeps a warp's tensor core for 16 cycles, an m16n8k4, of
+ * twice the products, no longer; m16n8k8 and k16 take 32 and 64, and more registers. Eight warps of
+ * a block that stays multiply tiles of 128 x 128, 128 x 112 or 128 x 64 elements, whichever are
+ * done soonest, from a ring that TMA fills (hopper_f64_tile.h). At m = n = k = 4096 the 132
+ * multiprocessors have at most 9 tiles of 128 x 112, which is 4.13 million cycles of their tensor
+ * cores; 8 of 128 x 128 are 4.19 million. With fewer tiles than multiprocessors, v3's compute, with
+ * m16n8k4, too.
+ *
  * Bytes: each operand once for 64 to 256 rows or columns of the result, found in L2 by neighbours;
  * C once, the result once. Flops: 2 m n k forward, 4 m n k backward.
  */
+#include "kernels/matmul_accumulate/hopper_f64.h"
 #include "kernels/matmul_accumulate/hopper_multiply.h"
 
 static assay_status forward(const assay_call *call) {
-    return hopper_multiply<true>(call, product_for_y<bf16>(tensors_of(call, ASSAY_FORWARD)));
+    const tensors t = tensors_of(call, ASSAY_FORWARD);
+    return call->params->dtype == ASSAY_F64 ? f64_multiply<true>(call, product_for_y<double>(t))
+                                            : hopper_multiply<true>(call, product_for_y<bf16>(t));
 }
 
 static assay_status backward(const assay_call *call) {
-    return gradients<bf16>(call, hopper_multiply<true>);
+    return call->params->dtype == ASSAY_F64 ? gradients<double>(call, f64_multiply<true>)
+                                            : gradients<bf16>(call, hopper_multiply<true>);
+}
+
+template <typename T> static size_t workspace_of(assay_stage stage, const assay_call *call) {
+    const tensors t = tensors_of(call, stage);
+    if (stage == ASSAY_FORWARD)
+        return hopper_workspace(product_for_y<T>(t));
+    const size_t da = hopper_workspace(product_for_da<T>(t)),
+                 db = hopper_workspace(product_for_db<T>(t));
+    return da > db ? da : db;
 }
 
 static size_t workspace(assay_stage stage, const assay_call *call) {
-    const tensors t = tensors_of(call, stage);
-    if (stage == ASSAY_FORWARD)
-        return hopper_workspace(product_for_y<bf16>(t));
-    const size_t da = hopper_workspace(product_for_da<bf16>(t)),
-                 db = hopper_workspace(product_for_db<bf16>(t));
-    return da > db ? da : db;
+    return call->params->dtype == ASSAY_F64 ? workspace_of<double>(stage, call)
+                                            : workspace_of<bf16>(stage, call);
 }
 
 static assay_status supports(assay_stage stage, const assay_call *call) {
@@ -40,7 +58,7 @@ ASSAY_VARIANT(matmul_accumulate, v3_hopper) = {
     .op = "matmul_accumulate",
     .name = "v3_hopper",
     .device = ASSAY_DEVICE_NAME,
-    .summary = "fused, bf16 on sm_90a: TMA, wgmma, c added on the way out",
+    .summary = "fused, bf16 and f64 on sm_90a: TMA, wgmma, c added on the way out",
     .tiles = tiles_of_hopper,
     .supports = supports,
     .workspace = workspace,

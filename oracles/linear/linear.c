@@ -308,7 +308,8 @@ static const assay_case_group cases[] = {
     /* v3_hopper: several tiles, more slices of the sum than a ring has stages; copied operands */
     {ASSAY_CI, "m=136 n=392 k=520 dtype=bf16"},
     {ASSAY_CI, "m=300 n=40 k=520 dtype=bf16"},
-    {ASSAY_CI, "m=131 n=389 k=129 dtype=bf16 pad=1 sched=reverse"},
+    {ASSAY_CI, "m=131 n=389 k=129 dtype=f64,bf16 pad=1 sched=reverse"},
+    {ASSAY_CI, "m=136 n=220,250,280 k=148 dtype=f64"},
     {ASSAY_CI, "m=1 n=1,129 k=1,513 dtype=f32,f64,bf16"},
     {ASSAY_CI, "m=129 n=1 k=1,300 dtype=f32,f64,bf16 fill=positive"},
     {ASSAY_CI, "m=45 n=61 k=77 dtype=f32,f64,bf16 pad=1 fill=uniform seed=2"},

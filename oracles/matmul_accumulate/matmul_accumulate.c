@@ -479,6 +479,8 @@ static const assay_case_group cases[] = {
     {ASSAY_SMOKE, "m=10 n=13 k=19 dtype=f32,f64,bf16 fill=single seed=0,3"},
     {ASSAY_CI, "m=9 n=13 k=17 ta=0,1 tb=0,1 iters=1,3 dtype=f32,f64,bf16 fill=single seed=0:5"},
     {ASSAY_CI, "m=40 n=33 k=37 ta=1 tb=1 dtype=f32,bf16 fill=inf,nan seed=0:3:1"},
+    /* in a[0, 1500] and b[1500, 0]: beyond the first k that v3_bf16x6 searches in a block */
+    {ASSAY_CI, "m=9 n=11 k=2100 tb=1 dtype=f32 fill=inf,nan seed=96000,96001"},
     /* more than a tile of 128: what is for large products, in small */
     {ASSAY_SMOKE, "m=133 n=21 k=35 ta=0,1 tb=0,1 dtype=f32,bf16 pad=1"},
     {ASSAY_SMOKE, "m=21 n=133 k=35 dtype=f32,f64"},
@@ -492,7 +494,11 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "m=127,128,129 n=127,129 k=65 dtype=f32,bf16 sched=random"},
     {ASSAY_CI, "m=136 n=392 k=136 ta=0,1 tb=0,1 dtype=bf16"}, /* several tiles of 128 x 256 */
     {ASSAY_CI, "m=300 n=40 k=520 ta=0,1 tb=0,1 dtype=bf16"},  /* and of 128 x 64 */
-    {ASSAY_CI, "m=131 n=389 k=129 dtype=bf16 pad=1 sched=reverse"},
+    {ASSAY_CI, "m=131 n=389 k=129 dtype=f64,bf16 pad=1 sched=reverse"},
+    /* tiles of 112, 128 and 64 columns of v3_hopper */
+    {ASSAY_CI, "m=136 n=220,250,280 k=148 iters=3 ta=0,1 tb=0,1 dtype=f64"},
+    {ASSAY_CI, "m=140 n=133 k=40 ta=0,1 tb=0,1 dtype=f64 pad=8 misalign=8:15:1"},
+    {ASSAY_CI, "m=1409 n=1409 k=18 dtype=f64"}, /* more of 128 x 128 than a GPU has blocks */
     {ASSAY_CI, "m=129 n=127 k=129 ta=0,1 tb=0,1 dtype=f32 math=tf32 sched=warp"},
     {ASSAY_CI, "m=1 n=1,129 k=1,513 ta=0,1 dtype=f32,f64,bf16"},
     {ASSAY_CI, "m=129 n=1 k=1,300 tb=0,1 dtype=f32,f64,bf16 fill=positive"},
@@ -511,6 +517,7 @@ static const assay_case_group cases[] = {
     /* equal rows, equal elements */
     {ASSAY_CI, "m=11 n=13 k=9 dtype=f32 fill=rows,repeat,constant seed=2"},
     {ASSAY_NIGHTLY, "m=1409 n=1409 k=9 dtype=bf16"},
+    {ASSAY_NIGHTLY, "m=1409 n=1409 k=130 dtype=f64"},
     {ASSAY_NIGHTLY, "m=1300 n=150 k=9 dtype=f32,bf16"},
     {ASSAY_NIGHTLY, "m=256 n=256 k=256 iters=50 dtype=f32"},
     {ASSAY_NIGHTLY, "m=1024 n=1024 k=1024 dtype=f32 math=strict,tf32"},

@@ -124,6 +124,9 @@ static uint64_t *meetings_of(sim_collective kind) {
     case SIM_MMA_K4_TF32:
         return &met->mma_tf32;
     case SIM_MMA_F64:
+    case SIM_MMA_M16N8K4_F64:
+    case SIM_MMA_M16N8K8_F64:
+    case SIM_MMA_M16N8K16_F64:
         return &met->mma_f64;
     case SIM_LDMATRIX:
     case SIM_STMATRIX:
@@ -145,19 +148,22 @@ static uint64_t *meetings_of(sim_collective kind) {
     return NULL;
 }
 
-/* Of m16n8k16, k8 or k4, and m8n8k4 in fp64. */
+/* Of m16n8k16, k8 or k4, and m8n8k4. */
 static uint64_t multiply_adds_of(sim_collective kind) {
     switch (kind) {
     case SIM_MMA_BF16:
     case SIM_MMA_F16:
     case SIM_MMA_F16_F16:
+    case SIM_MMA_M16N8K16_F64:
         return 16 * 8 * 16;
     case SIM_MMA_K8_BF16:
     case SIM_MMA_K8_F16:
     case SIM_MMA_K8_F16_F16:
     case SIM_MMA_TF32:
+    case SIM_MMA_M16N8K8_F64:
         return 16 * 8 * 8;
     case SIM_MMA_K4_TF32:
+    case SIM_MMA_M16N8K4_F64:
         return 16 * 8 * 4;
     case SIM_MMA_F64:
         return 8 * 8 * 4;

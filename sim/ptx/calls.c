@@ -130,7 +130,9 @@ static void call_multiply(ptx_product product, const void *a, const void *b, voi
         [PTX_M16N8K8_TF32] = SIM_MMA_TF32,          [PTX_M8N8K4_F64] = SIM_MMA_F64,
         [PTX_M16N8K8_BF16] = SIM_MMA_K8_BF16,       [PTX_M16N8K8_F16] = SIM_MMA_K8_F16,
         [PTX_M16N8K4_TF32] = SIM_MMA_K4_TF32,       [PTX_M16N8K16_F16_F16] = SIM_MMA_F16_F16,
-        [PTX_M16N8K8_F16_F16] = SIM_MMA_K8_F16_F16, [PTX_M16N8_INTEGERS] = SIM_MMA_INTEGERS};
+        [PTX_M16N8K8_F16_F16] = SIM_MMA_K8_F16_F16, [PTX_M16N8K4_F64] = SIM_MMA_M16N8K4_F64,
+        [PTX_M16N8K8_F64] = SIM_MMA_M16N8K8_F64,    [PTX_M16N8K16_F64] = SIM_MMA_M16N8K16_F64,
+        [PTX_M16N8_INTEGERS] = SIM_MMA_INTEGERS};
     sim_mma(kinds[product], a, b, c, site->file, site->line);
 }
 

@@ -20,6 +20,9 @@ static const product products[] = {
     {"m16n8k16", "f16", "f16", "PTX_M16N8K16_F16_F16", 4, 2, 2, "b32"},
     {"m16n8k8", "f16", "f16", "PTX_M16N8K8_F16_F16", 2, 1, 2, "b32"},
     {"m8n8k4", "f64", "f64", "PTX_M8N8K4_F64", 1, 1, 2, "f64"},
+    {"m16n8k4", "f64", "f64", "PTX_M16N8K4_F64", 2, 1, 4, "f64"},
+    {"m16n8k8", "f64", "f64", "PTX_M16N8K8_F64", 4, 2, 4, "f64"},
+    {"m16n8k16", "f64", "f64", "PTX_M16N8K16_F64", 8, 4, 4, "f64"},
 };
 
 static const product *find(emitter *e) {

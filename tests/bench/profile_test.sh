@@ -42,6 +42,8 @@ cases=(
     'matmul_accumulate/v1 m=32 n=32 k=32' 'matmul_accumulate/v3 m=64 n=64 k=64'
     'matmul_accumulate/v3 m=64 n=64 k=64 dtype=bf16' 'matmul_accumulate/v3 m=256 n=128 k=32'
     'matmul_accumulate/v3_hopper m=128 n=256 k=128 dtype=bf16'
+    'matmul_accumulate/v3_hopper m=136 n=220 k=64 ta=1 dtype=f64'
+    'matmul_accumulate/v3_hopper m=136 n=250 k=64 tb=1 dtype=f64'
     'linear/v3 m=8 n=16 k=32' 'linear/v3_hopper m=128 n=256 k=128 dtype=bf16'
     'kronecker/v1 b=2 f=32x32'
 )

@@ -72,6 +72,28 @@ assay_status tensor_mma_f64(const double *a, const double *b, double *c) {
     return ASSAY_LAUNCH(nullptr, 1, 32, 0, mma_f64, a, b, c);
 }
 
+static __global__ void mma_tall_f64(int depth, const double *a, const double *b, double *c) {
+    int lane = (int)threadIdx.x, g = lane / 4, t = lane % 4;
+    double own_a[8], own_b[4], own_c[4];
+    for (int i = 0; i < depth / 2; ++i)
+        own_a[i] = a[(g + 8 * (i % 2)) * depth + t + 4 * (i / 2)];
+    for (int i = 0; i < depth / 4; ++i)
+        own_b[i] = b[(t + 4 * i) * 8 + g];
+    for (int i = 0; i < 4; ++i)
+        own_c[i] = c[(g + 8 * (i / 2)) * 8 + 2 * t + i % 2];
+    if (depth == 4)
+        mma_m16n8k4_f64(own_c, own_a, own_b);
+    else if (depth == 8)
+        mma_m16n8k8_f64(own_c, own_a, own_b);
+    else
+        mma_m16n8k16_f64(own_c, own_a, own_b);
+    for (int i = 0; i < 4; ++i)
+        c[(g + 8 * (i / 2)) * 8 + 2 * t + i % 2] = own_c[i];
+}
+assay_status tensor_mma_tall_f64(int k, const double *a, const double *b, double *c) {
+    return ASSAY_LAUNCH(nullptr, 1, 32, 0, mma_tall_f64, k, a, b, c);
+}
+
 typedef uint16_t matrix_row[8];
 
 static __global__ void load_matrices(int form, const matrix_row *in, uint32_t (*out)[4]) {

@@ -11,11 +11,13 @@ extern "C" {
 #endif
 
 /* c[16][8] += a[16][k] b[k][8], all row-major, by one instruction; elements are bits of their type:
- * 16-bit for bf16 and f16 (k = 16), fp32 for tf32 (k = 8). f64: c[8][8], k = 4. */
+ * 16-bit for bf16 and f16 (k = 16), fp32 for tf32 (k = 8). f64: c[8][8], k = 4; in tall tiles
+ * c[16][8], k = 4, 8 or 16. */
 assay_status tensor_mma_bf16(const uint16_t *a, const uint16_t *b, float *c);
 assay_status tensor_mma_f16(const uint16_t *a, const uint16_t *b, float *c);
 assay_status tensor_mma_tf32(const uint32_t *a, const uint32_t *b, float *c);
 assay_status tensor_mma_f64(const double *a, const double *b, double *c);
+assay_status tensor_mma_tall_f64(int k, const double *a, const double *b, double *c);
 
 /* Matrix loads of 32 rows of 8 elements: row i is where lane 31 - i would expect its own. Form 0 to
  * 5: x1, x2, x4, and the same transposed. out[lane][i] is r[i]. */

@@ -118,6 +118,28 @@ ASSAY_TEST(tensor, f64_is_a_chain_of_fmas, "unit sim") {
     }
 }
 
+ASSAY_TEST(tensor, f64_of_tall_tiles_is_a_chain_of_fmas, "unit sim") {
+    assay_rng rng = {.seed = 3};
+    for (int repeat = 0; repeat < 99; ++repeat) {
+        const int depth = 4 << repeat % 3;
+        double a[M * MAX_K], b[MAX_K * N], c[M * N], got[M * N];
+        for (int i = 0; i < M * depth; ++i)
+            a[i] = assay_rng_normal(5, 0, rng.next++);
+        for (int i = 0; i < depth * N; ++i)
+            b[i] = assay_rng_normal(5, 1, rng.next++);
+        for (int i = 0; i < M * N; ++i)
+            got[i] = c[i] = assay_rng_normal(5, 2, rng.next++);
+        REQUIRE_OK(tensor_mma_tall_f64(depth, a, b, got));
+        for (int i = 0; i < M * N; ++i) {
+            double want = c[i];
+            for (int k = 0; k < depth; ++k)
+                want = fma(a[i / N * depth + k], b[k * N + i % N], want);
+            CHECK_MSG(got[i] == want, "k %d (%d,%d): %a, not %a", depth, i / N, i % N, got[i],
+                      want);
+        }
+    }
+}
+
 /* Exponent of a number as a format stores it: subnormals have the smallest. */
 static int stored_exponent(double value, int exponent_bits) {
     const int smallest = 2 - (1 << (exponent_bits - 1));

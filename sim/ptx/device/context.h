@@ -60,6 +60,9 @@ typedef enum ptx_product {
     PTX_M16N8K4_TF32,
     PTX_M16N8K16_F16_F16,
     PTX_M16N8K8_F16_F16,
+    PTX_M16N8K4_F64,
+    PTX_M16N8K8_F64,
+    PTX_M16N8K16_F64,
     PTX_M16N8_INTEGERS, /* a[4]: of which, as sim/mma.h has it */
 } ptx_product;
 enum {
