@@ -255,11 +255,10 @@ static __device__ __forceinline__ void add_weights(const wide_group<Plan, T> &al
     /* Behind the last step its scores are multiplied once more, and not used: around a branch,
      * ptxas would let all products wait for each other. */
     const auto start_next = [&](const wide_group<Plan, T> &of, int step) {
-        if (step < steps)
-            of.await_queries(step);
+        const int next = step < steps ? step : steps - 1;
+        of.await_queries(next);
         wgmma_fence();
-        start_scores<D, ROWS, T>(s, shared_address(of.memory.keys()),
-                                 of.stage(of.queries(step < steps ? step : steps - 1)));
+        start_scores<D, ROWS, T>(s, shared_address(of.memory.keys()), of.stage(of.queries(next)));
     };
     start_next(all, 1);
     wgmma_wait<0>();
@@ -343,20 +342,18 @@ static __device__ __forceinline__ void add_slopes(const wide_group<Plan, T> &all
         wgmma_wait<1>();
         wgmma_results(dq.value);
         share_part<Plan, T, 1>(of, dq, step, 0);
-        const bool more = step + 1 < steps;
-        if (more) {
-            of.await_queries(step + 1);
-            of.await_cotangents(step + 1);
-        }
+        const int next = step + 1 < steps ? step + 1 : step;
+        of.await_queries(next);
+        of.await_cotangents(next);
         wgmma_fence(); /* behind the last step, as the other group's */
         start_scores<D, ROWS, T>(ds, shared_address(of.memory.values()),
-                                 of.stage(of.cotangents(more ? step + 1 : step)));
+                                 of.stage(of.cotangents(next)));
         wgmma_wait<1>();
         wgmma_results(dq_too.value);
         share_part<Plan, T, 1>(of, dq_too, step, 1);
         wgmma_wait<0>();
         wgmma_results(ds.value);
-        if (more)
+        if (step + 1 < steps)
             make(of, step + 1);
     }
     store_sums(dk, all.p.dk, all.head(), all.first(), 0,
