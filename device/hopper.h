@@ -213,6 +213,11 @@ template <int N> PTX_INLINE void wgmma_results(float (&d)[N]) {
         asm volatile("" : "+f"(d[i])::"memory");
 }
 
+PTX_INLINE uint32_t made_anew(uint32_t x) {
+    asm volatile("" : "+r"(x));
+    return x;
+}
+
 #undef PTX_WGMMAS
 #undef PTX_WGMMA_HELD
 #undef PTX_WGMMA_SHARED

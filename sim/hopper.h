@@ -160,6 +160,10 @@ SIM_INLINE void wgmma_bf16(float (&d)[WORDS], uint64_t a, uint64_t b, bool adds,
 template <int WORDS> SIM_INLINE void wgmma_results(float (&)[WORDS]) {
 }
 
+SIM_INLINE uint32_t made_anew(uint32_t x) {
+    return x;
+}
+
 template <int N> SIM_INLINE void registers_lower(SIM_HERE) {
     sim_registers_set(N, file, line);
 }

@@ -23,7 +23,7 @@ template <typename T> struct backward_on_hopper {
     head_groups groups;
     result_rows<T> dq, dk, dv;
     float *sums;      /* of dq: a thread's four beside those of its neighbours */
-    unsigned *counts; /* of links, for each tile of queries of each head */
+    unsigned *counts; /* of links, for each chain of each tile of queries of each head */
     unsigned *draw;
     unsigned *lost; /* whether a sum of any head is */
 };
@@ -80,32 +80,39 @@ static __device__ __forceinline__ void await_links(unsigned *count, int links) {
     fence_proxy_async_global();
 }
 
-/* Gives the link in shared memory to the warpgroups: free, or with the sums of the links before the
- * last one, which are complete. */
+/* A link's sums in memory, of part `part` of its tile. */
+template <typename Plan, typename T>
+static __device__ __forceinline__ float *sums_of(const backward_on_hopper<T> &p,
+                                                 const chain_link &link, int part) {
+    constexpr int OF_PART = Plan::LINK_BYTES / (int)sizeof(float);
+    return p.sums + (int64_t)link.tile * Plan::SUMS + part * OF_PART;
+}
+
+/* Gives the slot to the warpgroups: free, or with the sums of the links before the last one, which
+ * are complete. */
 template <typename Plan, typename T>
 static __device__ __forceinline__ void open_link(const backward_on_hopper<T> &p,
-                                                 const backward_memory<Plan> &memory,
-                                                 const chain_link &link) {
-    *memory.links_before() = link.last ? link.before : NOT_LAST;
+                                                 const link_slot &slot, const chain_link &link,
+                                                 int part = 0) {
+    *slot.before = link.last ? link.before : NOT_LAST;
     if (!link.last || link.before == 0) {
-        mbarrier_arrive(memory.link_ready());
+        mbarrier_arrive(slot.ready);
         return;
     }
-    mbarrier_expect(memory.link_ready(), Plan::LINK_BYTES);
-    bulk_load(memory.link(), p.sums + (int64_t)link.tile * Plan::SUMS, Plan::LINK_BYTES,
-              memory.link_ready());
+    mbarrier_expect(slot.ready, Plan::LINK_BYTES);
+    bulk_load(slot.sums, sums_of<Plan>(p, link, part), Plan::LINK_BYTES, slot.ready);
 }
 
 /* Adds the block's link, which is not the last one, until shared memory is read. */
 template <typename Plan, typename T>
 static __device__ __forceinline__ void add_link(const backward_on_hopper<T> &p,
-                                                const backward_memory<Plan> &memory,
-                                                const chain_link &link) {
-    float *const sums = p.sums + (int64_t)link.tile * Plan::SUMS;
+                                                const link_slot &slot, const chain_link &link,
+                                                int part = 0) {
+    float *const sums = sums_of<Plan>(p, link, part);
     if (link.before == 0)
-        bulk_store(sums, memory.link(), Plan::LINK_BYTES);
+        bulk_store(sums, slot.sums, Plan::LINK_BYTES);
     else
-        bulk_add(sums, reinterpret_cast<const float *>(memory.link()), Plan::LINK_BYTES);
+        bulk_add(sums, reinterpret_cast<const float *>(slot.sums), Plan::LINK_BYTES);
     bulk_commit();
     bulk_wait_read<0>();
 }
@@ -133,7 +140,7 @@ static __device__ __forceinline__ void pass_links(const backward_on_hopper<T> &p
         const chain_link opened = link_at<Plan>(p.n, walk, 0);
         if (opened.last)
             await_links(p.counts + opened.tile, opened.before);
-        open_link(p, memory, opened);
+        open_link<Plan>(p, memory.slot(), opened);
     }
     UNROLL_BY(1)
     for (int step = first; step < walk.steps; step += 2) {
@@ -144,9 +151,9 @@ static __device__ __forceinline__ void pass_links(const backward_on_hopper<T> &p
         if (!link.last) {
             await_links(p.counts + link.tile, link.before);
             await_warps(memory, step);
-            add_link(p, memory, link);
+            add_link<Plan>(p, memory.slot(), link);
             if (!next.last)
-                open_link(p, memory, next);
+                open_link<Plan>(p, memory.slot(), next);
             count_link(p.counts + link.tile);
         }
         if (next.last)
@@ -154,7 +161,7 @@ static __device__ __forceinline__ void pass_links(const backward_on_hopper<T> &p
         if (link.last)
             await_warps(memory, step);
         if (next.last)
-            open_link(p, memory, next);
+            open_link<Plan>(p, memory.slot(), next);
     }
 }
 
@@ -259,14 +266,18 @@ static __device__ __forceinline__ void start_dq(hopper_sums<BOX> &dq, uint32_t s
     wgmma_commit();
 }
 
-/* A group's 64 x 64 elements of the block's link, to shared memory; of the last link, the sums of
- * those before, from there. */
-template <typename Plan, typename T>
-static __device__ __forceinline__ void share_link(const backward_memory<Plan> &memory, int before,
+/* Read by the lane that arrives behind it: racecheck does not see what __syncwarp() orders. */
+static __device__ __forceinline__ int links_before(const link_slot &slot) {
+    return __shfl_sync(UINT32_MAX, lane() == 0 ? *slot.before : 0, 0);
+}
+
+/* A group's 64 x 64 elements of a link, to the slot of THREADS threads; of the last link, the sums
+ * of those before, from there. */
+template <int THREADS, typename T>
+static __device__ __forceinline__ void share_link(const link_slot &slot, int thread, int before,
                                                   hopper_sums<BOX> &dq) {
-    constexpr int FOURS = BOX / 8, THREADS = Plan::GROUPS * GROUP;
-    float4(*const mine)[THREADS] = reinterpret_cast<float4(*)[THREADS]>(memory.link());
-    const int thread = (int)threadIdx.x - GROUP;
+    constexpr int FOURS = BOX / 8;
+    float4(*const mine)[THREADS] = reinterpret_cast<float4(*)[THREADS]>(slot.sums);
     if constexpr (LINK_SCALE<T> != 1) {
         UNROLL
         for (int i = 0; i < BOX / 2; ++i)
@@ -292,10 +303,10 @@ static __device__ __forceinline__ void share_link(const backward_memory<Plan> &m
     }
 }
 
-/* Says that a sum of a group's is not finite. */
+/* Says that a sum of a group's, in chain `chain` of its tile, is not finite. */
 template <typename Plan, typename T>
 static __device__ __forceinline__ void tell_lost(const backward_on_hopper<T> &p, int64_t head,
-                                                 int query, const hopper_sums<BOX> &dq) {
+                                                 int query, int chain, const hopper_sums<BOX> &dq) {
     if constexpr (LINK_SCALE<T> == 1)
         return;
     bool lost = false;
@@ -303,7 +314,8 @@ static __device__ __forceinline__ void tell_lost(const backward_on_hopper<T> &p,
     for (int i = 0; i < BOX / 2; ++i)
         lost = lost || !(fabsf(dq.value[i]) < -NO_SCORE);
     if (lost) {
-        atomicOr(p.counts + head * ceil_div(p.n.sq, Plan::QUERIES) + query / Plan::QUERIES, LOST);
+        const int64_t tile = head * ceil_div(p.n.sq, Plan::QUERIES) + query / Plan::QUERIES;
+        atomicOr(p.counts + tile * Plan::CHAINS + chain, LOST);
         atomicOr(p.lost, LOST);
     }
 }
@@ -391,17 +403,16 @@ static __device__ __forceinline__ void add_gradients(const backward_on_hopper<T>
         wgmma_results(dq.value);
         if (leads_group())
             mbarrier_arrive(memory.cotangents_empty(ring.stage));
-        mbarrier_wait(memory.link_ready(), parity);
-        /* By the lane that arrives behind it: racecheck does not see that __syncwarp() orders. */
-        const int before = __shfl_sync(UINT32_MAX, lane() == 0 ? *memory.links_before() : 0, 0);
-        share_link<Plan, T>(memory, before, dq);
+        mbarrier_wait(memory.slot().ready, parity);
+        const int before = links_before(memory.slot());
+        share_link<Plan::GROUPS * GROUP, T>(memory.slot(), (int)threadIdx.x - GROUP, before, dq);
         __syncwarp();
         if (lane() == 0)
             mbarrier_arrive(memory.link_done((int)parity));
         if (before != NOT_LAST) {
             /* Made anew in every step: nvcc would keep addresses of the last link in registers. */
             const int here = uniform_warp() - GROUP_WARPS, part = here / GROUP_WARPS;
-            tell_lost<Plan>(p, memory.walk()->at.head, query, dq);
+            tell_lost<Plan>(p, memory.walk()->at.head, query, 0, dq);
             store_sums(dq, p.dq, memory.walk()->at.head,
                        query + (QUERIES > BOX ? part : 0) * GROUP_ROWS + here % GROUP_WARPS * 16,
                        (D > BOX ? part : 0) * BOX,
@@ -426,30 +437,6 @@ static __device__ __forceinline__ void add_gradients(const backward_on_hopper<T>
     }
     store_sums(dv, p.dv, walk.at.head, first, 0, [](int, float sum) { return sum; });
     store_sums(dk, p.dk, walk.at.head, first, 0, [&](int, float sum) { return sum * p.n.scale; });
-}
-
-template <typename Plan, typename T>
-static __global__ void __launch_bounds__(Plan::THREADS, 1)
-    gradients_on_hopper(const backward_on_hopper<T> p, const __grid_constant__ backward_maps maps) {
-    ASSAY_DYNAMIC_SHARED(unsigned char, shared);
-    const backward_memory<Plan> memory = backward_memory_in<Plan>(shared);
-    if (threadIdx.x == 0) {
-        make_barriers(memory);
-        *memory.walk() = walk_of<Plan>(p.n, p.groups, atomicAdd(p.draw, 1u));
-    }
-    __syncthreads();
-    const backward_walk walk = *memory.walk();
-    if (threadIdx.x < GROUP) {
-        registers_lower<Plan::FEW_REGISTERS>();
-        if (threadIdx.x == 0)
-            load_walk(maps, memory, walk);
-        else if (threadIdx.x == WARP || threadIdx.x == 2 * WARP)
-            pass_links(p, memory, walk, (int)threadIdx.x / WARP - 1);
-    } else {
-        registers_raise<Plan::MANY_REGISTERS>();
-        clear_unseeing<Plan>(p, walk);
-        add_gradients(p, memory, walk, uniform_warp() - GROUP_WARPS);
-    }
 }
 
 #endif

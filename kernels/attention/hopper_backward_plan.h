@@ -45,9 +45,12 @@ struct backward_walk {
     }
 };
 
+template <typename Plan> struct backward_memory;
+
 /* Scores and dP have QUERIES / 2 registers each of a thread's 240, dk and dv D / 2 each. */
 template <int D_, int QUERIES_, int STAGES_> struct backward_plan {
     static constexpr int D = D_, QUERIES = QUERIES_, STAGES = STAGES_, GROUPS = 2;
+    static constexpr int PASSERS = 2;                /* threads that pass links on */
     static constexpr int ROWS = GROUPS * GROUP_ROWS; /* keys */
     static constexpr int THREADS = (GROUPS + 1) * GROUP, WARPS = GROUPS * GROUP / WARP;
     static constexpr int FEW_REGISTERS = 24, MANY_REGISTERS = 240;
@@ -55,6 +58,7 @@ template <int D_, int QUERIES_, int STAGES_> struct backward_plan {
     static constexpr int SLOPE_BYTES = QUERIES * ROWS * 2;
     static constexpr int TERM_BYTES = QUERIES * (int)sizeof(float2);
     static constexpr int SUMS = QUERIES * D; /* of dq, of a tile */
+    static constexpr int CHAINS = 1;         /* of a tile */
     static constexpr int LINK_BYTES = SUMS * (int)sizeof(float);
     static constexpr int BARRIERS = 4 + 4 * STAGES;
     static constexpr int SHARED = TENSOR_ALIGNMENT + 2 * OWN_BYTES + 2 * SLOPE_BYTES + LINK_BYTES +
@@ -64,9 +68,18 @@ template <int D_, int QUERIES_, int STAGES_> struct backward_plan {
     static_assert(SUMS == GROUPS * GROUP_ROWS * BOX, "a warpgroup has 64 rows and columns of dq");
     static_assert(TERM_BYTES <= TENSOR_ALIGNMENT, "a stage has room for them");
     static_assert(SHARED <= ASSAY_MAX_SHARED, "a block has them all");
+    typedef backward_memory<backward_plan> memory;
 };
 
 static constexpr int NOT_LAST = -1;
+
+/* Where warpgroups and the threads that pass links on meet. */
+struct link_slot {
+    unsigned char *sums; /* fp32, a thread's four beside those of its neighbours */
+    uint64_t *ready;
+    int *before; /* links of the step's chain before the block's own where that is the last one, or
+                    NOT_LAST */
+};
 
 /* The block's shared memory. */
 template <typename Plan> struct backward_memory {
@@ -82,7 +95,6 @@ template <typename Plan> struct backward_memory {
     __device__ __forceinline__ unsigned char *slopes(int i) const {
         return base + 2 * Plan::OWN_BYTES + i * Plan::SLOPE_BYTES;
     }
-    /* fp32, a thread's four beside those of its neighbours. */
     __device__ __forceinline__ unsigned char *link() const {
         return slopes(2);
     }
@@ -98,8 +110,8 @@ template <typename Plan> struct backward_memory {
     __device__ __forceinline__ uint64_t *own_full() const {
         return reinterpret_cast<uint64_t *>(terms(Plan::STAGES));
     }
-    __device__ __forceinline__ uint64_t *link_ready() const {
-        return own_full() + 1;
+    __device__ __forceinline__ link_slot slot() const {
+        return {link(), own_full() + 1, reinterpret_cast<int *>(walk() + 1)};
     }
     __device__ __forceinline__ uint64_t *link_done(int i) const {
         return own_full() + 2 + i;
@@ -119,22 +131,17 @@ template <typename Plan> struct backward_memory {
     __device__ __forceinline__ backward_walk *walk() const {
         return reinterpret_cast<backward_walk *>(cotangents_empty(Plan::STAGES));
     }
-    /* How many the step's chain has before the block's own where that is the last one, or NOT_LAST.
-     */
-    __device__ __forceinline__ int *links_before() const {
-        return reinterpret_cast<int *>(walk() + 1);
-    }
 };
 
 template <typename Plan>
-static __device__ __forceinline__ backward_memory<Plan> backward_memory_in(unsigned char *shared) {
+static __device__ __forceinline__ typename Plan::memory backward_memory_in(unsigned char *shared) {
     return {shared + (0 - shared_address(shared)) % TENSOR_ALIGNMENT};
 }
 
 template <typename Plan>
 static __device__ __forceinline__ void make_barriers(const backward_memory<Plan> &memory) {
     mbarrier_init(memory.own_full(), 1);
-    mbarrier_init(memory.link_ready(), 1);
+    mbarrier_init(memory.slot().ready, 1);
     mbarrier_init(memory.link_done(0), Plan::WARPS);
     mbarrier_init(memory.link_done(1), Plan::WARPS);
     for (int i = 0; i < Plan::STAGES; ++i) {

@@ -9,7 +9,7 @@
  * base moves not with every larger score but once weights would exceed 2^LEAP, so that o is hardly
  * ever multiplied.
  *
- * Backward, for d up to 128. A block has 128 keys and walks along the queries that see them
+ * Backward. A block has 128 keys and walks along the queries that see them
  * (hopper_backward_plan.h, hopper_backward.h): 5 products for each pair of tiles, where v3's two
  * kernels make 7. dq is added up in fp32 in memory, in one order, by all blocks of a head, by bulk
  * copies from shared memory. Such additions take subnormal numbers for zero. Products of dS and k
@@ -29,9 +29,24 @@
  *         meet long ones (hopper_backward_plan.h). H200: 1,328 / 2,334, all heads at once 1,691 /
  *         3,734, cuDNN 1,682 / 2,532.
  *
+ * Backward where d is more than 128. dk and dv of 64 keys fill the registers (hopper_wide_plan.h,
+ * hopper_wide.h). A tile of keys and one of queries, 64 each, at 4,096 flops and 128 bytes of
+ * shared memory a cycle and multiprocessor:
+ *
+ *                                                products         shared memory
+ *     v3: scores made three times, mma.sync      4,608 cycles
+ *         H200, bf16, b = 4, h = 16, s = 4096, causal, d = 256: 10,633 us, cuDNN 3,619
+ *     wgmma, scores of 32 queries a warpgroup    2,560            544 KB, 4,352 cycles
+ *     a warpgroup for P and dv, one for dS       2,560            504 KB, 4,032 cycles
+ *         and dk: scores 128 KB instead of 192, dk and dv 64 instead of 96, as P and dS are in
+ *         registers there; dq 64 and dS 8; P, which the one tells the other, 48; copies of q and do
+ *         64; dq's links 128
+ *
+ * Links of 64 keys are twice as many as of 128 for the same flops. In 4,032 cycles a multiprocessor
+ * adds 64 KB to sums in L2, and loads 64 KB from there.
+ *
  * Copies by TMA ask for tensors that begin at multiples of 16 bytes, as their rows do; where one
- * does not, v3's tiles compute instead, as in backward where d is more than 128. What a box has
- * beyond a head's rows or columns is zero.
+ * does not, v3's tiles compute instead. What a box has beyond a head's rows or columns is zero.
  *
  * Flops: forward 4 sq sk d a head, backward 10, of which causality hides half; d counts as 64, 128
  * or 256. Bytes, forward: q and o once; k and v once for each tile of queries, most of it from L2.
@@ -46,6 +61,7 @@
  */
 #include "kernels/attention/hopper_again.h"
 #include "kernels/attention/hopper_forward.h"
+#include "kernels/attention/hopper_gradients.h"
 #include "kernels/attention/hopper_terms.h"
 #include "kernels/attention/v3_launch.h"
 
@@ -61,7 +77,7 @@ typedef hopper_plan<128, 2, 128, 6> middle_plan;
 typedef hopper_plan<256, 2, 64, 5> wide_plan;
 typedef backward_plan<64, 128, 2> narrow_backward;
 typedef backward_plan<128, 64, 2> middle_backward;
-static constexpr int64_t MOST_DEPTH = 128; /* that backward has tiles for */
+typedef wide_backward_plan wide_backward;
 
 static tensor_lines lines_of(const assay_tensor *t, int lines) {
     const int64_t length = t->shape[2], stride = assay_tensor_row_stride(t);
@@ -146,7 +162,7 @@ template <typename Plan> static backward_space space_of(const sizes &n) {
     const int64_t tiles = ceil_div(n.sq, Plan::QUERIES);
     backward_space s = {};
     s.padded = tiles * Plan::QUERIES;
-    s.n_counts = 2 + n.heads * tiles;
+    s.n_counts = 2 + n.heads * tiles * Plan::CHAINS;
     s.terms = (size_t)(n.heads * tiles * Plan::SUMS) * sizeof(float);
     s.counts = s.terms + (size_t)(n.heads * s.padded) * sizeof(float2);
     s.bytes = s.counts + (size_t)s.n_counts * sizeof(unsigned);
@@ -183,10 +199,10 @@ static assay_status make_lost_again(const assay_call *call, const backward_on_ho
     backward_problem<T> p = backward_problem_of<T>(call);
     p.terms = terms;
     const int64_t blocks = p.n.heads * ceil_div(p.n.sq, tiles::ROWS);
-    return ASSAY_LAUNCH(call->stream,
-                        whole_grid(clamp(blocks, 0, tiles::BLOCKS * ASSAY_MULTIPROCESSORS)),
-                        dim3(tiles::THREADS), (backward_shared<core, tiles>() * sizeof(T)),
-                        (lost_gradients<core, tiles, Plan::QUERIES>), p, sums.counts, sums.lost);
+    return ASSAY_LAUNCH(
+        call->stream, whole_grid(clamp(blocks, 0, tiles::BLOCKS * ASSAY_MULTIPROCESSORS)),
+        dim3(tiles::THREADS), (backward_shared<core, tiles>() * sizeof(T)),
+        (lost_gradients<core, tiles, Plan::QUERIES, Plan::CHAINS>), p, sums.counts, sums.lost);
 }
 
 template <typename Plan, typename T> static assay_status launch_backward(const assay_call *call) {
@@ -228,29 +244,28 @@ template <typename Plan, typename T> static assay_status launch_backward(const a
     return status;
 }
 
-/* By shape alone. */
-static bool may_be_chained(const assay_params *params) {
-    return sizes_of(params).d <= MOST_DEPTH;
-}
-
 template <typename T> static assay_status backward_in_chains(const assay_call *call) {
-    return sizes_of(call->params).d <= 64 ? launch_backward<narrow_backward, T>(call)
-                                          : launch_backward<middle_backward, T>(call);
+    const int64_t d = sizes_of(call->params).d;
+    return d <= 64    ? launch_backward<narrow_backward, T>(call)
+           : d <= 128 ? launch_backward<middle_backward, T>(call)
+                      : launch_backward<wide_backward, T>(call);
 }
 
 template <typename T> static assay_status backward_of(const assay_call *call) {
-    if (may_be_chained(call->params) && is_mapped(tensors_of(call, ASSAY_BACKWARD)))
-        return backward_in_chains<T>(call);
-    return DISPATCH_DEPTH(run_backward, tensor_core<T>, call);
+    return is_mapped(tensors_of(call, ASSAY_BACKWARD))
+               ? backward_in_chains<T>(call)
+               : DISPATCH_DEPTH(run_backward, tensor_core<T>, call);
 }
 
 static size_t workspace(assay_stage stage, const assay_call *call) {
     const size_t fallback = v3_workspace(stage, call);
     const sizes n = sizes_of(call->params);
-    if (stage == ASSAY_FORWARD || !may_be_chained(call->params))
+    if (stage == ASSAY_FORWARD)
         return fallback;
-    const size_t own =
-        (n.d <= 64 ? space_of<narrow_backward>(n) : space_of<middle_backward>(n)).bytes;
+    const backward_space chains = n.d <= 64    ? space_of<narrow_backward>(n)
+                                  : n.d <= 128 ? space_of<middle_backward>(n)
+                                               : space_of<wide_backward>(n);
+    const size_t own = chains.bytes;
     return own > fallback ? own : fallback;
 }
 

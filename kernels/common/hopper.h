@@ -56,6 +56,10 @@
  *     wgmma_results(d)
  *         No instruction: behind a wait, before d is read.
  *
+ *     uint32_t made_anew(uint32_t x)
+ *         No instruction: x, which the compiler knows nothing of. What depends on it is not kept in
+ *         registers from one turn of a loop to the next.
+ *
  *     registers_lower<N>()    registers_raise<N>()
  *         A warpgroup's threads have N registers each from here on.
  *

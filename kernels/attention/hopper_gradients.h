@@ -1,0 +1,33 @@
+/* The kernel of attention v3_hopper's backward. Its roles are overloads for a plan's memory. */
+#ifndef ASSAY_ATTENTION_HOPPER_GRADIENTS_H
+#define ASSAY_ATTENTION_HOPPER_GRADIENTS_H
+
+#include "kernels/attention/hopper_backward.h"
+#include "kernels/attention/hopper_wide.h"
+
+template <typename Plan, typename T>
+static __global__ void __launch_bounds__(Plan::THREADS, 1)
+    gradients_on_hopper(const backward_on_hopper<T> p, const __grid_constant__ backward_maps maps) {
+    ASSAY_DYNAMIC_SHARED(unsigned char, shared);
+    const typename Plan::memory memory = backward_memory_in<Plan>(shared);
+    if (threadIdx.x == 0) {
+        make_barriers(memory);
+        *memory.walk() = walk_of<Plan>(p.n, p.groups, atomicAdd(p.draw, 1u));
+    }
+    __syncthreads();
+    const backward_walk walk = *memory.walk();
+    if (threadIdx.x < GROUP) {
+        registers_lower<Plan::FEW_REGISTERS>();
+        if (threadIdx.x == 0)
+            load_walk(maps, memory, walk);
+        else if (threadIdx.x == WARP || threadIdx.x == 2 * WARP ||
+                 (Plan::PASSERS == 3 && threadIdx.x == 3 * WARP))
+            pass_links(p, memory, walk, (int)threadIdx.x / WARP - 1);
+    } else {
+        registers_raise<Plan::MANY_REGISTERS>();
+        clear_unseeing<Plan>(p, walk);
+        add_gradients(p, memory, walk, uniform_warp() - GROUP_WARPS);
+    }
+}
+
+#endif
