@@ -59,17 +59,26 @@ template <int N> struct hopper_sums {
     }
 };
 
-/* x = a bᵀ begins: 64 lines of a, N lines of b, D columns each. `a` lies in boxes of A_LINES. */
-template <int D, int A_LINES, typename T, int N>
-static __device__ __forceinline__ void start_scores(hopper_sums<N> &x, uint32_t a, uint32_t b) {
+/* x = a bᵀ begins: 64 lines of a, N lines of b, D columns each. `a` lies in boxes of A_LINES.
+ * Before the products of each box comes before(box). */
+template <int D, int A_LINES, typename T, int N, typename Before>
+static __device__ __forceinline__ void start_scores(hopper_sums<N> &x, uint32_t a, uint32_t b,
+                                                    Before before) {
     const uint64_t left = wgmma_descriptor(a, 0), right = wgmma_descriptor(b, 0);
     UNROLL
     for (int i = 0; i < D / STEP; ++i) {
         const int box = i * STEP / BOX, inside = i % (BOX / STEP) * BOX_STEP;
+        if (inside == 0)
+            before(box);
         wgmma<T, false, false>(x.value, left + box * A_LINES * TENSOR_LINE_BYTES / 16 + inside,
                                right + box * N * TENSOR_LINE_BYTES / 16 + inside, i > 0);
     }
     wgmma_commit();
+}
+
+template <int D, int A_LINES, typename T, int N>
+static __device__ __forceinline__ void start_scores(hopper_sums<N> &x, uint32_t a, uint32_t b) {
+    start_scores<D, A_LINES, T>(x, a, b, [](int) {});
 }
 
 /* x += p b begins: p's 64 rows in registers, K lines of b, N columns. */

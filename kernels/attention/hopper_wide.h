@@ -20,29 +20,36 @@
 template <typename Plan>
 static __device__ __forceinline__ void
 load_walk(const backward_maps &maps, const wide_memory<Plan> &memory, const backward_walk &walk) {
-    constexpr int D = Plan::D, QUERIES = Plan::QUERIES;
+    constexpr int D = Plan::D, QUERIES = Plan::QUERIES, BOXES = D / BOX / Plan::LOADS;
     const int64_t head = walk.at.head;
+    ring_place<Plan::STAGES> ring = {0, 0};
+    const auto load = [&](const tensor_map &map, int step, bool with_terms) {
+        const int query = walk.tile(step) * QUERIES;
+        mbarrier_wait(memory.empty(ring.stage), ring.round ^ 1);
+        UNROLL_BY(1)
+        for (int box = 0; box < D / BOX; ++box) {
+            uint64_t *const full = memory.full(ring.stage, box / BOXES);
+            const bool terms = with_terms && box == 0;
+            if (box % BOXES == 0)
+                mbarrier_expect(full, BOXES * QUERIES * TENSOR_LINE_BYTES +
+                                          (terms ? Plan::TERM_BYTES : 0));
+            /* In the place of those of two steps before, which have been read: do of the step
+             * before has waited for q of that step. */
+            if (terms)
+                tensor_load(memory.terms(step), &maps.terms, 0, query / TERM_QUERIES, (int32_t)head,
+                            full);
+            tensor_load(memory.stage(ring.stage) + box * QUERIES * TENSOR_LINE_BYTES, &map,
+                        box * BOX, query, (int32_t)head, full);
+        }
+        ring.next();
+    };
     mbarrier_expect(memory.own_full(), 2 * Plan::OWN_BYTES);
     load_lines<D, Plan::ROWS>(memory.keys(), &maps.k, walk.at.row, head, memory.own_full());
     load_lines<D, Plan::ROWS>(memory.values(), &maps.v, walk.at.row, head, memory.own_full());
-    ring_place<Plan::STAGES> ring = {0, 0};
     UNROLL_BY(1)
     for (int step = 0; step < walk.steps; ++step) {
-        const int64_t query = (int64_t)walk.tile(step) * QUERIES;
-        uint64_t *full = memory.full(ring.stage);
-        mbarrier_wait(memory.empty(ring.stage), ring.round ^ 1);
-        mbarrier_expect(full, Plan::STAGE_BYTES + Plan::TERM_BYTES);
-        load_lines<D, QUERIES>(memory.stage(ring.stage), &maps.q, query, head, full);
-        /* In the place of those of two steps before, which have been read: do of the step before
-         * has waited for q of that step. */
-        tensor_load(memory.terms(step), &maps.terms, 0, (int32_t)(query / TERM_QUERIES),
-                    (int32_t)head, full);
-        ring.next();
-        full = memory.full(ring.stage);
-        mbarrier_wait(memory.empty(ring.stage), ring.round ^ 1);
-        mbarrier_expect(full, Plan::STAGE_BYTES);
-        load_lines<D, QUERIES>(memory.stage(ring.stage), &maps.dout, query, head, full);
-        ring.next();
+        load(maps.q, step, true);
+        load(maps.dout, step, false);
     }
 }
 
@@ -135,25 +142,40 @@ template <typename Plan, typename T> struct wide_group {
                              seen_from(p.n, key + core::row(1))};
         hide_unseen<core>(x, seen, query(step));
     }
-    /* The ring's stage of a step's q, and of its do. */
+    /* The numbers of a step's matrices in the order of the ring. */
     __device__ __forceinline__ int queries(int step) const {
-        return 2 * step % Plan::STAGES;
+        return 2 * step;
     }
     __device__ __forceinline__ int cotangents(int step) const {
-        return (2 * step + 1) % Plan::STAGES;
+        return 2 * step + 1;
     }
-    __device__ __forceinline__ uint32_t stage(int i) const {
-        return shared_address(memory.stage(i));
+    __device__ __forceinline__ uint32_t stage(int number) const {
+        return shared_address(memory.stage(number % Plan::STAGES));
     }
-    __device__ __forceinline__ void await_queries(int step) const {
-        mbarrier_wait(memory.full(queries(step)), (uint32_t)(2 * step / Plan::STAGES % 2));
+    /* Until a load of a matrix, or all of them, are there. */
+    __device__ __forceinline__ void await(int number, int load) const {
+        mbarrier_wait(memory.full(number % Plan::STAGES, load),
+                      (uint32_t)(number / Plan::STAGES % 2));
     }
-    __device__ __forceinline__ void await_cotangents(int step) const {
-        mbarrier_wait(memory.full(cotangents(step)), (uint32_t)((2 * step + 1) / Plan::STAGES % 2));
+    __device__ __forceinline__ void await(int number) const {
+        UNROLL
+        for (int load = 0; load < Plan::LOADS; ++load)
+            await(number, load);
     }
-    __device__ __forceinline__ void release(int i) const {
+    /* Scores of own lines and a matrix begin, once its first columns are there. */
+    __device__ __forceinline__ void start(wide_scores<Plan> &x, unsigned char *own,
+                                          int number) const {
+        constexpr int BOXES = Plan::D / BOX / Plan::LOADS;
+        start_scores<Plan::D, Plan::ROWS, T>(x, shared_address(own), stage(number), [&](int box) {
+            if (box % BOXES == 0) {
+                await(number, box / BOXES);
+                wgmma_fence();
+            }
+        });
+    }
+    __device__ __forceinline__ void release(int number) const {
         if (leads_group())
-            mbarrier_arrive(memory.empty(i));
+            mbarrier_arrive(memory.empty(number % Plan::STAGES));
     }
 };
 
@@ -238,16 +260,14 @@ static __device__ __forceinline__ void tell_slopes(const wide_group<Plan, T> &of
 /* The group of weights: dv. */
 template <typename Plan, typename T>
 static __device__ __forceinline__ void add_weights(const wide_group<Plan, T> &all, int steps) {
-    constexpr int D = Plan::D, QUERIES = Plan::QUERIES, ROWS = Plan::ROWS;
+    constexpr int D = Plan::D, QUERIES = Plan::QUERIES;
     hopper_sums<D> dv;
     hopper_sums<QUERIES> s;
     UNROLL
     for (int i = 0; i < D / 2; ++i)
         dv.value[i] = 0;
     mbarrier_wait(all.memory.own_full(), 0);
-    all.await_queries(0);
-    wgmma_fence();
-    start_scores<D, ROWS, T>(s, shared_address(all.memory.keys()), all.stage(all.queries(0)));
+    all.start(s, all.memory.keys(), all.queries(0));
     wgmma_wait<0>();
     wgmma_results(s.value);
     all.release(all.queries(0));
@@ -255,10 +275,7 @@ static __device__ __forceinline__ void add_weights(const wide_group<Plan, T> &al
     /* Behind the last step its scores are multiplied once more, and not used: around a branch,
      * ptxas would let all products wait for each other. */
     const auto start_next = [&](const wide_group<Plan, T> &of, int step) {
-        const int next = step < steps ? step : steps - 1;
-        of.await_queries(next);
-        wgmma_fence();
-        start_scores<D, ROWS, T>(s, shared_address(of.memory.keys()), of.stage(of.queries(next)));
+        of.start(s, of.memory.keys(), of.queries(step < steps ? step : steps - 1));
     };
     start_next(all, 1);
     wgmma_wait<0>();
@@ -269,7 +286,7 @@ static __device__ __forceinline__ void add_weights(const wide_group<Plan, T> &al
         hopper_sums<BOX> dq, dq_too;
         uint32_t weights[QUERIES / STEP][4];
         round_weights<T>(weights, weights_of(of));
-        of.await_cotangents(step);
+        of.await(of.cotangents(step));
         wgmma_fence();
         start_results<T>(dv, weights, of.stage(of.cotangents(step)));
         if (step + 1 < steps) {
@@ -301,7 +318,7 @@ static __device__ __forceinline__ void add_weights(const wide_group<Plan, T> &al
 /* The group of slopes: dk. */
 template <typename Plan, typename T>
 static __device__ __forceinline__ void add_slopes(const wide_group<Plan, T> &all, int steps) {
-    constexpr int D = Plan::D, QUERIES = Plan::QUERIES, ROWS = Plan::ROWS;
+    constexpr int D = Plan::D, QUERIES = Plan::QUERIES;
     hopper_sums<D> dk;
     hopper_sums<QUERIES> ds;
     uint32_t slopes[QUERIES / STEP][4];
@@ -321,10 +338,8 @@ static __device__ __forceinline__ void add_slopes(const wide_group<Plan, T> &all
         tell_slopes(of, slopes, step);
     };
     mbarrier_wait(all.memory.own_full(), 0);
-    all.await_queries(0);
-    all.await_cotangents(0);
-    wgmma_fence();
-    start_scores<D, ROWS, T>(ds, shared_address(all.memory.values()), all.stage(all.cotangents(0)));
+    all.await(all.queries(0));
+    all.start(ds, all.memory.values(), all.cotangents(0));
     wgmma_wait<0>();
     wgmma_results(ds.value);
     make(all, 0);
@@ -342,12 +357,9 @@ static __device__ __forceinline__ void add_slopes(const wide_group<Plan, T> &all
         wgmma_wait<1>();
         wgmma_results(dq.value);
         share_part<Plan, T, 1>(of, dq, step, 0);
-        const int next = step + 1 < steps ? step + 1 : step;
-        of.await_queries(next);
-        of.await_cotangents(next);
-        wgmma_fence(); /* behind the last step, as the other group's */
-        start_scores<D, ROWS, T>(ds, shared_address(of.memory.values()),
-                                 of.stage(of.cotangents(next)));
+        const int next = step + 1 < steps ? step + 1 : step; /* as the other group's */
+        of.await(of.queries(next));
+        of.start(ds, of.memory.values(), of.cotangents(next));
         wgmma_wait<1>();
         wgmma_results(dq_too.value);
         share_part<Plan, T, 1>(of, dq_too, step, 1);

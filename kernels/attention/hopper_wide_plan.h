@@ -24,7 +24,8 @@
  * each in turn: until a link is complete takes about as long as a step. Mbarriers:
  *
  *     own_full         the block's keys and values
- *     full, empty      a stage
+ *     full             a load of a stage: scores begin with the first columns
+ *     empty            a stage
  *     link_ready       a group's turn at its slot: it is free, or, of a last link, has the sums
  *     link_done        of every third step: dq is in the slot, or the sums were read
  *
@@ -41,6 +42,7 @@ template <typename Plan> struct wide_memory;
 struct wide_backward_plan {
     static constexpr int D = 256, QUERIES = 64, STAGES = 3, SLOPES = 2, GROUPS = 2;
     static constexpr int PASSERS = 3;       /* threads that pass links on */
+    static constexpr int LOADS = 4;         /* of a stage, each of some columns */
     static constexpr int ROWS = GROUP_ROWS; /* keys */
     static constexpr int THREADS = (GROUPS + 1) * GROUP;
     static constexpr int FEW_REGISTERS = 24, MANY_REGISTERS = 240;
@@ -50,7 +52,7 @@ struct wide_backward_plan {
     static constexpr int TERM_BYTES = QUERIES * (int)sizeof(float2);
     static constexpr int SUMS = QUERIES * D; /* of dq, of a tile */
     static constexpr int LINK_BYTES = QUERIES * BOX * (int)sizeof(float);
-    static constexpr int BARRIERS = 1 + (1 + PASSERS) * GROUPS + 2 * STAGES;
+    static constexpr int BARRIERS = 1 + (1 + PASSERS) * GROUPS + (1 + LOADS) * STAGES;
     static constexpr int REST =
         BARRIERS * (int)sizeof(uint64_t) + (int)sizeof(backward_walk) + GROUPS * (int)sizeof(int);
     static constexpr int SHARED = TENSOR_ALIGNMENT + 2 * OWN_BYTES + STAGES * STAGE_BYTES +
@@ -109,14 +111,14 @@ template <typename Plan> struct wide_memory {
     __device__ __forceinline__ uint64_t *link_done(int group, int step) const {
         return own_full() + 1 + Plan::GROUPS + group * Plan::PASSERS + step % Plan::PASSERS;
     }
-    __device__ __forceinline__ uint64_t *full(int i) const {
+    __device__ __forceinline__ uint64_t *empty(int i) const {
         return own_full() + 1 + (1 + Plan::PASSERS) * Plan::GROUPS + i;
     }
-    __device__ __forceinline__ uint64_t *empty(int i) const {
-        return full(Plan::STAGES) + i;
+    __device__ __forceinline__ uint64_t *full(int i, int load) const {
+        return empty(Plan::STAGES) + i * Plan::LOADS + load;
     }
     __device__ __forceinline__ backward_walk *walk() const {
-        return reinterpret_cast<backward_walk *>(empty(Plan::STAGES));
+        return reinterpret_cast<backward_walk *>(full(Plan::STAGES, 0));
     }
 };
 
@@ -129,8 +131,9 @@ static __device__ __forceinline__ void make_barriers(const wide_memory<Plan> &me
             mbarrier_init(memory.link_done(group, step), GROUP_WARPS);
     }
     for (int i = 0; i < Plan::STAGES; ++i) {
-        mbarrier_init(memory.full(i), 1);
         mbarrier_init(memory.empty(i), Plan::GROUPS);
+        for (int load = 0; load < Plan::LOADS; ++load)
+            mbarrier_init(memory.full(i, load), 1);
     }
     mbarriers_made();
 }

@@ -137,10 +137,10 @@ struct alignas(16) f64_pair {
  * Which of 16 lines an instruction's `place`, 0 to 7, of the first 8 (half 0) or the others has:
  * both halves' are neighbours. In loads a lane has place lane / 4, so that
  *
- *     along k    the 16 lanes of half a load have four lines, whose pairs differ by 4, and two
- *                pieces of each, which the swizzle spreads over all eight: 8 bytes of each bank
- *     across     the 8 lanes of a quarter of a load have a piece and that piece ^ 6 of four k,
- *                which the swizzle spreads likewise: 16 bytes
+ *     along k    half a warp has four lines, whose line / 2 % 4 differ, and two pieces of each, of
+ *                which it takes 8 bytes; the swizzle puts these eight into all eight places
+ *     across     a quarter of a warp has pieces p and p ^ 6 of four k, which the swizzle puts into
+ *                all eight places, too
  *
  * and in results the places 2 (lane % 4) + q of four lanes are 8 columns side by side.
  */
