@@ -211,7 +211,8 @@ template <typename Tile, typename Kind> struct f64_part {
                 mma_m16n8k4_f64(sum[i][j], x.left[i], &x.right[j / 2][j % 2]);
     }
 
-    /* The ring's slices of one tile. A stage is free when its last fragments are loaded. */
+    /* The ring's slices of one tile. A stage is free when its last fragments are multiplied: then
+     * their loads have ended in each lane. */
     __device__ __forceinline__ void add_slices(int32_t slices, f64_ring<Tile> &ring) {
         fragments x[2];
 #pragma unroll
@@ -222,16 +223,19 @@ template <typename Tile, typename Kind> struct f64_part {
         for (int32_t slice = 0; slice < slices; ++slice)
 #pragma unroll
             for (int step = 0; step < F64_STEPS; ++step) {
+                uint64_t *const empty = ring.empty();
                 if (step + 1 < F64_STEPS) {
                     load(x[(step + 1) % 2], ring, step + 1);
                 } else {
-                    leave(ring);
+                    ring.next();
                     if (slice + 1 < slices) {
                         mbarrier_wait(ring.full(), ring.round);
                         load(x[0], ring, 0);
                     }
                 }
                 multiply(x[step % 2]);
+                if (step + 1 == F64_STEPS)
+                    leave(empty);
             }
     }
 
@@ -243,11 +247,10 @@ template <typename Tile, typename Kind> struct f64_part {
         return column + j * F64_GROUP + f64_line(2 * ((int)threadIdx.x % 4) + q, 0);
     }
 
-    static __device__ __forceinline__ void leave(f64_ring<Tile> &ring) {
+    static __device__ __forceinline__ void leave(uint64_t *empty) {
         __syncwarp();
         if (threadIdx.x % 32 == 0)
-            mbarrier_arrive(ring.empty());
-        ring.next();
+            mbarrier_arrive(empty);
     }
 };
 
