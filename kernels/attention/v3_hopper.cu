@@ -40,7 +40,7 @@
  *     a warpgroup for P and dv, one for dS       2,560            504 KB, 4,032 cycles
  *         and dk: scores 128 KB instead of 192, dk and dv 64 instead of 96, as P and dS are in
  *         registers there; dq 64 and dS 8; P, which the one tells the other, 48; copies of q and do
- *         64; dq's links 128
+ *         64; dq's links 128. H100, the case above: 4,404 us, v3 10,401, cuDNN 3,678
  *
  * Links of 64 keys are twice as many as of 128 for the same flops. In 4,032 cycles a multiprocessor
  * adds 64 KB to sums in L2, and loads 64 KB from there.

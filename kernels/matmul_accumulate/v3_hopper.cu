@@ -16,7 +16,7 @@
  * done soonest, from a ring that TMA fills (hopper_f64_tile.h). At m = n = k = 4096 the 132
  * multiprocessors have at most 9 tiles of 128 x 112, which is 4.13 million cycles of their tensor
  * cores; 8 of 128 x 128 are 4.19 million. With fewer tiles than multiprocessors, v3's compute, with
- * m16n8k4, too.
+ * m16n8k4, too. H100, cold: 2,249 us in either tiles, v3 7,737, cuBLAS 2,896.
  *
  * Bytes: each operand once for 64 to 256 rows or columns of the result, found in L2 by neighbours;
  * C once, the result once. Flops: 2 m n k forward, 4 m n k backward.
