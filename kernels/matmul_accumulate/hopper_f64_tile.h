@@ -212,7 +212,8 @@ template <typename Tile, typename Kind> struct f64_part {
     }
 
     /* The ring's slices of one tile. A stage is free when its last fragments are multiplied: then
-     * their loads have ended in each lane. */
+     * their loads have ended. PTX orders the loads before an arrival behind them, too; but ptxas
+     * lets it follow the last of them at once, and on an H100 some elements were wrong. */
     __device__ __forceinline__ void add_slices(int32_t slices, f64_ring<Tile> &ring) {
         fragments x[2];
 #pragma unroll
