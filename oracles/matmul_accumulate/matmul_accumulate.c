@@ -519,6 +519,8 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "m=21 n=19 k=34 dtype=f32 math=tf32 fill=wide,huge,zeros"},
     /* equal rows, equal elements */
     {ASSAY_CI, "m=11 n=13 k=9 dtype=f32 fill=rows,repeat,constant seed=2"},
+    /* A tile of 128 x 112 for each of 132 multiprocessors, more than twice around its stages. */
+    {ASSAY_NIGHTLY, "m=1408 n=1344 k=300 dtype=f64"},
     {ASSAY_NIGHTLY, "m=1409 n=1409 k=9 dtype=bf16"},
     {ASSAY_NIGHTLY, "m=1409 n=1409 k=130 dtype=f64"},
     {ASSAY_NIGHTLY, "m=1300 n=150 k=9 dtype=f32,bf16"},
