@@ -60,32 +60,11 @@ struct f64_maps {
 
 /* ---- the ring ---- */
 
-template <typename Tile> struct f64_ring {
-    unsigned char *stages;
-    int stage;
-    uint32_t round; /* parity */
-
-    __device__ __forceinline__ void next() {
-        if (++stage == Tile::stages) {
-            stage = 0;
-            round ^= 1;
-        }
-    }
-    __device__ __forceinline__ uint64_t *full() const {
-        return reinterpret_cast<uint64_t *>(stages + Tile::stages * Tile::stage_bytes) + stage;
-    }
+template <typename Tile> struct f64_ring : stage_ring<Tile> {
     __device__ __forceinline__ uint64_t *empty() const {
-        return full() + Tile::stages;
-    }
-    __device__ __forceinline__ unsigned char *data() const {
-        return stages + stage * Tile::stage_bytes;
+        return this->full() + Tile::stages;
     }
 };
-
-template <typename Tile>
-static __device__ __forceinline__ f64_ring<Tile> f64_ring_in(unsigned char *shared) {
-    return {shared + (0 - shared_address(shared)) % TENSOR_ALIGNMENT, 0, 0};
-}
 
 template <typename Tile> static __device__ __forceinline__ void make_barriers(f64_ring<Tile> ring) {
     for (int s = 0; s < Tile::stages; ++s) {
@@ -340,7 +319,7 @@ template <typename Tile, typename Kind>
 static __global__ void __launch_bounds__(THREADS, 1)
     multiply_f64_on_hopper(const f64_problem p, const __grid_constant__ f64_maps maps) {
     ASSAY_DYNAMIC_SHARED(unsigned char, shared);
-    const f64_ring<Tile> ring = f64_ring_in<Tile>(shared);
+    const f64_ring<Tile> ring = ring_in<f64_ring<Tile>>(shared);
     if (threadIdx.x == 0)
         make_barriers(ring);
     __syncthreads();

@@ -74,8 +74,8 @@ template <typename Kind> static __device__ __forceinline__ bool adds(const hoppe
     return Kind::may_add && p.adds;
 }
 
-/* Where a role is in the ring. */
-template <typename Tile> struct hopper_ring {
+/* Where a role is in a ring of stages, which mbarriers follow. */
+template <typename Tile> struct stage_ring {
     unsigned char *stages;
     int stage;
     uint32_t round; /* parity */
@@ -89,18 +89,21 @@ template <typename Tile> struct hopper_ring {
     __device__ __forceinline__ uint64_t *full() const {
         return reinterpret_cast<uint64_t *>(stages + Tile::stages * Tile::stage_bytes) + stage;
     }
-    __device__ __forceinline__ uint64_t *results() const {
-        return full() + Tile::stages;
-    }
-    __device__ __forceinline__ uint64_t *empty() const {
-        return full() + 2 * Tile::stages;
-    }
     __device__ __forceinline__ unsigned char *data() const {
         return stages + stage * Tile::stage_bytes;
     }
+};
+
+template <typename Tile> struct hopper_ring : stage_ring<Tile> {
+    __device__ __forceinline__ uint64_t *results() const {
+        return this->full() + Tile::stages;
+    }
+    __device__ __forceinline__ uint64_t *empty() const {
+        return this->full() + 2 * Tile::stages;
+    }
     /* The results' box i of a warpgroup. */
     __device__ __forceinline__ unsigned char *box(int i, int group) const {
-        return data() + (2 * (i % Tile::per_stage) + group) * BOX_BYTES;
+        return this->data() + (2 * (i % Tile::per_stage) + group) * BOX_BYTES;
     }
     /* Of the boxes in one stage. */
     static __device__ __forceinline__ bool is_first(int i) {
@@ -111,8 +114,7 @@ template <typename Tile> struct hopper_ring {
     }
 };
 
-template <typename Tile>
-static __device__ __forceinline__ hopper_ring<Tile> ring_in(unsigned char *shared) {
+template <typename Ring> static __device__ __forceinline__ Ring ring_in(unsigned char *shared) {
     return {shared + (0 - shared_address(shared)) % TENSOR_ALIGNMENT, 0, 0};
 }
 
@@ -316,7 +318,7 @@ template <typename Tile, typename Kind>
 static __global__ void __launch_bounds__(THREADS, 1)
     multiply_on_hopper(const hopper_problem p, const __grid_constant__ hopper_maps maps) {
     ASSAY_DYNAMIC_SHARED(unsigned char, shared);
-    const hopper_ring<Tile> ring = ring_in<Tile>(shared);
+    const hopper_ring<Tile> ring = ring_in<hopper_ring<Tile>>(shared);
     if (threadIdx.x == 0)
         make_barriers(ring);
     __syncthreads();
