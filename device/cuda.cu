@@ -115,14 +115,18 @@ static struct {
 } stage;
 static const size_t stage_bytes = (size_t)1 << 22, most_staged = (size_t)1 << 18;
 
-static bool stage_has_room(size_t bytes) {
+static bool stage_takes(size_t bytes) {
     if (!stage.tried &&
         cudaHostAlloc(&stage.memory, stage_bytes, cudaHostAllocDefault) != cudaSuccess) {
         stage.memory = nullptr;
         (void)cudaGetLastError(); /* then the driver copies by itself */
     }
     stage.tried = true;
-    if (stage.memory == nullptr || bytes > most_staged)
+    return stage.memory != nullptr && bytes <= most_staged;
+}
+
+static bool stage_has_room(size_t bytes) {
+    if (!stage_takes(bytes))
         return false;
     if (bytes > stage_bytes - stage.used && cudaStreamSynchronize(nullptr) != cudaSuccess)
         return false;
@@ -143,6 +147,33 @@ static assay_status cuda_upload(void *to, const void *from, size_t bytes) {
 
 static assay_status cuda_download(void *to, const void *from, size_t bytes) {
     return assay_cuda_check(cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToHost), "download");
+}
+
+/* Where a download goes that is the next behind those at *used; nullptr: by the driver. */
+static unsigned char *stage_place(size_t bytes, size_t *used) {
+    if (!stage_takes(bytes) || bytes > stage_bytes - *used)
+        return nullptr;
+    *used += bytes;
+    return stage.memory + *used - bytes;
+}
+
+static assay_status cuda_download_all(const assay_download *of, int32_t n) {
+    size_t used = stage.used;
+    cudaError_t error = cudaSuccess;
+    for (int32_t i = 0; error == cudaSuccess && i < n; ++i) {
+        unsigned char *const place = stage_place(of[i].bytes, &used);
+        error = cudaMemcpyAsync(place != nullptr ? place : of[i].to_host, of[i].from, of[i].bytes,
+                                cudaMemcpyDeviceToHost, nullptr);
+    }
+    if (error == cudaSuccess)
+        error = cudaStreamSynchronize(nullptr);
+    used = stage.used;
+    for (int32_t i = 0; error == cudaSuccess && i < n; ++i) {
+        const unsigned char *const place = stage_place(of[i].bytes, &used);
+        if (place != nullptr)
+            memcpy(of[i].to_host, place, of[i].bytes);
+    }
+    return assay_cuda_check(error, "download");
 }
 
 /* ---- the order of the default stream ---- */
@@ -271,6 +302,7 @@ extern "C" __attribute__((visibility("default"))) const assay_device *assay_devi
         .keep_memory = cuda_keep_memory,
         .upload = cuda_upload,
         .download = cuda_download,
+        .download_all = cuda_download_all,
         .guard = cuda_guard,
         .pause = cuda_pause,
         .resume = cuda_resume,

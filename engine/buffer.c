@@ -217,6 +217,8 @@ void buffer_clear(buffer *b) {
     if (b->staged)
         b->device->release(b->staged);
     free(b->image);
+    free(b->taken);
+    free(b->early);
     *b = (buffer){0};
 }
 
@@ -230,44 +232,55 @@ static size_t first_difference(const unsigned char *a, const unsigned char *b, s
     return i;
 }
 
-/* An output as it was when the variant's stream was done, beside what it is now. */
-static assay_status check_departure(const buffer *b, const unsigned char *taken) {
-    unsigned char *early = malloc(b->bytes);
-    if (!early)
+static assay_status add_download(const buffer *b, unsigned char **copy, const void *from,
+                                 downloads *list) {
+    *copy = malloc(b->bytes);
+    if (!*copy)
         return assay_fail(ASSAY_ERR_MEMORY,
                           "%s: no host memory for %zu bytes; make the case smaller", b->name,
                           b->bytes);
-    assay_status status = b->device->download(early, b->staged, b->bytes);
-    const size_t i = status == ASSAY_OK ? first_difference(early, taken, b->bytes) : b->bytes;
-    if (i < b->bytes)
-        status = assay_fail(ASSAY_ERR_KERNEL,
-                            "%s was written after its stream was done, byte %lld counted from its "
-                            "first element: does it work on another stream?",
-                            b->name, (long long)i - (long long)b->first);
-    free(early);
-    return status;
+    downloads_add(list, *copy, from, b->bytes);
+    return ASSAY_OK;
+}
+
+assay_status buffer_ask_back(buffer *b, bool input, downloads *list) {
+    buffer_guard(b, false);
+    const assay_status status = add_download(b, &b->taken, b->memory, list);
+    return status == ASSAY_OK && !input && b->staged ? add_download(b, &b->early, b->staged, list)
+                                                     : status;
+}
+
+static assay_status check_unchanged(const buffer *b) {
+    const size_t i = first_difference(b->taken, b->image, b->bytes);
+    if (i == b->bytes)
+        return ASSAY_OK;
+    return assay_fail_as(ASSAY_ERR_KERNEL, ASSAY_FAILURE_STRAY,
+                         "changed its input %s: byte %lld counted from its "
+                         "first element",
+                         b->name, (long long)i - (long long)b->first);
+}
+
+/* An output as it was when the variant's stream was done, beside what it is now. */
+static assay_status check_departure(const buffer *b) {
+    const size_t i = first_difference(b->early, b->taken, b->bytes);
+    if (i == b->bytes)
+        return ASSAY_OK;
+    return assay_fail(ASSAY_ERR_KERNEL,
+                      "%s was written after its stream was done, byte %lld counted from its "
+                      "first element: does it work on another stream?",
+                      b->name, (long long)i - (long long)b->first);
 }
 
 assay_status buffer_take_back(buffer *b, bool input) {
-    buffer_guard(b, false);
-    unsigned char *taken = malloc(b->bytes);
-    if (!taken)
-        return assay_fail(ASSAY_ERR_MEMORY,
-                          "%s: no host memory for %zu bytes; make the case smaller", b->name,
-                          b->bytes);
-    assay_status status = b->device->download(taken, b->memory, b->bytes);
-    if (status == ASSAY_OK && input) {
-        const size_t i = first_difference(taken, b->image, b->bytes);
-        if (i < b->bytes)
-            status = assay_fail_as(ASSAY_ERR_KERNEL, ASSAY_FAILURE_STRAY,
-                                   "changed its input %s: byte %lld counted from its "
-                                   "first element",
-                                   b->name, (long long)i - (long long)b->first);
-    }
-    if (status == ASSAY_OK && !input && b->staged)
-        status = check_departure(b, taken);
+    assay_status status = ASSAY_OK;
+    if (input)
+        status = check_unchanged(b);
+    else if (b->early)
+        status = check_departure(b);
+    free(b->early);
     free(b->image);
-    b->image = taken;
+    b->image = b->taken;
+    b->early = b->taken = NULL;
     if (status == ASSAY_OK && !input)
         status = visit_gaps(b, (size_t)extent(&b->tensor), check_gap);
     buffer_guard(b, true);

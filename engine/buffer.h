@@ -19,6 +19,7 @@
 
 #include "assay/device.h"
 #include "assay/op.h"
+#include "engine/downloads.h"
 
 typedef struct buffer {
     const assay_device *device;
@@ -26,6 +27,8 @@ typedef struct buffer {
     unsigned char *image;  /* host, `bytes` */
     unsigned char *memory; /* device, `bytes` */
     unsigned char *staged; /* device, `bytes`: a late input, an early output; NULL: neither */
+    unsigned char *taken;  /* host, `bytes`: the memory behind the call, until it is checked */
+    unsigned char *early;  /* the same of an early output */
     size_t bytes, first;   /* of all; from the start to the first element */
     uint64_t fingerprint;  /* of all bytes, where there is no image */
     assay_tensor tensor;   /* the view that a kernel gets; data in device memory */
@@ -67,8 +70,12 @@ void buffer_convert(const buffer *b, unsigned char *copy, size_t from, int64_t f
 assay_status buffer_arrive(buffer *b) ASSAY_MUST_CHECK;
 assay_status buffer_depart(buffer *b) ASSAY_MUST_CHECK;
 
-/* Takes the memory back and checks that it did not change outside the rows, and for `input` not at
- * all. ASSAY_ERR_KERNEL names the value and the place. */
+/* Takes the memory back in two steps, so that the buffers of a call wait for the device once: what
+ * to download, at most BUFFER_DOWNLOADS, added to `list`; and, when that has been done, a check
+ * that nothing changed outside the rows, and for `input` nothing at all. ASSAY_ERR_KERNEL names the
+ * value and the place. */
+enum { BUFFER_DOWNLOADS = 2 };
+assay_status buffer_ask_back(buffer *b, bool input, downloads *list) ASSAY_MUST_CHECK;
 assay_status buffer_take_back(buffer *b, bool input) ASSAY_MUST_CHECK;
 
 /* The rows of the image, widened and dense. */

@@ -21,6 +21,7 @@ typedef struct run {
     buffer *in, *out, *cot, *grad; /* n_in, n_out, n_out, n_in */
     assay_tensor *args;            /* the arguments of one call, at the end of that room */
     size_t room;
+    downloads back; /* what comes back from one call, with room for all */
 } run;
 
 static void run_clear(run *r) {
@@ -37,6 +38,7 @@ static void run_clear(run *r) {
     free(r->cot);
     free(r->grad);
     free(r->args);
+    free(r->back.of);
 }
 
 static assay_status run_init(run *r, const assay_variant *variant, const assay_device *device,
@@ -55,7 +57,9 @@ static assay_status run_init(run *r, const assay_variant *variant, const assay_d
     r->cot = calloc(n_out, sizeof *r->cot);
     r->room = 2 * n_in + 3 * n_out + 1;
     r->args = calloc(r->room, sizeof *r->args);
-    if (!r->in || !r->grad || !r->out || !r->cot || !r->args) {
+    r->back.of =
+        calloc(BUFFER_DOWNLOADS * 2 * (n_in + n_out) + WORKSPACE_DOWNLOADS, sizeof *r->back.of);
+    if (!r->in || !r->grad || !r->out || !r->cot || !r->args || !r->back.of) {
         run_clear(r);
         return assay_fail(ASSAY_ERR_MEMORY, "out of memory for the tensors of %s", p->c.op->name);
     }
@@ -181,6 +185,30 @@ static assay_status init_backward(run *r) {
 
 /* ---- after a call ---- */
 
+static assay_status ask_back(run *r, buffer *buffers, int32_t count, bool input) {
+    assay_status status = ASSAY_OK;
+    for (int32_t i = 0; status == ASSAY_OK && i < count; ++i)
+        if (buffers[i].memory)
+            status = buffer_ask_back(&buffers[i], input, &r->back);
+    return status;
+}
+
+/* The memory of the call's buffers, but a whole's, and the guards of its workspace. */
+static assay_status download_back(run *r, assay_stage stage, workspace *scratch) {
+    assay_status status = ASSAY_OK;
+    workspace_ask_back(scratch, &r->back);
+    if (!r->p->sample) {
+        status = ask_back(r, r->in, r->n_in, true);
+        if (status == ASSAY_OK)
+            status = ask_back(r, r->out, r->n_out, stage == ASSAY_BACKWARD);
+        if (status == ASSAY_OK)
+            status = ask_back(r, r->cot, r->n_out, true);
+        if (status == ASSAY_OK)
+            status = ask_back(r, r->grad, r->n_in, false);
+    }
+    return status == ASSAY_OK ? downloads_run(&r->back, r->device) : status;
+}
+
 /* Buffers that the call may not write. */
 static assay_status take_back_inputs(const run *r, buffer *buffers, int32_t count) {
     assay_status status = ASSAY_OK;
@@ -292,7 +320,7 @@ static assay_status launch(run *r, assay_stage stage, const assay_call *call) {
     return status == ASSAY_OK || knows_more ? finished : status;
 }
 
-/* One stage: its workspace around the call. */
+/* One stage: its workspace around the call, behind which what it had is on the host. */
 static assay_status call_stage(run *r, assay_stage stage) {
     const assay_variant *v = r->variant;
     assay_call call = make_call(r, stage);
@@ -303,6 +331,8 @@ static assay_status call_stage(run *r, assay_stage stage) {
         call.workspace = scratch.data;
         status = launch(r, stage, &call);
     }
+    if (status == ASSAY_OK)
+        status = download_back(r, stage, &scratch);
     if (status == ASSAY_OK)
         status = workspace_check(&scratch);
     workspace_clear(&scratch);

@@ -24,6 +24,13 @@ typedef assay_status (*assay_gemm)(bool ta, bool tb, int64_t m, int64_t n, int64
                                    const double *a, int64_t lda, const double *b, int64_t ldb,
                                    double beta, double *c, int64_t ldc);
 
+/* A copy from the device's memory to the host's. */
+typedef struct assay_download {
+    void *to_host;
+    const void *from;
+    size_t bytes;
+} assay_download;
+
 typedef struct assay_device {
     const char *name; /* "sim", "cuda" */
 
@@ -46,6 +53,9 @@ typedef struct assay_device {
      * when it returns. Download waits for what was queued there. */
     assay_status (*upload)(void *to, const void *from_host, size_t bytes);
     assay_status (*download)(void *to_host, const void *from, size_t bytes);
+
+    /* Several downloads with one wait for all of them. NULL: a download does not wait. */
+    assay_status (*download_all)(const assay_download *of, int32_t n);
 
     /* Marks bytes as out of bounds (on) or usable again (off), where the build can trap accesses
      * to them; otherwise does nothing. */
