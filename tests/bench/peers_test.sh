@@ -4,6 +4,7 @@
 #     peers_test.sh ASSAY [LIBTORCH_ARM [ARM...]]
 # LIBTORCH_ARM is a program, or empty; ARM `all` is every one, which takes minutes.
 set -euo pipefail
+export OMP_NUM_THREADS=1 # its tensors are small, and a thread for each processor would wait for others
 source_root=$(realpath "$(dirname "${BASH_SOURCE[0]}")/../..")
 python=${ASSAY_PYTHON:-python3}
 

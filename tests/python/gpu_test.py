@@ -11,7 +11,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ASSAY = os.path.abspath(sys.argv[1])
-os.environ.update(ASSAY=ASSAY, ASSAY_PYTHON=sys.executable)
+os.environ.update(ASSAY=ASSAY, ASSAY_PYTHON=sys.executable, OMP_NUM_THREADS="1")
 sys.path[:0] = [os.path.abspath(f"{HERE}/../../python"), HERE]
 
 import assay  # noqa: E402

@@ -1,5 +1,5 @@
-"""python_test.py ASSAY: Python functions are judged as kernels are, from Python, by pytest and
-from the shell. JAX and PyTorch are used where they can be imported."""
+"""python_test.py ASSAY [CLASS]: Python functions are judged as kernels are, from Python, by pytest and
+from the shell. JAX and PyTorch are used where they can be imported. 77: nothing could run."""
 import concurrent.futures
 import importlib.util
 import os
@@ -12,7 +12,7 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 PACKAGE = os.path.join(HERE, "..", "..", "python")
 ASSAY = os.path.abspath(sys.argv.pop(1))
-os.environ.update(ASSAY=ASSAY, ASSAY_TEST_SECRET=f"{HERE}/../../README.md")
+os.environ.update(ASSAY=ASSAY, OMP_NUM_THREADS="1", ASSAY_TEST_SECRET=f"{HERE}/../../README.md")
 os.environ.pop("ASSAY_PYTHON", None)
 sys.path[:0] = [os.path.abspath(PACKAGE), HERE]
 os.chdir(HERE)
@@ -378,4 +378,5 @@ class Shell(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)  # a line before each test: some take half a minute
+    ran = unittest.main(verbosity=2, exit=False).result  # a line before each test: some take half a minute
+    sys.exit(1 if not ran.wasSuccessful() else 77 if ran.testsRun == len(ran.skipped) else 0)

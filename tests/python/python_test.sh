@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# python_test.sh ASSAY, or --run FILE.py WORDS...: python_test.py, or that file, by the first
+# python_test.sh ASSAY [CLASS], or --run FILE.py WORDS...: python_test.py, or that file, by the first
 # interpreter that has NumPy. 77: there is none.
 set -euo pipefail
 folder=$(dirname "${BASH_SOURCE[0]}")

@@ -258,14 +258,16 @@ void write_ctest(const std::string &path, const std::string &program, const Opti
         for (const Entry *entry : one.entries) {
             std::fprintf(file, " --run %s", bracket(entry->id()).c_str());
         }
-        /* ctest gives it a GPU of a --resource-spec-file; without one it has no effect. */
+        /* ctest gives it a slot of a GPU (ci/gpu_slots.json); without a file it has no effect. */
         const char *resource = is_for_gpu(*one.entries[0]) ? " RESOURCE_GROUPS gpus:1" : "";
+        /* Those that wait for a GPU begin first: fewer run at a time. */
+        const std::string cost = is_for_gpu(*one.entries[0]) ? "50" : options.cost;
         const char *serial = is_labelled(*one.entries[0], "alone") ? " RUN_SERIAL TRUE" : "";
         std::fprintf(file,
                      ")\nset_tests_properties(%s PROPERTIES LABELS %s TIMEOUT %s COST %s "
                      "SKIP_RETURN_CODE %d%s%s)\n",
-                     name.c_str(), bracket(labels).c_str(), options.timeout.c_str(),
-                     options.cost.c_str(), EXIT_ALL_SKIPPED, resource, serial);
+                     name.c_str(), bracket(labels).c_str(), options.timeout.c_str(), cost.c_str(),
+                     EXIT_ALL_SKIPPED, resource, serial);
     }
     if (std::ferror(file) != 0 || std::fclose(file) != 0) {
         broken(path + ": cannot be written");
