@@ -55,14 +55,22 @@ for name in driver driver_arrays driver_copies driver_graph driver_modules drive
     pools virtual; do
     libraries[$name]=-lcuda
 done
-for name in "${programs[@]}"; do
+# Each is built while the one before runs.
+start_build() { # NAME
     # shellcheck disable=SC2086 # words
-    build $name ${libraries[$name]:-} 2>build.log || {
-        cp build.log err
+    build "$1" ${libraries[$1]:-} 2>"$1.log" &
+}
+start_build "${programs[0]}"
+for number in "${!programs[@]}"; do
+    name=${programs[number]} built=0
+    wait $! || built=$?
+    [ $((number + 1)) -eq ${#programs[@]} ] || start_build "${programs[number + 1]}"
+    if [ $built -ne 0 ]; then
+        cp "$name.log" err
         : >out
         fail "nvcc does not build $name.cu"
         continue
-    }
+    fi
     for how in 'static late' 'shared eager'; do
         run 0 --streams "${how#* }" --error-exitcode 9 -- "./$name.${how% *}"
         says out ok
