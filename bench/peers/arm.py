@@ -113,7 +113,8 @@ class Arm:
     def customary(self, count):
         from timer import customary
 
-        return f"{customary(self.at_work().turn()[0], int(count)):.4f}"
+        median = customary(self.at_work().turn()[0], int(count), self.device == "cuda")
+        return f"{median:.4f}"
 
     def done(self):
         work = self.at_work()

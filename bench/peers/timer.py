@@ -41,9 +41,9 @@ def leave_results(calls):
             call.run()
 
 
-def customary(call, count):
-    """The median, as people time PyTorch; Triton's timer where there is one, with its defaults."""
-    if torch.cuda.is_available():
+def customary(call, count, cuda):
+    """The median, as people time PyTorch; on a GPU Triton's timer where there is one, with its defaults."""
+    if cuda:
         try:
             from triton.testing import do_bench
 
