@@ -140,10 +140,10 @@ static assay_status check_relation(const fuzz_subject *subject, const assay_case
     return assay_check_same_bits(c, subject->twin, twin, subject->device, variant, report);
 }
 
-enum { CASES_FOR_A_PLAN = 8, MOST_VARIANTS = 64 };
+enum { CASES_FOR_A_PLAN = 32, MOST_VARIANTS = 64 };
 
 /* The variants that check this case, in `names`; 0: all of the operator's. A plan costs as much as
- * many cases, so variants that make one for each shape check every eighth case. */
+ * many cases, so variants that make one for each shape check one case in 32. */
 static int32_t choose_variants(const fuzz_subject *subject, const assay_case *c,
                                const char *const **names) {
     static const char *chosen[MOST_VARIANTS];

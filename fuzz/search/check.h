@@ -59,7 +59,7 @@ typedef struct fuzz_subject {
     check_scope scope;
     int64_t rows; /* that make up each case, as assay_check_rows() has it, and no relation; 0: all
                      rows are different */
-    bool spares_plans; /* of all variants, those with `plans` check every eighth case */
+    bool spares_plans; /* of all variants, those with `plans` check one case in 32 */
 } fuzz_subject;
 
 /* Which relations: none, all, or one for one variant, chosen by a number. */
