@@ -15,12 +15,33 @@ static void on_interrupt(int signal) {
     interrupted = 1;
 }
 
+/* Commands end by themselves between two steps. A step may be an oracle that takes minutes; `docker
+ * stop` waits for ten seconds. Files are whole: they are written beside, and then renamed. */
+enum { GRACE = 8 }; /* seconds */
+
+static void on_termination(int signal) {
+    (void)signal;
+    if (!interrupted)
+        (void)alarm(GRACE);
+    interrupted = 1;
+}
+
+static void on_alarm(int signal) {
+    static const char line[] = "assay: terminated in the middle of a step\n";
+    (void)signal;
+    (void)!write(STDERR_FILENO, line, sizeof line - 1);
+    _exit(ASSAY_EXIT_INTERRUPTED);
+}
+
 void terminal_catch_signals(void) {
     struct sigaction action = {.sa_handler = on_interrupt,
                                .sa_flags = (int)SA_RESETHAND | SA_RESTART};
     sigaction(SIGINT, &action, NULL);
-    action.sa_flags = SA_RESTART; /* mpirun sends it twice: to the process, and to its group */
+    /* mpirun sends it twice: to the process, and to its group */
+    action = (struct sigaction){.sa_handler = on_termination, .sa_flags = SA_RESTART};
     sigaction(SIGTERM, &action, NULL);
+    action.sa_handler = on_alarm;
+    sigaction(SIGALRM, &action, NULL);
     action = (struct sigaction){.sa_handler = SIG_IGN};
     sigaction(SIGPIPE, &action, NULL);
     sigaction(SIGXFSZ, &action, NULL); /* the write fails, and what it wrote is removed */
