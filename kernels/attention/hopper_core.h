@@ -13,6 +13,7 @@ enum {
     GROUP_ROWS = 64, /* of its products */
     STEP = 16,       /* of k, of a wgmma */
     BOX = TENSOR_BOX_LENGTH,
+    PACK = 8, /* elements of 16 bytes */
 };
 
 /* In units of 16 bytes, as descriptors have it. */
@@ -104,23 +105,67 @@ static __device__ __forceinline__ void round_weights(uint32_t (&p)[N / STEP][4],
     }
 }
 
-/* A result's rows, `pairs`: whole, aligned pairs of elements. */
+/* A result's rows, `pairs`: whole, aligned pairs of elements, `packs`: so many as 16 bytes have. */
 template <typename T> struct result_rows {
     sequence<T> of;
-    bool pairs;
+    bool pairs, packs;
 };
 
 template <typename T> static inline result_rows<T> result_rows_of(const assay_tensor *t) {
     const sequence<T> x = sequence_of<T>(t);
-    return {x, x.d % 2 == 0 && x.stride % 2 == 0 && (uintptr_t)x.data % (2 * sizeof(T)) == 0};
+    const auto come_in = [&](int64_t elements) {
+        return x.d % elements == 0 && x.stride % elements == 0 &&
+               (uintptr_t)x.data % ((size_t)elements * sizeof(T)) == 0;
+    };
+    return {x, come_in(2), come_in(PACK)};
 }
 
-/* Rows from `first` and columns from `column` on become finish(r, sum), rounded. */
+/* Of four lanes, each with a word of each of four units: lane t's become the words of unit t. */
+static __device__ __forceinline__ void trade_words(uint32_t (&w)[4]) {
+    UNROLL
+    for (int far = 1; far <= 2; far *= 2) {
+        const bool upper = (lane() & far) != 0;
+        UNROLL
+        for (int u = 0; u < 4; ++u) {
+            if ((u & far) != 0)
+                continue;
+            const uint32_t got = __shfl_xor_sync(UINT32_MAX, upper ? w[u] : w[u + far], far);
+            w[u] = upper ? got : w[u];
+            w[u + far] = upper ? w[u + far] : got;
+        }
+    }
+}
+
+/* Words of four units of a row, 8 columns each, go to the columns from `column` on, before `d`. */
+template <typename T>
+static __device__ __forceinline__ void store_packs(T *to, int column, int d, uint32_t (&words)[4]) {
+    const int there = column + PACK * tensor_core<T>::mate();
+    trade_words(words);
+    if (there < d)
+        __stwb(reinterpret_cast<uint4 *>(to + there),
+               make_uint4(words[0], words[1], words[2], words[3]));
+}
+
+template <typename T>
+static __device__ __forceinline__ void store_pairs(T *to, int column, int d,
+                                                   const uint32_t (&words)[4]) {
+    typedef std::conditional_t<std::is_same_v<T, __half>, __half2, __nv_bfloat162> pair;
+    UNROLL
+    for (int u = 0; u < 4; ++u) {
+        const int there = column + tensor_core<T>::score_column(2 * u);
+        pair both;
+        memcpy(&both, &words[u], sizeof both);
+        if (there < d)
+            *reinterpret_cast<pair *>(to + there) = both;
+    }
+}
+
+/* Rows from `first` and columns from `column` on become finish(r, sum), rounded. All of the warp
+ * come here. */
 template <typename T, int N, typename Finish>
 static __device__ __forceinline__ void store_sums(hopper_sums<N> &sums, const result_rows<T> &rows,
                                                   int64_t head, int64_t first, int column,
                                                   Finish finish) {
-    typedef std::conditional_t<std::is_same_v<T, __half>, __half2, __nv_bfloat162> pair;
     const sequence<T> to = head_of(rows.of, head);
     if (!rows.pairs) {
         store<tensor_core<T>>(sums, to, first, column, finish);
@@ -129,18 +174,19 @@ static __device__ __forceinline__ void store_sums(hopper_sums<N> &sums, const re
     UNROLL
     for (int r = 0; r < 2; ++r) {
         const int64_t row = first + tensor_core<T>::row(r);
-        if (row >= to.length)
-            continue;
+        const int d = row < to.length ? (int)to.d : 0;
         T *const of_row = to.data + row * to.stride;
         UNROLL
-        for (int c = 0; c < hopper_sums<N>::WIDTH; c += 2) {
-            const int there = column + tensor_core<T>::score_column(c);
-            const uint32_t bits =
-                pair_bits(finish(r, sums.at(r, c)), finish(r, sums.at(r, c + 1)), T());
-            pair both;
-            memcpy(&both, &bits, sizeof both);
-            if (there < to.d)
-                *reinterpret_cast<pair *>(of_row + there) = both;
+        for (int c = 0; c < hopper_sums<N>::WIDTH; c += 8) {
+            uint32_t words[4];
+            UNROLL
+            for (int u = 0; u < 4; ++u)
+                words[u] = pair_bits(finish(r, sums.at(r, c + 2 * u)),
+                                     finish(r, sums.at(r, c + 2 * u + 1)), T());
+            if (rows.packs)
+                store_packs(of_row, column + 4 * c, d, words);
+            else
+                store_pairs(of_row, column + 4 * c, d, words);
         }
     }
 }

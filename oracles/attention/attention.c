@@ -268,6 +268,8 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "b=5 h=1 sq=20 sk=700 d=64,256 causal=0,1 dtype=bf16"},
     {ASSAY_CI, "b=1 h=3 sq=200 sk=410 d=64,128 causal=1 dtype=f16"},
     {ASSAY_CI, "b=1 h=1 sq=33 sk=450 d=64,128 operand=0 exponent=3 dtype=bf16,f16"},
+    /* results that begin behind 16 bytes' alignment, by pairs: o; dq, dk, dv */
+    {ASSAY_CI, "b=1 h=1 sq=20 sk=21 d=64 dtype=bf16,f16 misalign=75,79:82:1"},
     /* its backward beyond d = 128: walks longer than its ring, which are recorded; queries that see
      * no key, heads in groups; sums that are lost; all columns */
     {ASSAY_CI, "b=1 h=1 sq=130 sk=66 d=136 causal=1 dtype=bf16 sched=random"},
