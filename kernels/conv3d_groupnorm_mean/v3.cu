@@ -20,7 +20,7 @@
  * w on CUDA cores and along h on tensor cores: 0.08 wavefronts of shared memory for a warp's
  * multiply-add, before 0.14, where 0.25 would hold CUDA cores up; 1.1 for an instruction of tensor
  * cores, before 2.3, where 2 would hold them up. Weights stay in shared memory over all boxes of a
- * block, and the next window is fetched while products are computed from this one.
+ * block.
  *
  * math=tf32 runs on tensor cores, with operands rounded to nearest, once, in shared memory;
  * everything behind the products is fp32. f32 and f64 run on CUDA cores.
@@ -33,8 +33,7 @@ enum {
     LINE = 64,                  /* longest line of a box: longer ones gain nothing */
     FETCH = 64,                 /* products that take as long as to fetch an element */
     TILES = 16,                 /* most tiles of a box of forward */
-    WINDOW_BYTES = 32 << 10,    /* of a window that lets several blocks share a multiprocessor */
-    SLICE_BYTES = 26 << 10,     /* of one that is not all of a box's */
+    WINDOW_BYTES = 40 << 10,    /* of a window that lets several blocks share a multiprocessor */
     COTANGENT_BYTES = 44 << 10, /* of the dc that a block of dw keeps */
     WEIGHT_BYTES = 32 << 10,    /* of all weights that such a block keeps */
 };
@@ -58,9 +57,7 @@ static int tiles_in(const box &b, int span) {
 
 template <typename Core> static tile_plan tile_plan_with(const sizes &z, const box &b) {
     const int64_t element = sizeof(typename Core::storage), pitch = Core::PITCH * element;
-    slice_budget budget = {WINDOW_BYTES / element, WEIGHT_BYTES / pitch, INT32_MAX, (int)z.k};
-    if (slices_of(cut_for(z, b, budget, (size_t)element)) > 1)
-        budget.window = SLICE_BYTES / element;
+    const slice_budget budget = {WINDOW_BYTES / element, WEIGHT_BYTES / pitch, INT32_MAX, (int)z.k};
     tile_plan plan = {cut_for(z, b, budget, (size_t)element),
                       boxes_in(z.out, b),
                       tiles_in(b, Core::SPAN),

@@ -10,32 +10,6 @@
 
 #include "kernels/conv3d_groupnorm_mean/v3_cotangent.h"
 
-/* Windows of dc, k - 1 before their boxes. */
-template <typename Core> struct cotangent_windows {
-    typedef typename Core::storage T;
-    cotangent_source<T> from;
-    const sizes &z;
-    const window_shape &view;
-
-    __device__ __forceinline__ cotangent_window<T> window_of(const slice &s, const task &of) const {
-        const int64_t reach = z.k - 1;
-        return {from,
-                z.ci,
-                z.in,
-                view,
-                {of.at.d + s.kd - reach, of.at.h + s.kh - reach, of.at.w - reach},
-                of.n,
-                s.channel,
-                s.channels};
-    }
-    __device__ __forceinline__ void fetch(const slice &s, const task &of, T *window) const {
-        fetch_cotangent<Core>(window_of(s, of), window);
-    }
-    __device__ __forceinline__ void settle(const slice &s, const task &of, T *window) const {
-        settle_cotangent<Core>(window_of(s, of), window);
-    }
-};
-
 /* p.z has the channels of c as ci, those of x as co, the volume of c as `in`, that of x as `out`.
  */
 template <typename Core>
@@ -44,14 +18,23 @@ static __global__ void __launch_bounds__(THREADS, Core::BLOCKS)
                    convolution<typename Core::storage> p, grid_of_boxes boxes,
                    rows<typename Core::storage> dx, bool packed) {
     typedef typename Core::storage T;
-    convolve_boxes<Core>(p, boxes, cotangent_windows<Core>{g, p.z, p.how.view},
-                         [&](const Core &core, const tile &t) {
-                             T *const first = dx.data + (t.n * p.z.co + t.channel) * dx.stride +
-                                              index_in(p.z.out, t.d, t.h, t.w);
-                             if (t.lines > 0)
-                                 core.keep({first, p.z.out.w, dx.stride, packed}, t.lines, t.places,
-                                           least(Core::GROUP, p.z.co - t.channel));
-                         });
+    const int reach = (int)p.z.k - 1;
+    convolve_boxes<Core>(
+        p, boxes,
+        [&](const slice &s, int64_t n, const corner &at, T *window) {
+            const corner first = {at.d + s.kd - reach, at.h + s.kh - reach, at.w - reach};
+            const cotangent_window<T> dc = {g,     p.z.ci, p.z.in,    p.how.view,
+                                            first, n,      s.channel, s.channels};
+            fetch_cotangent<Core>(dc, window);
+            settle_cotangent<Core>(dc, window);
+        },
+        [&](const Core &core, const tile &t) {
+            T *const first =
+                dx.data + (t.n * p.z.co + t.channel) * dx.stride + index_in(p.z.out, t.d, t.h, t.w);
+            if (t.lines > 0)
+                core.keep({first, p.z.out.w, dx.stride, packed}, t.lines, t.places,
+                          least(Core::GROUP, p.z.co - t.channel));
+        });
 }
 
 #endif

@@ -41,7 +41,7 @@ template <typename T, int COLUMNS> struct fma_lines : fma_core<T> {
         LANE_SLOTS = RUN,
         LANE_CHANNELS = GROUP,
         FIRST_PEER = 1,
-        BLOCKS = sizeof(T) == sizeof(double) ? 2 : 3,
+        BLOCKS = sizeof(T) == sizeof(double) ? 2 : 4,
         PITCH = (COLUMNS + PACK - 1) / PACK * PACK /* of a tap's weights */
     };
     T sum[LANE_CHANNELS][RUN] = {};
@@ -153,7 +153,7 @@ template <int OCTETS> struct tf32_lines : tf32_core {
         LANE_SLOTS = 2 * TILE_LINES,
         LANE_CHANNELS = 2 * OCTETS,
         FIRST_PEER = 4,
-        BLOCKS = 3,
+        BLOCKS = OCTETS == 3 ? 3 : 4,
         PITCH = GROUP,
         FRAGMENT = 2 * WARP /* weights of 8 j and 8 channels */
     };
@@ -324,17 +324,15 @@ static __device__ __forceinline__ void fetch_group(const convolution<typename Co
     }
 }
 
-template <typename Core>
-static __host__ __device__ __forceinline__ int group_weights(const cut &how, int k) {
+template <typename Core> static int group_weights(const cut &how, int k) {
     return Core::weights(how.channels * how.kd * k, how.kh);
 }
 
 template <typename Core>
 static size_t convolution_bytes(const convolution<typename Core::storage> &p) {
-    return (size_t)(2 * size_of(p.how.view) +
-                    sheets_of(p) * group_weights<Core>(p.how, (int)p.z.k)) *
+    return (size_t)(size_of(p.how.view) + sheets_of(p) * group_weights<Core>(p.how, (int)p.z.k)) *
                sizeof(typename Core::storage) +
-           (size_t)p.places * (sizeof(int64_t) + 2 * sizeof(int));
+           (size_t)p.places * (sizeof(int64_t) + sizeof(int));
 }
 
 /* A tile of a convolution: `lines` lines of `places` positions exist, if it does. */
@@ -345,108 +343,83 @@ struct tile {
     int64_t index;     /* of all tiles of the sample */
 };
 
-/* Where a block is in its share of the work: WARPS tiles of a box and a group at a time, slice by
- * slice. */
-struct progress {
-    int64_t i;
-    task of;
-    int round, group, part;
-};
-
-/* The next tiles, or those of the next box. */
-static __device__ __forceinline__ void go_on(const grid_of_boxes &g, const box &b, int rounds,
-                                             int groups, bool to_next_box, progress *p) {
-    const int left = to_next_box ? (rounds - p->round) * groups - p->group : 1;
-    p->i += left;
-    p->part = 0;
-    p->group = to_next_box ? groups : p->group + 1;
-    if (p->group < groups)
-        return;
-    p->group = 0;
-    p->round = to_next_box ? rounds : p->round + 1;
-    if (p->round < rounds)
-        return;
-    p->round = 0;
-    p->of = task_after(g, b, p->of);
-}
-
-/* The tiles of all boxes of all samples: a block takes its share of them. There are two windows:
- * while tiles are computed from one, source.fetch(slice, task, window) fetches the other, of which
- * source.settle(...) then makes operands; a window that has all slices serves all tiles of a box.
+/* The tiles of all boxes of all samples: a block takes its share of them, as many tiles of a box
+ * and a group at a time as it has warps. fetch_window(slice, n, corner, window) fetches a window,
  * take(core, tile) takes the sums. */
 template <typename Core, typename Source, typename Sink>
-static __device__ __forceinline__ void convolve_boxes(const convolution<typename Core::storage> &p,
-                                                      const grid_of_boxes &g, const Source &source,
-                                                      const Sink &take) {
+static __device__ __forceinline__ void
+convolve_boxes(const convolution<typename Core::storage> &p, const grid_of_boxes &g,
+               const Source &fetch_window, const Sink &take) {
     typedef typename Core::storage T;
-    ASSAY_DYNAMIC_SHARED(T, windows);
+    ASSAY_DYNAMIC_SHARED(T, window);
     const box b = p.how.positions;
-    const int k = (int)p.z.k, slices = slices_of(p.how),
-              tiles = b.d * (b.h / TILE_LINES) * (b.w / Core::SPAN),
-              rounds = (tiles + WARPS - 1) / WARPS, each = group_weights<Core>(p.how, k);
-    const int64_t window_size = size_of(p.how.view);
-    T *const weights = windows + 2 * window_size;
-    int64_t *const places = reinterpret_cast<int64_t *>(weights + sheets_of(p) * each);
-    int *const offsets = reinterpret_cast<int *>(places + p.places);
+    const int k = (int)p.z.k, slices = slices_of(p.how), wide = b.w / Core::SPAN,
+              high = b.h / TILE_LINES, tiles = b.d * high * wide;
+    const int each = Core::weights(p.how.channels * p.how.kd * k, p.how.kh);
+    T *const weights = window + size_of(p.how.view);
+    int64_t *const source = reinterpret_cast<int64_t *>(weights + sheets_of(p) * each);
+    int *const offset = reinterpret_cast<int *>(source + p.places);
+    if (p.resident)
+        for (int part = 0; part < slices; ++part) {
+            const slice s = slice_of(p.how, p.z, part);
+            __syncthreads();
+            list_places(p, s, offset, source);
+            __syncthreads();
+            for (int group = 0; group < p.groups; ++group)
+                fetch_group<Core>(p, s, source, (int64_t)group * Core::GROUP,
+                                  weights + (part * p.groups + group) * each);
+        }
+
+    const int rounds = (int)ceil_div(tiles, WARPS);
     const int64_t items = p.z.n * size_of(g) * rounds * p.groups,
-                  end = items * (blockIdx.x + 1) / gridDim.x, i = items * blockIdx.x / gridDim.x;
-    progress now = {i, task_of(g, b, i / p.groups / rounds), (int)(i / p.groups % rounds),
-                    (int)(i % p.groups), 0};
-    int turn = 1; /* the window that is computed from */
-    if (i < end)
-        source.fetch(slice_of(p.how, p.z, 0), now.of, windows);
-    for (int part = 0; p.resident && part < slices; ++part) {
-        const slice s = slice_of(p.how, p.z, part);
-        list_places(p, s, offsets, places);
-        __syncthreads();
-        for (int group = 0; group < p.groups; ++group)
-            fetch_group<Core>(p, s, places, (int64_t)group * Core::GROUP,
-                              weights + (part * p.groups + group) * each);
-        __syncthreads();
-    }
-    for (bool loaded = false; now.i < end;) {
-        int d = now.round * WARPS + warp();
+                  end = items * (blockIdx.x + 1) / gridDim.x;
+    int64_t i = items * blockIdx.x / gridDim.x;
+    int group = (int)(i % p.groups), round = (int)(i / p.groups % rounds);
+    task of = task_of(g, b, i / p.groups / rounds);
+    bool loaded = false; /* the only window of this box */
+    for (; i < end; ++i) {
+        int d = round * WARPS + warp();
         const bool mine = d < tiles;
-        tile t = {now.of.n, (int64_t)now.group * Core::GROUP, 0, 0, 0, 0,
-                  0,        (int64_t)now.of.box * tiles + d};
+        tile t = {of.n, (int64_t)group * Core::GROUP, 0, 0, 0, 0, 0, (int64_t)of.box * tiles + d};
         const int w = cut_digit(p.by_wide, &d) * Core::SPAN,
                   h = cut_digit(p.by_high, &d) * TILE_LINES;
-        t.d = now.of.at.d + d;
-        t.h = now.of.at.h + h;
-        t.w = now.of.at.w + w;
+        t.d = of.at.d + d;
+        t.h = of.at.h + h;
+        t.w = of.at.w + w;
         if (mine && t.d < p.z.out.d && t.w < p.z.out.w) {
             t.lines = (int)clamp(p.z.out.h - t.h, 0, TILE_LINES);
             t.places = least(Core::SPAN, p.z.out.w - t.w);
         }
         Core core;
-        for (; now.part < slices; ++now.part) {
-            const slice s = slice_of(p.how, p.z, now.part);
-            if (!loaded || slices > 1) {
-                turn = 1 - turn;
-                source.settle(s, now.of, windows + turn * window_size);
-                list_places(p, s, offsets + turn * p.places, places);
+        for (int part = 0; part < slices; ++part) {
+            const slice s = slice_of(p.how, p.z, part);
+            if (!loaded || slices > 1 || !p.resident) {
                 __syncthreads();
-                progress then = now;
-                if (++then.part == slices)
-                    go_on(g, b, rounds, p.groups, slices == 1, &then);
-                if (then.i < end)
-                    source.fetch(slice_of(p.how, p.z, then.part), then.of,
-                                 windows + (1 - turn) * window_size);
+                if (!loaded || slices > 1)
+                    fetch_window(s, of.n, of.at, window);
+                if (slices > 1 || !p.resident)
+                    list_places(p, s, offset, source);
+                __syncthreads();
             }
             if (!p.resident) {
-                __syncthreads();
-                fetch_group<Core>(p, s, places, t.channel, weights);
+                fetch_group<Core>(p, s, source, t.channel, weights);
                 __syncthreads();
             }
             if (t.lines > 0)
-                core.add(windows + turn * window_size + offset_in(p.how.view, 0, d, h, w),
-                         p.how.view, offsets + turn * p.places, s, k,
-                         weights + (p.resident ? now.part * p.groups + now.group : 0) * each);
+                core.add(window + offset_in(p.how.view, 0, d, h, w), p.how.view, offset, s, k,
+                         weights + (p.resident ? part * p.groups + group : 0) * each);
         }
         if (mine)
             take(core, t);
-        go_on(g, b, rounds, p.groups, false, &now);
-        loaded = now.round > 0 || now.group > 0;
+        loaded = true;
+        if (++group < p.groups)
+            continue;
+        group = 0;
+        if (++round < rounds)
+            continue;
+        round = 0;
+        loaded = false;
+        of = task_after(g, b, of);
     }
 }
 

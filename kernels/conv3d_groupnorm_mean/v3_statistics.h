@@ -79,39 +79,28 @@ static __host__ __device__ __forceinline__ int64_t channel_stride(const kept<T> 
     return z.out.d * z.out.h * c.line;
 }
 
-/* Windows of x. */
-template <typename Core> struct input_source {
-    typedef typename Core::storage T;
-    rows<const T> x;
-    bool packed;
-    const sizes &z;
-    const window_shape &view;
-
-    __device__ __forceinline__ void fetch(const slice &s, const task &of, T *window) const {
-        ::fetch<Core>(x, packed, z, view, s, of.n, of.at, window);
-    }
-    __device__ __forceinline__ void settle(const slice &s, const task &, T *window) const {
-        ::settle<Core>(view, s, window);
-    }
-};
-
 template <typename Core>
 static __global__ void __launch_bounds__(THREADS, Core::BLOCKS)
     convolve(rows<const typename Core::storage> x, bool packed,
              convolution<typename Core::storage> p, grid_of_boxes g,
              pieces<typename Core::storage> to, kept<typename Core::storage> c) {
     typedef typename Core::storage T;
-    convolve_boxes<Core>(p, g, input_source<Core>{x, packed, p.z, p.how.view},
-                         [&](const Core &core, const tile &t) {
-                             reduce(core, t, p.z.co, to);
-                             if (!c.data || t.lines == 0)
-                                 return;
-                             const int64_t channel = channel_stride(c, p.z);
-                             T *const first = c.data + (t.n * p.z.co + t.channel) * channel +
-                                              (t.d * p.z.out.h + t.h) * c.line + t.w;
-                             core.keep({first, c.line, channel, true}, t.lines, t.places,
-                                       least(Core::GROUP, p.z.co - t.channel));
-                         });
+    convolve_boxes<Core>(
+        p, g,
+        [&](const slice &s, int64_t n, const corner &at, T *window) {
+            fetch<Core>(x, packed, p.z, p.how.view, s, n, at, window);
+            settle<Core>(p.how.view, s, window);
+        },
+        [&](const Core &core, const tile &t) {
+            reduce(core, t, p.z.co, to);
+            if (!c.data || t.lines == 0)
+                return;
+            const int64_t channel = channel_stride(c, p.z);
+            T *const first = c.data + (t.n * p.z.co + t.channel) * channel +
+                             (t.d * p.z.out.h + t.h) * c.line + t.w;
+            core.keep({first, c.line, channel, true}, t.lines, t.places,
+                      least(Core::GROUP, p.z.co - t.channel));
+        });
 }
 
 /* What is known of each sample's channels, (n, co) each: the mean of its convolution without bias
@@ -130,7 +119,6 @@ static __device__ __forceinline__ void merge(const pieces<T> &from, const sizes 
                                              int64_t channel, int channels, T *mean, T *squares) {
     const int64_t first = n * from.each * z.co + channel;
     T sum[MERGED] = {}, rest[MERGED] = {};
-#pragma unroll 4
     for (int64_t i = lane(); i < from.each; i += WARP)
 #pragma unroll
         for (int c = 0; c < MERGED; ++c)
@@ -141,7 +129,6 @@ static __device__ __forceinline__ void merge(const pieces<T> &from, const sizes 
 #pragma unroll
     for (int c = 0; c < MERGED; ++c)
         mean[c] = lane_sum(sum[c]) / (T)z.positions;
-#pragma unroll 4
     for (int64_t i = lane(); i < from.each; i += WARP)
 #pragma unroll
         for (int c = 0; c < MERGED; ++c)
