@@ -54,8 +54,8 @@ static __device__ __forceinline__ void take_parts(const cotangent_window<typenam
                 w = range_in(p.at.w - lead, view.length + PACK, p.v.w);
     const int lines = view.planes * view.lines, packs = view.length / PACK + (lead > 0 ? 1 : 0);
     for (int e = (int)threadIdx.x; e < packs * lines; e += (int)blockDim.x) {
-        const int place = e / lines * PACK;
-        int plane = e % lines;
+        const int place = e % packs * PACK;
+        int plane = e / packs;
         const int line = cut_digit(view.by_lines, &plane);
         const bool any =
             within(d, plane) && within(h, line) && place + PACK > w.low && place < w.high;
