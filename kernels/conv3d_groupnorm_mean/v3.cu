@@ -1,33 +1,41 @@
 /*
- * conv3d_groupnorm_mean v3, fused: the convolution's output is never written to memory.
+ * conv3d_groupnorm_mean v3, fused: forward never writes the convolution's output c to memory;
+ * backward writes it once and normalises it wherever it reads it.
  *
- * Forward: blocks compute boxes of the convolution in registers, as a product of the window's
- * patches with the weights (v3_tile.h, v3_core.h), and reduce them at once to each channel's mean
- * and squared deviations; two small kernels merge those and make y (v3_statistics.h).
+ * Forward: blocks compute boxes of c in registers, as a product of the window's patches with the
+ * weights (v3_tile.h, v3_lines.h), and reduce them at once to each channel's mean and squared
+ * deviations; a small kernel merges those and makes y (v3_statistics.h).
  *
- * Backward: dc is linear in c, with coefficients that follow from the same statistics, so that db,
- * dgamma and dbeta need no more than them. For dw and dx, boxes of c are computed again and become
- * dc in shared memory, where they are multiplied with the patches of x (v3_weights.h) and with the
- * flipped weights (v3_input.h).
+ * Backward: the same blocks keep c. dc is linear in c, with coefficients that follow from the same
+ * statistics, so that db, dgamma and dbeta need no more than them, and dc is made of c on its way
+ * to products (v3_cotangent.h): dw multiplies it with the patches of x (v3_weights.h), dx is its
+ * convolution with the flipped weights (v3_input.h), by the code that makes c.
  *
- * Against v1: c, 4 times the size of x at 3 to 16 channels, is neither written nor read; the
- * workspace holds statistics and partial sums of dw, and of c nothing. v2 writes c, too. Bytes, at
- * 3x16x32x32 and k = 3: windows overlap, so that each pass fetches x 2.2 times and that of dx 5.4
- * times, mostly from the L2 cache; dx is written once for every CHANNELS output channels. Flops, in
- * units of 2 n Co P ci k^3: forward 1; backward 8, of which 1 for the statistics, 2 for dw, 3.6 to
- * have dc with its halo and 1.4 for dx. dx is the price of not writing c: two thirds of backward.
+ * An earlier v3 wrote no c: it computed boxes of c again, once for dw and 3.6 times, with a halo,
+ * for dx, 8 units of 2 n Co P ci k^3 flops where there are 3.2 now: for c, for dw and, of more
+ * positions and so 1.2, for dx. For that c is written once and read twice, with a halo of 2.8 times
+ * its size for dx, mostly from the L2 cache.
  *
- * math=tf32 runs on tensor cores, with operands rounded to nearest; everything behind the products
- * is fp32. f32 and f64 run on CUDA cores.
+ * It loaded each operand of x from shared memory for one tap. Now a lane's loads serve three, along
+ * w on CUDA cores and along h on tensor cores: 0.08 wavefronts of shared memory for a warp's
+ * multiply-add, before 0.14, where 0.25 would hold CUDA cores up; 1.1 for an instruction of tensor
+ * cores, before 2.3, where 2 would hold them up. Weights stay in shared memory over all boxes of a
+ * block.
+ *
+ * math=tf32 runs on tensor cores, with operands rounded to nearest, once, in shared memory;
+ * everything behind the products is fp32. f32 and f64 run on CUDA cores.
  */
 #include "kernels/common/partials.h"
 #include "kernels/conv3d_groupnorm_mean/v3_input.h"
+#include "kernels/conv3d_groupnorm_mean/v3_weights.h"
 
 enum {
-    LINE = 64,               /* longest line of a box: longer ones gain nothing */
-    WINDOW_BYTES = 40 << 10, /* of a window that lets several blocks share a multiprocessor */
-    INPUT_BYTES = 113 << 10, /* of all that a block of dx keeps, for two of them, if possible */
-    CHANNEL_SHIFT = 8,       /* channels of dc start this many banks apart */
+    LINE = 64,                  /* longest line of a box: longer ones gain nothing */
+    FETCH = 64,                 /* products that take as long as to fetch an element */
+    TILES = 16,                 /* most tiles of a box of forward */
+    WINDOW_BYTES = 40 << 10,    /* of a window that lets several blocks share a multiprocessor */
+    COTANGENT_BYTES = 44 << 10, /* of the dc that a block of dw keeps */
+    WEIGHT_BYTES = 32 << 10,    /* of all weights that such a block keeps */
 };
 
 /* The extent of boxes along a line of `extent` positions. */
@@ -35,260 +43,317 @@ static int line_of(int64_t extent, int pack) {
     return extent <= LINE ? (int)extent : round_up(ceil_div(extent, ceil_div(extent, LINE)), pack);
 }
 
-static int64_t window_budget(size_t element) {
-    return WINDOW_BYTES / (int64_t)element;
-}
-
-/* The boxes that a convolution is cheapest in: few, and with small windows. */
-static box box_for(const sizes &z, size_t element) {
-    const int w = line_of(z.out.w, PACK_BYTES / (int)element), k = (int)z.k;
-    box best = box_of(1, 1, 1);
-    int64_t least_cost = INT64_MAX;
-    for (int h = 1; h <= z.out.h && h * w <= SLOTS; ++h) {
-        for (int d = 1; d <= z.out.d && d * h * w <= SLOTS; ++d) {
-            const box b = box_of(d, h, w);
-            if (size_of(window_for(b, 1, 1, 1, k, 0, element)) > window_budget(element))
-                continue;
-            const int64_t work =
-                SLOTS * z.taps + 8 * size_of(window_for(b, 1, k, k, k, 0, element));
-            const int64_t cost = size_of(boxes_in(z.out, b)) * work;
-            if (cost < least_cost) {
-                least_cost = cost;
-                best = b;
-            }
-        }
-    }
-    return best;
-}
-
-/* How forward and dw are cut. */
-struct output_plan {
+/* How a convolution is cut: in boxes of tiles. */
+struct tile_plan {
     cut how;
     grid_of_boxes boxes;
+    int tiles, groups, places;
+    bool resident;
 };
 
-static output_plan output_plan_for(const sizes &z, size_t element) {
-    const box b = box_for(z, element);
-    return {cut_for(z, b, 0, window_budget(element), element), boxes_in(z.out, b)};
+static int tiles_in(const box &b, int span) {
+    return b.d * (b.h / TILE_LINES) * (b.w / span);
 }
 
-/* How dx is cut; `large`: no box of dc fits. */
-struct input_plan {
-    bool large;
-    cut halo;
-    input_cut how;
-    grid_of_boxes boxes;
-    size_t bytes;
-};
-
-/* Elements before a halo's first so that its lines begin where a pack may. */
-static int lead_for(const sizes &z, size_t element) {
-    const int pack = PACK_BYTES / (int)element;
-    return (int)(pack - (z.k - 1) % pack) % pack;
-}
-
-/* Elements from channel to channel of dc, so that four channels lie in different banks. */
-static int channel_pitch_for(int elements, size_t element) {
-    int pitch = elements;
-    while ((size_t)pitch * element / sizeof(float) % BANKS != CHANNEL_SHIFT)
-        ++pitch;
-    return pitch;
-}
-
-static input_plan input_plan_with(const sizes &z, const box &b, size_t element) {
-    const int reach = (int)z.k - 1;
-    const box lines = box_of(b.d, b.h, b.w + reach);
-    const box halo = box_of(b.d + reach, b.h + reach, b.w + reach);
-    const window_shape cotangent = {
-        CHANNELS, halo.d, halo.h, halo.w, halo.w, 0, channel_pitch_for(size_of(halo), element),
-        {},       {},     {}};
-    input_plan plan = {false,
-                       cut_for(z, halo, lead_for(z, element), window_budget(element), element),
-                       {b, lines, cotangent},
-                       boxes_in(z.in, b),
-                       0};
-    plan.bytes = (size_t)(front_elements(plan.halo.view) + size_of(cotangent)) * element +
-                 table_bytes(element);
+template <typename Core> static tile_plan tile_plan_with(const sizes &z, const box &b) {
+    const int64_t element = sizeof(typename Core::storage), pitch = Core::PITCH * element;
+    const slice_budget budget = {WINDOW_BYTES / element, WEIGHT_BYTES / pitch, INT32_MAX, (int)z.k};
+    tile_plan plan = {cut_for(z, b, budget, (size_t)element),
+                      boxes_in(z.out, b),
+                      tiles_in(b, Core::SPAN),
+                      (int)ceil_div(z.co, Core::GROUP),
+                      0,
+                      false};
+    plan.places = round_up(plan.how.channels * plan.how.kd * z.k, 8);
+    plan.resident =
+        slices_of(plan.how) * plan.groups * element * group_weights<Core>(plan.how, (int)z.k) <=
+        WEIGHT_BYTES;
     return plan;
 }
 
-/* The boxes whose halos cost least, of those that leave room for two blocks, or fit at all. */
-static input_plan input_plan_for(const sizes &z, size_t element) {
-    const int w = line_of(z.in.w, PACK_BYTES / (int)element);
-    input_plan best = {};
-    double least_cost = 0;
-    best.large = true;
-    const int line = w + (int)z.k - 1;
-    for (int h = 1; h <= z.in.h && h * line <= SLOTS; ++h) {
-        for (int d = 1; d <= z.in.d && d * h * line <= SLOTS; ++d) {
-            const input_plan plan = input_plan_with(z, box_of(d, h, w), element);
-            if (plan.bytes > ASSAY_MAX_SHARED)
-                continue;
-            const double halo = (double)ceil_div(size_of(plan.halo.positions), SLOTS);
-            const double work = halo * (double)(z.ci * z.taps) +
-                                (double)(CHANNELS * z.k * z.k * ceil_div(z.ci * z.k, CHANNELS));
-            const double cost =
-                (double)size_of(plan.boxes) * work * (plan.bytes > INPUT_BYTES ? 2 : 1);
-            if (best.large || cost < least_cost) {
+/* The boxes that a convolution is cheapest in: few, with small windows that are fetched once. */
+template <typename Core> static tile_plan tile_plan_for(const sizes &z) {
+    const int w = round_up(line_of(z.out.w, 1), Core::SPAN);
+    tile_plan best = tile_plan_with<Core>(z, box_of(1, TILE_LINES, w));
+    int64_t least_cost = INT64_MAX;
+    for (int h = TILE_LINES; h < z.out.h + TILE_LINES; h += TILE_LINES)
+        for (int d = 1; d <= z.out.d; ++d) {
+            const box b = box_of(d, h, w);
+            if (tiles_in(b, Core::SPAN) > TILES)
+                break;
+            const tile_plan plan = tile_plan_with<Core>(z, b);
+            const int64_t rounds = ceil_div(plan.tiles, WARPS),
+                          fetches = slices_of(plan.how) == 1 ? 1 : rounds * plan.groups;
+            const int64_t products =
+                rounds * WARPS * TILE_LINES * Core::SPAN * z.taps * plan.groups * Core::GROUP;
+            const int64_t cost =
+                size_of(plan.boxes) *
+                (products + FETCH * fetches *
+                                size_of(window_for(b, 1, (int)z.k, (int)z.k, (int)z.k,
+                                                   sizeof(typename Core::storage))));
+            if (cost < least_cost) {
                 least_cost = cost;
                 best = plan;
             }
         }
-    }
     return best;
+}
+
+/* Blocks that share the work of a convolution: all that multiprocessors hold, or one an item. */
+template <typename Core> static dim3 blocks_for(const sizes &z, const tile_plan &plan) {
+    const int64_t items = z.n * size_of(plan.boxes) * ceil_div(plan.tiles, WARPS) * plan.groups;
+    return linear_grid(clamp(items, 0, ASSAY_MULTIPROCESSORS * (int)Core::BLOCKS), 1);
+}
+
+template <typename Core>
+static convolution<typename Core::storage> convolution_of(const kernels<typename Core::storage> &w,
+                                                          const sizes &z, const tile_plan &plan) {
+    const box &b = plan.how.positions;
+    return {w,
+            z,
+            plan.how,
+            divider_for((int)z.k),
+            divider_for(b.w / (int)Core::SPAN),
+            divider_for(b.h / (int)TILE_LINES),
+            plan.groups,
+            plan.places,
+            plan.resident};
+}
+
+template <typename Core> static weight_plan weight_plan_with(const sizes &z, const box &b) {
+    const int64_t element = sizeof(typename Core::storage);
+    const int k = (int)z.k;
+    const slice_budget budget = {WINDOW_BYTES / element, INT32_MAX, Core::TAPS, Core::width(k)};
+    weight_plan plan = {cut_for(z, b, budget, (size_t)element),
+                        window_for(b, Core::GROUP, 1, 1, 1, (size_t)element),
+                        boxes_in(z.out, b),
+                        (int)ceil_div(z.co, Core::GROUP),
+                        0,
+                        0,
+                        0};
+    plan.chunks = Core::chunks(plan.how.channels, plan.how.kd, k);
+    plan.places = Core::places(plan.chunks);
+    const int64_t units = (int64_t)slices_of(plan.how) * plan.chunks * plan.groups,
+                  bytes = z.co * z.ci * z.taps * element,
+                  wanted = clamp(MULTIPROCESSORS * Core::BLOCKS / units, 1, INT64_MAX);
+    plan.splits = clamp(z.n * size_of(plan.boxes), 0, clamp(PARTIAL_BYTES / bytes, 1, wanted));
+    return plan;
+}
+
+/* The boxes that dw is cheapest in: small windows, no places that do not exist. */
+template <typename Core> static weight_plan weight_plan_for(const sizes &z) {
+    const int64_t element = sizeof(typename Core::storage), budget = COTANGENT_BYTES / element;
+    const int w = round_up(line_of(z.out.w, 1), Core::SPAN), k = (int)z.k;
+    weight_plan best = weight_plan_with<Core>(z, box_of(1, TILE_LINES, w));
+    int64_t least_cost = INT64_MAX;
+    for (int h = TILE_LINES; h < z.out.h + TILE_LINES; h += TILE_LINES)
+        for (int d = 1; d <= z.out.d; ++d) {
+            const box b = box_of(d, h, w);
+            const weight_plan plan = weight_plan_with<Core>(z, b);
+            if (size_of(plan.cotangent) > budget)
+                break;
+            const int64_t window = size_of(window_for(b, 1, k, k, k, (size_t)element));
+            const int64_t cost =
+                size_of(plan.boxes) * (Core::work(b) * z.taps * z.ci * Core::GROUP +
+                                       FETCH * (z.ci * window + size_of(plan.cotangent)));
+            if (cost < least_cost) {
+                least_cost = cost;
+                best = plan;
+            }
+        }
+    return best;
+}
+
+/* Calls `function<Core>(...)` with the core of tiles that suits the call's type and precision and
+ * so many channels to be made: groups of tensor cores are the same, of at most 3 octets. */
+#define BY_TILES(call, channels, function, ...)                                                    \
+    ((call)->params->dtype == ASSAY_F64                                                            \
+         ? ((channels) <= 3 ? function<fma_lines<double, 3>>(__VA_ARGS__)                          \
+                            : function<fma_lines<double, 8>>(__VA_ARGS__))                         \
+     : (call)->params->math != ASSAY_TF32                                                          \
+         ? ((channels) <= 3 ? function<fma_lines<float, 3>>(__VA_ARGS__)                           \
+                            : function<fma_lines<float, 8>>(__VA_ARGS__))                          \
+     : octets_for(channels) == 1 ? function<tf32_lines<1>>(__VA_ARGS__)                            \
+     : octets_for(channels) == 2 ? function<tf32_lines<2>>(__VA_ARGS__)                            \
+                                 : function<tf32_lines<3>>(__VA_ARGS__))
+
+/* The same for dw's sums. */
+#define BY_SUMS(call, channels, function, ...)                                                     \
+    ((call)->params->dtype == ASSAY_F64   ? function<fma_sums<double>>(__VA_ARGS__)                \
+     : (call)->params->math != ASSAY_TF32 ? function<fma_sums<float>>(__VA_ARGS__)                 \
+     : octets_for(channels) == 1          ? function<tf32_sums<1>>(__VA_ARGS__)                    \
+     : octets_for(channels) == 2          ? function<tf32_sums<2>>(__VA_ARGS__)                    \
+                                          : function<tf32_sums<3>>(__VA_ARGS__))
+
+static int octets_for(int64_t channels) {
+    const int64_t octets = ceil_div(channels, 8);
+    return (int)ceil_div(octets, ceil_div(octets, 3));
 }
 
 /* The workspace, in this order. */
 template <typename T> struct memory {
+    kept<T> c;
+    through_norm<T> *norm;
     pieces<T> parts;
     channel_state<T> state;
-    T *squares, *rstd;
-    channel_slopes<T> slopes;
-    T *partial;
+    T *squares, *partial;
+    int64_t elements; /* of all */
 };
 
-static int64_t pieces_of(const output_plan &plan) {
-    return size_of(plan.boxes) * WARPS;
-}
-
+/* `workspace` may be NULL, where the size is asked for; `splits` is 0 forward. */
 template <typename T>
-static memory<T> memory_of(const assay_call *call, const sizes &z, const output_plan &plan) {
-    T *next = static_cast<T *>(call->workspace);
+static memory<T> memory_at(T *workspace, const sizes &z, const tile_plan &plan, int64_t splits) {
+    memory<T> m = {};
     const auto take = [&](int64_t elements) {
-        T *const here = next;
-        next += elements;
+        T *const here = workspace ? workspace + m.elements : NULL;
+        m.elements += elements;
         return here;
     };
-    const int64_t each = pieces_of(plan), all = z.n * each * z.co, channels = z.n * z.co;
-    memory<T> m;
+    const int64_t each = size_of(plan.boxes) * plan.tiles, all = z.n * each * z.co,
+                  channels = z.n * z.co;
+    m.c.line = round_up(z.out.w, 8);
+    if (splits > 0) {
+        m.c.data = take(channels * channel_stride(m.c, z));
+        m.norm = reinterpret_cast<through_norm<T> *>(
+            take(channels * (int64_t)(sizeof(through_norm<T>) / sizeof(T))));
+        m.partial = take(splits * z.co * z.ci * z.taps);
+    }
     m.parts = {take(all), take(all), take(all), each};
     m.state = {take(channels), take(channels)};
     m.squares = take(channels);
-    m.rstd = take(z.n * z.groups);
-    m.slopes = {take(channels), take(channels)};
-    m.partial = next;
     return m;
+}
+
+template <typename T>
+static memory<T> memory_for(T *workspace, const assay_call *call, const sizes &z, bool backward) {
+    const int64_t splits = backward ? BY_SUMS(call, z.co, weight_plan_for, z).splits : 0;
+    return memory_at(workspace, z, BY_TILES(call, z.co, tile_plan_for, z), splits);
+}
+
+template <typename T>
+static memory<T> memory_of(const assay_call *call, const sizes &z, bool backward) {
+    return memory_for(static_cast<T *>(call->workspace), call, z, backward);
 }
 
 static size_t workspace(assay_stage stage, const assay_call *call) {
     const sizes z = sizes_of(call);
-    const size_t element = assay_dtype_size(call->params->dtype);
-    const output_plan plan = output_plan_for(z, element);
-    int64_t elements = z.n * (3 * pieces_of(plan) * z.co + 5 * z.co + z.groups);
-    if (stage == ASSAY_BACKWARD)
-        elements += splits_for(z, size_of(plan.boxes), element) * z.co * z.ci * z.taps;
-    return (size_t)elements * element;
+    const bool backward = stage == ASSAY_BACKWARD;
+    return call->params->dtype == ASSAY_F64
+               ? (size_t)memory_for((double *)NULL, call, z, backward).elements * sizeof(double)
+               : (size_t)memory_for((float *)NULL, call, z, backward).elements * sizeof(float);
 }
 
 /* Launches `kernel` with a warp for each of `items`. */
 #define A_WARP_EACH(items, kernel, ...)                                                            \
-    ASSAY_LAUNCH(call->stream, linear_grid(items, WARPS), dim3(THREADS), 0, kernel, __VA_ARGS__)
+    ASSAY_LAUNCH(call->stream, linear_grid(items, STATE_THREADS / WARP), dim3(STATE_THREADS), 0,   \
+                 kernel, __VA_ARGS__)
 
 template <typename Core>
-static assay_status statistics(const assay_call *call, const sizes &z, const output_plan &plan,
-                               const memory<typename Core::storage> &m) {
+static assay_status make_c(const assay_call *call, const sizes &z,
+                           const memory<typename Core::storage> &m) {
     typedef typename Core::storage T;
     const inputs<T> in = inputs_of<T>(call);
-    const size_t bytes = (size_t)size_of(plan.how.view) * sizeof(T) + table_bytes(sizeof(T));
+    const tile_plan plan = tile_plan_for<Core>(z);
+    const kernels<T> w = {in.w.data, z.ci * in.w.stride, in.w.stride, false};
+    const convolution<T> p = convolution_of<Core>(w, z, plan);
+    return ASSAY_LAUNCH(call->stream, blocks_for<Core>(z, plan), dim3(THREADS),
+                        convolution_bytes<Core>(p), (convolve<Core>), in.x, packs(in.x, z.in), p,
+                        plan.boxes, m.parts, m.c);
+}
+
+template <typename Core>
+static assay_status make_dx(const assay_call *call, const sizes &z,
+                            const cotangent_source<typename Core::storage> &g) {
+    typedef typename Core::storage T;
+    const rows<const T> w = inputs_of<T>(call).w;
+    const rows<T> dx = gradients_of<T>(call).dx;
+    sizes back = z;
+    back.ci = z.co;
+    back.co = z.ci;
+    back.in = z.out;
+    back.out = z.in;
+    const tile_plan plan = tile_plan_for<Core>(back);
+    const kernels<T> flipped = {w.data, w.stride, z.ci * w.stride, true};
+    const convolution<T> p = convolution_of<Core>(flipped, back, plan);
+    return ASSAY_LAUNCH(call->stream, blocks_for<Core>(back, plan), dim3(THREADS),
+                        convolution_bytes<Core>(p), (input_gradient<Core>), g, p, plan.boxes, dx,
+                        packs(rows<const T>{dx.data, dx.stride}, z.in));
+}
+
+template <typename Core>
+static assay_status make_dw(const assay_call *call, const sizes &z,
+                            const cotangent_source<typename Core::storage> &g,
+                            typename Core::storage *partial) {
+    typedef typename Core::storage T;
+    const rows<T> dw = gradients_of<T>(call).dw;
+    const rows<const T> x = inputs_of<T>(call).x;
+    const weight_plan plan = weight_plan_for<Core>(z);
+    const int64_t blocks = plan.splits * plan.groups * plan.chunks * slices_of(plan.how);
     const assay_status status = ASSAY_LAUNCH(
-        call->stream, linear_grid(z.n * size_of(plan.boxes) * ceil_div(z.co, CHANNELS), 1),
-        dim3(THREADS), bytes, (convolve_statistics<Core>), convolution_of(in, z, plan.how),
-        plan.boxes, m.parts);
+        call->stream, whole_grid(blocks), dim3((unsigned)Core::BLOCK_WARPS * (unsigned)WARP),
+        weight_bytes<Core>(plan), (weight_gradient<Core>), x, packs(x, z.in), z, plan, g, partial);
     if (status != ASSAY_OK)
         return status;
-    return A_WARP_EACH(z.n * z.groups, (normalise<T>), in, m.parts, z, m.state, m.squares, m.rstd);
+    return launch_sum_partials<T>(call->stream, partial, plan.splits, z.co * z.ci * z.taps, dw.data,
+                                  z.taps, dw.stride);
 }
 
 template <typename Core> static assay_status run_forward(const assay_call *call) {
     typedef typename Core::storage T;
     const sizes z = sizes_of(call);
-    const output_plan plan = output_plan_for(z, sizeof(T));
-    const memory<T> m = memory_of<T>(call, z, plan);
-    const assay_status status = statistics<Core>(call, z, plan, m);
+    const memory<T> m = memory_of<T>(call, z, false);
+    const assay_status status = make_c<Core>(call, z, m);
     if (status != ASSAY_OK)
         return status;
-    return A_WARP_EACH(z.n, (average<T>), inputs_of<T>(call), m.state, z, y_of<T>(call));
+    return ASSAY_LAUNCH(call->stream, linear_grid(z.n, 1), dim3(STATE_THREADS), 0, (average<T>),
+                        inputs_of<T>(call), m.parts, z, m.state, m.squares, y_of<T>(call));
 }
 
-template <typename T> static size_t box_bytes(const output_plan &plan) {
-    return (size_t)(size_of(plan.how.view) + CHANNELS * COTANGENT_PITCH) * sizeof(T) +
-           table_bytes(sizeof(T));
-}
-
-template <typename Core>
-static assay_status make_dw(const assay_call *call, const sizes &z, const output_plan &plan,
-                            const memory<typename Core::storage> &m) {
-    typedef typename Core::storage T;
-    const rows<T> dw = gradients_of<T>(call).dw;
-    const int64_t splits = splits_for(z, size_of(plan.boxes), sizeof(T));
-    const assay_status status =
-        ASSAY_LAUNCH(call->stream, whole_grid(splits * ceil_div(z.co, CHANNELS)), dim3(THREADS),
-                     box_bytes<T>(plan), (weight_gradient<Core>),
-                     convolution_of(inputs_of<T>(call), z, plan.how),
-                     through_norm_of(m.state, m.slopes), plan.boxes, splits, m.partial);
-    if (status != ASSAY_OK)
-        return status;
-    return launch_sum_partials<T>(call->stream, m.partial, splits, z.co * z.ci * z.taps, dw.data,
-                                  z.taps, dw.stride);
-}
-
-template <typename Core>
-static assay_status make_dx(const assay_call *call, const sizes &z, const output_plan &output,
-                            const memory<typename Core::storage> &m) {
-    typedef typename Core::storage T;
-    const inputs<T> in = inputs_of<T>(call);
-    const rows<T> dx = gradients_of<T>(call).dx;
-    const through_norm<T> g = through_norm_of(m.state, m.slopes);
-    const input_plan plan = input_plan_for(z, sizeof(T));
-    if (plan.large)
-        return ASSAY_LAUNCH(call->stream, linear_grid(z.n, 1), dim3(THREADS), box_bytes<T>(output),
-                            (input_gradient_large<Core>), convolution_of(in, z, output.how), g,
-                            output.boxes, dx);
-    return ASSAY_LAUNCH(call->stream, linear_grid(z.n * size_of(plan.boxes), 1), dim3(THREADS),
-                        plan.bytes, (input_gradient<Core>), convolution_of(in, z, plan.halo), g,
-                        plan.how, plan.boxes, dx);
-}
-
-template <typename Core> static assay_status run_backward(const assay_call *call) {
+/* c, and all of backward that needs no more of it than its statistics. */
+template <typename Core> static assay_status run_c(const assay_call *call) {
     typedef typename Core::storage T;
     const sizes z = sizes_of(call);
-    const output_plan plan = output_plan_for(z, sizeof(T));
-    const memory<T> m = memory_of<T>(call, z, plan);
-    const inputs<T> in = inputs_of<T>(call);
+    const memory<T> m = memory_of<T>(call, z, true);
     const gradients<T> out = gradients_of<T>(call);
     const T *const dy = dy_of<T>(call);
-    assay_status status = statistics<Core>(call, z, plan, m);
-    if (status != ASSAY_OK)
-        return status;
-    status =
-        A_WARP_EACH(z.n * z.groups, (differentiate<T>), in.gamma, dy, m.state, m.rstd, z, m.slopes);
-    if (status != ASSAY_OK)
-        return status;
-    status = A_WARP_EACH(z.co, (channel_gradients<T>), dy, m.state, m.slopes, z, out.db, out.dgamma,
-                         out.dbeta);
-    if (status != ASSAY_OK)
-        return status;
-    status = make_dw<Core>(call, z, plan, m);
-    if (status != ASSAY_OK)
-        return status;
-    return make_dx<Core>(call, z, plan, m);
+    assay_status status = make_c<Core>(call, z, m);
+    if (status == ASSAY_OK)
+        status = A_WARP_EACH(z.n * z.groups, (differentiate<T>), inputs_of<T>(call), dy, m.parts, z,
+                             m.state, m.squares, m.norm);
+    if (status == ASSAY_OK)
+        status = A_WARP_EACH(z.co, (channel_gradients<T>), dy, m.state, m.norm, z, out.db,
+                             out.dgamma, out.dbeta);
+    return status;
 }
 
-/* Calls `function<Core>(call)` with the core for the call's type and precision. */
-#define DISPATCH(function, call)                                                                   \
-    ((call)->params->dtype == ASSAY_F64   ? function<fma_core<double>>(call)                       \
-     : (call)->params->math == ASSAY_TF32 ? function<tf32_core>(call)                              \
-                                          : function<fma_core<float>>(call))
+template <typename Core> static assay_status run_dw(const assay_call *call) {
+    typedef typename Core::storage T;
+    const sizes z = sizes_of(call);
+    const memory<T> m = memory_of<T>(call, z, true);
+    return make_dw<Core>(call, z, {m.c, m.norm}, m.partial);
+}
+
+template <typename Core> static assay_status run_dx(const assay_call *call) {
+    typedef typename Core::storage T;
+    const sizes z = sizes_of(call);
+    const memory<T> m = memory_of<T>(call, z, true);
+    return make_dx<Core>(call, z, {m.c, m.norm});
+}
 
 static assay_status forward(const assay_call *call) {
-    return DISPATCH(run_forward, call);
+    return BY_TILES(call, assay_params_int(call->params, "co"), run_forward, call);
 }
 
 static assay_status backward(const assay_call *call) {
-    return DISPATCH(run_backward, call);
+    assay_status status = BY_TILES(call, assay_params_int(call->params, "co"), run_c, call);
+    if (status == ASSAY_OK)
+        status = BY_SUMS(call, assay_params_int(call->params, "co"), run_dw, call);
+    if (status == ASSAY_OK)
+        status = BY_TILES(call, assay_params_int(call->params, "ci"), run_dx, call);
+    return status;
 }
 
-static const int32_t tiles[] = {SLOTS, CHANNELS, LINE, 0};
+static const int32_t tiles[] = {TILE_LINES, 16, 24, 32, LINE, 0};
 
 ASSAY_VARIANT(conv3d_groupnorm_mean, v3) = {
     .op = "conv3d_groupnorm_mean",

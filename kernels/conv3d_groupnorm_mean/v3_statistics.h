@@ -15,7 +15,9 @@
 #ifndef ASSAY_CONV3D_GROUPNORM_MEAN_V3_STATISTICS_H
 #define ASSAY_CONV3D_GROUPNORM_MEAN_V3_STATISTICS_H
 
-#include "kernels/conv3d_groupnorm_mean/v3_core.h"
+#include "kernels/conv3d_groupnorm_mean/v3_lines.h"
+
+static constexpr int STATE_THREADS = 256; /* of kernels that give a warp to each group */
 
 /* The sum over lanes that differ in bit `first` of their number or in a higher one. */
 template <typename T> static __device__ __forceinline__ T lane_sum(T v, int first = 1) {
@@ -30,35 +32,33 @@ template <typename T> struct pieces {
     int64_t each; /* pieces of a sample */
 };
 
-/* What this warp knows of its channels, as piece `index`. */
+/* What this warp knows of its channels from a tile, as one piece. */
 template <typename Core>
-static __device__ __forceinline__ void reduce(const Core &core, const int *place, int64_t index,
-                                              int64_t channel, int64_t co,
+static __device__ __forceinline__ void reduce(const Core &core, const tile &t, int64_t co,
                                               const pieces<typename Core::storage> &to) {
     typedef typename Core::storage T;
     bool there[Core::LANE_SLOTS];
-    T count = 0;
 #pragma unroll
-    for (int s = 0; s < Core::LANE_SLOTS; ++s) {
-        there[s] = place[Core::slot(s)] >= 0;
-        count += there[s] ? T(1) : T(0);
-    }
-    count = lane_sum(count, Core::FIRST_PEER);
+    for (int s = 0; s < Core::LANE_SLOTS; ++s)
+        there[s] = Core::line(s) < t.lines && Core::place(s) < t.places;
+    const T count = (T)(t.lines * t.places), share = t.lines > 0 ? T(1) / count : T(0);
 #pragma unroll
     for (int c = 0; c < Core::LANE_CHANNELS; ++c) {
         T sum = 0, squares = 0;
 #pragma unroll
         for (int s = 0; s < Core::LANE_SLOTS; ++s)
-            sum += there[s] ? core.at(s, c) : T(0);
-        const T mean = lane_sum(sum, Core::FIRST_PEER) / (count > 0 ? count : T(1));
+            if (there[s])
+                sum += core.at(s, c);
+        const T mean = lane_sum(sum, Core::FIRST_PEER) * share;
 #pragma unroll
         for (int s = 0; s < Core::LANE_SLOTS; ++s) {
-            const T off = there[s] ? core.at(s, c) - mean : T(0);
-            squares = fma_(off, off, squares);
+            const T off = core.at(s, c) - mean;
+            if (there[s])
+                squares = fma_(off, off, squares);
         }
         squares = lane_sum(squares, Core::FIRST_PEER);
-        if (lane() < Core::FIRST_PEER && channel + Core::channel(c) < co) {
-            const int64_t e = index * co + channel + Core::channel(c);
+        if (lane() < Core::FIRST_PEER && t.channel + Core::channel(c) < co) {
+            const int64_t e = (t.n * to.each + t.index) * co + t.channel + Core::channel(c);
             to.count[e] = count;
             to.mean[e] = mean;
             to.squares[e] = squares;
@@ -66,26 +66,41 @@ static __device__ __forceinline__ void reduce(const Core &core, const int *place
     }
 }
 
-/* A block for each box of each sample and each CHANNELS channels. */
+/* The convolution without bias, kept for backward: (n, co, d, h) lines of `line` elements, of which
+ * those beyond a volume's width are unspecified. data is NULL where nothing is kept. */
+template <typename T> struct kept {
+    T *data;
+    int64_t line;
+};
+
+template <typename T>
+static __host__ __device__ __forceinline__ int64_t channel_stride(const kept<T> &c,
+                                                                  const sizes &z) {
+    return z.out.d * z.out.h * c.line;
+}
+
 template <typename Core>
-static __global__ void __launch_bounds__(THREADS)
-    convolve_statistics(convolution<typename Core::storage> p, grid_of_boxes g,
-                        pieces<typename Core::storage> to) {
+static __global__ void __launch_bounds__(THREADS, Core::BLOCKS)
+    convolve(rows<const typename Core::storage> x, bool packed,
+             convolution<typename Core::storage> p, grid_of_boxes g,
+             pieces<typename Core::storage> to, kept<typename Core::storage> c) {
     typedef typename Core::storage T;
-    ASSAY_DYNAMIC_SHARED(T, shared);
-    const tables<T> m = tables_at(shared, size_of(p.how.view));
-    const int64_t boxes = size_of(g);
-    const int parts = (int)ceil_div(p.z.co, CHANNELS);
-    const bool needed = warp() * WARP_SLOTS < size_of(p.how.positions);
-    for (int64_t i = blockIdx.x; i < p.z.n * boxes * parts; i += gridDim.x) {
-        const task t = task_of(g, p.how.positions, parts, i);
-        find_places(p.how.positions, p.how.view, t.at, p.z.out, 0, m.place);
-        Core core;
-        convolve(p, m, t.n, t.at, t.channel, false, needed, core);
-        reduce(core, m.place, t.n * to.each + (int64_t)t.box * WARPS + warp(), t.channel, p.z.co,
-               to);
-        __syncthreads();
-    }
+    convolve_boxes<Core>(
+        p, g,
+        [&](const slice &s, int64_t n, const corner &at, T *window) {
+            fetch<Core>(x, packed, p.z, p.how.view, s, n, at, window);
+            settle<Core>(p.how.view, s, window);
+        },
+        [&](const Core &core, const tile &t) {
+            reduce(core, t, p.z.co, to);
+            if (!c.data || t.lines == 0)
+                return;
+            const int64_t channel = channel_stride(c, p.z);
+            T *const first = c.data + (t.n * p.z.co + t.channel) * channel +
+                             (t.d * p.z.out.h + t.h) * c.line + t.w;
+            core.keep({first, c.line, channel, true}, t.lines, t.places,
+                      least(Core::GROUP, p.z.co - t.channel));
+        });
 }
 
 /* What is known of each sample's channels, (n, co) each: the mean of its convolution without bias
@@ -94,67 +109,84 @@ template <typename T> struct channel_state { T *mean, *level; };
 
 /* What backward adds: dc = offset - slope (c - mean), with the mean of the same channel, without
  * bias. */
-template <typename T> struct channel_slopes { T *offset, *slope; };
+template <typename T> struct alignas(PACK_BYTES) through_norm { T mean, offset, slope, unused; };
 
-/* One warp's sums over the pieces of one channel. */
+static constexpr int MERGED = 4; /* channels that a warp merges at a time */
+
+/* One warp's sums over the pieces of `channels` channels from one on, at most MERGED. */
 template <typename T>
 static __device__ __forceinline__ void merge(const pieces<T> &from, const sizes &z, int64_t n,
-                                             int64_t channel, T *mean, T *squares) {
-    const T *const count = from.count + n * from.each * z.co + channel;
-    const T *const means = from.mean + n * from.each * z.co + channel;
-    const T *const parts = from.squares + n * from.each * z.co + channel;
-    T sum = 0, rest = 0;
+                                             int64_t channel, int channels, T *mean, T *squares) {
+    const int64_t first = n * from.each * z.co + channel;
+    T sum[MERGED] = {}, rest[MERGED] = {};
     for (int64_t i = lane(); i < from.each; i += WARP)
-        sum = fma_(count[i * z.co], means[i * z.co], sum);
-    *mean = lane_sum(sum) / (T)z.positions;
-    for (int64_t i = lane(); i < from.each; i += WARP) {
-        const T off = means[i * z.co] - *mean;
-        rest += fma_(count[i * z.co] * off, off, parts[i * z.co]);
-    }
-    *squares = lane_sum(rest);
-}
-
-/* A warp for each sample's groups: merges the pieces and normalises. squares is scratch, (n, co).
- */
-template <typename T>
-static __global__ void __launch_bounds__(THREADS)
-    normalise(inputs<T> in, pieces<T> from, sizes z, channel_state<T> to, T *squares, T *rstd) {
-    for (int64_t group = (int64_t)blockIdx.x * WARPS + warp(); group < z.n * z.groups;
-         group += (int64_t)gridDim.x * WARPS) {
-        const int64_t n = group / z.groups, first = group % z.groups * z.members;
-        for (int64_t c = first; c < first + z.members; ++c) {
-            T mean, rest;
-            merge(from, z, n, c, &mean, &rest);
-            if (lane() == 0) {
-                to.mean[n * z.co + c] = mean;
-                squares[n * z.co + c] = rest;
+#pragma unroll
+        for (int c = 0; c < MERGED; ++c)
+            if (c < channels) {
+                const int64_t e = first + i * z.co + c;
+                sum[c] = fma_(from.count[e], from.mean[e], sum[c]);
             }
-        }
-        __syncwarp();
-
-        T sum = 0, rest = 0;
-        for (int64_t c = first + lane(); c < first + z.members; c += WARP)
-            sum += to.mean[n * z.co + c] + in.b[c];
-        const T centre = lane_sum(sum) / (T)z.members;
-        for (int64_t c = first + lane(); c < first + z.members; c += WARP) {
-            const T off = to.mean[n * z.co + c] + in.b[c] - centre;
-            rest += fma_((T)z.positions * off, off, squares[n * z.co + c]);
-        }
-        const T variance = lane_sum(rest) / (T)(z.members * z.positions);
-        const T scale = T(1) / square_root(variance + (T)z.eps);
-        for (int64_t c = first + lane(); c < first + z.members; c += WARP)
-            to.level[n * z.co + c] = (to.mean[n * z.co + c] + in.b[c] - centre) * scale;
-        if (lane() == 0)
-            rstd[group] = scale;
-    }
+#pragma unroll
+    for (int c = 0; c < MERGED; ++c)
+        mean[c] = lane_sum(sum[c]) / (T)z.positions;
+    for (int64_t i = lane(); i < from.each; i += WARP)
+#pragma unroll
+        for (int c = 0; c < MERGED; ++c)
+            if (c < channels) {
+                const int64_t e = first + i * z.co + c;
+                const T off = from.mean[e] - mean[c];
+                rest[c] += fma_(from.count[e] * off, off, from.squares[e]);
+            }
+#pragma unroll
+    for (int c = 0; c < MERGED; ++c)
+        squares[c] = lane_sum(rest[c]);
 }
 
-/* y, a warp for each sample: the mean over its channels of gamma level + beta. */
+/* Merges the pieces of a sample's group and normalises, by one warp; 1 / sqrt(variance + eps).
+ * squares is scratch, (n, co). */
 template <typename T>
-static __global__ void __launch_bounds__(THREADS)
-    average(inputs<T> in, channel_state<T> state, sizes z, T *y) {
-    for (int64_t n = (int64_t)blockIdx.x * WARPS + warp(); n < z.n;
-         n += (int64_t)gridDim.x * WARPS) {
+static __device__ __forceinline__ T normalise(const inputs<T> &in, const pieces<T> &from,
+                                              const sizes &z, int64_t n, int64_t group,
+                                              const channel_state<T> &to, T *squares) {
+    const int64_t first = group * z.members;
+    for (int64_t c = 0; c < z.members; c += MERGED) {
+        const int channels = least(MERGED, z.members - c);
+        T mean[MERGED], rest[MERGED];
+        merge(from, z, n, first + c, channels, mean, rest);
+#pragma unroll
+        for (int i = 0; i < MERGED; ++i)
+            if (lane() == 0 && i < channels) {
+                to.mean[n * z.co + first + c + i] = mean[i];
+                squares[n * z.co + first + c + i] = rest[i];
+            }
+    }
+    __syncwarp();
+
+    T sum = 0, rest = 0;
+    for (int64_t c = first + lane(); c < first + z.members; c += WARP)
+        sum += to.mean[n * z.co + c] + in.b[c];
+    const T centre = lane_sum(sum) / (T)z.members;
+    for (int64_t c = first + lane(); c < first + z.members; c += WARP) {
+        const T off = to.mean[n * z.co + c] + in.b[c] - centre;
+        rest += fma_((T)z.positions * off, off, squares[n * z.co + c]);
+    }
+    const T variance = lane_sum(rest) / (T)(z.members * z.positions);
+    const T scale = T(1) / square_root(variance + (T)z.eps);
+    for (int64_t c = first + lane(); c < first + z.members; c += WARP)
+        to.level[n * z.co + c] = (to.mean[n * z.co + c] + in.b[c] - centre) * scale;
+    return scale;
+}
+
+/* y, a block for each sample: the mean over its channels of gamma level + beta. */
+template <typename T>
+static __global__ void __launch_bounds__(STATE_THREADS)
+    average(inputs<T> in, pieces<T> from, sizes z, channel_state<T> state, T *squares, T *y) {
+    for (int64_t n = blockIdx.x; n < z.n; n += gridDim.x) {
+        for (int64_t group = warp(); group < z.groups; group += STATE_THREADS / WARP)
+            normalise(in, from, z, n, group, state, squares);
+        __syncthreads();
+        if (warp() > 0)
+            continue;
         T sum = 0;
         for (int64_t c = lane(); c < z.co; c += WARP)
             sum += fma_(in.gamma[c], state.level[n * z.co + c], in.beta[c]);
@@ -171,24 +203,26 @@ static __global__ void __launch_bounds__(THREADS)
  *
  * A warp for each sample's groups. */
 template <typename T>
-static __global__ void __launch_bounds__(THREADS)
-    differentiate(const T *gamma, const T *dy, channel_state<T> state, const T *rstd, sizes z,
-                  channel_slopes<T> to) {
-    for (int64_t group = (int64_t)blockIdx.x * WARPS + warp(); group < z.n * z.groups;
-         group += (int64_t)gridDim.x * WARPS) {
-        const int64_t n = group / z.groups, first = group % z.groups * z.members;
-        const T share = dy[n] / (T)(z.co * z.positions), scale = rstd[group];
+static __global__ void __launch_bounds__(STATE_THREADS)
+    differentiate(inputs<T> in, const T *dy, pieces<T> from, sizes z, channel_state<T> state,
+                  T *squares, through_norm<T> *to) {
+    const int64_t warps = STATE_THREADS / WARP;
+    for (int64_t i = blockIdx.x * warps + warp(); i < z.n * z.groups; i += gridDim.x * warps) {
+        const int64_t n = i / z.groups, first = i % z.groups * z.members;
+        const T scale = normalise(in, from, z, n, i % z.groups, state, squares);
+        const T share = dy[n] / (T)(z.co * z.positions);
         T a = 0, ax = 0;
         for (int64_t c = first + lane(); c < first + z.members; c += WARP) {
-            a += gamma[c] * share;
-            ax = fma_(gamma[c] * share, state.level[n * z.co + c], ax);
+            a += in.gamma[c] * share;
+            ax = fma_(in.gamma[c] * share, state.level[n * z.co + c], ax);
         }
         a = lane_sum(a) / (T)z.members;
         ax = lane_sum(ax) / (T)z.members;
         for (int64_t c = first + lane(); c < first + z.members; c += WARP) {
-            const T even = gamma[c] * share - a;
-            to.offset[n * z.co + c] = scale * fma_(-state.level[n * z.co + c], ax, even);
-            to.slope[n * z.co + c] = scale * scale * ax;
+            const T even = in.gamma[c] * share - a;
+            to[n * z.co + c] = {state.mean[n * z.co + c],
+                                scale * fma_(-state.level[n * z.co + c], ax, even),
+                                scale * scale * ax, T(0)};
         }
     }
 }
@@ -197,14 +231,14 @@ static __global__ void __launch_bounds__(THREADS)
  *
  *     db = P sum of offset,   dgamma = sum of dy level / Co,   dbeta = sum of dy / Co. */
 template <typename T>
-static __global__ void __launch_bounds__(THREADS)
-    channel_gradients(const T *dy, channel_state<T> state, channel_slopes<T> slopes, sizes z, T *db,
-                      T *dgamma, T *dbeta) {
-    for (int64_t c = (int64_t)blockIdx.x * WARPS + warp(); c < z.co;
-         c += (int64_t)gridDim.x * WARPS) {
+static __global__ void __launch_bounds__(STATE_THREADS)
+    channel_gradients(const T *dy, channel_state<T> state, const through_norm<T> *norm, sizes z,
+                      T *db, T *dgamma, T *dbeta) {
+    for (int64_t c = (int64_t)blockIdx.x * (STATE_THREADS / WARP) + warp(); c < z.co;
+         c += (int64_t)gridDim.x * (STATE_THREADS / WARP)) {
         T bias = 0, scale = 0, shift = 0;
         for (int64_t n = lane(); n < z.n; n += WARP) {
-            bias += slopes.offset[n * z.co + c];
+            bias += norm[n * z.co + c].offset;
             scale = fma_(dy[n], state.level[n * z.co + c], scale);
             shift += dy[n];
         }

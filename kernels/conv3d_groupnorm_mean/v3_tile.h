@@ -16,15 +16,12 @@ enum {
     THREADS = 128,
     WARP = 32,
     WARPS = THREADS / WARP,
-    SLOTS = 512, /* positions that a block computes at a time */
-    WARP_SLOTS = SLOTS / WARPS,
-    CHANNELS = 16, /* and channels */
-    OCTETS = CHANNELS / 8,
-    CHUNK = 96,        /* taps whose weights are in shared memory at a time */
-    WEIGHT_PITCH = 24, /* a tap's weights: lines that a warp reads together in other banks */
-    PACK_BYTES = 16,   /* of one copy */
+    TILE_LINES = 8,  /* of a warp's tile */
+    PACK_BYTES = 16, /* of one copy */
     BANKS = 32,
-    LINE_SHIFT = 12, /* lines of a window start this many banks apart, for the same reason */
+    HALF_LINE = 8,  /* lines of a window start LINE_SHIFT banks apart, modulo this many: where a */
+    LINE_SHIFT = 4, /* quarter of a warp reads packs of two lines, they lie in different banks */
+    PLANE_SHIFT = 12, /* planes and channels, so that operands of tensor cores do */
 };
 
 static __device__ __forceinline__ int lane() {
@@ -60,33 +57,21 @@ static __device__ __forceinline__ int cut_digit(const divider &d, int *n) {
 /* Extents of a box of positions, w fastest. */
 struct box {
     int d, h, w;
-    divider by_h, by_w;
 };
 
 static inline box box_of(int d, int h, int w) {
-    return {d, h, w, divider_for(h), divider_for(w)};
+    return {d, h, w};
 }
 
 static __host__ __device__ __forceinline__ int size_of(const box &b) {
     return b.d * b.h * b.w;
 }
 
-/* Position i of a box. */
-struct spot {
-    int d, h, w;
-};
-
-static __device__ __forceinline__ spot spot_in(const box &b, int i) {
-    const int w = cut_digit(b.by_w, &i), h = cut_digit(b.by_h, &i);
-    return {i, h, w};
-}
-
-/* Some lines of planes of channels, in shared memory, and the distances from line to line and from
- * channel to channel. A line begins `lead` elements before the first that is needed, so that packs
- * in it are aligned. */
+/* Some lines of planes of channels, in shared memory, and the distances from line to line, from
+ * plane to plane and from channel to channel. */
 struct window_shape {
-    int channels, planes, lines, length, pitch, lead, channel_pitch;
-    divider by_packs, by_lines, by_planes; /* packs of a line */
+    int channels, planes, lines, length, pitch, plane_pitch, channel_pitch;
+    divider by_length, by_lines, by_planes;
 };
 
 static __host__ __device__ __forceinline__ int64_t size_of(const window_shape &v) {
@@ -95,36 +80,38 @@ static __host__ __device__ __forceinline__ int64_t size_of(const window_shape &v
 
 static __host__ __device__ __forceinline__ int offset_in(const window_shape &v, int channel,
                                                          int plane, int line, int place) {
-    return channel * v.channel_pitch + (plane * v.lines + line) * v.pitch + place;
+    return channel * v.channel_pitch + plane * v.plane_pitch + line * v.pitch + place;
 }
 
-static inline int round_up(int64_t n, int to) {
+static __host__ __device__ __forceinline__ int round_up(int64_t n, int to) {
     return (int)ceil_div(n, to) * to;
 }
 
-/* The smallest pitch of packs whose lines are LINE_SHIFT banks apart, or a single pack's. */
-static inline int pitch_for(int length, size_t element) {
+/* The least pitch of packs, `elements` long or longer, that is `shift` of `banks` banks. */
+static inline int64_t pitch_for(int64_t elements, int shift, int banks, size_t element) {
     const int words = (int)(element / sizeof(float)), pack = PACK_BYTES / (int)element;
-    int pitch = round_up(length, pack);
-    while (pitch * words % BANKS != LINE_SHIFT)
+    int64_t pitch = ceil_div(elements, pack) * pack;
+    while (pitch * words % banks != shift)
         pitch += pack;
     return pitch;
 }
 
 /* The window of `b` for a slice of `channels` whole kernels or, of one, `kd` planes or `kh` lines
  * of taps. One that fits nowhere is no larger than an int can tell. */
-static inline window_shape window_for(const box &b, int channels, int kd, int kh, int kw, int lead,
+static inline window_shape window_for(const box &b, int channels, int kd, int kh, int kw,
                                       size_t element) {
-    const int length = round_up(lead + b.w + kw - 1, PACK_BYTES / (int)element);
-    const int planes = b.d + kd - 1, lines = b.h + kh - 1, pitch = pitch_for(length, element);
+    const int length = round_up(b.w + kw - 1, PACK_BYTES / (int)element);
+    const int planes = b.d + kd - 1, lines = b.h + kh - 1;
+    const int64_t pitch = pitch_for(length, LINE_SHIFT, HALF_LINE, element);
+    const int64_t plane = pitch_for(lines * pitch, PLANE_SHIFT, BANKS, element);
     return {channels,
             planes,
             lines,
             length,
-            pitch,
-            lead,
-            least((int64_t)planes * lines * pitch, INT32_MAX),
-            divider_for(length * (int)element / PACK_BYTES),
+            (int)pitch,
+            least(plane, INT32_MAX),
+            least(pitch_for(planes * plane, PLANE_SHIFT, BANKS, element), INT32_MAX),
+            divider_for(length),
             divider_for(lines),
             divider_for(planes)};
 }
@@ -141,18 +128,33 @@ static __host__ __device__ __forceinline__ int slices_of(const cut &c) {
     return c.channel_parts * c.d_parts * c.h_parts;
 }
 
-/* The largest slices whose window has at most `budget` elements; a line of taps at least. */
-static inline cut cut_for(const sizes &z, const box &b, int lead, int64_t budget, size_t element) {
+/* What a slice may have: elements of its window, taps. */
+struct slice_budget {
+    int64_t window, taps;
+    int lines, width; /* of taps; windows have room for lines of `width` taps */
+};
+
+static inline bool fits(const slice_budget &budget, const window_shape &view, int64_t taps) {
+    return size_of(view) <= budget.window && taps <= budget.taps;
+}
+
+/* The largest slices within `budget`; a line of taps at least. */
+static inline cut cut_for(const sizes &z, const box &b, const slice_budget &budget,
+                          size_t element) {
     const int k = (int)z.k;
+    const auto view = [&](int channels, int kd, int kh) {
+        return window_for(b, channels, kd, kh, budget.width, element);
+    };
     int channels = 1, kd = k, kh = k;
-    while (kd > 1 && size_of(window_for(b, 1, kd, kh, k, lead, element)) > budget)
+    while (kd > 1 && !fits(budget, view(1, kd, kh), (int64_t)kd * kh * k))
         --kd;
-    while (kh > 1 && size_of(window_for(b, 1, kd, kh, k, lead, element)) > budget)
+    while (kh > 1 && (kh > budget.lines || !fits(budget, view(1, kd, kh), (int64_t)kd * kh * k)))
         --kh;
     if (kd == k && kh == k)
-        channels = (int)clamp(budget / size_of(window_for(b, 1, k, k, k, lead, element)), 1, z.ci);
+        channels = (int)clamp(budget.window / size_of(view(1, k, k)), 1,
+                              clamp(budget.taps / z.taps, 1, z.ci));
     return {b,
-            window_for(b, channels, kd, kh, k, lead, element),
+            view(channels, kd, kh),
             channels,
             kd,
             kh,
@@ -184,19 +186,24 @@ static __device__ __forceinline__ corner corner_of(const grid_of_boxes &g, const
             (int64_t)(i % g.w) * b.w};
 }
 
-/* One block's work: a box of a sample, and CHANNELS channels from one on. */
+/* One block's work: a box of a sample. */
 struct task {
-    int64_t n, channel;
+    int64_t n;
     corner at;
     int box;
 };
 
-/* Task i of those of `parts` times CHANNELS channels in all boxes of all samples. */
-static __device__ __forceinline__ task task_of(const grid_of_boxes &g, const box &b, int parts,
-                                               int64_t i) {
-    const int64_t sample = size_of(g) * parts, n = i / sample, rest = i - n * sample;
-    const int box = (int)(rest / parts);
-    return {n, rest % parts * CHANNELS, corner_of(g, b, box), box};
+static __device__ __forceinline__ task task_of(const grid_of_boxes &g, const box &b, int64_t i) {
+    const int64_t n = i / size_of(g);
+    const int box = (int)(i - n * size_of(g));
+    return {n, corner_of(g, b, box), box};
+}
+
+static __device__ __forceinline__ task task_after(const grid_of_boxes &g, const box &b,
+                                                  const task &t) {
+    const bool last = t.box + 1 == size_of(g);
+    const int box = last ? 0 : t.box + 1;
+    return {last ? t.n + 1 : t.n, corner_of(g, b, box), box};
 }
 
 /* The part [low, high) of `extent` places from `first` on that lies in [0, there). */
@@ -210,20 +217,6 @@ static __device__ __forceinline__ range range_in(int64_t first, int extent, int6
 
 static __device__ __forceinline__ bool within(const range &r, int i) {
     return r.low <= i && i < r.high;
-}
-
-/* The offsets in `view` of positions first…first+SLOTS-1 of box `b` at `at`; -1 for those that the
- * box does not have or that lie outside of `v`. */
-static __device__ __forceinline__ void find_places(const box &b, const window_shape &view,
-                                                   const corner &at, const volume &v, int first,
-                                                   int *place) {
-    const range d = range_in(at.d, b.d, v.d), h = range_in(at.h, b.h, v.h),
-                w = range_in(at.w, b.w, v.w);
-    for (int s = (int)threadIdx.x; s < SLOTS; s += THREADS) {
-        const spot p = spot_in(b, first + s);
-        const bool inside = within(d, p.d) && within(h, p.h) && within(w, p.w);
-        place[s] = inside ? offset_in(view, 0, p.d, p.h, p.w + view.lead) : -1;
-    }
 }
 
 /* One slice of the reduction: its first channel and tap. */
@@ -248,8 +241,8 @@ template <typename T> static inline bool packs(const rows<const T> &x, const vol
 }
 
 /* Fetches the window of slice `s` of sample n for a box at `at`, as the core wants its operands: in
- * packs where x allows it, asynchronously where nothing is to be rounded. Elements outside of the
- * volume are 0. Complete after fetched() and a barrier. */
+ * packs where x allows it, asynchronously. Elements outside of the volume are 0. Complete after a
+ * barrier. */
 template <typename Core>
 static __device__ __forceinline__ void fetch(const rows<const typename Core::storage> &x,
                                              bool packed, const sizes &z, const window_shape &view,
@@ -257,20 +250,20 @@ static __device__ __forceinline__ void fetch(const rows<const typename Core::sto
                                              typename Core::storage *to) {
     typedef typename Core::storage T;
     constexpr int PACK = PACK_BYTES / (int)sizeof(T);
-    const int count = s.channels * view.planes * view.lines * (view.length / PACK);
-    const corner first = {at.d + s.kd, at.h + s.kh, at.w - view.lead};
+    const int count = s.channels * view.planes * view.lines * view.length;
+    const corner first = {at.d + s.kd, at.h + s.kh, at.w};
     const range d = range_in(first.d, view.planes, z.in.d),
                 h = range_in(first.h, view.lines, z.in.h),
                 w = range_in(first.w, view.length, z.in.w);
     const int64_t plane_stride = z.in.h * z.in.w;
     const T *const from = x.data + (n * z.ci + s.channel) * x.stride + first.d * plane_stride +
                           first.h * z.in.w + first.w;
-#pragma unroll 4
-    for (int e = (int)threadIdx.x; e < count; e += THREADS) {
+#pragma unroll 2
+    for (int e = (int)threadIdx.x * PACK; e < count; e += (int)blockDim.x * PACK) {
         int channel = e;
-        const int place = cut_digit(view.by_packs, &channel) * PACK;
-        const int line = cut_digit(view.by_lines, &channel);
-        const int plane = cut_digit(view.by_planes, &channel);
+        const int place = cut_digit(view.by_length, &channel),
+                  line = cut_digit(view.by_lines, &channel),
+                  plane = cut_digit(view.by_planes, &channel);
         const bool there = within(d, plane) && within(h, line);
         const T *const source =
             from + channel * x.stride + plane * plane_stride + line * z.in.w + place;
@@ -278,87 +271,38 @@ static __device__ __forceinline__ void fetch(const rows<const typename Core::sto
             reinterpret_cast<pack<T> *>(to + offset_in(view, channel, plane, line, place));
         if (packed) {
             const bool inside = there && within(w, place);
-            Core::copy(target, inside ? source : x.data, inside);
+            cp_async_16(target, inside ? source : x.data, inside ? PACK_BYTES : 0);
         } else {
             pack<T> got;
             for (int i = 0; i < PACK; ++i)
-                got.of[i] = there && within(w, place + i) ? Core::operand(source[i]) : T(0);
+                got.of[i] = there && within(w, place + i) ? source[i] : T(0);
             *target = got;
         }
     }
-}
-
-static __device__ __forceinline__ void fetched() {
     cp_async_commit();
-    cp_async_wait<0>();
 }
 
-/* Weights of a product in global memory: that of a tap of the reduction and a column of the result
- * is data[column / fold * step + column % fold + the tap's source]. */
-template <typename T> struct weights {
-    const T *data;
-    int64_t step;
-    int fold, first, columns; /* columns from the first on, at most CHANNELS */
-};
-
-/* The taps of a slice, `inner` channels varying fastest, then kw, kh, kd, then the other channels:
- * their offsets in the window, and their sources. */
-struct tap_order {
-    int64_t first, channel_step; /* source of tap 0 of channel 0; from channel to channel */
-    int k, kd, kh, kw, inner;    /* the kernel's extent, and the part of it that is taken */
-    int sign;                    /* -1: the kernel is flipped */
-};
-
-/* Taps first…first+CHUNK-1 of a slice of `count`; beyond the last, offset 0 and source -1. */
-static __device__ __forceinline__ void list_taps(const tap_order &o, const window_shape &view,
-                                                 int first, int count, int *offset,
-                                                 int64_t *source) {
-    for (int e = (int)threadIdx.x; e < CHUNK; e += THREADS) {
-        const int tap = (first + e) / o.inner, low = (first + e) % o.inner;
-        const int kw = tap % o.kw, kh = tap / o.kw % o.kh, kd = tap / o.kw / o.kh % o.kd;
-        const int channel = tap / o.kw / o.kh / o.kd * o.inner + low;
-        const bool there = first + e < count;
-        offset[e] = there ? offset_in(view, channel, kd, kh, kw) : 0;
-        source[e] = there ? o.first + channel * o.channel_step +
-                                (int64_t)o.sign * ((kd * o.k + kh) * o.k + kw)
-                          : -1;
-    }
-}
-
-/* The listed taps' weights, a line of CHANNELS for each tap; 0 where there is none. */
+/* Waits for what this thread has fetched, and makes operands of it. */
 template <typename Core>
-static __device__ __forceinline__ void fetch_weights(const weights<typename Core::storage> &w,
-                                                     const int64_t *source,
-                                                     typename Core::storage *to) {
+static __device__ __forceinline__ void settle(const window_shape &view, const slice &s,
+                                              typename Core::storage *window) {
     typedef typename Core::storage T;
-    const int place = (int)threadIdx.x / (THREADS / CHANNELS), column = w.first + place;
-    const T *const from = w.data + column / w.fold * w.step + column % w.fold;
-    for (int tap = (int)threadIdx.x % (THREADS / CHANNELS); tap < CHUNK;
-         tap += THREADS / CHANNELS) {
-        const bool there = place < w.columns && source[tap] >= 0;
-        to[tap * WEIGHT_PITCH + place] = there ? Core::operand(from[source[tap]]) : T(0);
+    constexpr int PACK = PACK_BYTES / (int)sizeof(T);
+    const int count = s.channels * view.planes * view.lines * view.length;
+    cp_async_wait<0>();
+    for (int e = (int)threadIdx.x * PACK; Core::ROUNDS && e < count; e += (int)blockDim.x * PACK) {
+        int channel = e;
+        const int place = cut_digit(view.by_length, &channel),
+                  line = cut_digit(view.by_lines, &channel),
+                  plane = cut_digit(view.by_planes, &channel);
+        pack<T> *const own =
+            reinterpret_cast<pack<T> *>(window + offset_in(view, channel, plane, line, place));
+        pack<T> v = *own;
+#pragma unroll
+        for (int i = 0; i < PACK; ++i)
+            v.of[i] = Core::operand(v.of[i]);
+        *own = v;
     }
-}
-
-/* What every kernel keeps in shared memory; `window` is aligned for packs. */
-template <typename T> struct tables {
-    T *window, *weights;
-    int64_t *source;
-    int *offset, *place;
-};
-
-static constexpr size_t table_bytes(size_t element) {
-    return CHUNK * WEIGHT_PITCH * element + CHUNK * (sizeof(int64_t) + sizeof(int)) +
-           SLOTS * sizeof(int);
-}
-
-/* Lays the tables out at `memory`, with a window of `elements`. */
-template <typename T>
-static __device__ __forceinline__ tables<T> tables_at(T *memory, int64_t elements) {
-    T *const w = memory + elements;
-    int64_t *const source = reinterpret_cast<int64_t *>(w + CHUNK * WEIGHT_PITCH);
-    int *const offset = reinterpret_cast<int *>(source + CHUNK);
-    return {memory, w, source, offset, offset + CHUNK};
 }
 
 #endif

@@ -1,206 +1,351 @@
 /*
- * dw of v3: a block computes dc of a box, keeps it in shared memory and multiplies it with the
+ * dw of v3: a block makes dc of a box from c, keeps it in shared memory and multiplies it with the
  * patches of x,
  *
- *     dw[co, tap] = sum over samples and positions of dc[co, position] x[position + tap],
+ *     dw[co, tap] = sum over samples and positions of dc[co, position] x[position + tap].
  *
- * adding box after box to a partial dw of its own in the workspace.
+ * Its sums, of GROUP channels and some taps of one slice, stay in registers over all its boxes;
+ * then they go to a partial dw in the workspace.
  */
 #ifndef ASSAY_CONV3D_GROUPNORM_MEAN_V3_WEIGHTS_H
 #define ASSAY_CONV3D_GROUPNORM_MEAN_V3_WEIGHTS_H
 
-#include "kernels/conv3d_groupnorm_mean/v3_statistics.h"
+#include "kernels/conv3d_groupnorm_mean/v3_cotangent.h"
 
-static constexpr int WANTED_SPLITS = 384;              /* partial sums of dw */
-static constexpr int64_t PARTIAL_BYTES = 64 << 20;     /* and what they may take together */
-static constexpr int COTANGENT_PITCH = SLOTS + 4;      /* a channel of dc: lines that a warp
-                                                          reads together in other banks */
-static constexpr int UNIT_CHANNELS = 4, UNIT_TAPS = 8; /* sums that a lane of the fma core has */
+static constexpr int MULTIPROCESSORS = 132;        /* that the partial sums are planned for */
+static constexpr int64_t PARTIAL_BYTES = 64 << 20; /* what they may take together */
 
-/* Everything that makes dc from a bias-free convolution. */
-template <typename T> struct through_norm { const T *mean, *offset, *slope; };
+/* A box of dc and the window of x: their first elements, and how many lines of taps there are. */
+template <typename T> struct operands {
+    const T *x, *dc;
+    window_shape x_view, dc_view;
+    box positions;
+};
+
+/* Where a slice's sums go: to[channel * row + the tap's number among all]. */
+template <typename T> struct weight_sink {
+    T *to;
+    int64_t row, taps;
+    slice s;
+    int k, channels;
+};
 
 template <typename T>
-static inline through_norm<T> through_norm_of(const channel_state<T> &state,
-                                              const channel_slopes<T> &slopes) {
-    return {state.mean, slopes.offset, slopes.slope};
+static __device__ __forceinline__ void put(const weight_sink<T> &p, int channel, int ci, int kd,
+                                           int kh, int kw, T v) {
+    if (channel < p.channels)
+        p.to[channel * p.row + (p.s.channel + ci) * p.taps +
+             ((int64_t)(p.s.kd + kd) * p.k + p.s.kh + kh) * p.k + kw] = v;
 }
 
-/* dc of this block's slots, as the core wants its operands, at to[channel * pitch + slot] for the
- * first `slots` of them; 0 where there is no position or no channel. */
-template <typename Core>
-static __device__ __forceinline__ void
-store_cotangent(const Core &core, const int *place, const through_norm<typename Core::storage> &g,
-                const sizes &z, int64_t n, int64_t channel, int slots, int pitch,
-                typename Core::storage *to) {
-    typedef typename Core::storage T;
-#pragma unroll
-    for (int c = 0; c < Core::LANE_CHANNELS; ++c) {
-        const bool exists = channel + Core::channel(c) < z.co;
-        const int64_t e = n * z.co + (exists ? channel + Core::channel(c) : 0);
-        const T mean = g.mean[e], offset = g.offset[e], slope = g.slope[e];
-#pragma unroll
-        for (int s = 0; s < Core::LANE_SLOTS; ++s) {
-            const int slot = Core::slot(s);
-            const T dc = fma_(-slope, core.at(s, c) - mean, offset);
-            if (slot < slots)
-                to[Core::channel(c) * pitch + slot] =
-                    exists && place[slot] >= 0 ? Core::operand(dc) : T(0);
-        }
+/* On CUDA cores: a warp has the 3 x 3 taps of one channel's plane, or of a part of it, and a lane a
+ * run of positions. */
+template <typename T> struct fma_sums : fma_core<T> {
+    enum {
+        GROUP = 8,
+        TAPS = 3,
+        BLOCK_WARPS = 9,
+        BLOCKS = sizeof(T) == sizeof(double) ? 1 : 2,
+        RUN = PACK_BYTES / 2 / (int)sizeof(T),
+        RUNS = 16, /* of a line, next to each other */
+        SPAN = RUNS * RUN,
+        LINES = WARP / RUNS,
+        READ = (TAPS + RUN - 2) / RUN + 1, /* runs of x that a run of positions meets */
+        SHARED_SUMS = 0
+    };
+    struct alignas(RUN * sizeof(T)) run {
+        T of[RUN];
+    };
+    T sum[GROUP][TAPS][TAPS] = {};
+
+    static __host__ __device__ __forceinline__ int chunks(int channels, int kds, int k) {
+        return (channels * kds * ((k + TAPS - 1) / TAPS) + BLOCK_WARPS - 1) / BLOCK_WARPS;
     }
-}
-
-/* Adds `v` to a partial sum, or begins it. */
-template <typename T> static __device__ __forceinline__ void accumulate(T *sum, bool begin, T v) {
-    *sum = begin ? v : *sum + v;
-}
-
-/* Lane i gets the sum over lanes of their v[i], in v[0]: in each step a lane keeps half of what it
- * has and adds its peer's half to it. */
-template <typename T, int HALF = WARP / 2>
-static __device__ __forceinline__ void scatter_sums(T *v) {
-    const bool upper = (lane() & HALF) != 0;
-#pragma unroll
-    for (int i = 0; i < HALF; ++i) {
-        const T mine = upper ? v[i + HALF] : v[i], theirs = upper ? v[i] : v[i + HALF];
-        v[i] = mine + __shfl_xor_sync(0xffffffffu, theirs, HALF);
+    static __host__ __device__ __forceinline__ int places(int) {
+        return 0;
     }
-    if constexpr (HALF > 1)
-        scatter_sums<T, HALF / 2>(v);
-}
+    /* The taps of a line that windows have room for: whole planes of a warp. */
+    static inline int width(int k) {
+        return round_up(k, TAPS);
+    }
+    /* Positions that a box takes as long as. */
+    static inline int64_t work(const box &b) {
+        return size_of(b);
+    }
 
-/* One chunk of taps on CUDA cores: lanes share the positions, a warp has 4 channels and 8 taps at
- * a time. */
-template <typename T>
-static __device__ __forceinline__ void add_gradient(fma_core<T> *, const tables<T> &m,
-                                                    const T *cotangent, int taps, int channels,
-                                                    int64_t row, bool begin, T *partial) {
-    constexpr int UNITS = CHANNELS / UNIT_CHANNELS;
-    for (int unit = warp(); unit / UNITS * UNIT_TAPS < taps; unit += WARPS) {
-        const int channel = unit % UNITS * UNIT_CHANNELS, tap = unit / UNITS * UNIT_TAPS;
-        if (channel >= channels)
-            continue;
-        int offset[UNIT_TAPS];
-        T sum[UNIT_CHANNELS * UNIT_TAPS] = {};
-#pragma unroll
-        for (int t = 0; t < UNIT_TAPS; ++t)
-            offset[t] = m.offset[tap + t];
+    /* A warp's plane of taps. */
+    struct plane {
+        int ci, kd, kw;
+    };
+    static __device__ __forceinline__ plane plane_of(const slice &s, int k, int chunk) {
+        const int parts = (k + TAPS - 1) / TAPS, i = chunk * BLOCK_WARPS + warp();
+        return {i / parts / s.kds, i / parts % s.kds, i % parts * TAPS};
+    }
+
+    __device__ __forceinline__ void add(const operands<T> &p, const slice &s, int k, int chunk,
+                                        const int *) {
+        const plane of = plane_of(s, k, chunk);
+        if (of.ci >= s.channels)
+            return;
+        if (of.kw % RUN == 0)
+            add_aligned<true>(p, s, of);
+        else
+            add_aligned<false>(p, s, of);
+    }
+
+    template <bool ALIGNED>
+    __device__ __forceinline__ void add_aligned(const operands<T> &p, const slice &s,
+                                                const plane &of) {
+        if (s.khs == 3)
+            add_lines<ALIGNED, 3>(p, of);
+        else if (s.khs == 2)
+            add_lines<ALIGNED, 2>(p, of);
+        else
+            add_lines<ALIGNED, 1>(p, of);
+    }
+
+    template <bool ALIGNED, int LINES_OF_TAPS>
+    __device__ __forceinline__ void add_lines(const operands<T> &p, const plane &of) {
+        const int line = lane() / RUNS, place = lane() % RUNS * RUN;
 #pragma unroll 1
-        for (int s = lane(); s < SLOTS; s += WARP) {
-            const int from = read_at(m.place[s]);
-            T dc[UNIT_CHANNELS];
-#pragma unroll
-            for (int c = 0; c < UNIT_CHANNELS; ++c)
-                dc[c] = cotangent[(channel + c) * COTANGENT_PITCH + s];
-#pragma unroll
-            for (int t = 0; t < UNIT_TAPS; ++t) {
-                const T x = m.window[from + offset[t]];
-#pragma unroll
-                for (int c = 0; c < UNIT_CHANNELS; ++c)
-                    sum[c * UNIT_TAPS + t] = fma_(dc[c], x, sum[c * UNIT_TAPS + t]);
-            }
-        }
-        scatter_sums(sum);
-        const int c = channel + lane() / UNIT_TAPS, t = tap + lane() % UNIT_TAPS;
-        if (c < channels && t < taps)
-            accumulate(partial + c * row + m.source[t], begin, sum[0]);
-    }
-}
-
-/* COUNT times 8 taps on tensor cores, all channels at a time: units of taps warp(), warp() + WARPS
- * and so on. */
-template <int COUNT>
-static __device__ __forceinline__ void add_units(const tables<float> &m, const float *cotangent,
-                                                 int taps, int channels, int64_t row, bool begin,
-                                                 float *partial) {
-    const int g = lane() / 4, t = lane() % 4;
-    const float *x[COUNT];
-    float sum[COUNT][4] = {};
-#pragma unroll
-    for (int u = 0; u < COUNT; ++u)
-        x[u] = m.window + m.offset[(warp() + u * WARPS) * 8 + g];
-    const float *dc = cotangent + g * COTANGENT_PITCH + t;
+        for (int d = 0; d < p.positions.d; ++d)
 #pragma unroll 1
-    for (int s = 0; s < SLOTS; s += 8, dc += 8) {
-        const uint32_t a[4] = {__float_as_uint(dc[0]), __float_as_uint(dc[8 * COTANGENT_PITCH]),
-                               __float_as_uint(dc[4]),
-                               __float_as_uint(dc[8 * COTANGENT_PITCH + 4])};
-        const int low = read_at(m.place[s + t]), high = read_at(m.place[s + t + 4]);
+            for (int w = place; w < p.positions.w; w += SPAN) {
+                const T *from = p.x + offset_in(p.x_view, of.ci, d + of.kd, line, w + of.kw);
+                const T *dc = p.dc + offset_in(p.dc_view, 0, d, line, w);
+#pragma unroll 1
+                for (int h = 0; h < p.positions.h; h += LINES) {
+                    add_run<ALIGNED, LINES_OF_TAPS>(from, p.x_view.pitch, dc,
+                                                    p.dc_view.channel_pitch);
+                    from += LINES * p.x_view.pitch;
+                    dc += LINES * p.dc_view.pitch;
+                }
+            }
+    }
+
+    template <bool ALIGNED, int LINES_OF_TAPS>
+    __device__ __forceinline__ void add_run(const T *from, int pitch, const T *dc,
+                                            int channel_pitch) {
+        run x[LINES_OF_TAPS][READ];
 #pragma unroll
-        for (int u = 0; u < COUNT; ++u) {
-            const uint32_t b[2] = {__float_as_uint(x[u][low]), __float_as_uint(x[u][high])};
-            mma_m16n8k8_tf32(sum[u], a, b);
+        for (int kh = 0; kh < LINES_OF_TAPS; ++kh, from += pitch)
+#pragma unroll
+            for (int i = 0; i < READ; ++i) {
+                if (ALIGNED)
+                    x[kh][i] = reinterpret_cast<const run *>(from)[i];
+#pragma unroll
+                for (int e = 0; e < RUN && !ALIGNED; ++e)
+                    x[kh][i].of[e] = from[i * RUN + e];
+            }
+#pragma unroll
+        for (int c = 0; c < GROUP; ++c, dc += channel_pitch) {
+            const run y = *reinterpret_cast<const run *>(dc);
+#pragma unroll
+            for (int kh = 0; kh < LINES_OF_TAPS; ++kh)
+#pragma unroll
+                for (int kw = 0; kw < TAPS; ++kw)
+#pragma unroll
+                    for (int i = 0; i < RUN; ++i)
+                        sum[c][kh][kw] =
+                            fma_(y.of[i], x[kh][(i + kw) / RUN].of[(i + kw) % RUN], sum[c][kh][kw]);
         }
     }
+
+    __device__ __forceinline__ void flush(const weight_sink<T> &p, int chunk, T *) {
+        const plane of = plane_of(p.s, p.k, chunk);
+        if (of.ci >= p.s.channels)
+            return;
 #pragma unroll
-    for (int u = 0; u < COUNT; ++u)
+        for (int c = 0; c < GROUP; ++c)
 #pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            const int c = g + i / 2 * 8, tap = (warp() + u * WARPS) * 8 + 2 * t + i % 2;
-            if (c < channels && tap < taps)
-                accumulate(partial + c * row + m.source[tap], begin, sum[u][i]);
+            for (int kh = 0; kh < TAPS; ++kh)
+#pragma unroll
+                for (int kw = 0; kw < TAPS; ++kw) {
+                    const T all = lane_sum(sum[c][kh][kw]);
+                    if (lane() == 0 && kh < p.s.khs && of.kw + kw < p.k)
+                        put(p, c, of.ci, of.kd, kh, of.kw + kw, all);
+                }
+    }
+};
+
+/* On tensor cores: a warp has PLACES of j and 3 kh of all channels, and of the positions strips of
+ * 8 by TILE_LINES. */
+template <int OCTETS> struct tf32_sums : tf32_core {
+    enum {
+        GROUP = 8 * OCTETS,
+        TAPS = 3,
+        PLACES = 32,
+        MATRICES = PLACES / 16,
+        BLOCK_WARPS = 4,
+        BLOCKS = OCTETS == 1 ? 4 : 3,
+        SPAN = 8,
+        LINES = TILE_LINES,
+        SHARED_SUMS = MATRICES * TAPS * OCTETS * 4 * WARP
+    };
+    float sum[MATRICES][TAPS][OCTETS][4] = {};
+
+    static __host__ __device__ __forceinline__ int chunks(int channels, int kds, int k) {
+        return (channels * kds * k + PLACES - 1) / PLACES;
+    }
+    static __host__ __device__ __forceinline__ int places(int chunks) {
+        return chunks * PLACES;
+    }
+    static inline int width(int k) {
+        return k;
+    }
+    static inline int64_t work(const box &b) {
+        return round_up(size_of(b) / (SPAN * LINES), BLOCK_WARPS) * SPAN * LINES;
+    }
+
+    __device__ __forceinline__ void add(const operands<float> &p, const slice &s, int, int chunk,
+                                        const int *offset) {
+        if (s.khs == 3)
+            add_lines<3>(p, offset + chunk * PLACES);
+        else if (s.khs == 2)
+            add_lines<2>(p, offset + chunk * PLACES);
+        else
+            add_lines<1>(p, offset + chunk * PLACES);
+    }
+
+    template <int LINES_OF_TAPS>
+    __device__ __forceinline__ void add_lines(const operands<float> &p, const int *offset) {
+        const int g = lane() / 4, t = lane() % 4, wide = p.positions.w / SPAN,
+                  high = p.positions.h / LINES, pitch = p.x_view.pitch;
+#pragma unroll 1
+        for (int i = warp(); i < p.positions.d * high * wide; i += BLOCK_WARPS) {
+            const int w = i % wide * SPAN, h = i / wide % high * LINES, d = i / wide / high;
+            const float *const x = p.x + offset_in(p.x_view, 0, d, h, w) + t;
+            const float *const dc =
+                p.dc + g * p.dc_view.channel_pitch + offset_in(p.dc_view, 0, d, h, w) + t;
+            uint32_t y[LINES_OF_TAPS][OCTETS][2];
+#pragma unroll
+            for (int l = 0; l < LINES + LINES_OF_TAPS - 1; ++l) {
+                if (l < LINES)
+#pragma unroll
+                    for (int o = 0; o < OCTETS; ++o)
+#pragma unroll
+                        for (int e = 0; e < 2; ++e)
+                            y[l % LINES_OF_TAPS][o][e] = __float_as_uint(
+                                dc[o * 8 * p.dc_view.channel_pitch + l * p.dc_view.pitch + 4 * e]);
+#pragma unroll
+                for (int m = 0; m < MATRICES; ++m) {
+                    const float *const upper = x + offset[16 * m + g] + l * pitch,
+                                       *const lower = x + offset[16 * m + 8 + g] + l * pitch;
+                    const uint32_t a[4] = {__float_as_uint(upper[0]), __float_as_uint(lower[0]),
+                                           __float_as_uint(upper[4]), __float_as_uint(lower[4])};
+#pragma unroll
+                    for (int kh = 0; kh < LINES_OF_TAPS; ++kh)
+                        if (l - kh >= 0 && l - kh < LINES)
+#pragma unroll
+                            for (int o = 0; o < OCTETS; ++o)
+                                mma_m16n8k8_tf32(sum[m][kh][o], a, y[(l - kh) % LINES_OF_TAPS][o]);
+                }
+            }
         }
+    }
+
+    /* The warps' sums, added up one after another in `shared`. */
+    __device__ __forceinline__ void flush(const weight_sink<float> &p, int chunk, float *shared) {
+        const int g = lane() / 4, t = lane() % 4;
+        float *const all = &sum[0][0][0][0];
+        for (int w = BLOCK_WARPS - 1; w >= 0; --w) {
+            __syncthreads();
+            if (warp() != w)
+                continue;
+#pragma unroll
+            for (int i = 0; i < MATRICES * TAPS * OCTETS * 4; ++i) {
+                if (w < BLOCK_WARPS - 1)
+                    all[i] += shared[i * WARP + lane()];
+                if (w > 0)
+                    shared[i * WARP + lane()] = all[i];
+            }
+        }
+        if (warp() > 0)
+            return;
+#pragma unroll
+        for (int m = 0; m < MATRICES; ++m)
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                const int j = chunk * PLACES + m * 16 + g + i / 2 * 8;
+                const int kw = j % p.k, kd = j / p.k % p.s.kds, ci = j / p.k / p.s.kds;
+                if (ci >= p.s.channels)
+                    continue;
+#pragma unroll
+                for (int kh = 0; kh < TAPS; ++kh)
+#pragma unroll
+                    for (int o = 0; o < OCTETS; ++o)
+                        if (kh < p.s.khs)
+                            put(p, o * 8 + 2 * t + i % 2, ci, kd, kh, kw, sum[m][kh][o][i]);
+            }
+    }
+};
+
+/* How dw is cut: by groups of channels, slices of the taps and chunks of these, and into `splits`
+ * of the boxes of all samples, which a block each takes. */
+struct weight_plan {
+    cut how;
+    window_shape cotangent;
+    grid_of_boxes boxes;
+    int groups, chunks, places;
+    int64_t splits;
+};
+
+template <typename Core> static size_t weight_bytes(const weight_plan &plan) {
+    return (size_t)clamp(size_of(plan.how.view) + size_of(plan.cotangent), Core::SHARED_SUMS,
+                         INT64_MAX) *
+               sizeof(typename Core::storage) +
+           (size_t)plan.places * sizeof(int);
 }
 
-static __device__ __forceinline__ void add_gradient(tf32_core *, const tables<float> &m,
-                                                    const float *cotangent, int taps, int channels,
-                                                    int64_t row, bool begin, float *partial) {
-    static_assert(CHUNK == 3 * 8 * WARPS, "a warp has three units of a whole chunk");
-    if ((warp() + 2 * WARPS) * 8 < taps)
-        add_units<3>(m, cotangent, taps, channels, row, begin, partial);
-    else if ((warp() + WARPS) * 8 < taps)
-        add_units<2>(m, cotangent, taps, channels, row, begin, partial);
-    else if (warp() * 8 < taps)
-        add_units<1>(m, cotangent, taps, channels, row, begin, partial);
+/* The places in the window of the slice's j, kh = 0; 0 beyond them. */
+static __device__ __forceinline__ void list_offsets(const window_shape &view, const slice &s, int k,
+                                                    int places, int *offset) {
+    for (int j = (int)threadIdx.x; j < places; j += (int)blockDim.x)
+        offset[j] = j < s.channels * s.kds * k
+                        ? offset_in(view, j / k / s.kds, j / k % s.kds, 0, j % k)
+                        : 0;
 }
 
-/* Split i of `splits` takes the boxes i, i + splits, … of all samples, for CHANNELS channels.
- * partial is (splits, co, ci, taps). */
+/* Split i of `splits` takes the boxes i, i + splits, … of all samples. partial is (splits, co, ci,
+ * taps). */
 template <typename Core>
-static __global__ void __launch_bounds__(THREADS)
-    weight_gradient(convolution<typename Core::storage> p, through_norm<typename Core::storage> g,
-                    grid_of_boxes boxes, int64_t splits, typename Core::storage *partial) {
+static __global__ void __launch_bounds__((int)Core::BLOCK_WARPS *(int)WARP, Core::BLOCKS)
+    weight_gradient(rows<const typename Core::storage> x, bool packed, sizes z, weight_plan plan,
+                    cotangent_source<typename Core::storage> g, typename Core::storage *partial) {
     typedef typename Core::storage T;
-    ASSAY_DYNAMIC_SHARED(T, shared);
-    const int64_t window_size = size_of(p.how.view), row = p.z.ci * p.z.taps;
-    T *const cotangent = shared + window_size;
-    const tables<T> m = tables_at(shared, window_size + CHANNELS * COTANGENT_PITCH);
-    const int64_t split = blockIdx.x % splits, channel = blockIdx.x / splits * CHANNELS;
-    const int channels = least(CHANNELS, p.z.co - channel);
-    const bool needed = warp() * WARP_SLOTS < size_of(p.how.positions);
-    const int slices = slices_of(p.how);
-    T *const mine = partial + (split * p.z.co + channel) * row;
-    for (int64_t i = split; i < p.z.n * size_of(boxes); i += splits) {
-        const task t = task_of(boxes, p.how.positions, 1, i);
-        const int64_t n = t.n;
-        const corner at = t.at;
-        find_places(p.how.positions, p.how.view, at, p.z.out, 0, m.place);
-        Core core;
-        convolve(p, m, n, at, channel, false, needed, core);
-        store_cotangent(core, m.place, g, p.z, n, channel, SLOTS, COTANGENT_PITCH, cotangent);
-        for (int part = 0; part < slices; ++part) {
-            const slice s = slice_of(p.how, p.z, part);
-            if (slices > 1) {
-                fetch<Core>(p.x, p.packed, p.z, p.how.view, s, n, at, m.window);
-                fetched();
-            }
-            const tap_order order = order_in(s, p.z.k, p.z.taps);
-            const int count = taps_in(s, p.z.k);
-            for (int first = 0; first < count; first += CHUNK) {
-                list_taps(order, p.how.view, first, count, m.offset, m.source);
-                __syncthreads();
-                add_gradient(&core, m, cotangent, least(CHUNK, count - first), channels, row,
-                             i == split, mine);
-                __syncthreads();
-            }
-        }
+    ASSAY_DYNAMIC_SHARED(int, offset);
+    T *const window = reinterpret_cast<T *>(offset + plan.places);
+    T *const cotangent = window + size_of(plan.how.view);
+    const int k = (int)z.k;
+    int64_t rest = blockIdx.x;
+    const int64_t split = rest % plan.splits;
+    rest /= plan.splits;
+    const int64_t channel = rest % plan.groups * Core::GROUP;
+    rest /= plan.groups;
+    const int chunk = (int)(rest % plan.chunks);
+    const slice s = slice_of(plan.how, z, (int)(rest / plan.chunks));
+    list_offsets(plan.how.view, s, k, plan.places, offset);
+    const operands<T> p = {window, cotangent, plan.how.view, plan.cotangent, plan.how.positions};
+    Core core;
+    for (int64_t i = split; i < z.n * size_of(plan.boxes); i += plan.splits) {
+        const task t = task_of(plan.boxes, plan.how.positions, i);
+        __syncthreads();
+        fetch<Core>(x, packed, z, plan.how.view, s, t.n, t.at, window);
+        const cotangent_window<T> dc = {g,    z.co, z.out,   plan.cotangent,
+                                        t.at, t.n,  channel, Core::GROUP};
+        fetch_cotangent<Core>(dc, cotangent);
+        settle<Core>(plan.how.view, s, window);
+        settle_cotangent<Core>(dc, cotangent);
+        __syncthreads();
+        core.add(p, s, k, chunk, offset);
     }
-}
-
-/* Splits for so many boxes, within what the workspace may take. */
-static inline int64_t splits_for(const sizes &z, int64_t boxes, size_t element) {
-    const int64_t bytes = z.co * z.ci * z.taps * (int64_t)element;
-    return clamp(z.n * boxes, 0, clamp(PARTIAL_BYTES / bytes, 1, WANTED_SPLITS));
+    const weight_sink<T> sink = {partial + (split * z.co + channel) * z.ci * z.taps,
+                                 z.ci * z.taps,
+                                 z.taps,
+                                 s,
+                                 k,
+                                 least(Core::GROUP, z.co - channel)};
+    core.flush(sink, chunk, window);
 }
 
 #endif
