@@ -13,8 +13,8 @@
  *
  * The step before made four angles a thread, of 8 heads, in registers and before its first load:
  * memory waited for a chain of some 150 fp64 operations. b = 4, h = 32, s = 1024, d = 80, bf16,
- * cold, H100: 32 us then; 20.7 with four heads a thread, 20.6 with eight, where a copy of as many
- * bytes takes 18.7. h = 12, d = 64: 11.0 with four heads, 9.8 with eight.
+ * cold, H100: 32 us then; 20.7 with four heads a thread and, within the noise, with eight, where a
+ * copy of as many bytes takes 18.8. h = 12, d = 64: 11.0 with four heads, 9.8 with eight.
  */
 #include "kernels/common/pack.h"
 #include "kernels/rope/pairs.h"
