@@ -69,6 +69,43 @@ static __device__ __forceinline__ pack<T> load_pack(const T *from, int64_t left,
     return load_pack(from, left, aligned, narrow<T>(0));
 }
 
+template <typename T> static __device__ __forceinline__ pack<T> pack_of(T element) {
+    pack<T> p;
+    for (int v = 0; v < pack<T>::size; ++v)
+        p.v[v] = element;
+    return p;
+}
+
+/* *from, which this kernel reads once: it may leave the cache first, where a call behind others
+ * would otherwise have what they wrote go to memory. */
+static __device__ __forceinline__ pack_bits load_once(const pack_bits *from) {
+    const float4 bits = __ldcs(reinterpret_cast<const float4 *>(from));
+    pack_bits p;
+    memcpy(&p, &bits, sizeof p);
+    return p;
+}
+
+/* WHOLE: either all elements of the pack exist, where packs may lie, or none of them. Then it is
+ * one instruction, and a kernel that never goes element by element has a fraction of the code: a
+ * call whose code no cache holds waits for that, too. ONCE: load_once. */
+template <bool WHOLE, bool ONCE, typename T>
+static __device__ __forceinline__ pack<T> load_part(const T *from, int64_t left, bool aligned,
+                                                    T rest) {
+    if constexpr (!WHOLE) {
+        return load_pack(from, left, aligned, rest);
+    } else {
+        pack<T> p = pack_of(rest);
+        pack_bits bits;
+        memcpy(&bits, &p, sizeof bits);
+        if (left > 0)
+            bits = ONCE ? load_once(reinterpret_cast<const pack_bits *>(from))
+                        : load_whole(reinterpret_cast<const pack_bits *>(from));
+        keep_words(bits);
+        memcpy(&p, &bits, sizeof bits);
+        return p;
+    }
+}
+
 /* Streaming: this kernel does not read again the elements that it writes. */
 template <typename T>
 static __device__ __forceinline__ void store_pack(T *to, const pack<T> &p, int64_t left,
@@ -83,6 +120,18 @@ static __device__ __forceinline__ void store_pack(T *to, const pack<T> &p, int64
     for (int v = 0; v < pack<T>::size; ++v)
         if (v < left)
             to[v] = p.v[v];
+}
+
+template <bool WHOLE, typename T>
+static __device__ __forceinline__ void store_part(T *to, const pack<T> &p, int64_t left,
+                                                  bool aligned) {
+    if constexpr (!WHOLE) {
+        store_pack(to, p, left, aligned);
+    } else if (left > 0) {
+        float4 bits;
+        memcpy(&bits, &p, sizeof bits);
+        __stcs(reinterpret_cast<float4 *>(to), bits);
+    }
 }
 
 /* Whether every row of `t` starts where a pack may. */

@@ -44,4 +44,52 @@ static split split_for(int64_t rows, int64_t d, const assay_tensor *const (&all)
     return cut;
 }
 
+/* ---- several packs of a thread at once ---- */
+
+enum { PACK_THREADS = 256, PACK_TURNS = 2 };
+
+/* A thread's packs, PACK_THREADS apart. None behind the end: nothing is left there. */
+template <typename T> struct places {
+    place at[PACK_TURNS];
+    bool packs, whole; /* whole: all packs may be accessed at once */
+
+    __device__ __forceinline__ places(const split &cut, int64_t first)
+        : at{}, packs(cut.packs), whole(cut.packs) {
+#pragma unroll
+        for (int k = 0; k < PACK_TURNS; ++k) {
+            const int64_t index = first + k * PACK_THREADS + threadIdx.x;
+            if (index < cut.rows * cut.row_packs)
+                at[k] = place_of<T>(cut, index);
+            whole = whole && at[k].left >= pack<T>::size;
+        }
+    }
+    /* A kernel branches on `whole` once, for all tensors: a load behind a branch of its own waits
+     * for the one before. */
+    template <bool WHOLE, typename M>
+    __device__ __forceinline__ void load(const M &from, pack<T> (&to)[PACK_TURNS]) const {
+#pragma unroll
+        for (int k = 0; k < PACK_TURNS; ++k) {
+            const T *p = from.row(at[k].i) + at[k].j;
+            to[k] = WHOLE ? load_whole(reinterpret_cast<const pack<T> *>(p))
+                          : load_pack(p, at[k].left, packs);
+        }
+    }
+    template <typename M>
+    __device__ __forceinline__ void store(const M &to, int k, const pack<T> &p) const {
+        store_pack(to.row(at[k].i) + at[k].j, p, at[k].left, packs);
+    }
+};
+
+/* The first pack of the block's first turns, and from there to that of its next. */
+static __device__ __forceinline__ int64_t first_pack() {
+    return (int64_t)blockIdx.x * (PACK_THREADS * PACK_TURNS);
+}
+static __device__ __forceinline__ int64_t pack_step() {
+    return (int64_t)gridDim.x * (PACK_THREADS * PACK_TURNS);
+}
+
+static inline dim3 packs_grid(const split &cut) {
+    return linear_grid(cut.rows * cut.row_packs, PACK_THREADS * PACK_TURNS);
+}
+
 #endif

@@ -6,6 +6,7 @@
 #include "kernels/common/numeric.h"
 
 enum { PARTIALS_WIDTH = 32, PARTIALS_LANES = 8 };
+static constexpr int PARTIALS_AHEAD = 16; /* loads of a thread under way at once */
 
 /* out[e / columns, e % columns] = sum over s < count of partial[s, e], for e < size: each lane sums
  * every eighth s in ascending order, then the lanes are summed in ascending order. By blocks of
@@ -19,9 +20,17 @@ static __device__ __forceinline__ void add_partials(const acc_t<T> *partial, int
     for (int64_t first = (int64_t)blockIdx.x * PARTIALS_WIDTH; first < size; first += step) {
         const int64_t e = first + threadIdx.x;
         acc_t<T> sum = 0;
-        if (e < size)
-            for (int64_t s = threadIdx.y; s < count; s += PARTIALS_LANES)
-                sum += partial[s * size + e];
+        const acc_t<T> *from = partial + threadIdx.y * size + e;
+        const int64_t mine = e < size ? count - threadIdx.y : 0;
+        for (int64_t left = mine; left > 0; left -= PARTIALS_AHEAD * PARTIALS_LANES) {
+            acc_t<T> term[PARTIALS_AHEAD]; /* 0 behind the last; all loads begin at once */
+#pragma unroll
+            for (int k = 0; k < PARTIALS_AHEAD; ++k, from += PARTIALS_LANES * size)
+                term[k] = left > k * PARTIALS_LANES ? *from : (acc_t<T>)0;
+#pragma unroll
+            for (int k = 0; k < PARTIALS_AHEAD; ++k)
+                sum += term[k];
+        }
         lanes[threadIdx.y][threadIdx.x] = sum;
         __syncthreads();
         if (threadIdx.y == 0 && e < size) {
@@ -34,8 +43,9 @@ static __device__ __forceinline__ void add_partials(const acc_t<T> *partial, int
 }
 
 template <typename T>
-static __global__ void sum_partials(const acc_t<T> *partial, int64_t count, int64_t size, T *out,
-                                    int64_t columns, int64_t out_stride) {
+static __global__ void __launch_bounds__(PARTIALS_WIDTH *PARTIALS_LANES, 4)
+    sum_partials(const acc_t<T> *partial, int64_t count, int64_t size, T *out, int64_t columns,
+                 int64_t out_stride) {
     add_partials(partial, count, size, out, columns, out_stride);
 }
 
@@ -45,6 +55,27 @@ static assay_status launch_sum_partials(void *stream, const acc_t<T> *partial, i
     return ASSAY_LAUNCH(stream, linear_grid(size, PARTIALS_WIDTH),
                         dim3(PARTIALS_WIDTH, PARTIALS_LANES), 0, (sum_partials<T>), partial, count,
                         size, out, columns, out_stride);
+}
+
+/* The same of two tensors of d elements, one row of the grid each: half as many launches. */
+template <typename T> struct sums_to {
+    const acc_t<T> *partial;
+    T *out;
+};
+
+template <typename T>
+static __global__ void __launch_bounds__(PARTIALS_WIDTH *PARTIALS_LANES, 4)
+    sum_partials_of(sums_to<T> first, sums_to<T> second, int64_t count, int64_t d) {
+    const sums_to<T> mine = blockIdx.y == 0 ? first : second;
+    add_partials(mine.partial, count, d, mine.out, d, d);
+}
+
+template <typename T>
+static assay_status launch_sum_partials_of(void *stream, const sums_to<T> &first,
+                                           const sums_to<T> &second, int64_t count, int64_t d) {
+    const dim3 grid = linear_grid(d, PARTIALS_WIDTH);
+    return ASSAY_LAUNCH(stream, dim3(grid.x, 2), dim3(PARTIALS_WIDTH, PARTIALS_LANES), 0,
+                        (sum_partials_of<T>), first, second, count, d);
 }
 
 #endif

@@ -51,6 +51,14 @@ static __device__ __forceinline__ float exp_unit(float x) {
 static __device__ __forceinline__ float exp_term(float x) {
     return ex2_unit(x * 0x1.715476p+0f); /* 1 / log 2 */
 }
+/* e^x for x <= 0 as exp_unit, but without what the product's rounding adds, |x| 2^-23: e^rest = 1 +
+ * rest makes up for it. NaN stays NaN. */
+static __device__ __forceinline__ float exp_close(float x) {
+    const float y = x < -104.0f ? -104.0f : x;
+    const float power = exp_unit(y), t = y * 0x1.715476p+0f; /* 1 / log 2 */
+    const float rest = fma_(y, 0x1.4ae0cp-26f, fma_(y, 0x1.715476p+0f, -t));
+    return fma_(power, rest * 0x1.62e43p-1f, power);
+}
 static __device__ __forceinline__ double exp_unit(double x) {
     return exp_(x);
 }

@@ -15,87 +15,45 @@
 #include "kernels/common/stream.h"
 #include "kernels/gelu/v3_gate.h"
 
-enum { THREADS = 256, TURNS = 2 }; /* packs of a thread at once */
-
-/* A thread's packs, THREADS apart. None behind the end: nothing is left there. */
-template <typename T> struct places {
-    place at[TURNS];
-    bool whole; /* all packs may be accessed at once */
-};
-
-template <typename T>
-static __device__ __forceinline__ places<T> places_of(const split &cut, int64_t first) {
-    places<T> all = {{}, cut.packs};
-#pragma unroll
-    for (int k = 0; k < TURNS; ++k) {
-        const int64_t index = first + k * THREADS + threadIdx.x;
-        if (index < cut.rows * cut.row_packs)
-            all.at[k] = place_of<T>(cut, index);
-        all.whole = all.whole && all.at[k].left >= pack<T>::size;
-    }
-    return all;
-}
-
-template <bool WHOLE, typename T>
-static __device__ __forceinline__ void load_places(const matrix<const T> &from,
-                                                   const places<T> &all, const split &cut,
-                                                   pack<T> (&to)[TURNS]) {
-#pragma unroll
-    for (int k = 0; k < TURNS; ++k) {
-        const T *p = from.row(all.at[k].i) + all.at[k].j;
-        to[k] = WHOLE ? load_whole(reinterpret_cast<const pack<T> *>(p))
-                      : load_pack(p, all.at[k].left, cut.packs);
-    }
-}
-
-/* The first pack of the block's first turn, and from there to its next. */
-static __device__ __forceinline__ int64_t first_pack() {
-    return (int64_t)blockIdx.x * THREADS * TURNS;
-}
-static __device__ __forceinline__ int64_t pack_step() {
-    return (int64_t)gridDim.x * THREADS * TURNS;
-}
-
 template <typename T, bool BY_TANH>
-static __global__ void __launch_bounds__(THREADS) gate(matrix<const T> x, matrix<T> y, split cut) {
+static __global__ void __launch_bounds__(PACK_THREADS)
+    gate(matrix<const T> x, matrix<T> y, split cut) {
     for (int64_t e = first_pack(); e < cut.rows * cut.row_packs; e += pack_step()) {
-        const places<T> all = places_of<T>(cut, e);
-        pack<T> p[TURNS];
+        const places<T> all(cut, e);
+        pack<T> p[PACK_TURNS];
         if (all.whole)
-            load_places<true>(x, all, cut, p);
+            all.template load<true>(x, p);
         else
-            load_places<false>(x, all, cut, p);
+            all.template load<false>(x, p);
 #pragma unroll
-        for (int k = 0; k < TURNS; ++k) {
+        for (int k = 0; k < PACK_TURNS; ++k) {
             acc_t<T> result[pack<T>::size];
             for (int v = 0; v < pack<T>::size; ++v)
                 result[v] = gated_in<T>(widen(p[k].v[v]), BY_TANH);
-            store_pack(y.row(all.at[k].i) + all.at[k].j, narrow_pack<T>(result), all.at[k].left,
-                       cut.packs);
+            all.store(y, k, narrow_pack<T>(result));
         }
     }
 }
 
 template <typename T, bool BY_TANH>
-static __global__ void __launch_bounds__(THREADS)
+static __global__ void __launch_bounds__(PACK_THREADS)
     grad(matrix<const T> x, matrix<const T> dy, matrix<T> dx, split cut) {
     for (int64_t e = first_pack(); e < cut.rows * cut.row_packs; e += pack_step()) {
-        const places<T> all = places_of<T>(cut, e);
-        pack<T> p[TURNS], given[TURNS];
+        const places<T> all(cut, e);
+        pack<T> p[PACK_TURNS], given[PACK_TURNS];
         if (all.whole) {
-            load_places<true>(x, all, cut, p);
-            load_places<true>(dy, all, cut, given);
+            all.template load<true>(x, p);
+            all.template load<true>(dy, given);
         } else {
-            load_places<false>(x, all, cut, p);
-            load_places<false>(dy, all, cut, given);
+            all.template load<false>(x, p);
+            all.template load<false>(dy, given);
         }
 #pragma unroll
-        for (int k = 0; k < TURNS; ++k) {
+        for (int k = 0; k < PACK_TURNS; ++k) {
             acc_t<T> result[pack<T>::size];
             for (int v = 0; v < pack<T>::size; ++v)
                 result[v] = grad_in<T>(widen(p[k].v[v]), widen(given[k].v[v]), BY_TANH);
-            store_pack(dx.row(all.at[k].i) + all.at[k].j, narrow_pack<T>(result), all.at[k].left,
-                       cut.packs);
+            all.store(dx, k, narrow_pack<T>(result));
         }
     }
 }
@@ -105,14 +63,10 @@ template <typename T> static split split_of(const tensors &t) {
     return split_for<T>(t.rows, t.d, all);
 }
 
-static dim3 grid_for(const split &cut) {
-    return linear_grid(cut.rows * cut.row_packs, THREADS * TURNS);
-}
-
 template <typename T> static assay_status run_forward(const assay_call *call) {
     const tensors t = tensors_of(call, ASSAY_FORWARD);
     const split cut = split_of<T>(t);
-    return ASSAY_LAUNCH(call->stream, grid_for(cut), dim3(THREADS), 0,
+    return ASSAY_LAUNCH(call->stream, packs_grid(cut), dim3(PACK_THREADS), 0,
                         (t.by_tanh ? gate<T, true> : gate<T, false>), matrix_of<const T>(t.x),
                         matrix_of<T>(t.y), cut);
 }
@@ -120,7 +74,7 @@ template <typename T> static assay_status run_forward(const assay_call *call) {
 template <typename T> static assay_status run_backward(const assay_call *call) {
     const tensors t = tensors_of(call, ASSAY_BACKWARD);
     const split cut = split_of<T>(t);
-    return ASSAY_LAUNCH(call->stream, grid_for(cut), dim3(THREADS), 0,
+    return ASSAY_LAUNCH(call->stream, packs_grid(cut), dim3(PACK_THREADS), 0,
                         (t.by_tanh ? grad<T, true> : grad<T, false>), matrix_of<const T>(t.x),
                         matrix_of<const T>(t.dy), matrix_of<T>(t.dx), cut);
 }

@@ -2,24 +2,31 @@
  * layernorm v3, fused: one pass over memory each way.
  *
  * A group of lanes takes one row and keeps it in registers (kernels/common/row_group.h): the mean,
- * then the squares about it, come from there. Backward keeps x and dy, finds both of the row's sums
- * and writes dx; meanwhile each lane adds up dw and db of its columns over the rows of its block,
- * and blocks leave partial sums in the workspace, which a second kernel sums in a fixed order. Rows
- * of more than 20480 elements of 16 bits, 10240 of f32 or 5120 of f64 (backward 6144, 3072 and
- * 1536) read the rest again, from the cache, and keep its dw and db in the workspace.
+ * then the squares about it, come from there. Backward finds both of a row's sums and writes dx;
+ * meanwhile each lane adds up dw and db of its columns over the rows of its block, whose next rows
+ * are on their way to shared memory (kernels/common/row_feed.h), and blocks leave partial sums in
+ * the workspace, which a second kernel sums in a fixed order. Rows of more than 20480 elements of
+ * 16 bits, 10240 of f32 or 5120 of f64 (backward 6144, 3072 and 1536) read the rest again, from the
+ * cache, and keep its dw and db in the workspace.
+ *
+ * Rows of whole packs, few a lane, have kernels of their own: every load, w and b too, begins
+ * before the first sum, and there is no code for single elements.
  *
  * bf16, 4096 rows of 2560, H100, cold, forward and backward: 45.9 and 122.7 us with two packs a
- * lane, taken apart as they came; 31.2 and 64.1 us with rows in a warp and packs kept whole.
+ * lane, taken apart as they came; 30.8 and 64.1 us with rows in a warp and packs kept whole; 21.3
+ * and 47.2 us now, where a copy of as many bytes takes 18.7 and 25.4. The step before waited for
+ * one pack of cold weights after the other, and for its code: 64 rows took 15.7 us and take 5.5
+ * now.
  *
  * Against v1: every tensor is read and written once. Bytes: x and y forward; x, dy and dx backward,
  * plus the partial sums, two rows of them for at least two rows a group. Flops: 8 rows d forward,
  * 16 rows d backward.
  */
 #include "kernels/common/partials.h"
-#include "kernels/common/row_group.h"
+#include "kernels/common/row_feed.h"
 #include "kernels/layernorm/norm.h"
 
-enum { MOST_HELD = 10, MOST_HELD_BACKWARD = 3 };
+enum { FEW_HELD = 4, MOST_HELD = 10, MOST_HELD_BACKWARD = 3 };
 
 /* How rows are shared out. */
 struct split {
@@ -40,11 +47,11 @@ static __device__ __forceinline__ acc_t<T> add_all(const pack<T> &x, acc_t<T> su
 }
 
 /* Of the elements that there are: others would count as 0 - mean. */
-template <typename T>
+template <bool WHOLE, typename T>
 static __device__ __forceinline__ acc_t<T> add_squares(const pack<T> &x, acc_t<T> mean,
                                                        int64_t left, acc_t<T> sum) {
     for (int v = 0; v < pack<T>::size; ++v) {
-        const acc_t<T> centred = v < left ? widen(x.v[v]) - mean : (acc_t<T>)0;
+        const acc_t<T> centred = (WHOLE ? 0 : v) < left ? widen(x.v[v]) - mean : (acc_t<T>)0;
         sum = fma_(centred, centred, sum);
     }
     return sum;
@@ -52,65 +59,75 @@ static __device__ __forceinline__ acc_t<T> add_squares(const pack<T> &x, acc_t<T
 
 template <typename A> struct moments { A mean, scale; };
 
-template <typename T, int HELD>
-static __device__ __forceinline__ moments<acc_t<T>> moments_of(const T *row, pack<T> (&held)[HELD],
-                                                               int64_t length, group_place<T> at,
-                                                               const split &cut, acc_t<T> eps) {
-    const int there = at.template held_of<HELD>(length);
+/* each(use): use(pack, left) for the packs of the row that the lane holds. */
+template <bool WHOLE, typename T, typename Each>
+static __device__ __forceinline__ moments<acc_t<T>>
+moments_of(Each each, const T *row, int64_t first, int64_t step, int64_t length, const split &cut,
+           acc_t<T> eps) {
     acc_t<T> sum = 0, squares = 0;
-#pragma unroll
-    for (int p = 0; p < HELD; ++p)
-        sum = add_all(held[p], sum);
-    for (int64_t j = at.column(HELD); j < length; j += at.step())
+    each([&](const pack<T> &x, int) { sum = add_all(x, sum); });
+    for (int64_t j = first; !WHOLE && j < length; j += step)
         sum = add_all(load_pack(row + j, length - j, cut.packs), sum);
-    const acc_t<T> mean = reduce_group<group_add>(sum, cut.lanes) / (acc_t<T>)cut.d;
-    keep_packed(held);
-#pragma unroll
-    for (int p = 0; p < HELD; ++p)
-        squares = add_squares(held[p], mean, there - at.column(p), squares);
-    for (int64_t j = at.column(HELD); j < length; j += at.step())
-        squares = add_squares(load_pack(row + j, length - j, cut.packs), mean, length - j, squares);
-    squares = reduce_group<group_add>(squares, cut.lanes);
-    keep_packed(held);
+    const acc_t<T> mean = reduce_group<group_add>(sum, cut.lanes, 0) / (acc_t<T>)cut.d;
+    each([&](const pack<T> &x, int left) { squares = add_squares<WHOLE>(x, mean, left, squares); });
+    for (int64_t j = first; !WHOLE && j < length; j += step)
+        squares = add_squares<false>(load_pack(row + j, length - j, cut.packs), mean, length - j,
+                                     squares);
+    squares = reduce_group<group_add>(squares, cut.lanes, 1);
     return {mean, scale_of(squares, cut.d, eps)};
 }
 
 /* ---- forward ---- */
 
-template <typename T>
+template <bool WHOLE, typename T>
 static __device__ __forceinline__ void store_scaled(const pack<T> &x, moments<acc_t<T>> m,
-                                                    const T *w, const T *b, T *y, int64_t left,
-                                                    bool packs) {
-    const pack<T> weight = load_pack(w, left, packs), bias = load_pack(b, left, packs);
-    pack<T> p;
+                                                    const pack<T> &weight, const pack<T> &bias,
+                                                    T *y, int64_t left, bool packs) {
+    acc_t<T> result[pack<T>::size];
     for (int v = 0; v < pack<T>::size; ++v)
-        p.v[v] = narrow<T>(
-            fma_((widen(x.v[v]) - m.mean) * m.scale, widen(weight.v[v]), widen(bias.v[v])));
-    store_pack(y, p, left, packs);
+        result[v] = fma_((widen(x.v[v]) - m.mean) * m.scale, widen(weight.v[v]), widen(bias.v[v]));
+    store_part<WHOLE>(y, narrow_pack<T>(result), left, packs);
 }
 
-template <typename T, int HELD>
-static __global__ void __launch_bounds__(GROUP_THREADS, HELD > 4 ? 2 : 4)
+/* WHOLE: the lanes hold all of a row, in whole packs. */
+template <typename T, int HELD, bool WHOLE>
+static __global__ void __launch_bounds__(GROUP_THREADS, WHOLE ? 4 : 2)
     normalise(matrix<const T> x, const T *w, const T *b, matrix<T> y, acc_t<T> eps, split cut) {
     const group_place<T> at(cut.lanes);
-    const int groups = GROUP_THREADS / cut.lanes;
-    for (int64_t first = (int64_t)blockIdx.x * groups; first < cut.rows;
-         first += (int64_t)gridDim.x * groups) {
-        const int64_t i = first + at.group, length = i < cut.rows ? cut.d : 0;
-        const int there = at.template held_of<HELD>(length);
-        const T *row = x.row(i);
-        pack<T> held[HELD];
-        load_held(row, length, at, cut.packs, narrow<T>(0), held);
-        const moments<acc_t<T>> m = moments_of(row, held, length, at, cut, eps);
-#pragma unroll
-        for (int p = 0; p < HELD; ++p) {
-            const int j = at.column(p);
-            store_scaled(held[p], m, w + j, b + j, y.row(i) + j, there - j, cut.packs);
-        }
-        for (int64_t j = at.column(HELD); j < length; j += at.step())
-            store_scaled(load_pack(row + j, length - j, cut.packs), m, w + j, b + j, y.row(i) + j,
-                         length - j, cut.packs);
+    const int64_t i = (int64_t)blockIdx.x * at.groups + at.group, length = i < cut.rows ? cut.d : 0;
+    const int there = at.template held_of<HELD>(length);
+    const T *row = x.row(i);
+    pack<T> held[HELD], weight[HELD], bias[HELD];
+    load_held<WHOLE, true>(row, length, at, cut.packs, narrow<T>(0), held);
+    if constexpr (WHOLE) {
+        load_held<WHOLE, false>(w, length, at, cut.packs, narrow<T>(0), weight);
+        load_held<WHOLE, false>(b, length, at, cut.packs, narrow<T>(0), bias);
     }
+    const auto each = [&](auto use) {
+#pragma unroll
+        for (int p = 0; p < HELD; ++p)
+            use(held[p], there - at.column(p));
+        keep_packed(held);
+    };
+    const moments<acc_t<T>> m =
+        moments_of<WHOLE>(each, row, at.column(HELD), at.step(), length, cut, eps);
+    if constexpr (WHOLE) {
+        keep_packed(weight);
+        keep_packed(bias);
+    }
+#pragma unroll
+    for (int p = 0; p < HELD; ++p) {
+        const int j = at.column(p);
+        if constexpr (!WHOLE) {
+            weight[p] = load_pack(w + j, there - j, cut.packs);
+            bias[p] = load_pack(b + j, there - j, cut.packs);
+        }
+        store_scaled<WHOLE>(held[p], m, weight[p], bias[p], y.row(i) + j, there - j, cut.packs);
+    }
+    for (int64_t j = at.column(HELD); !WHOLE && j < length; j += at.step())
+        store_scaled<false>(
+            load_pack(row + j, length - j, cut.packs), m, load_pack(w + j, length - j, cut.packs),
+            load_pack(b + j, length - j, cut.packs), y.row(i) + j, length - j, cut.packs);
 }
 
 /* ---- backward ---- */
@@ -122,12 +139,12 @@ template <typename T> struct gradients {
 };
 
 /* Adds g and g x^ of one pack. Where there are no elements, dy is 0. */
-template <typename T>
+template <bool WHOLE, typename T>
 static __device__ __forceinline__ void add_slopes(const pack<T> &x, const pack<T> &dy,
                                                   const pack<T> &weight, moments<acc_t<T>> m,
                                                   int64_t left, acc_t<T> (&sum)[2]) {
     for (int v = 0; v < pack<T>::size; ++v) {
-        if (v >= left)
+        if ((WHOLE ? 0 : v) >= left)
             continue;
         const acc_t<T> g = widen(dy.v[v]) * widen(weight.v[v]);
         sum[0] += g;
@@ -136,22 +153,22 @@ static __device__ __forceinline__ void add_slopes(const pack<T> &x, const pack<T
 }
 
 /* Writes dx of one pack, at column j of row i, and adds its part of dw and db. */
-template <typename T>
+template <bool WHOLE, typename T>
 static __device__ __forceinline__ void
 finish_pack(const gradients<T> &t, const pack<T> &x, const pack<T> &dy, const pack<T> &weight,
             moments<acc_t<T>> m, acc_t<T> level, acc_t<T> slope, int64_t i, int64_t j, int64_t left,
             bool packs, acc_t<T> (&of_w)[pack<T>::size], acc_t<T> (&of_b)[pack<T>::size]) {
-    pack<T> p;
+    acc_t<T> result[pack<T>::size];
     for (int v = 0; v < pack<T>::size; ++v) {
         const acc_t<T> unit = (widen(x.v[v]) - m.mean) * m.scale, given = widen(dy.v[v]);
         const acc_t<T> g = given * widen(weight.v[v]);
-        p.v[v] = narrow<T>(m.scale * fma_(-unit, slope, g - level));
-        if (v < left) {
+        result[v] = m.scale * fma_(-unit, slope, g - level);
+        if ((WHOLE ? 0 : v) < left) {
             of_w[v] = fma_(given, unit, of_w[v]);
             of_b[v] += given;
         }
     }
-    store_pack(t.dx.row(i) + j, p, left, packs);
+    store_part<WHOLE>(t.dx.row(i) + j, narrow_pack<T>(result), left, packs);
 }
 
 /* The same for a pack that is not held: memory holds it, and its part of dw and db. */
@@ -165,60 +182,79 @@ finish_more(const gradients<T> &t, moments<acc_t<T>> m, acc_t<T> level, acc_t<T>
         of_w[v] = v < left ? dw[j + v] : 0;
         of_b[v] = v < left ? db[j + v] : 0;
     }
-    finish_pack(t, load_pack(t.x.row(i) + j, left, packs), load_pack(t.dy.row(i) + j, left, packs),
-                load_pack(t.w + j, left, packs), m, level, slope, i, j, left, packs, of_w, of_b);
+    finish_pack<false>(t, load_pack(t.x.row(i) + j, left, packs),
+                       load_pack(t.dy.row(i) + j, left, packs), load_pack(t.w + j, left, packs), m,
+                       level, slope, i, j, left, packs, of_w, of_b);
     for (int v = 0; v < V && v < left; ++v) {
         dw[j + v] = of_w[v];
         db[j + v] = of_b[v];
     }
 }
 
-template <typename T, int HELD>
+template <typename T, int HELD, bool WHOLE>
 static __global__ void __launch_bounds__(GROUP_THREADS, 2)
     grad_rows(gradients<T> t, acc_t<T> *partial_w, acc_t<T> *partial_b, acc_t<T> eps, split cut) {
     constexpr int V = pack<T>::size;
+    ASSAY_DYNAMIC_SHARED(pack<T>, shared); /* w, then the rows */
     const group_place<T> at(cut.lanes);
-    const int groups = GROUP_THREADS / cut.lanes;
+    const row_feed<T, HELD, WHOLE> feed = {shared + HELD * cut.lanes, at, 2, cut.packs};
+    const int groups = at.groups;
     const int64_t d = cut.d, begin = blockIdx.x * cut.rows_per_chunk;
     const int64_t end =
         begin + cut.rows_per_chunk < cut.rows ? begin + cut.rows_per_chunk : cut.rows;
+    const auto start = [&](int turn) {
+        const int64_t row = begin + turn * groups + at.group, length = row < end ? d : 0;
+        feed.start(turn, 0, t.x.row(row), length);
+        feed.start(turn, 1, t.dy.row(row), length);
+        cp_async_commit();
+    };
+    feed.start_shared(shared, t.w, d);
+    cp_async_commit();
+    for (int k = 0; k < ROWS_AHEAD; ++k)
+        start(k);
     acc_t<T> *dw = partial_w + blockIdx.x * d, *db = partial_b + blockIdx.x * d;
     acc_t<T> of_w[HELD][V] = {}, of_b[HELD][V] = {};
     /* Packs that are not held exist where the block has one group: this lane alone has them. */
-    for (int64_t j = at.column(HELD); j < d; j += at.step())
+    for (int64_t j = at.column(HELD); !WHOLE && j < d; j += at.step())
         for (int v = 0; v < V && j + v < d; ++v)
             dw[j + v] = db[j + v] = 0;
-    pack<T> weight[HELD];
-    load_held(t.w, d, at, cut.packs, narrow<T>(0), weight);
-    for (int64_t first = begin; first < end; first += groups) {
-        const int64_t i = first + at.group, length = i < end ? d : 0;
+    const pack<T> *const weight = shared + at.lane;
+    cp_async_wait<ROWS_AHEAD>();
+    __syncthreads();
+    for (int turn = 0; begin + turn * groups < end; ++turn) {
+        const int64_t i = begin + turn * groups + at.group, length = i < end ? d : 0;
         const int there = at.template held_of<HELD>(length);
-        pack<T> x[HELD], dy[HELD];
-        load_held(t.x.row(i), length, at, cut.packs, narrow<T>(0), x);
-        load_held(t.dy.row(i), length, at, cut.packs, narrow<T>(0), dy);
-        const moments<acc_t<T>> m = moments_of(t.x.row(i), x, length, at, cut, eps);
+        feed.wait();
+        const auto each = [&](auto use) {
+#pragma unroll
+            for (int p = 0; p < HELD; ++p)
+                use(load_kept(feed.place(turn, 0, p)), there - at.column(p));
+        };
+        const moments<acc_t<T>> m =
+            moments_of<WHOLE>(each, t.x.row(i), at.column(HELD), at.step(), length, cut, eps);
         acc_t<T> sum[2] = {0, 0}; /* of g, and of g x^ */
 #pragma unroll
         for (int p = 0; p < HELD; ++p)
-            add_slopes(x[p], dy[p], weight[p], m, there - at.column(p), sum);
-        for (int64_t j = at.column(HELD); j < length; j += at.step())
-            add_slopes(load_pack(t.x.row(i) + j, length - j, cut.packs),
-                       load_pack(t.dy.row(i) + j, length - j, cut.packs),
-                       load_pack(t.w + j, length - j, cut.packs), m, length - j, sum);
-        reduce_group<group_add>(sum, cut.lanes);
-        keep_packed(x);
-        keep_packed(dy);
-        keep_packed(weight);
+            add_slopes<WHOLE>(load_kept(feed.place(turn, 0, p)), load_kept(feed.place(turn, 1, p)),
+                              load_kept(weight + p * cut.lanes), m, there - at.column(p), sum);
+        for (int64_t j = at.column(HELD); !WHOLE && j < length; j += at.step())
+            add_slopes<false>(load_pack(t.x.row(i) + j, length - j, cut.packs),
+                              load_pack(t.dy.row(i) + j, length - j, cut.packs),
+                              load_pack(t.w + j, length - j, cut.packs), m, length - j, sum);
+        reduce_group<group_add>(sum, cut.lanes, 2);
         const acc_t<T> level = sum[0] / (acc_t<T>)d, slope = sum[1] / (acc_t<T>)d;
 #pragma unroll
         for (int p = 0; p < HELD; ++p) {
             const int j = at.column(p);
-            finish_pack(t, x[p], dy[p], weight[p], m, level, slope, i, j, there - j, cut.packs,
-                        of_w[p], of_b[p]);
+            finish_pack<WHOLE>(t, load_kept(feed.place(turn, 0, p)),
+                               load_kept(feed.place(turn, 1, p)), load_kept(weight + p * cut.lanes),
+                               m, level, slope, i, j, there - j, cut.packs, of_w[p], of_b[p]);
         }
-        for (int64_t j = at.column(HELD); j < length; j += at.step())
+        start(turn + ROWS_AHEAD);
+        for (int64_t j = at.column(HELD); !WHOLE && j < length; j += at.step())
             finish_more(t, m, level, slope, i, j, length - j, cut.packs, dw, db);
     }
+    __syncthreads(); /* before the sums take the places of rows */
     sum_groups(of_w, at, d, dw);
     sum_groups(of_b, at, d, db);
 }
@@ -235,8 +271,8 @@ static bool all_take_packs(const tensors &t) {
     return true;
 }
 
-template <typename T> static split split_for(const tensors &t, int most_held) {
-    const row_share share = share_row<T>(t.d, most_held);
+template <typename T> static split split_for(const tensors &t, int few, int most) {
+    const row_share share = share_row<T>(t.d, few, most);
     split cut = {t.rows, t.d, share.lanes, share.held, 1, 0, all_take_packs(t)};
     const int64_t least = (int64_t)GROUP_THREADS / cut.lanes * ROWS_PER_GROUP;
     cut.rows_per_chunk = ceil_div(t.rows, clamp(ceil_div(t.rows, least), 1, BLOCKS_WANTED));
@@ -247,40 +283,50 @@ template <typename T> static split split_for(const tensors &t, int most_held) {
 
 template <typename T> static assay_status run_forward(const assay_call *call) {
     const tensors t = tensors_of(call, ASSAY_FORWARD);
-    const split cut = split_for<T>(t, MOST_HELD);
-    return with_held<2, 4, 8, MOST_HELD>(cut.held, [&](auto held) {
+    const split cut = split_for<T>(t, FEW_HELD, MOST_HELD);
+    const row_share share = {cut.lanes, cut.held};
+    return with_share<T, FEW_HELD, MOST_HELD>(t.d, share, cut.packs, [&](auto held, auto whole) {
         constexpr int HELD = decltype(held)::value;
-        return ASSAY_LAUNCH(call->stream, linear_grid(t.rows, GROUP_THREADS / cut.lanes),
-                            dim3(GROUP_THREADS), 0, (normalise<T, HELD>), matrix_of<const T>(t.x),
-                            matrix_of<const T>(t.w).data, matrix_of<const T>(t.b).data,
-                            matrix_of<T>(t.y), (acc_t<T>)t.eps, cut);
+        constexpr bool WHOLE = decltype(whole)::value;
+        return ASSAY_LAUNCH(call->stream, whole_grid(ceil_div(t.rows, GROUP_THREADS / cut.lanes)),
+                            dim3(GROUP_THREADS), 0, (normalise<T, HELD, WHOLE>),
+                            matrix_of<const T>(t.x), matrix_of<const T>(t.w).data,
+                            matrix_of<const T>(t.b).data, matrix_of<T>(t.y), (acc_t<T>)t.eps, cut);
+    });
+}
+
+template <typename T, bool WHOLE>
+static assay_status launch_rows(const assay_call *call, const tensors &t, const split &cut,
+                                acc_t<T> *of_w, acc_t<T> *of_b) {
+    const gradients<T> g = {matrix_of<const T>(t.x), matrix_of<const T>(t.dy),
+                            matrix_of<const T>(t.w).data, matrix_of<T>(t.dx)};
+    const size_t sums = sum_groups_bytes<T>(t.d, cut.lanes);
+    return with_held<2, MOST_HELD_BACKWARD>(cut.held, [&](auto held) {
+        constexpr int HELD = decltype(held)::value;
+        const size_t rows = row_feed<T, HELD, WHOLE>::bytes(2, cut.lanes);
+        return ASSAY_LAUNCH(call->stream, dim3((unsigned)cut.chunks), dim3(GROUP_THREADS),
+                            sums > rows ? sums : rows, (grad_rows<T, HELD, WHOLE>), g, of_w, of_b,
+                            (acc_t<T>)t.eps, cut);
     });
 }
 
 template <typename T> static assay_status run_backward(const assay_call *call) {
     const tensors t = tensors_of(call, ASSAY_BACKWARD);
-    const split cut = split_for<T>(t, MOST_HELD_BACKWARD);
+    const split cut = split_for<T>(t, MOST_HELD_BACKWARD, MOST_HELD_BACKWARD);
     acc_t<T> *of_w = static_cast<acc_t<T> *>(call->workspace), *of_b = of_w + cut.chunks * t.d;
-    const gradients<T> g = {matrix_of<const T>(t.x), matrix_of<const T>(t.dy),
-                            matrix_of<const T>(t.w).data, matrix_of<T>(t.dx)};
-    const size_t shared = cut.lanes < GROUP_THREADS ? (size_t)t.d * sizeof(acc_t<T>) : 0;
-    assay_status status = with_held<2, MOST_HELD_BACKWARD>(cut.held, [&](auto held) {
-        constexpr int HELD = decltype(held)::value;
-        return ASSAY_LAUNCH(call->stream, dim3((unsigned)cut.chunks), dim3(GROUP_THREADS), shared,
-                            (grad_rows<T, HELD>), g, of_w, of_b, (acc_t<T>)t.eps, cut);
-    });
-    if (status == ASSAY_OK)
-        status = launch_sum_partials<T>(call->stream, of_w, cut.chunks, t.d,
-                                        matrix_of<T>(t.dw).data, t.d, t.d);
-    if (status == ASSAY_OK)
-        status = launch_sum_partials<T>(call->stream, of_b, cut.chunks, t.d,
-                                        matrix_of<T>(t.db).data, t.d, t.d);
-    return status;
+    const bool whole = holds_whole<T>(t.d, {cut.lanes, cut.held}, MOST_HELD_BACKWARD, cut.packs);
+    const assay_status status = whole ? launch_rows<T, true>(call, t, cut, of_w, of_b)
+                                      : launch_rows<T, false>(call, t, cut, of_w, of_b);
+    if (status != ASSAY_OK)
+        return status;
+    const sums_to<T> dw = {of_w, matrix_of<T>(t.dw).data}, db = {of_b, matrix_of<T>(t.db).data};
+    return launch_sum_partials_of<T>(call->stream, dw, db, cut.chunks, t.d);
 }
 
 template <typename T> static size_t partial_bytes(const assay_call *call) {
     const tensors t = tensors_of(call, ASSAY_BACKWARD);
-    return (size_t)(2 * split_for<T>(t, MOST_HELD_BACKWARD).chunks * t.d) * sizeof(acc_t<T>);
+    return (size_t)(2 * split_for<T>(t, MOST_HELD_BACKWARD, MOST_HELD_BACKWARD).chunks * t.d) *
+           sizeof(acc_t<T>);
 }
 
 static size_t workspace(assay_stage stage, const assay_call *call) {

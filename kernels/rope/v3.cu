@@ -1,24 +1,25 @@
 /*
  * rope v3, fused: the angle of a pair is the same in all heads, so a block makes the sines and
- * cosines of its places once, in shared memory, and rotates these places of up to 32 heads.
+ * cosines of its places once, in shared memory, and rotates these places of up to 64 heads.
  *
  * A block has groups of threads (up to 8); each has the same places, 16 bytes of a row each, and
- * heads of its own. A thread starts to load its place of four heads, then makes its share of the
+ * heads of its own. A thread starts to load its place of eight heads, then makes its share of the
  * block's angles while these are under way: less than one where there are many heads.
  *
- * Against v1: 16 bytes at a time, and a thirty-second of the angles. Bytes: x once and y once.
+ * Against v1: 16 bytes at a time, and a sixty-fourth of the angles. Bytes: x once and y once.
  * Flops: 6 a pair, and about 5 in fp64.
  *
  * Each element is computed as in v1, bit for bit.
  *
  * The step before made four angles a thread, of 8 heads, in registers and before its first load:
  * memory waited for a chain of some 150 fp64 operations. b = 4, h = 32, s = 1024, d = 80, bf16,
- * cold, H100: 32 us then, 21 now; memory alone takes 14.
+ * cold, H100: 32 us then; 20.7 with four heads a thread and, within the noise, with eight, where a
+ * copy of as many bytes takes 18.8. h = 12, d = 64: 11.0 with four heads, 9.8 with eight.
  */
 #include "kernels/common/pack.h"
 #include "kernels/rope/pairs.h"
 
-enum { THREADS = 256, MOST_GROUPS = 8, HEADS = 4 }; /* heads of a thread */
+enum { THREADS = 256, MOST_GROUPS = 8, HEADS = 8 }; /* heads of a thread */
 
 /* How a block's threads are shared out, and where the angles of its places come from. */
 struct plan {
@@ -134,7 +135,7 @@ ASSAY_VARIANT(rope, v3) = {
     .op = "rope",
     .name = "v3",
     .device = ASSAY_DEVICE_NAME,
-    .summary = "fused: 16 bytes at a time, angles made once for up to 32 heads",
+    .summary = "fused: 16 bytes at a time, angles made once for up to 64 heads",
     .supports = NULL,
     .workspace = NULL,
     .forward = forward,

@@ -5,10 +5,15 @@
  * finds the largest element over the lanes, turns all of them into powers once, sums these over the
  * lanes and writes y. Backward keeps y and dy, sums their products and writes dx. Rows of more than
  * 20480 elements of 16 bits, 10240 of f32 or 5120 of f64 read the rest again, from the cache:
- * forward twice, backward once.
+ * forward twice, backward once. Rows of whole packs, few a lane, have kernels without code for
+ * single elements.
+ *
+ * 16-bit tensors get their powers from the special function unit, and y as a product with 1 / sum.
  *
  * bf16, 4096 rows of 2560, H100, cold, forward and backward: 59.7 and 48.5 us with two packs a
- * lane, taken apart as they came; 37.5 and 28.0 us with rows in a warp and packs kept whole.
+ * lane, taken apart as they came; 37.4 and 27.7 us with rows in a warp and packs kept whole, and 40
+ * instructions for each exp and division; 20.0 and 26.5 us now, where a copy of as many bytes takes
+ * 18.7 and 25.4.
  *
  * Against v1: x is read once, and each power is computed once. Bytes: x and y forward; y, dy and dx
  * backward. Flops: an exp, a division and 3 more an element forward, 4 backward.
@@ -16,8 +21,10 @@
 #include "kernels/common/exp.h"
 #include "kernels/common/exp64.h"
 #include "kernels/common/row_group.h"
+#include "kernels/common/special.h"
+#include "kernels/common/stream.h"
 
-enum { MOST_HELD = 10 };
+enum { FEW_HELD = 4, MOST_HELD = 10 };
 
 /* How rows are shared out. */
 struct split {
@@ -33,66 +40,68 @@ static __device__ __forceinline__ acc_t<T> largest_of(const pack<T> &x, acc_t<T>
     return most;
 }
 
-/* exp(x - most) of the elements that there are, 0 of the others. */
-template <typename T>
+/* exp(x - most) of the elements that there are, 0 of the others; for 16-bit tensors by the special
+ * function unit. Where there is no pack, its elements are -Inf. */
+template <bool WHOLE, typename T>
 static __device__ __forceinline__ acc_t<T> powers_of(const pack<T> &x, acc_t<T> most, int64_t left,
                                                      acc_t<T> sum,
                                                      acc_t<T> (&power)[pack<T>::size]) {
     for (int v = 0; v < pack<T>::size; ++v) {
-        power[v] = v < left ? exp_(widen(x.v[v]) - most) : (acc_t<T>)0;
+        const acc_t<T> below = widen(x.v[v]) - most,
+                       e = sizeof(T) > 2 ? exp_(below) : exp_unit(below);
+        power[v] = (WHOLE ? 0 : v) < left ? e : (acc_t<T>)0;
         sum += power[v];
     }
     return sum;
 }
 
-template <typename T>
+/* `inverse` is 1 / sum: for 16-bit tensors a product is as good as a quotient. */
+template <bool WHOLE, typename T>
 static __device__ __forceinline__ void store_quotients(const acc_t<T> (&power)[pack<T>::size],
-                                                       acc_t<T> sum, T *y, int64_t left,
-                                                       bool packs) {
-    pack<T> p;
+                                                       acc_t<T> sum, acc_t<T> inverse, T *y,
+                                                       int64_t left, bool packs) {
+    acc_t<T> quotient[pack<T>::size];
     for (int v = 0; v < pack<T>::size; ++v)
-        p.v[v] = narrow<T>(power[v] / sum);
-    store_pack(y, p, left, packs);
+        quotient[v] = sizeof(T) > 2 ? power[v] / sum : power[v] * inverse;
+    store_part<WHOLE>(y, narrow_pack<T>(quotient), left, packs);
 }
 
-template <typename T, int HELD>
-static __global__ void __launch_bounds__(GROUP_THREADS, 2)
+/* WHOLE: the lanes hold all of a row, in whole packs. */
+template <typename T, int HELD, bool WHOLE>
+static __global__ void __launch_bounds__(GROUP_THREADS, WHOLE ? 4 : 2)
     softmax(matrix<const T> x, matrix<T> y, split cut) {
     typedef acc_t<T> A;
     const group_place<T> at(cut.lanes);
-    const int groups = GROUP_THREADS / cut.lanes;
-    for (int64_t first = (int64_t)blockIdx.x * groups; first < cut.rows;
-         first += (int64_t)gridDim.x * groups) {
-        const int64_t i = first + at.group, length = i < cut.rows ? cut.d : 0;
-        const int there = at.template held_of<HELD>(length);
-        const T *row = x.row(i);
-        pack<T> held[HELD];
-        A power[HELD][pack<T>::size], more[pack<T>::size];
-        A most = -INFINITY, sum = 0;
-        load_held(row, length, at, cut.packs, narrow<T>(-INFINITY), held);
+    const int64_t i = (int64_t)blockIdx.x * at.groups + at.group, length = i < cut.rows ? cut.d : 0;
+    const int there = at.template held_of<HELD>(length);
+    const T *row = x.row(i), rest = narrow<T>(-INFINITY);
+    pack<T> held[HELD];
+    A power[HELD][pack<T>::size], more[pack<T>::size];
+    A most = -INFINITY, sum = 0;
+    load_held<WHOLE, true>(row, length, at, cut.packs, rest, held);
 #pragma unroll
-        for (int p = 0; p < HELD; ++p)
-            most = largest_of(held[p], most);
-        for (int64_t j = at.column(HELD); j < length; j += at.step())
-            most =
-                largest_of(load_pack(row + j, length - j, cut.packs, narrow<T>(-INFINITY)), most);
-        most = reduce_group<group_larger>(most, cut.lanes);
-        keep_packed(held);
+    for (int p = 0; p < HELD; ++p)
+        most = largest_of(held[p], most);
+    for (int64_t j = at.column(HELD); !WHOLE && j < length; j += at.step())
+        most = largest_of(load_pack(row + j, length - j, cut.packs, rest), most);
+    most = reduce_group<group_larger>(most, cut.lanes, 0);
+    keep_packed(held);
 #pragma unroll
-        for (int p = 0; p < HELD; ++p)
-            sum = powers_of(held[p], most, there - at.column(p), sum, power[p]);
-        for (int64_t j = at.column(HELD); j < length; j += at.step())
-            sum = powers_of(load_pack(row + j, length - j, cut.packs), most, length - j, sum, more);
-        sum = reduce_group<group_add>(sum, cut.lanes);
+    for (int p = 0; p < HELD; ++p)
+        sum = powers_of<WHOLE>(held[p], most, there - at.column(p), sum, power[p]);
+    for (int64_t j = at.column(HELD); !WHOLE && j < length; j += at.step())
+        sum = powers_of<false>(load_pack(row + j, length - j, cut.packs), most, length - j, sum,
+                               more);
+    sum = reduce_group<group_add>(sum, cut.lanes, 1);
+    const A inverse = 1 / sum;
 #pragma unroll
-        for (int p = 0; p < HELD; ++p)
-            store_quotients<T>(power[p], sum, y.row(i) + at.column(p), there - at.column(p),
-                               cut.packs);
-        for (int64_t j = at.column(HELD); j < length; j += at.step()) {
-            (void)powers_of(load_pack(row + j, length - j, cut.packs), most, length - j, (A)0,
-                            more);
-            store_quotients<T>(more, sum, y.row(i) + j, length - j, cut.packs);
-        }
+    for (int p = 0; p < HELD; ++p)
+        store_quotients<WHOLE, T>(power[p], sum, inverse, y.row(i) + at.column(p),
+                                  there - at.column(p), cut.packs);
+    for (int64_t j = at.column(HELD); !WHOLE && j < length; j += at.step()) {
+        (void)powers_of<false>(load_pack(row + j, length - j, cut.packs), most, length - j, (A)0,
+                               more);
+        store_quotients<false, T>(more, sum, inverse, y.row(i) + j, length - j, cut.packs);
     }
 }
 
@@ -104,67 +113,69 @@ static __device__ __forceinline__ acc_t<T> add_products(const pack<T> &y, const 
     return sum;
 }
 
-template <typename T>
+template <bool WHOLE, typename T>
 static __device__ __forceinline__ void store_slopes(const pack<T> &y, const pack<T> &dy,
                                                     acc_t<T> sum, T *dx, int64_t left, bool packs) {
-    pack<T> p;
+    acc_t<T> slope[pack<T>::size];
     for (int v = 0; v < pack<T>::size; ++v)
-        p.v[v] = narrow<T>(widen(y.v[v]) * (widen(dy.v[v]) - sum));
-    store_pack(dx, p, left, packs);
+        slope[v] = widen(y.v[v]) * (widen(dy.v[v]) - sum);
+    store_part<WHOLE>(dx, narrow_pack<T>(slope), left, packs);
 }
 
-template <typename T, int HELD>
-static __global__ void __launch_bounds__(GROUP_THREADS, 2)
+template <typename T, int HELD, bool WHOLE>
+static __global__ void __launch_bounds__(GROUP_THREADS, WHOLE ? 4 : 2)
     grad(matrix<const T> y, matrix<const T> dy, matrix<T> dx, split cut) {
     const group_place<T> at(cut.lanes);
-    const int groups = GROUP_THREADS / cut.lanes;
-    for (int64_t first = (int64_t)blockIdx.x * groups; first < cut.rows;
-         first += (int64_t)gridDim.x * groups) {
-        const int64_t i = first + at.group, length = i < cut.rows ? cut.d : 0;
-        const int there = at.template held_of<HELD>(length);
-        pack<T> held[HELD], given[HELD];
-        acc_t<T> sum = 0;
-        load_held(y.row(i), length, at, cut.packs, narrow<T>(0), held);
-        load_held(dy.row(i), length, at, cut.packs, narrow<T>(0), given);
+    const int64_t i = (int64_t)blockIdx.x * at.groups + at.group, length = i < cut.rows ? cut.d : 0;
+    const int there = at.template held_of<HELD>(length);
+    pack<T> held[HELD], given[HELD];
+    acc_t<T> sum = 0;
+    load_held<WHOLE, true>(y.row(i), length, at, cut.packs, narrow<T>(0), held);
+    load_held<WHOLE, true>(dy.row(i), length, at, cut.packs, narrow<T>(0), given);
 #pragma unroll
-        for (int p = 0; p < HELD; ++p)
-            sum = add_products(held[p], given[p], sum);
-        for (int64_t j = at.column(HELD); j < length; j += at.step())
-            sum = add_products(load_pack(y.row(i) + j, length - j, cut.packs),
-                               load_pack(dy.row(i) + j, length - j, cut.packs), sum);
-        sum = reduce_group<group_add>(sum, cut.lanes);
-        keep_packed(held);
-        keep_packed(given);
+    for (int p = 0; p < HELD; ++p)
+        sum = add_products(held[p], given[p], sum);
+    for (int64_t j = at.column(HELD); !WHOLE && j < length; j += at.step())
+        sum = add_products(load_pack(y.row(i) + j, length - j, cut.packs),
+                           load_pack(dy.row(i) + j, length - j, cut.packs), sum);
+    sum = reduce_group<group_add>(sum, cut.lanes, 0);
+    keep_packed(held);
+    keep_packed(given);
 #pragma unroll
-        for (int p = 0; p < HELD; ++p)
-            store_slopes(held[p], given[p], sum, dx.row(i) + at.column(p), there - at.column(p),
-                         cut.packs);
-        for (int64_t j = at.column(HELD); j < length; j += at.step())
-            store_slopes(load_pack(y.row(i) + j, length - j, cut.packs),
-                         load_pack(dy.row(i) + j, length - j, cut.packs), sum, dx.row(i) + j,
-                         length - j, cut.packs);
-    }
+    for (int p = 0; p < HELD; ++p)
+        store_slopes<WHOLE>(held[p], given[p], sum, dx.row(i) + at.column(p), there - at.column(p),
+                            cut.packs);
+    for (int64_t j = at.column(HELD); !WHOLE && j < length; j += at.step())
+        store_slopes<false>(load_pack(y.row(i) + j, length - j, cut.packs),
+                            load_pack(dy.row(i) + j, length - j, cut.packs), sum, dx.row(i) + j,
+                            length - j, cut.packs);
 }
 
 template <typename T>
 static split split_for(const assay_tensor *a, const assay_tensor *b, const assay_tensor *c) {
     const int64_t d = assay_tensor_row_length(a);
-    const row_share share = share_row<T>(d, MOST_HELD);
+    const row_share share = share_row<T>(d, FEW_HELD, MOST_HELD);
     return {assay_tensor_rows(a), d, share.lanes, share.held,
             takes_packs(a) && takes_packs(b) && (c == NULL || takes_packs(c))};
 }
 
 static dim3 grid_of(const split &cut) {
-    return linear_grid(cut.rows, GROUP_THREADS / cut.lanes);
+    return whole_grid(ceil_div(cut.rows, GROUP_THREADS / cut.lanes));
+}
+
+template <typename T, typename Launch>
+static assay_status with_share_of(const split &cut, Launch launch) {
+    return with_share<T, FEW_HELD, MOST_HELD>(cut.d, {cut.lanes, cut.held}, cut.packs, launch);
 }
 
 template <typename T> static assay_status run_forward(const assay_call *call) {
     const assay_tensor *x = &call->in[0], *y = &call->out[0];
     const split cut = split_for<T>(x, y, NULL);
-    return with_held<2, 4, 8, MOST_HELD>(cut.held, [&](auto held) {
+    return with_share_of<T>(cut, [&](auto held, auto whole) {
         constexpr int HELD = decltype(held)::value;
-        return ASSAY_LAUNCH(call->stream, grid_of(cut), dim3(GROUP_THREADS), 0, (softmax<T, HELD>),
-                            matrix_of<const T>(x), matrix_of<T>(y), cut);
+        constexpr bool WHOLE = decltype(whole)::value;
+        return ASSAY_LAUNCH(call->stream, grid_of(cut), dim3(GROUP_THREADS), 0,
+                            (softmax<T, HELD, WHOLE>), matrix_of<const T>(x), matrix_of<T>(y), cut);
     });
 }
 
@@ -172,10 +183,12 @@ template <typename T> static assay_status run_forward(const assay_call *call) {
 template <typename T> static assay_status run_backward(const assay_call *call) {
     const assay_tensor *y = &call->in[1], *dy = &call->in[2], *dx = &call->out[0];
     const split cut = split_for<T>(y, dy, dx);
-    return with_held<2, 4, 8, MOST_HELD>(cut.held, [&](auto held) {
+    return with_share_of<T>(cut, [&](auto held, auto whole) {
         constexpr int HELD = decltype(held)::value;
-        return ASSAY_LAUNCH(call->stream, grid_of(cut), dim3(GROUP_THREADS), 0, (grad<T, HELD>),
-                            matrix_of<const T>(y), matrix_of<const T>(dy), matrix_of<T>(dx), cut);
+        constexpr bool WHOLE = decltype(whole)::value;
+        return ASSAY_LAUNCH(call->stream, grid_of(cut), dim3(GROUP_THREADS), 0,
+                            (grad<T, HELD, WHOLE>), matrix_of<const T>(y), matrix_of<const T>(dy),
+                            matrix_of<T>(dx), cut);
     });
 }
 

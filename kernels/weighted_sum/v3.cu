@@ -1,43 +1,39 @@
 /*
  * weighted_sum v3, fused: memory is touched once.
  *
- * Forward: a group of lanes (1 to 32, or a whole block) takes one row; a lane reads 16 bytes at a
- * time and keeps as many partial sums in registers as that has elements; lanes are then summed by
- * shuffles. Backward: a thread keeps the w of its 16-byte wide columns and their part of dw in
- * registers and walks down a chunk of rows, reading x and writing dx as it goes; chunks leave
- * partial sums of dw in the workspace, which a second kernel sums in a fixed order.
+ * Forward: a group of lanes (1 to 32, or a whole block) takes one row; a lane has four packs of 16
+ * bytes of x and w under way and keeps as many partial sums in registers as a pack has elements;
+ * lanes are then summed by shuffles. Backward: a thread keeps the w of its 16-byte wide columns and
+ * their part of dw in registers. It walks down a chunk of rows, four packs of x under way at once,
+ * and then writes their dx: memory that reads and then writes is faster than memory that does both
+ * by turns. Chunks leave partial sums of dw in the workspace, which a second kernel sums in a fixed
+ * order; up to 1024 rows are one chunk, of narrow columns, and one launch.
+ *
+ * f32, H100, cold, the step before, with two packs under way, x and dx by turns and two launches,
+ * and now: 65536 rows of 8192, 685 and 683 us forward, 1535 and 1405 backward, where a copy of as
+ * many bytes takes 712 and 1415; 4096 rows of 4096, 34.1 and 27.8 us, 64.5 and 56.1; 64 rows of 128
+ * backward, 8.4 and 5.1 us.
  *
  * Against v2: dx and dw share one pass. Bytes: x once forward; x and dx once backward, plus the
- * partial sums, one row of them for at least 16 of x (2 where x is small). Flops: as v1.
+ * partial sums, one row of them for at least 16 of x. Flops: as v1.
  *
  * Every sum has one order, given by the shape alone: an address that does not allow 16-byte
  * accesses changes how elements are fetched, not which lane adds them.
  */
 #include "kernels/common/pack.h"
 #include "kernels/common/partials.h"
+#include "kernels/common/stream.h"
 #include "kernels/weighted_sum/rows.h"
 
 enum { THREADS = 256, WARP = 32, FETCHED = 4 };
 
-/* The pack at `from`, of which `left` elements exist; the others are 0. WHOLE: either all of it
- * exists, at an address where a pack may lie, or nothing. */
-template <typename T, bool WHOLE>
-static __device__ __forceinline__ pack<T> fetch(const T *from, int64_t left, bool aligned) {
-    if constexpr (WHOLE) {
-        pack<T> p;
-        for (int v = 0; v < pack<T>::size; ++v)
-            p.v[v] = narrow<T>(0);
-        if (left > 0)
-            p = load_whole(reinterpret_cast<const pack<T> *>(from));
-        return p;
-    } else {
-        return load_pack(from, left, aligned);
-    }
-}
+/* Of x up to some times the cache, load_once saves more than it costs: 34 us without and 28 with it
+ * at 4096 x 4096 f32, 683 and 703 at 65536 x 8192. */
+static constexpr int64_t ONCE_BYTES = INT64_C(1) << 28;
 
 /* Lane `lane`'s part of the sum over a row. Packs are fetched four at a time, so that their
- * latencies overlap. */
-template <typename T, bool WHOLE>
+ * latencies overlap. WHOLE, ONCE: as load_part has them. */
+template <typename T, bool WHOLE, bool ONCE>
 static __device__ __forceinline__ acc_t<T> partial_sum(const T *x, const T *w, int64_t d, int lane,
                                                        int lanes, bool x_packs, bool w_packs) {
     constexpr int V = pack<T>::size;
@@ -48,9 +44,11 @@ static __device__ __forceinline__ acc_t<T> partial_sum(const T *x, const T *w, i
 #pragma unroll
         for (int f = 0; f < FETCHED; ++f) {
             const int64_t at = j + f * step;
-            a[f] = fetch<T, WHOLE>(x + at, d - at, x_packs);
-            b[f] = fetch<T, WHOLE>(w + at, d - at, w_packs);
+            a[f] = load_part<WHOLE, ONCE>(x + at, d - at, x_packs, narrow<T>(0));
+            b[f] = load_part<WHOLE, false>(w + at, d - at, w_packs, narrow<T>(0));
         }
+        keep_packed(a);
+        keep_packed(b);
 #pragma unroll
         for (int f = 0; f < FETCHED; ++f)
             for (int v = 0; v < V; ++v)
@@ -80,16 +78,19 @@ template <typename A> static __device__ __forceinline__ A sum_lanes(A sum, int l
     return sum;
 }
 
-template <typename T, bool WHOLE>
-static __global__ void sum_rows(const T *x, int64_t x_stride, const T *w, T *y, spread places,
-                                int64_t rows, int64_t d, int lanes, bool x_packs, bool w_packs) {
+/* Four blocks of a multiprocessor: without a number, ptxas puts loads where they are used. */
+template <typename T, bool WHOLE, bool ONCE>
+static __global__ void __launch_bounds__(THREADS, 4)
+    sum_rows(const T *x, int64_t x_stride, const T *w, T *y, spread places, int64_t rows, int64_t d,
+             int lanes, bool x_packs, bool w_packs) {
     const int groups = THREADS / lanes, lane = (int)threadIdx.x % lanes;
     const int64_t step = (int64_t)gridDim.x * groups;
     for (int64_t first = (int64_t)blockIdx.x * groups; first < rows; first += step) {
         const int64_t row = first + threadIdx.x / lanes;
         acc_t<T> sum = 0;
         if (row < rows)
-            sum = partial_sum<T, WHOLE>(x + row * x_stride, w, d, lane, lanes, x_packs, w_packs);
+            sum = partial_sum<T, WHOLE, ONCE>(x + row * x_stride, w, d, lane, lanes, x_packs,
+                                              w_packs);
         sum = sum_lanes(sum, lanes);
         if (row < rows && lane == 0)
             y[place(places, row)] = narrow<T>(sum);
@@ -118,10 +119,19 @@ struct cut {
 
 /* A thread takes 16 rows, so that partial sums are few; fewer, but at least 2, where blocks would
  * not fill the device. */
+enum { SINGLE_ROWS = 1024, SINGLE_COLUMNS = 4, GRAD_ROWS = 4 };
 enum { BLOCKS_WANTED = 1056, BLOCKS_NEEDED = 264, MOST_ROWS = 16, FEWEST_ROWS = 2 };
 
 template <typename T> static cut cut_for(int64_t rows, int64_t d) {
     cut c = {1, 0, 0, 0};
+    if (rows <= SINGLE_ROWS) {
+        while (c.columns < SINGLE_COLUMNS && c.columns * pack<T>::size < d)
+            c.columns *= 2;
+        c.strips = ceil_div(d, (int64_t)c.columns * pack<T>::size);
+        c.chunks = 1;
+        c.rows_per_chunk = rows;
+        return c;
+    }
     while (c.columns < THREADS && c.columns * pack<T>::size < d)
         c.columns *= 2;
     c.strips = ceil_div(d, (int64_t)c.columns * pack<T>::size);
@@ -134,67 +144,113 @@ template <typename T> static cut cut_for(int64_t rows, int64_t d) {
     return c;
 }
 
-/* Sums `part` over the threads of equal column, row lane 0 first, and writes row lane 0's result.
- */
-template <typename T>
-static __device__ __forceinline__ void write_partial(const acc_t<T> *part, int columns,
-                                                     int64_t left, acc_t<T> *to) {
+/* to[e] = the sum of `part` over the threads whose e-th of the block's elements it is, row lane 0
+ * first, for e < left. */
+template <typename T, typename O>
+static __device__ __forceinline__ void sum_parts(const acc_t<T> (&part)[pack<T>::size], int columns,
+                                                 int64_t left, O *to) {
     constexpr int V = pack<T>::size;
-    __shared__ acc_t<T> all[THREADS * V];
+    /* Between the parts of a thread a gap, so that those who add them meet in few banks. */
+    constexpr int STEP = THREADS + 4;
+    __shared__ acc_t<T> all[STEP * V];
     for (int v = 0; v < V; ++v)
-        all[v * THREADS + threadIdx.x] = part[v]; /* each lane of a warp its own bank */
+        all[v * STEP + threadIdx.x] = part[v];
     __syncthreads();
-    if ((int)threadIdx.x >= columns)
-        return;
-    for (int v = 0; v < V && v < left; ++v) {
-        acc_t<T> sum = part[v];
-        for (int t = (int)threadIdx.x + columns; t < THREADS; t += columns)
-            sum += all[v * THREADS + t];
-        to[v] = sum;
+    for (int e = (int)threadIdx.x; e < columns * V && e < left; e += THREADS) {
+        const acc_t<T> *const own = all + e % V * STEP + e / V;
+        acc_t<T> sum = own[0];
+#pragma unroll 8
+        for (int t = columns; t < THREADS; t += columns)
+            sum += own[t];
+        if constexpr (sizeof(O) == sizeof(acc_t<T>))
+            to[e] = sum;
+        else
+            to[e] = narrow<T>(sum);
     }
 }
 
+/* Partial sums of dw go to `partial`, or, of a single chunk, dw to `dw`. */
 template <typename T>
-static __global__ void grad_rows(const T *x, int64_t x_stride, const T *w, const T *dy,
-                                 spread places, T *dx, int64_t dx_stride, acc_t<T> *partial,
-                                 int64_t rows, int64_t d, cut c, bool x_packs, bool dx_packs) {
+static __global__ void __launch_bounds__(THREADS, sizeof(T) > 2 ? 4 : 2)
+    grad_rows(const T *x, int64_t x_stride, const T *w, const T *dy, spread places, T *dx,
+              int64_t dx_stride, acc_t<T> *partial, T *dw, int64_t rows, int64_t d, cut c,
+              bool x_packs, bool dx_packs) {
     constexpr int V = pack<T>::size;
-    const int64_t strip = blockIdx.x % c.strips, chunk = blockIdx.x / c.strips;
-    const int64_t j = (strip * c.columns + threadIdx.x % c.columns) * V, left = d - j;
-    const int64_t begin = chunk * c.rows_per_chunk;
+    const int64_t chunk = blockIdx.x / c.strips;
+    const int64_t first = blockIdx.x % c.strips * c.columns * V;
+    const int64_t j = first + threadIdx.x % c.columns * V, left = d - j;
+    const int64_t begin = chunk * c.rows_per_chunk, step = THREADS / c.columns;
     const int64_t end = begin + c.rows_per_chunk < rows ? begin + c.rows_per_chunk : rows;
     acc_t<T> sum[V] = {};
     if (left > 0) {
         const pack<T> weight = load_pack(w + j, left, false);
-#pragma unroll 4
-        for (int64_t row = begin + threadIdx.x / c.columns; row < end; row += THREADS / c.columns) {
-            const acc_t<T> g = widen(dy[place(places, row)]);
-            const pack<T> a = load_pack(x + row * x_stride + j, left, x_packs);
-            pack<T> b;
-            for (int v = 0; v < V; ++v) {
-                sum[v] = fma_(g, widen(a.v[v]), sum[v]);
-                b.v[v] = narrow<T>(g * widen(weight.v[v]));
+        int64_t row = begin + threadIdx.x / c.columns;
+        const T *from = x + row * x_stride + j;
+        T *to = dx + row * dx_stride + j;
+        if (places.length == places.stride)
+            for (; row + (GRAD_ROWS - 1) * step < end; row += GRAD_ROWS * step) {
+                pack<T> a[GRAD_ROWS];
+                acc_t<T> g[GRAD_ROWS];
+                /* One branch for all loads: one behind each would wait for the load before. */
+                if (x_packs && left >= V) {
+#pragma unroll
+                    for (int k = 0; k < GRAD_ROWS; ++k)
+                        a[k] = load_part<true, false>(from + k * step * x_stride, V, true,
+                                                      narrow<T>(0));
+                } else {
+                    for (int k = 0; k < GRAD_ROWS; ++k)
+                        a[k] = load_pack(from + k * step * x_stride, left, false);
+                }
+#pragma unroll
+                for (int k = 0; k < GRAD_ROWS; ++k)
+                    g[k] = widen(dy[row + k * step]);
+                keep_packed(a);
+                from += GRAD_ROWS * step * x_stride;
+#pragma unroll
+                for (int k = 0; k < GRAD_ROWS; ++k)
+                    for (int v = 0; v < V; ++v)
+                        sum[v] = fma_(g[k], widen(a[k].v[v]), sum[v]);
             }
-            store_pack(dx + row * dx_stride + j, b, left, dx_packs);
+        for (; row < end; row += step, from += step * x_stride) {
+            const pack<T> a = load_pack(from, left, x_packs);
+            const acc_t<T> g = widen(dy[place(places, row)]);
+            for (int v = 0; v < V; ++v)
+                sum[v] = fma_(g, widen(a.v[v]), sum[v]);
+        }
+        /* Memory reads, then writes: turning from one to the other costs it time. */
+#pragma unroll 4
+        for (row = begin + threadIdx.x / c.columns; row < end;
+             row += step, to += step * dx_stride) {
+            const acc_t<T> g = widen(dy[place(places, row)]);
+            acc_t<T> b[V];
+            for (int v = 0; v < V; ++v)
+                b[v] = g * widen(weight.v[v]);
+            store_pack(to, narrow_pack<T>(b), left, dx_packs);
         }
     }
-    write_partial<T>(sum, c.columns, left, partial + chunk * d + j);
+    if (dw != NULL)
+        sum_parts<T>(sum, c.columns, d - first, dw + first);
+    else
+        sum_parts<T>(sum, c.columns, d - first, partial + chunk * d + first);
 }
 
-template <typename T, bool WHOLE> static assay_status launch_rows(const assay_call *call) {
-    const tensors t = tensors_of(call, ASSAY_FORWARD);
+template <typename T, bool WHOLE, bool ONCE>
+static assay_status launch_rows(const assay_call *call, const tensors &t) {
     const int lanes = lanes_for<T>(t.d);
     return ASSAY_LAUNCH(call->stream, linear_grid(t.rows, THREADS / lanes), dim3(THREADS), 0,
-                        (sum_rows<T, WHOLE>), data_of<const T>(t.x), assay_tensor_row_stride(t.x),
-                        data_of<const T>(t.w), data_of<T>(t.y), spread_of(t.y), t.rows, t.d, lanes,
-                        takes_packs(t.x), (uintptr_t)t.w->data % PACK_BYTES == 0);
+                        (sum_rows<T, WHOLE, ONCE>), data_of<const T>(t.x),
+                        assay_tensor_row_stride(t.x), data_of<const T>(t.w), data_of<T>(t.y),
+                        spread_of(t.y), t.rows, t.d, lanes, takes_packs(t.x),
+                        (uintptr_t)t.w->data % PACK_BYTES == 0);
 }
 
 template <typename T> static assay_status run_forward(const assay_call *call) {
     const tensors t = tensors_of(call, ASSAY_FORWARD);
     const bool aligned = takes_packs(t.x) && (uintptr_t)t.w->data % PACK_BYTES == 0;
-    return aligned && t.d % pack<T>::size == 0 ? launch_rows<T, true>(call)
-                                               : launch_rows<T, false>(call);
+    if (!aligned || t.d % pack<T>::size != 0)
+        return launch_rows<T, false, false>(call, t);
+    return t.rows * t.d <= ONCE_BYTES / (int64_t)sizeof(T) ? launch_rows<T, true, true>(call, t)
+                                                           : launch_rows<T, true, false>(call, t);
 }
 
 template <typename T> static assay_status run_backward(const assay_call *call) {
@@ -205,8 +261,9 @@ template <typename T> static assay_status run_backward(const assay_call *call) {
         call->stream, dim3((unsigned)(c.strips * c.chunks)), dim3(THREADS), 0, (grad_rows<T>),
         data_of<const T>(t.x), assay_tensor_row_stride(t.x), data_of<const T>(t.w),
         data_of<const T>(t.dy), spread_of(t.dy), data_of<T>(t.dx), assay_tensor_row_stride(t.dx),
-        partial, t.rows, t.d, c, takes_packs(t.x), takes_packs(t.dx));
-    if (status != ASSAY_OK)
+        partial, c.chunks == 1 ? data_of<T>(t.dw) : NULL, t.rows, t.d, c, takes_packs(t.x),
+        takes_packs(t.dx));
+    if (status != ASSAY_OK || c.chunks == 1)
         return status;
     return launch_sum_partials<T>(call->stream, partial, c.chunks, t.d, data_of<T>(t.dw), t.d, t.d);
 }
