@@ -17,10 +17,10 @@
  * order, 16 k at a time: at m = n = k = 64 memory is waited for once, not three times, and more
  * warps share the work. H100, cold, microseconds, before, after, cuBLAS with C added:
  *
- *     64    10.4   5.1   10.6        513   84.6   30   25.6
+ *     64    10.4   5.1   10.6        513   84.6   26   25.6
  *     128   14.7   5.8   12.0        1024   127   65   70.4
- *     256   23.6   7.1   15.0        1025   215   84   80.2
- *     512   41.4  15     20.6        4096  4434 3640   2754
+ *     256   23.6   7.1   15.0        1025   215   86   80.2
+ *     512   41.4  16     20.6        4096  4434 3640   2754
  *
  *
  * Against v2: C is read once and Y written once, with no copy between. Bytes: each operand once for
