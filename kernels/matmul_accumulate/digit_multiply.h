@@ -6,14 +6,14 @@
 #define ASSAY_MATMUL_ACCUMULATE_DIGIT_MULTIPLY_H
 
 #include "kernels/matmul_accumulate/digit_tile.h"
-#include "kernels/matmul_accumulate/v3_multiply.h"
+#include "kernels/matmul_accumulate/v3_fma.h"
 
 enum {
     /* Lines of all digits of an operand, and coordinates of a box that begins in the last tile. */
     MOST_LINES = (INT32_MAX - 1024) / DIGITS,
 };
 
-static const int32_t tiles_of_digits[] = {ROWS, DEPTH, REACH, FEWEST_K, LARGE, 0};
+static const int32_t tiles_of_digits[] = {ROWS, DEPTH, REACH, FEWEST_K, fma_large::rows, 0};
 
 static bool has_digits(const product<float> &x) {
     return x.m > 0 && x.n > 0 && x.k >= FEWEST_K && x.m <= MOST_LINES && x.n <= MOST_LINES &&
@@ -34,65 +34,41 @@ static digit_operands operands_of(const product<float> &x) {
 struct marks {
     const int32_t *left_power, *right_power;
 
-    __device__ __forceinline__ bool has(int64_t row, int64_t column) const {
+    __device__ __forceinline__ bool operator()(int64_t row, int64_t column) const {
         return left_power[row] == MARKED || right_power[column] == MARKED;
     }
 };
 
-template <typename Core, typename Left, typename Right>
-static __device__ __forceinline__ void store_marked(const problem<float> &p, const marks &marked,
-                                                    tile_place at, const Core &core) {
-    typedef typename Core::tile tile;
-    const int64_t row = at.row + warp_row<tile>(), column = at.column + warp_column<tile>();
-    core.template each<Left, Right>([&](int i, int j, float sum) {
-        if (row + i >= p.m || column + j >= p.n || !marked.has(row + i, column + j))
-            return;
-        const float *added = p.added.data + ((row + i) * p.added.stride + column + j);
-        p.out.data[(row + i) * p.out.stride + column + j] =
-            p.added.data ? fmaf(p.times, sum, *added) : p.times * sum;
-    });
-}
-
 /* v3's tile of the result, if a line of it is marked. */
-template <typename Core, typename Left, typename Right>
-static __global__ void __launch_bounds__(Core::tile::threads, Core::BLOCKS)
+template <typename Tile, bool LEFT_K, bool RIGHT_K>
+static __global__ void __launch_bounds__(Tile::threads, Tile::blocks)
     multiply_marked(problem<float> p, marks marked) {
-    typedef typename Core::tile tile;
     ASSAY_DYNAMIC_SHARED(float, shared);
-    const tile_place at = place_of<tile>(blockIdx.x, p.m, p.n);
-    static_assert(tile::side <= tile::threads, "a thread looks at a line of either operand");
-    const int64_t row = at.row + threadIdx.x, column = at.column + threadIdx.x;
-    const bool has_line = (int)threadIdx.x < tile::side;
-    const bool mine = (has_line && row < p.m && marked.left_power[row] == MARKED) ||
-                      (has_line && column < p.n && marked.right_power[column] == MARKED);
+    const tile_place at = place_of<Tile::rows, Tile::columns>(blockIdx.x, p.m, p.n);
+    static_assert(Tile::rows <= Tile::threads && Tile::columns <= Tile::threads,
+                  "a thread looks at a line of either operand");
+    const int thread = (int)threadIdx.x;
+    const int64_t row = at.row + thread, column = at.column + thread;
+    const bool mine =
+        (thread < Tile::rows && row < p.m && marked.left_power[row] == MARKED) ||
+        (thread < Tile::columns && column < p.n && marked.right_power[column] == MARKED);
     if (!__syncthreads_or(mine))
         return;
-    Core core;
-    add_slices<Core, Left, Right>(p, at, shared, core);
-    store_marked<Core, Left, Right>(p, marked, at, core);
+    fma_result<Tile> result(at);
+    total_tile<Tile, LEFT_K, RIGHT_K>(p, at, shared, [&] { result.read(p); });
+    result.store(p, shared, marked);
 }
 
-template <bool LEFT_K_INNER, bool RIGHT_K_INNER>
+template <bool LEFT_K, bool RIGHT_K>
 static assay_status launch_marked(void *stream, const problem<float> &p, const marks &marked) {
-    typedef fma_core<large_tile> core;
-    typedef slice<float, large_tile, LEFT_K_INNER> left;
-    typedef slice<float, large_tile, RIGHT_K_INNER> right;
-    const size_t bytes = STAGES * (left::elements + right::elements) * sizeof(float);
-    return ASSAY_LAUNCH(stream, whole_grid(tiles_of<large_tile>(p.m, p.n)),
-                        dim3(large_tile::threads), bytes, (multiply_marked<core, left, right>), p,
-                        marked);
+    typedef fma_large tile;
+    return ASSAY_LAUNCH(stream, whole_grid(fma_tiles<tile>(p.m, p.n)), dim3(tile::threads),
+                        tile::bytes, (multiply_marked<tile, LEFT_K, RIGHT_K>), p, marked);
 }
 
 static assay_status multiply_marked_lines(void *stream, const product<float> &x,
                                           const marks &marked) {
-    const problem<float> p = {operand_of(x.left, x.m, x.k),
-                              operand_of(x.right, x.n, x.k),
-                              x.added,
-                              x.out,
-                              x.m,
-                              x.n,
-                              x.k,
-                              (float)x.times};
+    const problem<float> p = problem_of(x);
     if (!x.left.transposed)
         return x.right.transposed ? launch_marked<true, true>(stream, p, marked)
                                   : launch_marked<true, false>(stream, p, marked);
@@ -132,7 +108,7 @@ static assay_status launch_by_digits(void *stream, const product<float> &x, cons
 static assay_status digit_multiply(const assay_call *call, const product<float> &asked) {
     const product<float> x = with_rows(asked);
     if (!has_digits(x))
-        return multiply<fma_core, float>(call, asked);
+        return multiply_strictly(call, asked);
     const digit_operands of = operands_of(x);
     char *const base = static_cast<char *>(call->workspace);
     size_t used = 0;

@@ -1,41 +1,16 @@
 /*
- * v3's product: tiles whose operands are brought by asynchronous copies, on the core for the type
- * and precision asked for. v3.cu tells how; the operator linear uses it as well.
+ * v3's product on tensor cores: tiles whose operands are brought by asynchronous copies, on the
+ * core for the type and precision asked for. v3.cu tells how.
  */
 #ifndef ASSAY_MATMUL_ACCUMULATE_V3_MULTIPLY_H
 #define ASSAY_MATMUL_ACCUMULATE_V3_MULTIPLY_H
 
 #include "kernels/matmul_accumulate/v3_core.h"
 
-enum { BAND = 8, RUN = 128 /* products, see v3_core.h */ };
-
 typedef square<2, 4, 64, 32> large_tile;
 typedef square<1, 2, 32, 16> small_tile;
 
 enum { LARGE = large_tile::side, SMALL = small_tile::side };
-static const int32_t tiles[] = {LARGE, SMALL, SLICE_BYTES / 4, SLICE_BYTES / 8, 0};
-
-/* A product with its result's rows in memory as rows. */
-template <typename T> struct problem {
-    operand<T> left, right;
-    matrix<const T> added;
-    matrix<T> out;
-    int64_t m, n, k;
-    acc_t<T> times;
-};
-
-struct tile_place {
-    int64_t row, column;
-};
-
-/* Tiles are numbered down a band's columns. */
-template <typename Tile>
-static __device__ __forceinline__ tile_place place_of(int64_t tile, int64_t m, int64_t n) {
-    const int64_t across = ceil_div(n, Tile::side), down = ceil_div(m, Tile::side);
-    const int64_t band = tile / (BAND * across), inside = tile % (BAND * across);
-    const int64_t height = clamp(down - band * BAND, 1, BAND);
-    return {(band * BAND + inside % height) * Tile::side, inside / height * Tile::side};
-}
 
 /* The slices' way through shared memory: slice s is in stage s % STAGES. */
 template <typename Core, typename Left, typename Right>
@@ -66,18 +41,16 @@ static __device__ __forceinline__ void add_slices(const problem<typename Core::s
         const typename Core::storage *stage = shared + s % STAGES * STAGE;
         if (needed)
             core.template add<Left, Right>(stage, row, stage + Left::elements, column);
-        if ((s + 1) % (RUN / Left::depth) == 0)
-            core.settle();
     }
 }
 
-template <typename Core, typename Left, typename Right>
+template <typename Core>
 static __device__ __forceinline__ void store(const problem<typename Core::storage> &p,
                                              tile_place at, const Core &core) {
     typedef typename Core::storage T;
     typedef typename Core::tile tile;
     const int64_t row = at.row + warp_row<tile>(), column = at.column + warp_column<tile>();
-    core.template each<Left, Right>([&](int i, int j, acc_t<T> sum) {
+    core.each([&](int i, int j, acc_t<T> sum) {
         if (row + i >= p.m || column + j >= p.n)
             return;
         const int64_t to = (row + i) * p.out.stride + column + j;
@@ -92,10 +65,10 @@ template <typename Core, typename Left, typename Right>
 static __global__ void __launch_bounds__(Core::tile::threads, Core::BLOCKS)
     multiply_tiles(problem<typename Core::storage> p) {
     ASSAY_DYNAMIC_SHARED(typename Core::storage, shared);
-    const tile_place at = place_of<typename Core::tile>(blockIdx.x, p.m, p.n);
+    const tile_place at = place_of<Core::tile::side, Core::tile::side>(blockIdx.x, p.m, p.n);
     Core core;
     add_slices<Core, Left, Right>(p, at, shared, core);
-    store<Core, Left, Right>(p, at, core);
+    store(p, at, core);
 }
 
 template <typename Tile> static int64_t tiles_of(int64_t m, int64_t n) {
@@ -127,28 +100,11 @@ static assay_status launch_for(void *stream, const problem<typename Core::storag
 template <template <typename> class Core, typename T>
 static assay_status multiply(const assay_call *call, const product<T> &asked) {
     const product<T> x = with_rows(asked);
-    const problem<T> p = {operand_of(x.left, x.m, x.k),
-                          operand_of(x.right, x.n, x.k),
-                          x.added,
-                          x.out,
-                          x.m,
-                          x.n,
-                          x.k,
-                          (acc_t<T>)x.times};
+    const problem<T> p = problem_of(x);
     const bool left_k = !x.left.transposed, right_k = x.right.transposed;
     if (tiles_of<large_tile>(x.m, x.n) < ASSAY_MULTIPROCESSORS)
         return launch_for<Core<small_tile>>(call->stream, p, left_k, right_k);
     return launch_for<Core<large_tile>>(call->stream, p, left_k, right_k);
 }
-
-/* The type of a core's operands. */
-template <template <typename> class Core> using storage_of = typename Core<large_tile>::storage;
-
-/* Calls `function<Core>(call)` with the core for the call's type and precision. */
-#define MATMUL_CORE_DISPATCH(function, call)                                                       \
-    ((call)->params->dtype == ASSAY_F64    ? function<f64_core>(call)                              \
-     : (call)->params->dtype == ASSAY_BF16 ? function<bf16_core>(call)                             \
-     : (call)->params->math == ASSAY_TF32  ? function<tf32_core>(call)                             \
-                                           : function<fma_core>(call))
 
 #endif

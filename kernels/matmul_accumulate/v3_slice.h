@@ -10,6 +10,7 @@ enum {
     SLICE_BYTES = 64, /* of k, for each row of either operand */
     STAGES = 3,       /* slices under way: one is multiplied while the others are fetched */
     PACK_BYTES = 16,  /* of one asynchronous copy */
+    BAND = 1024,      /* rows of the result whose tiles blocks compute before others */
 };
 
 /* Elements behind each line of a slice that put the lines a warp reads together into different
@@ -62,6 +63,41 @@ static inline operand<T> operand_of(const matrix<const T> &x, int64_t rows, int6
     const bool packs =
         (uintptr_t)x.data % PACK_BYTES == 0 && (size_t)x.stride * sizeof(T) % PACK_BYTES == 0;
     return {x.data, x.stride, rows, depth, packs};
+}
+
+/* A product with its result's rows in memory as rows. */
+template <typename T> struct problem {
+    operand<T> left, right;
+    matrix<const T> added;
+    matrix<T> out;
+    int64_t m, n, k;
+    acc_t<T> times;
+};
+
+template <typename T> static inline problem<T> problem_of(const product<T> &x) {
+    return {operand_of(x.left, x.m, x.k),
+            operand_of(x.right, x.n, x.k),
+            x.added,
+            x.out,
+            x.m,
+            x.n,
+            x.k,
+            (acc_t<T>)x.times};
+}
+
+struct tile_place {
+    int64_t row, column;
+};
+
+/* Tiles are numbered down the columns of bands of BAND rows; a grid has fewer than 2^31. */
+template <int ROWS, int COLUMNS>
+static __device__ __forceinline__ tile_place place_of(unsigned tile, int64_t m, int64_t n) {
+    constexpr unsigned MOST = BAND / ROWS;
+    const unsigned across = (unsigned)ceil_div(n, COLUMNS), down = (unsigned)ceil_div(m, ROWS);
+    const unsigned most = down < MOST ? down : MOST;
+    const unsigned band = tile / (most * across), inside = tile % (most * across);
+    const unsigned left = down - band * most, height = left < most ? left : most;
+    return {(int64_t)(band * most + inside % height) * ROWS, (int64_t)(inside / height) * COLUMNS};
 }
 
 /* Starts to fetch the slice at (row, k); what lies outside of the operand is 0. */

@@ -5,13 +5,13 @@
 #include "tests/sim/sums.h"
 
 // Behind the headers of C++, which have a __noinline__ of their own.
-#include "kernels/matmul_accumulate/v3_multiply.h"
+#include "kernels/matmul_accumulate/v3_fma.h"
 #include "tests/shim/assay_test.h"
 
 namespace {
 
 /* Each operand with its k as lines in memory, or with its rows. */
-template <typename Core> void multiply_with(sums &s, bool left_k, bool right_k, int times) {
+template <typename Tile> void multiply_with(sums &s, bool left_k, bool right_k, int times) {
     const std::vector<float> a = left_k ? s.a : transposed(s.a, s.m, s.k);
     const std::vector<float> b = right_k ? s.b : transposed(s.b, s.n, s.k);
     const problem<float> p = {{a.data(), left_k ? s.k : s.m, s.m, s.k, false},
@@ -22,13 +22,13 @@ template <typename Core> void multiply_with(sums &s, bool left_k, bool right_k, 
                               s.n,
                               s.k,
                               (float)times};
-    REQUIRE_OK(launch_for<Core>(NULL, p, left_k, right_k));
+    REQUIRE_OK(launch_strict<Tile>(NULL, p, left_k, right_k));
 }
 
-template <typename Core> void check_order(const sums &original, int times) {
+template <typename Tile> void check_order(const sums &original, int times) {
     for (int layout = 0; layout < 4; ++layout) {
         sums s = original;
-        multiply_with<Core>(s, (layout & 1) != 0, (layout & 2) != 0, times);
+        multiply_with<Tile>(s, (layout & 1) != 0, (layout & 2) != 0, times);
         for (int64_t e = 0; e < s.m * s.n; ++e) {
             const float *a = &s.a[(size_t)(e / s.n * s.k)], *b = &s.b[(size_t)(e % s.n * s.k)];
             const float want = fmaf((float)times, sum_in_runs(a, b, s.k, 128), s.c[(size_t)e]);
@@ -41,10 +41,13 @@ template <typename Core> void check_order(const sums &original, int times) {
 } // namespace
 
 ASSAY_TEST(matmul_v3, strict_sums_have_one_order, "unit matmul_accumulate") {
-    check_order<fma_core<small_tile>>(sums(41, 35, 300), 1);
-    check_order<fma_core<small_tile>>(sums(3, 5, 127), 3);
-    check_order<fma_core<small_tile>>(sums(2, 33, 256), 1);
-    check_order<fma_core<large_tile>>(sums(128, 128, 160), 1);
+    check_order<fma_small>(sums(41, 35, 300), 1);
+    check_order<fma_small>(sums(3, 5, 127), 3);
+    check_order<fma_small>(sums(2, 33, 256), 1);
+    check_order<fma_small>(sums(17, 36, 700), 1);
+    check_order<fma_middle>(sums(33, 68, 641), 1);
+    check_order<fma_square>(sums(100, 97, 289), 1);
+    check_order<fma_large>(sums(65, 132, 417), 1);
 }
 
 ASSAY_TEST(matmul_v3, strict_sums_are_as_accurate_as_claimed, "unit matmul_accumulate") {
@@ -52,7 +55,7 @@ ASSAY_TEST(matmul_v3, strict_sums_are_as_accurate_as_claimed, "unit matmul_accum
     sums s(32, 32, k);
     for (float &c : s.c)
         c = 0;
-    multiply_with<fma_core<small_tile>>(s, true, true, 1);
+    multiply_with<fma_small>(s, true, true, 1);
     const accuracy v3 =
         measure(s, [&](const float *, const float *, int64_t e) { return s.y[(size_t)e]; });
     const accuracy chain = measure(
