@@ -99,18 +99,28 @@ def wait_for(ahead, folder, kernel, cases):
     return (failed, 0) if failed else judge(f"{folder}/{kernel}", cases)
 
 
+def timed(name):
+    """Whether a function was timed on the GPU, and what was said of it."""
+    try:
+        found = assay.bench("weighted_sum", f"{HERE}/torch_functions.py:{name}", cases="n=1024 d=1024", dtype="f32",
+                            device="cuda", peers="none", samples=10)
+    except assay.AssayError as error:
+        return None, str(error)
+    return bool(found), f"{[round(r.median_us, 1) for r in found.own]} us" if found else found.own[0].reason
+
+
 def times():
-    """Whether a function is timed on the GPU, and a wrong one refused."""
+    """Whether a function is timed on the GPU, and a wrong one refused. Again where the clock outside
+    has seen other tests on the GPU."""
     right = True
     for name, good in ("weighted_sum", True), ("wrong_gradient", False):
         start = time.monotonic()
-        try:
-            found = assay.bench("weighted_sum", f"{HERE}/torch_functions.py:{name}", cases="n=1024 d=1024", dtype="f32",
-                                device="cuda", peers="none", samples=10)
-            said = f"{[round(r.median_us, 1) for r in found.own]} us" if found else found.own[0].reason
-            right = right and bool(found) == good
-        except assay.AssayError as error:
-            said, right = str(error), False
+        for patience in 10, 20, 30, 0:
+            was_timed, said = timed(name)
+            if "the clock outside of it" not in said:
+                break
+            time.sleep(patience)
+        right = right and was_timed is good
         print(f"{time.monotonic() - START:5.1f} s  bench of torch_functions.py:{name}: {said} "
               f"({time.monotonic() - start:.1f} s)", flush=True)
     return right
