@@ -90,6 +90,7 @@ typedef struct slope {
     double kappa;       /* |κ| */
     double inverse;     /* relative error of α */
     double kappa_error; /* error of κ */
+    double kappa_most;  /* |κ| with it, which the errors of c are multiplied by */
     double constant;    /* error that all dc of the group have in common */
 } slope;
 
@@ -99,14 +100,17 @@ static slope slope_of(const conv_sizes *s, const conv_sample *t, const conv_erro
     const conv_group *group = &e->group[g];
     const double inverse = t->inverse[g], count = (double)(s->per_group * s->positions);
     const double along = fabs(group->along), sum = assay_accumulation(e->r, count + TERM_ROUNDINGS);
-    slope l = {.scale = dz * inverse, .inverse = group->inverse};
+    const double off = group->inverse, grown = (1 + off) * (1 + off); /* of r, and r² at most */
+    slope l = {.scale = dz * inverse, .inverse = off};
     l.kappa = l.scale * inverse * along;
-    l.kappa_error = l.scale * inverse *
-                    (group->along_error + sum * group->along_size + 2 * along * group->inverse);
+    l.kappa_error =
+        l.scale * inverse *
+        (grown * (group->along_error + sum * group->along_size) + along * off * (2 + off));
+    l.kappa_most = l.kappa + l.kappa_error;
     l.constant = l.scale * group->gamma_size *
                      conv_runs_of_equals(e->r, (double)s->per_group, (double)s->positions,
                                          GRADIENT_ROUNDINGS) +
-                 l.kappa * group->mean;
+                 l.kappa_most * group->mean;
     return l;
 }
 
@@ -116,8 +120,8 @@ static slope slope_of(const conv_sizes *s, const conv_sample *t, const conv_erro
 enum {
     SIZE,   /* |α| + κ|c - μ|, no less than |dc| */
     WALK,   /* its squares */
-    SPREAD, /* κ R; squares where the errors of c are independent */
-    CUT,    /* κ times what cut operands of c are measured by; squares where signs are random */
+    SPREAD, /* κ at most, times R; squares where the errors of c are independent */
+    CUT, /* that κ times what cut operands of c are measured by; squares where signs are random */
     SUMS
 };
 
@@ -129,6 +133,8 @@ typedef struct pass {
     conv_sample t;
     conv_errors e;
     slope *slopes; /* per group */
+    double unit;   /* a power of two near the largest |dy|: errors are in units of it, so that their
+                    * squares neither underflow nor overflow */
     double lost;   /* by underflow in one dc; reach_x, reach_w: the largest |x|, |w| */
     double reach_x, reach_w;
     assay_arrays w, x;     /* SUMS arrays: of dw over all samples, of dx of this sample; and then */
@@ -183,7 +189,7 @@ static double walk_at(const pass *f, int64_t i) {
 }
 
 static double kappa_at(const pass *f, int64_t i) {
-    return f->slopes[i / (f->s.positions * f->s.per_group)].kappa;
+    return f->slopes[i / (f->s.positions * f->s.per_group)].kappa_most;
 }
 
 static double spread_at(const pass *f, int64_t i) {
@@ -303,7 +309,7 @@ static double error_of_b(const pass *f, int64_t o, double swing) {
     const double count = (double)f->s.positions, alpha = fabs(alpha_of(f, o));
     const double off = fabs(channel->off), size = alpha + l->kappa * channel->apart;
     const double common = alpha * l->inverse + l->kappa_error * off + l->constant +
-                          l->kappa * (channel->own + channel->sum);
+                          l->kappa_most * (channel->own + channel->sum);
     const double phi = phi_of_channel(f, size, l->kappa * sqrt(channel->scatter / count));
     return count * common +
            phi * fmin(count * size, count * (alpha + l->kappa * off) + l->kappa * swing);
@@ -314,7 +320,8 @@ static double error_of_gamma(const pass *f, int64_t o, double swing) {
     const conv_channel *channel = &f->e.channel[o];
     const conv_group *group = &f->e.group[o / f->s.per_group];
     const double count = (double)f->s.positions, off = fabs(channel->off);
-    const double common = off * group->inverse + channel->own + channel->sum + group->mean;
+    const double common =
+        off * group->inverse + (1 + group->inverse) * (channel->own + channel->sum + group->mean);
     const double phi = phi_of_channel(f, channel->apart, sqrt(channel->scatter / count));
     return count * common + phi * fmin(count * channel->apart, count * off + swing);
 }
@@ -351,7 +358,8 @@ static void finish(const pass *f, const assay_arrays *sums, double terms, double
         const double error =
             bound[i] + (f->e.independent ? f->e.walk * sqrt(spread) : f->e.worst * spread) +
             r->product * cut + assay_product_error(r, terms + GRADIENT_ROUNDINGS, 1, size, size);
-        bound[i] = assay_bound_element(r, 1, terms * (1 + f->lost * reach), error, want[i]);
+        bound[i] =
+            assay_bound_element(r, 1, terms * (1 + f->lost * reach), error * f->unit, want[i]);
     }
 }
 
@@ -382,7 +390,8 @@ static void note_underflow(pass *f) {
 static void add_sample(pass *f, const assay_arrays *want, int64_t n) {
     const conv_sizes *s = &f->s;
     const int64_t volume = s->ci * s->volume;
-    const double dz = fabs(f->args->cot->data[CONV_Y][n]) / (double)(s->co * s->positions);
+    const double dz =
+        fabs(f->args->cot->data[CONV_Y][n]) / f->unit / (double)(s->co * s->positions);
     double *bound_w = f->bounds->element.data[CONV_W];
     double *bound_x = f->bounds->element.data[CONV_X] + n * volume;
     conv_sample_load(s, f->args, n, &f->t);
@@ -447,6 +456,8 @@ assay_status conv_backward_bound(const assay_oracle_args *args, const assay_roun
         goto done;
     for (int32_t i = CONV_W; i <= CONV_BETA; ++i)
         memset(bounds->element.data[i], 0, (size_t)want->size[i] * sizeof(double));
+    const double dy = largest(args->cot->data[CONV_Y], f.s.n);
+    f.unit = dy > 0 && isfinite(dy) ? ldexp(1, ilogb(dy)) : 1;
     f.reach_x = largest(args->in->data[CONV_X], f.s.n * f.s.ci * f.s.volume);
     f.reach_w = largest(args->in->data[CONV_W], f.s.co * f.s.terms);
     for (int64_t n = 0; n < f.s.n; ++n)
@@ -457,7 +468,7 @@ assay_status conv_backward_bound(const assay_oracle_args *args, const assay_roun
     for (int32_t i = CONV_B; i <= CONV_GAMMA; ++i)
         for (int64_t o = 0; o < f.s.co; ++o)
             bounds->element.data[i][o] = assay_bound_element(
-                r, 1, terms * (1 + f.lost), bounds->element.data[i][o], want->data[i][o]);
+                r, 1, terms * (1 + f.lost), bounds->element.data[i][o] * f.unit, want->data[i][o]);
     for (int64_t o = 0; o < f.s.co; ++o)
         bounds->element.data[CONV_BETA][o] =
             assay_bound_element(r, 1, terms, of_beta, want->data[CONV_BETA][o]);

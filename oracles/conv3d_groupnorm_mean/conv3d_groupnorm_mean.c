@@ -288,6 +288,8 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "n=1 ci=1 co=2 s=6x226x7,226x6x7 k=6 g=1 dtype=f64"}, /* too large if not cut */
     {ASSAY_CI, "n=1 ci=1 co=2 s=26x26x26 k=1 g=1 dtype=f32"}, /* more boxes than a warp has lanes */
     {ASSAY_CI, "n=1 ci=1 co=4 s=7x7x60 k=7 g=2 dtype=f32 math=tf32"},
+    /* a cotangent whose squares underflow */
+    {ASSAY_CI, "n=1 ci=1 co=24 s=2x5x2 k=2 g=6 eps=1e6 dtype=f64 exponent=-931 operand=5 seed=489"},
     /* equal rows, equal elements */
     {ASSAY_CI, "n=3 ci=2 co=6 s=4x5x6 k=2 g=2 dtype=f32 fill=rows,repeat"},
     {ASSAY_NIGHTLY, "n=2 ci=3 co=16 s=16x32x32 k=3 g=8 dtype=f32 math=strict,tf32"},

@@ -243,8 +243,9 @@ static void sum_channels(const conv_sizes *s, const double *gamma, const conv_sa
             fmin(group->along_size, direct + excursion * sqrt(walk) / (q * (double)s->positions));
 }
 
-/* h responds to the channels' means: through c by γ - mean γ, because the mean of all moves with
- * them; each sum by itself by γ. */
+/* Of h, with r as it may be: where the variance is lost among its errors, r is off by as much as it
+ * is. h responds to the channels' means: through c by γ - mean γ, because the mean of all moves
+ * with them; each sum by itself by γ. */
 static double along_error(const conv_sizes *s, const double *gamma, const conv_sample *t,
                           const conv_errors *e, int64_t index, const conv_group *group,
                           double sum_of_mean) {
@@ -253,7 +254,7 @@ static double along_error(const conv_sizes *s, const double *gamma, const conv_s
         error += (fabs(gamma[o] - group->gamma) * e->channel[o].own +
                   fabs(gamma[o]) * e->channel[o].sum) /
                  (double)s->per_group;
-    return error * t->inverse[index] + fabs(group->along) * group->inverse;
+    return error * t->inverse[index] * (1 + group->inverse) + fabs(group->along) * group->inverse;
 }
 
 static conv_group group_of(const conv_sizes *s, const assay_oracle_args *args, const conv_sample *t,
