@@ -20,7 +20,7 @@ static __device__ __forceinline__ void start_pack(pack<T> *to, const T *from, in
     if (WHOLE && left > 0)
         cp_async_16(to, from);
     else
-        *to = load_part<WHOLE, false>(from, WHOLE ? 0 : left, packs, narrow<T>(0));
+        store_kept(to, load_part<WHOLE, false>(from, WHOLE ? 0 : left, packs, narrow<T>(0)));
 }
 
 /* ROWS_AHEAD rows of each of `sources` tensors, of which each lane holds HELD packs; elements that

@@ -17,6 +17,13 @@ template <typename T> static __device__ __forceinline__ pack<T> load_kept(const 
     return p;
 }
 
+/* The same to shared memory. */
+template <typename T> static __device__ __forceinline__ void store_kept(pack<T> *to, pack<T> p) {
+    float4 bits;
+    memcpy(&bits, &p, sizeof bits);
+    *reinterpret_cast<float4 *>(to) = bits;
+}
+
 /* Values rounded to the storage type, two by one instruction where there is one. */
 template <typename T>
 static __device__ __forceinline__ pack<T> narrow_pack(const acc_t<T> (&value)[pack<T>::size]) {

@@ -106,7 +106,7 @@ template <typename Core> static dim3 blocks_for(const sizes &z, const tile_plan 
 }
 
 template <typename Core>
-static convolution<typename Core::storage> convolution_of(const kernels<typename Core::storage> &w,
+static convolution<typename Core::storage> convolution_of(const filters<typename Core::storage> &w,
                                                           const sizes &z, const tile_plan &plan) {
     const box &b = plan.how.positions;
     return {w,
@@ -254,7 +254,7 @@ static assay_status make_c(const assay_call *call, const sizes &z,
     typedef typename Core::storage T;
     const inputs<T> in = inputs_of<T>(call);
     const tile_plan plan = tile_plan_for<Core>(z);
-    const kernels<T> w = {in.w.data, z.ci * in.w.stride, in.w.stride, false};
+    const filters<T> w = {in.w.data, z.ci * in.w.stride, in.w.stride, false};
     const convolution<T> p = convolution_of<Core>(w, z, plan);
     return ASSAY_LAUNCH(call->stream, blocks_for<Core>(z, plan), dim3(THREADS),
                         convolution_bytes<Core>(p), (convolve<Core>), in.x, packs(in.x, z.in), p,
@@ -273,7 +273,7 @@ static assay_status make_dx(const assay_call *call, const sizes &z,
     back.in = z.out;
     back.out = z.in;
     const tile_plan plan = tile_plan_for<Core>(back);
-    const kernels<T> flipped = {w.data, w.stride, z.ci * w.stride, true};
+    const filters<T> flipped = {w.data, w.stride, z.ci * w.stride, true};
     const convolution<T> p = convolution_of<Core>(flipped, back, plan);
     return ASSAY_LAUNCH(call->stream, blocks_for<Core>(back, plan), dim3(THREADS),
                         convolution_bytes<Core>(p), (input_gradient<Core>), g, p, plan.boxes, dx,

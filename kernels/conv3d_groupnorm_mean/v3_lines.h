@@ -254,7 +254,7 @@ template <int OCTETS> struct tf32_lines : tf32_core {
 
 /* The weights of a convolution: that of tap `i` of k^3, of a channel to be summed over and of one
  * to be made is data[made * column + summed * channel + i], or, `flipped`, the last but i. */
-template <typename T> struct kernels {
+template <typename T> struct filters {
     const T *data;
     int64_t column, channel;
     bool flipped;
@@ -263,7 +263,7 @@ template <typename T> struct kernels {
 /* A convolution: z.ci channels are summed over, z.co made, for the positions of z.out. All
  * weights are in shared memory where `resident`, otherwise those of a slice and a group. */
 template <typename T> struct convolution {
-    kernels<T> w;
+    filters<T> w;
     sizes z;
     cut how;
     divider by_k, by_wide, by_high; /* tiles of a line of the box, and of a column */
@@ -273,7 +273,7 @@ template <typename T> struct convolution {
 
 /* How often there are weights of a slice and a group in shared memory. */
 template <typename T>
-static __host__ __device__ __forceinline__ int sheets_of(const convolution<T> &p) {
+static __host__ __device__ __forceinline__ int weight_blocks(const convolution<T> &p) {
     return p.resident ? slices_of(p.how) * p.groups : 1;
 }
 
@@ -330,7 +330,8 @@ template <typename Core> static int group_weights(const cut &how, int k) {
 
 template <typename Core>
 static size_t convolution_bytes(const convolution<typename Core::storage> &p) {
-    return (size_t)(size_of(p.how.view) + sheets_of(p) * group_weights<Core>(p.how, (int)p.z.k)) *
+    return (size_t)(size_of(p.how.view) +
+                    weight_blocks(p) * group_weights<Core>(p.how, (int)p.z.k)) *
                sizeof(typename Core::storage) +
            (size_t)p.places * (sizeof(int64_t) + sizeof(int));
 }
@@ -357,7 +358,7 @@ convolve_boxes(const convolution<typename Core::storage> &p, const grid_of_boxes
               high = b.h / TILE_LINES, tiles = b.d * high * wide;
     const int each = Core::weights(p.how.channels * p.how.kd * k, p.how.kh);
     T *const weights = window + size_of(p.how.view);
-    int64_t *const source = reinterpret_cast<int64_t *>(weights + sheets_of(p) * each);
+    int64_t *const source = reinterpret_cast<int64_t *>(weights + weight_blocks(p) * each);
     int *const offset = reinterpret_cast<int *>(source + p.places);
     if (p.resident)
         for (int part = 0; part < slices; ++part) {

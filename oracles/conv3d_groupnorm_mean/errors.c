@@ -243,9 +243,9 @@ static void sum_channels(const conv_sizes *s, const double *gamma, const conv_sa
             fmin(group->along_size, direct + excursion * sqrt(walk) / (q * (double)s->positions));
 }
 
-/* Of h, with r as it may be: where the variance is lost among its errors, r is off by as much as it
- * is. h responds to the channels' means: through c by γ - mean γ, because the mean of all moves
- * with them; each sum by itself by γ. */
+/* The error of h. h responds to the channels' means: through c by γ - mean γ, because the mean of
+ * all moves with them; each sum by itself by γ. These errors are multiplied by r as the kernel has
+ * it, which is off by as much as it is where the variance is lost among its own errors. */
 static double along_error(const conv_sizes *s, const double *gamma, const conv_sample *t,
                           const conv_errors *e, int64_t index, const conv_group *group,
                           double sum_of_mean) {

@@ -422,7 +422,7 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "n=3 d=4096,4097,5000 dtype=f32,bf16 sched=warp"},
     {ASSAY_CI, "n=3 d=2049 dtype=f64 sched=reverse"},
     {ASSAY_CI, "n=2 d=5125 dtype=f64"}, /* longer than what kernels hold */
-    {ASSAY_CI, "n=2 d=10247 dtype=f32"},
+    {ASSAY_CI, "n=2 d=11271 dtype=f32"},
     {ASSAY_CI, "n=2 d=20489 dtype=bf16"},
     {ASSAY_CI, "n=40 d=70 dtype=f64,bf16 fill=inf,nan seed=0,1"},
     {ASSAY_CI, "n=12 d=21 dtype=f32,f64,bf16,f16 fill=cancel,wide,denormal,zeros,mixed"},

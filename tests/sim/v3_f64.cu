@@ -74,15 +74,8 @@ template <typename Tile> void check_tile(const f64_sums &s) {
 
 template <typename Tile> void check_core(const f64_sums &s) {
     check_chains(s, true, [](const product<double> &x) {
-        const problem<double> p = {operand_of(x.left, x.m, x.k),
-                                   operand_of(x.right, x.n, x.k),
-                                   x.added,
-                                   x.out,
-                                   x.m,
-                                   x.n,
-                                   x.k,
-                                   3};
-        return launch_for<f64_tall_core<Tile>>(NULL, p, !x.left.transposed, x.right.transposed);
+        return launch_for<f64_tall_core<Tile>>(NULL, problem_of(x), !x.left.transposed,
+                                               x.right.transposed);
     });
 }
 
