@@ -41,12 +41,12 @@ template <typename Tile> struct fma_result {
                                           Wanted wanted) const {
         float *to = p.out.data + row * p.out.stride + column;
 #pragma unroll
-        for (int i = 0; i < count; ++i) {
-            const float total = totals[first + i * step * Tile::right_stride];
-            if (has(p, i) && wanted(row + i * step, column))
+        for (int i = 0; i < count; ++i)
+            if (has(p, i) && wanted(row + i * step, column)) {
+                const float total = totals[first + i * step * Tile::right_stride];
                 to[i * step * p.out.stride] =
                     p.added.data ? fma_(p.times, total, added[i]) : p.times * total;
-        }
+            }
     }
 };
 

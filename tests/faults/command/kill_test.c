@@ -44,6 +44,7 @@ static bool changes_files(const char *function) {
 static void kill_at_every_change(void *context) {
     static stage s;
     static bool wanted[INJECT_NOTED];
+    hide_gpu();
     stage_init(&s, context);
     stage_run(&s, INJECT_NOTHING, 0, -1);
     const int64_t calls = s.outcome.calls;
@@ -84,6 +85,7 @@ static void kill_at_random(void *context) {
     const char *count = getenv("ASSAY_KILLS");
     const uint64_t stream = assay_rng_stream("kills");
     const int64_t kills = count != NULL ? strtoll(count, NULL, 10) : RANDOM_KILLS;
+    hide_gpu();
     stage_init(&s, context);
     /* On a busy machine the first run may have taken much longer than the others do. */
     double longest = 1.2 * duration(&s);
