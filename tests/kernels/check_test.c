@@ -84,26 +84,21 @@ static bool reaches_more(const suite_item *item) {
 }
 
 /* To record a few large cases of ci takes longer than all others: assay check leaves them out, too
- * (variant_run.c). AddressSanitizer has them. */
-static bool is_large(const suite_item *item) {
-    enum { LARGE = 1 << 16 };
+ * (variant_run.c). AddressSanitizer has them, but for a few that take longer than its others. */
+enum { LARGE = 1 << 16, HUGE = 1 << 18 }; /* elements */
+
+static int64_t elements_of(const suite_item *item) {
     assay_signature sig;
     int64_t elements = 0;
     if (item->c.op->signature(&item->c.params, &sig) != ASSAY_OK)
-        return false;
+        return 0;
     for (int32_t i = 0; i < sig.n_in; ++i)
         elements += assay_spec_count(&sig.in[i]);
     for (int32_t o = 0; o < sig.n_out; ++o)
         elements += assay_spec_count(&sig.out[o]);
     assay_signature_clear(&sig);
-    return elements > LARGE;
+    return elements;
 }
-
-#ifdef ASSAY_ALL_CASES
-enum { ALL_CASES = 1 };
-#else
-enum { ALL_CASES = 0 };
-#endif
 
 /* RECORDED: the program of recorded kernels; BESIDE: the one beside it. */
 enum build { PLAIN, RECORDED, BESIDE, SANITIZED };
@@ -124,19 +119,20 @@ enum { SANITIZED_BESIDE = 0 };
 #endif
 
 /* A case of ci runs once: recorded if it is small enough, and the recorder compares its numbers,
- * too; otherwise under AddressSanitizer, where that build's tests run as well (ci/test), or
- * plainly. Every night (ASSAY_ALL_CASES) it runs in each build. */
+ * too; otherwise under AddressSanitizer, where that build's tests run as well (ci/test) and it is
+ * not huge, or plainly. Every night (ASSAY_ALL_CASES) it runs in each build. */
 static bool worth_running(const suite_item *item) {
     if (item->set != ASSAY_CI || build == PLAIN)
         return true;
-    const bool more = item->simulated && reaches_more(item), large = is_large(item);
+    const bool more = item->simulated && reaches_more(item);
+    const bool large = elements_of(item) > LARGE, huge = elements_of(item) > HUGE;
     switch (build) {
     case RECORDED:
         return more && !large;
     case SANITIZED:
-        return more && (ALL_CASES || large);
+        return more && (SUITE_ALL_CASES || (large && !huge));
     default:
-        return ALL_CASES || !more || (large && !SANITIZED_BESIDE);
+        return SUITE_ALL_CASES || !more || huge || (large && !SANITIZED_BESIDE);
     }
 }
 

@@ -14,6 +14,13 @@ enum { SUITE_INSTRUMENTED = 1 };
 enum { SUITE_INSTRUMENTED = 0 };
 #endif
 
+/* Every night tests leave nothing out that only costs time. */
+#ifdef ASSAY_ALL_CASES
+enum { SUITE_ALL_CASES = 1 };
+#else
+enum { SUITE_ALL_CASES = 0 };
+#endif
+
 enum { SUITE_VARIANTS = 8 };
 
 /* One variant of one operator on one case: the context of a registered test. */
