@@ -16,7 +16,9 @@ target_compile_definitions(assay_options INTERFACE _GNU_SOURCE)
 if(ASSAY_SANITIZE)
   target_compile_options(assay_options INTERFACE
     $<${host}:-fsanitize=address,undefined -fno-sanitize-recover=undefined>)
-  target_link_options(assay_options INTERFACE -fsanitize=address,undefined)
+  # At no fixed address, each start of a program would relocate a million places that reports name.
+  target_link_options(assay_options INTERFACE -fsanitize=address,undefined
+    $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-no-pie>)
 endif()
 
 if(ASSAY_COVERAGE)
