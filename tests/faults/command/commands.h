@@ -38,8 +38,8 @@ typedef struct stage {
     outcome outcome;              /* of the last run */
 } stage;
 
-/* For the commands of this process: the calls of the GPU's driver are not ours, they differ from run
- * to run, and where one fails there is no GPU. */
+/* For the commands of this process: the calls of the GPU's driver are not ours, they differ from
+ * run to run, and where one fails there is no GPU. */
 void hide_gpu(void);
 
 /* Runs the setup, and the command once without a fault: that must succeed. */
