@@ -155,6 +155,7 @@ template <int N> PTX_INLINE void registers_raise() {
 #define PTX_TEXT_60 PTX_TEXT_30 PTX_TEN(3) PTX_TEN(4) PTX_TEN(5)
 #define PTX_TEXT_32 PTX_TEXT_30 "%30, %31"
 #define PTX_TEXT_64 PTX_TEXT_60 "%60, %61, %62, %63"
+#define PTX_TEXT_96 PTX_TEXT_60 PTX_TEN(6) PTX_TEN(7) PTX_TEN(8) "%90, %91, %92, %93, %94, %95"
 #define PTX_TEXT_128                                                                               \
     PTX_TEXT_60 PTX_TEN(6) PTX_TEN(7) PTX_TEN(8) PTX_TEN(9) PTX_TEN(10)                            \
         PTX_TEN(11) "%120, %121, %122, %123, %124, %125, %126, %127"
@@ -162,6 +163,7 @@ template <int N> PTX_INLINE void registers_raise() {
 #define PTX_SUMS_16(i)  PTX_SUMS_4(i), PTX_SUMS_4(i + 4), PTX_SUMS_4(i + 8), PTX_SUMS_4(i + 12)
 #define PTX_SUMS_32(i)  PTX_SUMS_16(i), PTX_SUMS_16(i + 16)
 #define PTX_SUMS_64(i)  PTX_SUMS_32(i), PTX_SUMS_32(i + 32)
+#define PTX_SUMS_96(i)  PTX_SUMS_64(i), PTX_SUMS_32(i + 64)
 #define PTX_SUMS_128(i) PTX_SUMS_64(i), PTX_SUMS_64(i + 64)
 
 /* `adds` is operand p; `factors` has the numbers of what is behind it. */
@@ -199,6 +201,7 @@ template <int N> PTX_INLINE void registers_raise() {
     }
 PTX_WGMMAS(64, 32, 32, 33, 34, 35, 36, 37, 38)
 PTX_WGMMAS(128, 64, 64, 65, 66, 67, 68, 69, 70)
+PTX_WGMMAS(192, 96, 96, 97, 98, 99, 100, 101, 102)
 PTX_WGMMAS(256, 128, 128, 129, 130, 131, 132, 133, 134)
 
 template <bool A_ROWS_INNER, bool B_ROWS_INNER, int WORDS>
@@ -223,11 +226,13 @@ PTX_INLINE uint32_t made_anew(uint32_t x) {
 #undef PTX_WGMMA_SHARED
 #undef PTX_WGMMA
 #undef PTX_SUMS_128
+#undef PTX_SUMS_96
 #undef PTX_SUMS_64
 #undef PTX_SUMS_32
 #undef PTX_SUMS_16
 #undef PTX_SUMS_4
 #undef PTX_TEXT_128
+#undef PTX_TEXT_96
 #undef PTX_TEXT_64
 #undef PTX_TEXT_32
 #undef PTX_TEXT_60

@@ -3,12 +3,12 @@
  * or larger mma.sync, with the bits of v3 (m64nNk16 sums like m16n8k16, m16n8k4 like m8n8k4, and k
  * ascends in all).
  *
- * bf16. A block stays on its multiprocessor and computes tiles of 128 x 256 elements, or 128 x 128
- * or 128 x 64 where all are done sooner so (hopper_tile.h). Operands come in their own order, a
- * transposed one too: descriptors tell wgmma how lines lie. C comes through the same ring of stages
- * as operands do, is added in fp32, and the result, rounded once, leaves from where C stood. An
- * operand whose lines do not begin at multiples of 16 bytes is copied to workspace with lines that
- * do; where a base address does not, or k is 0, v3's tiles compute instead.
+ * bf16. A block stays on its multiprocessor and computes tiles of 128 x 256 elements, or of 192,
+ * 128 or 64 columns where all are done sooner so (hopper_tile.h). Operands come in their own order,
+ * a transposed one too: descriptors tell wgmma how lines lie. C comes through the same ring of
+ * stages as operands do, is added in fp32, and the result, rounded once, leaves from where C stood.
+ * An operand whose lines do not begin at multiples of 16 bytes is copied to workspace with lines
+ * that do; where a base address does not, or k is 0, v3's tiles compute instead.
  *
  * fp64. By ptxas's code an m8n8k4, v3's, keeps a warp's tensor core for 16 cycles, an m16n8k4, of
  * twice the products, no longer; m16n8k8 and k16 take 32 and 64, and more registers. Eight warps of

@@ -91,6 +91,28 @@ static inline void backward_embedding(walk *w, assay_tensor tokens, assay_tensor
     go_back(w, before);
 }
 
+/* From the gradient of the layer's result, d, to that of its input, `start`. */
+static inline void backward_layer(walk *w, int64_t layer, const store *kept, stream d,
+                                  const stream *middle, const stream *start, assay_tensor dinput) {
+    const activations s = activations_of(w, kept, layer);
+    backward_feed_forward(w, layer, &s, d.branch, dinput);
+    backward_norm(w, s.middle, block_in(layer, SECOND_NORM), dinput, d.x, middle);
+    backward_attention(w, layer, &s, middle->branch, dinput);
+    backward_norm(w, s.x, block_in(layer, FIRST_NORM), dinput, middle->x, start);
+}
+
+/* Where nothing else is done with them, a layer's gradients are given together. */
+static inline void give_layer(walk *w, int64_t layer, const store *kept, stream d,
+                              const stream *middle, const stream *start, assay_tensor dinput) {
+    const size_t before = mark(w);
+    layer_gradients all = take_layer_gradients(w, layer);
+    w->layer = &all;
+    backward_layer(w, layer, kept, d, middle, start, dinput);
+    copy_all(w, &all.list);
+    w->layer = NULL;
+    go_back(w, before);
+}
+
 /* From the gradient of the last norm's result, `dlast`. */
 static inline void backward_layers(walk *w, assay_tensor tokens, const store *kept,
                                    const last_norm *last, assay_tensor dlast) {
@@ -101,11 +123,10 @@ static inline void backward_layers(walk *w, assay_tensor tokens, const store *ke
     stream d = {even, even};
     backward_last_norm(w, last->x, dlast, even);
     for (int64_t layer = w->m.layers - 1; layer >= 0; --layer) {
-        const activations s = activations_of(w, kept, layer);
-        backward_feed_forward(w, layer, &s, d.branch, dinput);
-        backward_norm(w, s.middle, block_in(layer, SECOND_NORM), dinput, d.x, &middle);
-        backward_attention(w, layer, &s, middle.branch, dinput);
-        backward_norm(w, s.x, block_in(layer, FIRST_NORM), dinput, middle.x, &start);
+        if (w->training != NULL)
+            backward_layer(w, layer, kept, d, &middle, &start, dinput);
+        else
+            give_layer(w, layer, kept, d, &middle, &start, dinput);
         d = start;
     }
     backward_embedding(w, tokens, d.x);

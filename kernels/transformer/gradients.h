@@ -1,7 +1,7 @@
 /*
- * The use of a block's gradients as soon as they are computed: each parameter's goes into its
- * output, or AdamW makes a step with it at once, while it may still be in cache. The block's
- * weights are no longer needed then.
+ * The use of a block's gradients. Those of a layer go into their outputs together, in one launch,
+ * or AdamW makes a step with each as soon as it is computed, while it may still be in cache. The
+ * block's weights are no longer needed then.
  */
 #ifndef ASSAY_TRANSFORMER_GRADIENTS_H
 #define ASSAY_TRANSFORMER_GRADIENTS_H
@@ -16,10 +16,29 @@ typedef struct training {
     int64_t step;      /* from 0 on */
 } training;
 
+/* Room for a layer's gradients, which lie as its parameters do in a flat buffer. */
+typedef struct layer_gradients {
+    void *room;
+    int64_t first; /* block */
+    copies list;
+} layer_gradients;
+
+static inline layer_gradients take_layer_gradients(walk *w, int64_t layer) {
+    layer_gradients all = {};
+    all.room = take(w, layer_length(&w->m), w->m.dtype);
+    all.first = block_in(layer, FIRST_NORM);
+    return all;
+}
+
+static inline void add_gradient(const walk *w, copies *list, const block *b,
+                                const assay_tensor *made) {
+    for (int64_t i = 0; i < b->count; ++i)
+        add_copy(list, part_of(made, i, b->count), w->gradients[b->first + i * b->step]);
+}
+
 static inline void give_gradient(walk *w, const block *b, const assay_tensor *made) {
     copies list = {};
-    for (int64_t i = 0; i < b->count; ++i)
-        add_copy(&list, part_of(made, i, b->count), w->gradients[b->first + i * b->step]);
+    add_gradient(w, &list, b, made);
     copy_all(w, &list);
 }
 
@@ -64,13 +83,19 @@ static inline void step_with(walk *w, int64_t number, const block *b, const assa
 /* Room for a block's gradient, in the dtype that the operators make it in. */
 static inline assay_tensor gradient_room(walk *w, int64_t number) {
     const block b = block_of(&w->m, number);
-    return block_at(take(w, b.count * part_length(&b), w->m.dtype), w->m.dtype, &b);
+    if (w->layer == NULL)
+        return block_at(take(w, b.count * part_length(&b), w->m.dtype), w->m.dtype, &b);
+    const int64_t before = block_offset(&w->m, number) - block_offset(&w->m, w->layer->first);
+    const assay_tensor all = vector_at(w->layer->room, w->m.dtype, layer_length(&w->m));
+    return block_at(address_in(&all, before), w->m.dtype, &b);
 }
 
 static inline void deliver_gradient(walk *w, int64_t number, assay_tensor made) {
     const block b = block_of(&w->m, number);
     if (w->training != NULL)
         step_with(w, number, &b, &made);
+    else if (w->layer != NULL)
+        add_gradient(w, &w->layer->list, &b, &made);
     else
         give_gradient(w, &b, &made);
 }

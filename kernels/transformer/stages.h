@@ -2,9 +2,10 @@
  * The stages of a call. The workspace of each is an arena; how much that is, the same walk finds
  * out without running.
  *
- * With T tokens of a batch, P parameters, the largest block of B of them, e bytes an element of an
- * activation, A = T (9 d + 3 ff) e + 4 T heads bytes of a layer's activations, and C =
- * max(7 d, 3 ff) T e for the backward of its larger branch, the arena has
+ * With T tokens of a batch, P parameters, B of them in the largest block or, where they wait for
+ * each other, in a layer, e bytes an element of an activation, A = T (9 d + 3 ff) e + 4 T heads
+ * bytes of a layer's activations, and C = max(7 d, 3 ff) T e for the backward of its larger branch,
+ * the arena has
  *
  *     forward     e P + A + 6 T d e
  *     backward    e P + layers A + 3 T d e + max(2 T vocab e, 4 T d e + C) + e B

@@ -21,6 +21,7 @@ typedef struct walk {
     assay_tensor angles;  /* of rope: heads.h */
     const assay_tensor *gradients;   /* where backward leaves each parameter's, fp32 … */
     const struct training *training; /* … or what is done with them instead */
+    struct layer_gradients *layer;   /* those of the layer at work, if they wait for each other */
     arena memory;
     void *stream;
     assay_status status;

@@ -311,6 +311,7 @@ static const assay_case_group cases[] = {
     /* v3_hopper: several tiles, more slices of the sum than a ring has stages; copied operands */
     {ASSAY_CI, "m=136 n=392 k=520 dtype=bf16"},
     {ASSAY_CI, "m=300 n=40 k=520 dtype=bf16"},
+    {ASSAY_CI, "m=136 n=120,180 k=520 dtype=bf16"},
     {ASSAY_CI, "m=131 n=389 k=129 dtype=f64,bf16 pad=1 sched=reverse"},
     {ASSAY_CI, "m=136 n=220,250,280 k=148 dtype=f64"},
     {ASSAY_CI, "m=1 n=1,129 k=1,513 dtype=f32,f64,bf16"},

@@ -496,7 +496,8 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "m=15,17,63,65 n=31,33 k=15,17,33 dtype=bf16"},
     {ASSAY_CI, "m=127,128,129 n=127,129 k=65 dtype=f32,bf16 sched=random"},
     {ASSAY_CI, "m=136 n=392 k=136 ta=0,1 tb=0,1 dtype=bf16"}, /* several tiles of 128 x 256 */
-    {ASSAY_CI, "m=300 n=40 k=520 ta=0,1 tb=0,1 dtype=bf16"},  /* and of 128 x 64 */
+    {ASSAY_CI, "m=300 n=40 k=520 ta=0,1 tb=0,1 dtype=bf16"},  /* of 128 x 64 */
+    {ASSAY_CI, "m=136 n=180 k=392 ta=0,1 tb=0,1 dtype=bf16"}, /* and of 128 x 192 */
     {ASSAY_CI, "m=131 n=389 k=129 dtype=f64,bf16 pad=1 sched=reverse"},
     /* tiles of 112, 128 and 64 columns of v3_hopper */
     {ASSAY_CI, "m=136 n=220,250,280 k=148 iters=3 ta=0,1 tb=0,1 dtype=f64"},
