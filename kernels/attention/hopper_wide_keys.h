@@ -3,8 +3,11 @@
  * two warpgroups of hopper_wide_plan.h:
  *
  *     of weights                                 of slopes
- *     Sᵀ = k qᵀ        of t + 1                  dPᵀ = v doᵀ     of t + 1
- *     dv += Pᵀ do      Pᵀ of t + 1 meanwhile     dk += dSᵀ q     dSᵀ of t + 1 meanwhile
+ *     dv += Pᵀ do                                dk += dSᵀ q
+ *     Sᵀ = k qᵀ        of t + 1, then its Pᵀ     dPᵀ = v doᵀ     of t + 1, then its dSᵀ
+ *
+ * While one group turns products into weights or slopes, the other multiplies. The results come
+ * first: what they release is loaded again by the time when scores need it.
  */
 #ifndef ASSAY_ATTENTION_HOPPER_WIDE_KEYS_H
 #define ASSAY_ATTENTION_HOPPER_WIDE_KEYS_H
@@ -199,16 +202,17 @@ static __device__ __forceinline__ void add_weights(const wide_group<Plan, T> &al
     UNROLL_BY(1)
     for (int step = 1; step < all.walk.steps; ++step) {
         const wide_group<Plan, T> of = all.anew();
-        of.start(s, of.memory.keys(), of.queries(step));
         of.await(of.cotangents(step - 1));
+        wgmma_fence();
         start_results<T>(dv, weights, of.stage(of.cotangents(step - 1)));
+        of.start(s, of.memory.keys(), of.queries(step));
         wgmma_wait<1>();
+        wgmma_results(dv.value);
+        of.release(of.cotangents(step - 1));
+        wgmma_wait<0>();
         wgmma_results(s.value);
         share_weights(of, s, step);
         of.release(of.queries(step));
-        wgmma_wait<0>();
-        wgmma_results(dv.value);
-        of.release(of.cotangents(step - 1));
         round_weights<T>(weights, s);
     }
     if (leads_group())
@@ -249,15 +253,16 @@ static __device__ __forceinline__ void add_slopes(const wide_group<Plan, T> &all
     UNROLL_BY(1)
     for (int step = 1; step < all.walk.steps; ++step) {
         const wide_group<Plan, T> of = all.anew();
-        of.await(of.queries(step)); /* and its terms */
-        of.start(ds, of.memory.values(), of.cotangents(step));
+        wgmma_fence();
         start_results<T>(dk, slopes, of.stage(of.queries(step - 1)));
+        of.start(ds, of.memory.values(), of.cotangents(step));
         wgmma_wait<1>();
-        wgmma_results(ds.value);
-        make(of, step);
-        wgmma_wait<0>();
         wgmma_results(dk.value);
         of.release(of.queries(step - 1));
+        of.await(of.queries(step)); /* its terms */
+        wgmma_wait<0>();
+        wgmma_results(ds.value);
+        make(of, step);
         round_weights<T>(slopes, ds);
     }
     if (leads_group())
