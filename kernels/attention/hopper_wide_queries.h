@@ -192,9 +192,9 @@ add_slopes_of_keys(const wide_queries_problem<T> &p, const hopper_memory<Plan> &
         release(before);
         make(tile);
     }
-    if (tiles > 0 && leads_group())
-        mbarrier_arrive(memory.queries_empty(group));
     if (own > 0) {
+        if (leads_group())
+            mbarrier_arrive(memory.queries_empty(group));
         wgmma_fence();
         start_results<T>(dq, slopes, address(ring.keys()));
         wgmma_wait<0>();
@@ -205,11 +205,16 @@ add_slopes_of_keys(const wide_queries_problem<T> &p, const hopper_memory<Plan> &
     UNROLL_BY(1)
     for (int tile = own; tile < tiles; ++tile) { /* of which the group sees nothing */
         wait(ring.keys());
-        release(ring.keys());
         wait(ring.values());
+        /* No product keeps the warps together. A stage that one has given back is loaded again,
+         * and all the others must have seen it before. */
+        barrier_sync(1 + group, GROUP);
+        release(ring.keys());
         release(ring.values());
         ++ring.count;
     }
+    if (own == 0 && tiles > 0 && leads_group())
+        mbarrier_arrive(memory.queries_empty(group));
     round ^= tiles > 0;
     store_sums(dq, p.dq, at.head, first, 0, [&](int, float sum) { return sum * p.n.scale; });
 }
