@@ -21,13 +21,13 @@
 #include "kernels/attention/hopper_core.h"
 #include "kernels/attention/hopper_groups.h"
 
-/* Of three groups each thread has 160 registers, of two 240: o has D / 2 of them, the scores of a
- * tile KEYS / 2, their weights KEYS / 4. */
+/* Of two groups each thread has 240 registers, of three 160, of four 112: o has D / 2 of them, the
+ * scores of a tile KEYS / 2, their weights KEYS / 4. */
 template <int D_, int GROUPS_, int KEYS_, int STAGES_> struct hopper_plan {
     static constexpr int D = D_, GROUPS = GROUPS_, KEYS = KEYS_, STAGES = STAGES_;
     static constexpr int ROWS = GROUPS * GROUP_ROWS, THREADS = (GROUPS + 1) * GROUP;
-    static constexpr int FEW_REGISTERS = GROUPS == 2 ? 24 : 32;
-    static constexpr int MANY_REGISTERS = GROUPS == 2 ? 240 : 160;
+    static constexpr int FEW_REGISTERS = GROUPS == 3 ? 32 : 24;
+    static constexpr int MANY_REGISTERS = GROUPS == 2 ? 240 : GROUPS == 3 ? 160 : 112;
     static constexpr int QUERY_BYTES = GROUP_ROWS * D * 2, STAGE_BYTES = KEYS * D * 2;
     static constexpr int SHARED = TENSOR_ALIGNMENT + GROUPS * QUERY_BYTES + STAGES * STAGE_BYTES +
                                   2 * (STAGES + GROUPS) * (int)sizeof(uint64_t);
@@ -78,13 +78,16 @@ static __device__ __forceinline__ void make_barriers(const hopper_memory<Plan> &
 }
 
 /* Heads of tiles of `length` rows, which walk along `walked` rows. As few groups as let half the
- * cache hold keys and values, or q and do, of a group's heads, 4 bytes for each element of a row. A
- * group has two tiles for each multiprocessor at least. */
+ * cache hold keys and values, or q and do, of a group's heads, 4 bytes for each element of a row.
+ * With a mask a group has two tiles for each multiprocessor at least, so that short walks and long
+ * ones meet. Without one it has two heads at the most, few of which are under way at once. */
 template <typename Plan>
 static head_groups groups_of_places(const sizes &n, int64_t length, int64_t walked) {
     const int64_t bytes = n.heads * walked * Plan::D * 4;
     const int64_t tiles = n.heads * ceil_div(length, Plan::ROWS);
     const int64_t wanted = ceil_div(bytes, CACHE / 2 * ASSAY_MULTIPROCESSORS);
+    if (!n.causal)
+        return groups_of(n, clamp(wanted, ceil_div(n.heads, 2), n.heads), n.heads);
     return groups_of(n, wanted, wanted == 1 ? 0 : tiles / (2 * ASSAY_MULTIPROCESSORS));
 }
 

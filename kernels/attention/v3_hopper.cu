@@ -1,15 +1,19 @@
 /*
  * attention v3_hopper, ours, for sm_90a alone, bf16 and f16: by TMA and wgmma.
  *
- * Forward. A block stays on its multiprocessor and takes tiles of 192 queries, or of 128 where d is
- * more than 64 or tiles are few, of one group of heads after the other, whose keys and values stay
- * in L2 (hopper_groups.h). One thread brings queries, keys and values by TMA; the other warpgroups
- * have 64 queries each (hopper_plan.h, hopper_forward.h). The online softmax is v3's with two
- * changes: exp2 is the special function unit's, whose bits the simulated device has, and a row's
- * base moves not with every larger score but once weights would exceed 2^LEAP, so that o is hardly
- * ever multiplied. Four lanes trade their words of o, so that each stores 16 bytes. H100, bf16,
- * b = 4, h = 16, causal, in microseconds, stores of 4 bytes, of 16, cuDNN: s = 512, d = 128 29.5,
- * 25.1, 24.8; d = 256 52.1, 43.4, 42.8; s = 4096, d = 64 340, 317, 335; d = 128 464, 443, 559.
+ * Forward. A block stays on its multiprocessor and takes tiles of 128 queries, or, where d is at
+ * most 64, of 128, 192 or 256, as divides best, of one head or group of heads after the other,
+ * whose keys and values stay in L2 (hopper_groups.h). One thread brings queries, keys and values by
+ * TMA; the other warpgroups have 64 queries each (hopper_plan.h, hopper_forward.h). The online
+ * softmax is v3's with two changes: exp2 is the special function unit's, whose bits the simulated
+ * device has, and a row's base moves not with every larger score but once weights would exceed
+ * 2^LEAP, so that o is hardly ever multiplied. Four lanes trade their words of o, so that each
+ * stores 16 bytes. H100, bf16, b = 4, h = 16, causal, in microseconds, stores of 4 bytes, of 16,
+ * cuDNN: s = 512, d = 128 29.5, 25.1, 24.8; d = 256 52.1, 43.4, 42.8; s = 4096, d = 64 340, 317,
+ * 335; d = 128 464, 443, 559.
+ * Without a mask all heads at once, two after two, cuDNN: s = 1024, d = 128 79.8, 69.3, 63.1;
+ * d = 256 150, 112, 121. Tiles of 128 or 192 queries, of 256, cuDNN: d = 64, s = 512 21.8, 19.6,
+ * 18.1; s = 1024 49.3, 48.0, 46.2, causal 39.1, 35.5, 37.2; s = 2048 164, 156, 156.
  *
  * Backward. A block has 128 keys and walks along the queries that see them
  * (hopper_backward_plan.h, hopper_backward.h): 5 products for each pair of tiles, where v3's two
@@ -46,8 +50,9 @@
  *         of q and do 64. dq: scores 128 KB, products 32, copies of k and v 32
  *
  * H100, bf16, b = 4, h = 16, d = 256, cold, in microseconds, dq added up in memory, in a kernel of
- * its own, cuDNN: s = 512 252, 194, 212; s = 2048 2,140, 1,812, 1,939; causal, s = 512 190, 159,
- * 163; s = 2048 1,325, 1,004, 1,110; s = 4096 4,356, 3,972, 3,693.
+ * its own, cuDNN: s = 512 252, 178, 214; s = 2048 2,140, 1,622, 1,942; causal, s = 512 190, 141,
+ * 164; s = 2048 1,325, 914, 1,114; s = 4096 4,356, 3,265, 3,693; b = 8, h = 1, s = 16384 7,795,
+ * 6,082, 6,801.
  *
  * Copies by TMA ask for tensors that begin at multiples of 16 bytes, as their rows do; where one
  * does not, v3's tiles compute instead. What a box has beyond a head's rows or columns is zero.
@@ -78,6 +83,7 @@ static constexpr int64_t MOST_EXTENT = INT32_MAX - 1024;
 
 typedef hopper_plan<64, 3, 128, 10> narrow_plan;
 typedef hopper_plan<64, 2, 128, 10> short_plan;
+typedef hopper_plan<64, 4, 64, 16> tall_plan;
 typedef hopper_plan<128, 2, 128, 6> middle_plan;
 typedef hopper_plan<256, 2, 64, 5> wide_plan;
 typedef backward_plan<64, 128, 2> narrow_backward;
@@ -130,24 +136,33 @@ template <typename Plan, typename T> static assay_status launch(const assay_call
                         dim3(Plan::THREADS), Plan::SHARED, (attend_on_hopper<Plan, T>), p, maps);
 }
 
-/* Rows that a multiprocessor computes, those of the last round's idle ones included. */
-template <typename Plan> static int64_t rows_of_each(const sizes &n) {
-    return ceil_div(n.heads * ceil_div(n.sq, Plan::ROWS), ASSAY_MULTIPROCESSORS) * Plan::ROWS;
+/* About how long it takes: scores that a multiprocessor makes, those of the last round's idle ones
+ * included, times `each`, how long one takes of such tiles. With causal=1 a walk is as long as the
+ * longest one in a single round, and as the mean one of rounds to and fro, and makes half a tile of
+ * keys too many. */
+template <typename Plan> static double duration_of(const sizes &n, double each) {
+    const int64_t rounds = ceil_div(n.heads * ceil_div(n.sq, Plan::ROWS), ASSAY_MULTIPROCESSORS);
+    const int64_t mean = clamp(n.sk - (n.sq - Plan::ROWS) / 2, 0, n.sk) + Plan::KEYS / 2;
+    const int64_t walk = n.causal && rounds > 1 ? mean : n.sk;
+    return (double)(rounds * Plan::ROWS) * (double)walk * each;
 }
 
-/* Three warpgroups overlap better than two; but where there are few tiles, smaller ones divide
- * better. */
-static bool takes_short_tiles(const sizes &n) {
-    return rows_of_each<short_plan>(n) * 8 <= rows_of_each<narrow_plan>(n) * 7;
+/* The more warpgroups, the better they overlap, but of four each has registers for 64 keys at a
+ * time only; and where there are few tiles, some sizes divide better than others. */
+template <typename T> static assay_status launch_narrow(const assay_call *call) {
+    const sizes n = sizes_of(call->params);
+    const double narrow = duration_of<narrow_plan>(n, 16), tall = duration_of<tall_plan>(n, 17);
+    const double low = duration_of<short_plan>(n, 20);
+    return low < narrow && low < tall ? launch<short_plan, T>(call)
+           : tall < narrow            ? launch<tall_plan, T>(call)
+                                      : launch<narrow_plan, T>(call);
 }
 
 template <typename T> static assay_status forward_of(const assay_call *call) {
     const int64_t d = call->in[0].shape[3];
     if (!is_mapped(tensors_of(call, ASSAY_FORWARD)))
         return DISPATCH_DEPTH(run_forward, tensor_core<T>, call);
-    if (d <= 64 && takes_short_tiles(sizes_of(call->params)))
-        return launch<short_plan, T>(call);
-    return d <= 64    ? launch<narrow_plan, T>(call)
+    return d <= 64    ? launch_narrow<T>(call)
            : d <= 128 ? launch<middle_plan, T>(call)
                       : launch<wide_plan, T>(call);
 }
