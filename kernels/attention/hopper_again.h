@@ -6,19 +6,19 @@
 #include "kernels/attention/hopper_backward.h"
 #include "kernels/attention/v3_backward.h"
 
-/* Of tiles of QUERIES queries, with CHAINS chains each. */
-template <int QUERIES, int CHAINS>
+/* Of the chains of tiles of QUERIES queries. */
+template <int QUERIES>
 static __device__ __forceinline__ bool has_lost(const sizes &n, const unsigned *counts,
                                                 const place &at, int queries) {
     const int64_t tiles = ceil_div(n.sq, QUERIES);
     const int64_t end = clamp((at.row + queries) / QUERIES, 0, tiles);
     bool lost = false;
-    for (int64_t chain = at.row / QUERIES * CHAINS; chain < end * CHAINS; ++chain)
-        lost = lost || (counts[at.head * tiles * CHAINS + chain] & LOST);
+    for (int64_t tile = at.row / QUERIES; tile < end; ++tile)
+        lost = lost || (counts[at.head * tiles + tile] & LOST);
     return lost;
 }
 
-template <typename Core, typename Plan, int QUERIES, int CHAINS>
+template <typename Core, typename Plan, int QUERIES>
 static __global__ void __launch_bounds__(Plan::THREADS, Plan::BLOCKS)
     lost_gradients(backward_problem<typename Core::storage> p, const unsigned *counts,
                    const unsigned *lost) {
@@ -26,7 +26,7 @@ static __global__ void __launch_bounds__(Plan::THREADS, Plan::BLOCKS)
     const int64_t tiles = *lost ? p.n.heads * ceil_div(p.n.sq, Plan::ROWS) : 0;
     for (int64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
         const place at = query_place<Plan>(tile, p.n, p.part);
-        if (has_lost<QUERIES, CHAINS>(p.n, counts, at, Plan::ROWS)) {
+        if (has_lost<QUERIES>(p.n, counts, at, Plan::ROWS)) {
             __syncthreads(); /* all warps are done with the tile before */
             add_keys<Core, Plan>(p, at);
         }

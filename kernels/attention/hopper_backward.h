@@ -23,7 +23,7 @@ template <typename T> struct backward_on_hopper {
     head_groups groups;
     result_rows<T> dq, dk, dv;
     float *sums;      /* of dq: a thread's four beside those of its neighbours */
-    unsigned *counts; /* of links, for each chain of each tile of queries of each head */
+    unsigned *counts; /* of links, for each tile of queries of each head */
     unsigned *draw;
     unsigned *lost; /* whether a sum of any head is */
 };
@@ -80,35 +80,32 @@ static __device__ __forceinline__ void await_links(unsigned *count, int links) {
     fence_proxy_async_global();
 }
 
-/* A link's sums in memory, of part `part` of its tile. */
+/* A link's sums in memory. */
 template <typename Plan, typename T>
 static __device__ __forceinline__ float *sums_of(const backward_on_hopper<T> &p,
-                                                 const chain_link &link, int part) {
-    constexpr int OF_PART = Plan::LINK_BYTES / (int)sizeof(float);
-    return p.sums + (int64_t)link.tile * Plan::SUMS + part * OF_PART;
+                                                 const chain_link &link) {
+    return p.sums + (int64_t)link.tile * Plan::SUMS;
 }
 
 /* Gives the slot to the warpgroups: free, or with the sums of the links before the last one, which
  * are complete. */
 template <typename Plan, typename T>
 static __device__ __forceinline__ void open_link(const backward_on_hopper<T> &p,
-                                                 const link_slot &slot, const chain_link &link,
-                                                 int part = 0) {
+                                                 const link_slot &slot, const chain_link &link) {
     *slot.before = link.last ? link.before : NOT_LAST;
     if (!link.last || link.before == 0) {
         mbarrier_arrive(slot.ready);
         return;
     }
     mbarrier_expect(slot.ready, Plan::LINK_BYTES);
-    bulk_load(slot.sums, sums_of<Plan>(p, link, part), Plan::LINK_BYTES, slot.ready);
+    bulk_load(slot.sums, sums_of<Plan>(p, link), Plan::LINK_BYTES, slot.ready);
 }
 
 /* Adds the block's link, which is not the last one, until shared memory is read. */
 template <typename Plan, typename T>
 static __device__ __forceinline__ void add_link(const backward_on_hopper<T> &p,
-                                                const link_slot &slot, const chain_link &link,
-                                                int part = 0) {
-    float *const sums = sums_of<Plan>(p, link, part);
+                                                const link_slot &slot, const chain_link &link) {
+    float *const sums = sums_of<Plan>(p, link);
     if (link.before == 0)
         bulk_store(sums, slot.sums, Plan::LINK_BYTES);
     else
@@ -303,10 +300,10 @@ static __device__ __forceinline__ void share_link(const link_slot &slot, int thr
     }
 }
 
-/* Says that a sum of a group's, in chain `chain` of its tile, is not finite. */
+/* Says that a sum of a group's is not finite. */
 template <typename Plan, typename T>
 static __device__ __forceinline__ void tell_lost(const backward_on_hopper<T> &p, int64_t head,
-                                                 int query, int chain, const hopper_sums<BOX> &dq) {
+                                                 int query, const hopper_sums<BOX> &dq) {
     if constexpr (LINK_SCALE<T> == 1)
         return;
     bool lost = false;
@@ -315,7 +312,7 @@ static __device__ __forceinline__ void tell_lost(const backward_on_hopper<T> &p,
         lost = lost || !(fabsf(dq.value[i]) < -NO_SCORE);
     if (lost) {
         const int64_t tile = head * ceil_div(p.n.sq, Plan::QUERIES) + query / Plan::QUERIES;
-        atomicOr(p.counts + tile * Plan::CHAINS + chain, LOST);
+        atomicOr(p.counts + tile, LOST);
         atomicOr(p.lost, LOST);
     }
 }
@@ -412,7 +409,7 @@ static __device__ __forceinline__ void add_gradients(const backward_on_hopper<T>
         if (before != NOT_LAST) {
             /* Made anew in every step: nvcc would keep addresses of the last link in registers. */
             const int here = uniform_warp() - GROUP_WARPS, part = here / GROUP_WARPS;
-            tell_lost<Plan>(p, memory.walk()->at.head, query, 0, dq);
+            tell_lost<Plan>(p, memory.walk()->at.head, query, dq);
             store_sums(dq, p.dq, memory.walk()->at.head,
                        query + (QUERIES > BOX ? part : 0) * GROUP_ROWS + here % GROUP_WARPS * 16,
                        (D > BOX ? part : 0) * BOX,

@@ -50,7 +50,6 @@ template <typename Plan> struct backward_memory;
 /* Scores and dP have QUERIES / 2 registers each of a thread's 240, dk and dv D / 2 each. */
 template <int D_, int QUERIES_, int STAGES_> struct backward_plan {
     static constexpr int D = D_, QUERIES = QUERIES_, STAGES = STAGES_, GROUPS = 2;
-    static constexpr int PASSERS = 2;                /* threads that pass links on */
     static constexpr int ROWS = GROUPS * GROUP_ROWS; /* keys */
     static constexpr int THREADS = (GROUPS + 1) * GROUP, WARPS = GROUPS * GROUP / WARP;
     static constexpr int FEW_REGISTERS = 24, MANY_REGISTERS = 240;
@@ -58,7 +57,6 @@ template <int D_, int QUERIES_, int STAGES_> struct backward_plan {
     static constexpr int SLOPE_BYTES = QUERIES * ROWS * 2;
     static constexpr int TERM_BYTES = QUERIES * (int)sizeof(float2);
     static constexpr int SUMS = QUERIES * D; /* of dq, of a tile */
-    static constexpr int CHAINS = 1;         /* of a tile */
     static constexpr int LINK_BYTES = SUMS * (int)sizeof(float);
     static constexpr int BARRIERS = 4 + 4 * STAGES;
     static constexpr int SHARED = TENSOR_ALIGNMENT + 2 * OWN_BYTES + 2 * SLOPE_BYTES + LINK_BYTES +

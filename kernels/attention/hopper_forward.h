@@ -236,9 +236,9 @@ static __device__ __forceinline__ void attend(const hopper_problem<T> &p,
             multiply_rows(o, shrink);
         ring = behind;
     }
-    if (tiles > 0 && leads_group())
-        mbarrier_arrive(memory.queries_empty(group));
     if (own > 0) {
+        if (leads_group())
+            mbarrier_arrive(memory.queries_empty(group));
         skip(own < tiles ? 1 : 0);
         wait(ring);
         wgmma_fence();
@@ -255,6 +255,8 @@ static __device__ __forceinline__ void attend(const hopper_problem<T> &p,
         give_turn<Plan>(group);
     }
     skip(own < tiles ? 1 : 0);
+    if (own == 0 && tiles > 0 && leads_group()) /* all warps have seen them come, by now */
+        mbarrier_arrive(memory.queries_empty(group));
     round ^= tiles > 0;
     finish_rows<T>(p, at.head, first, o, rows);
 }

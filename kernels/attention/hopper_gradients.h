@@ -1,9 +1,8 @@
-/* The kernel of attention v3_hopper's backward. Its roles are overloads for a plan's memory. */
+/* The kernel of attention v3_hopper's backward where d is at most 128. */
 #ifndef ASSAY_ATTENTION_HOPPER_GRADIENTS_H
 #define ASSAY_ATTENTION_HOPPER_GRADIENTS_H
 
 #include "kernels/attention/hopper_backward.h"
-#include "kernels/attention/hopper_wide.h"
 
 template <typename Plan, typename T>
 static __global__ void __launch_bounds__(Plan::THREADS, 1)
@@ -20,8 +19,7 @@ static __global__ void __launch_bounds__(Plan::THREADS, 1)
         registers_lower<Plan::FEW_REGISTERS>();
         if (threadIdx.x == 0)
             load_walk(maps, memory, walk);
-        else if (threadIdx.x == WARP || threadIdx.x == 2 * WARP ||
-                 (Plan::PASSERS == 3 && threadIdx.x == 3 * WARP))
+        else if (threadIdx.x == WARP || threadIdx.x == 2 * WARP)
             pass_links(p, memory, walk, (int)threadIdx.x / WARP - 1);
     } else {
         registers_raise<Plan::MANY_REGISTERS>();

@@ -21,13 +21,13 @@
 #include "kernels/attention/hopper_core.h"
 #include "kernels/attention/hopper_groups.h"
 
-/* Of three groups each thread has 160 registers, of two 240: o has D / 2 of them, the scores of a
- * tile KEYS / 2, their weights KEYS / 4. */
+/* Of two groups each thread has 240 registers, of three 160, of four 112: o has D / 2 of them, the
+ * scores of a tile KEYS / 2, their weights KEYS / 4. */
 template <int D_, int GROUPS_, int KEYS_, int STAGES_> struct hopper_plan {
     static constexpr int D = D_, GROUPS = GROUPS_, KEYS = KEYS_, STAGES = STAGES_;
     static constexpr int ROWS = GROUPS * GROUP_ROWS, THREADS = (GROUPS + 1) * GROUP;
-    static constexpr int FEW_REGISTERS = GROUPS == 2 ? 24 : 32;
-    static constexpr int MANY_REGISTERS = GROUPS == 2 ? 240 : 160;
+    static constexpr int FEW_REGISTERS = GROUPS == 3 ? 32 : 24;
+    static constexpr int MANY_REGISTERS = GROUPS == 2 ? 240 : GROUPS == 3 ? 160 : 112;
     static constexpr int QUERY_BYTES = GROUP_ROWS * D * 2, STAGE_BYTES = KEYS * D * 2;
     static constexpr int SHARED = TENSOR_ALIGNMENT + GROUPS * QUERY_BYTES + STAGES * STAGE_BYTES +
                                   2 * (STAGES + GROUPS) * (int)sizeof(uint64_t);
@@ -77,21 +77,31 @@ static __device__ __forceinline__ void make_barriers(const hopper_memory<Plan> &
     mbarriers_made();
 }
 
-/* As few groups as let half the cache hold keys and values of a group's heads, 4 bytes for each
- * element of a key. A group has two tiles of queries for each multiprocessor at least. */
-template <typename Plan> static head_groups groups_of_tiles(const sizes &n) {
-    const int64_t bytes = n.heads * n.sk * Plan::D * 4;
-    const int64_t tiles = n.heads * ceil_div(n.sq, Plan::ROWS);
+/* Heads of tiles of `length` rows, which walk along `walked` rows. As few groups as let half the
+ * cache hold keys and values, or q and do, of a group's heads, 4 bytes for each element of a row.
+ * With a mask a group has two tiles for each multiprocessor at least, so that short walks and long
+ * ones meet. Without one it has two heads at the most, few of which are under way at once. */
+template <typename Plan>
+static head_groups groups_of_places(const sizes &n, int64_t length, int64_t walked) {
+    const int64_t bytes = n.heads * walked * Plan::D * 4;
+    const int64_t tiles = n.heads * ceil_div(length, Plan::ROWS);
     const int64_t wanted = ceil_div(bytes, CACHE / 2 * ASSAY_MULTIPROCESSORS);
+    if (!n.causal)
+        return groups_of(n, clamp(wanted, ceil_div(n.heads, 2), n.heads), n.heads);
     return groups_of(n, wanted, wanted == 1 ? 0 : tiles / (2 * ASSAY_MULTIPROCESSORS));
 }
 
-/* visit(place) for this block's tiles. In the last group the longest walks come first, in the one
- * before the shortest; and blocks take tiles to and fro, so that all have about as much to do. */
+template <typename Plan> static head_groups groups_of_tiles(const sizes &n) {
+    return groups_of_places<Plan>(n, n.sq, n.sk);
+}
+
+/* visit(place) for this block's tiles of `length` rows, the last of which have the longest walks.
+ * In the last group these come first, in the one before the shortest; and blocks take tiles to and
+ * fro, so that all have about as much to do. */
 template <typename Plan, typename Visit>
-static __device__ __forceinline__ void each_tile(const sizes &n, const head_groups &groups,
-                                                 Visit visit) {
-    const uint32_t of_head = (uint32_t)ceil_div(n.sq, Plan::ROWS), blocks = gridDim.x;
+static __device__ __forceinline__ void each_place(const sizes &n, int64_t length,
+                                                  const head_groups &groups, Visit visit) {
+    const uint32_t of_head = (uint32_t)ceil_div(length, Plan::ROWS), blocks = gridDim.x;
     const uint32_t tiles = (uint32_t)n.heads * of_head, to = blockIdx.x, fro = blocks - 1 - to;
     const bool alone = n.heads == groups.heads;
     for (uint32_t begin = 0, own = to; begin + own < tiles; begin += blocks, own = to + fro - own) {
@@ -99,6 +109,12 @@ static __device__ __forceinline__ void each_tile(const sizes &n, const head_grou
         const bool grows = !alone && turn.group % 2 == 0;
         visit({turn.head, (int64_t)(grows ? turn.turn : of_head - 1 - turn.turn) * Plan::ROWS});
     }
+}
+
+template <typename Plan, typename Visit>
+static __device__ __forceinline__ void each_tile(const sizes &n, const head_groups &groups,
+                                                 Visit visit) {
+    each_place<Plan>(n, n.sq, groups, visit);
 }
 
 /* Tiles of keys that one of `count` queries from `first` on sees. */

@@ -1,15 +1,19 @@
 /*
  * attention v3_hopper, ours, for sm_90a alone, bf16 and f16: by TMA and wgmma.
  *
- * Forward. A block stays on its multiprocessor and takes tiles of 192 queries, or of 128 where d is
- * more than 64 or tiles are few, of one group of heads after the other, whose keys and values stay
- * in L2 (hopper_groups.h). One thread brings queries, keys and values by TMA; the other warpgroups
- * have 64 queries each (hopper_plan.h, hopper_forward.h). The online softmax is v3's with two
- * changes: exp2 is the special function unit's, whose bits the simulated device has, and a row's
- * base moves not with every larger score but once weights would exceed 2^LEAP, so that o is hardly
- * ever multiplied. Four lanes trade their words of o, so that each stores 16 bytes. H100, bf16,
- * b = 4, h = 16, causal, in microseconds, stores of 4 bytes, of 16, cuDNN: s = 512, d = 128 29.5,
- * 25.1, 24.8; d = 256 52.1, 43.4, 42.8; s = 4096, d = 64 340, 317, 335; d = 128 464, 443, 559.
+ * Forward. A block stays on its multiprocessor and takes tiles of 128 queries, or, where d is at
+ * most 64, of 128, 192 or 256, as divides best, of one head or group of heads after the other,
+ * whose keys and values stay in L2 (hopper_groups.h). One thread brings queries, keys and values by
+ * TMA; the other warpgroups have 64 queries each (hopper_plan.h, hopper_forward.h). The online
+ * softmax is v3's with two changes: exp2 is the special function unit's, whose bits the simulated
+ * device has, and a row's base moves not with every larger score but once weights would exceed
+ * 2^LEAP, so that o is hardly ever multiplied. Four lanes trade their words of o, so that each
+ * stores 16 bytes. H100, bf16, b = 4, h = 16, causal, in microseconds, stores of 4 bytes, of 16,
+ * cuDNN: s = 512, d = 128 29.5, 25.1, 24.8; d = 256 52.1, 43.4, 42.8; s = 4096, d = 64 340, 317,
+ * 335; d = 128 464, 443, 559.
+ * Without a mask all heads at once, two after two, cuDNN: s = 1024, d = 128 79.8, 69.3, 63.1;
+ * d = 256 150, 112, 121. Tiles of 128 or 192 queries, of 256, cuDNN: d = 64, s = 512 21.8, 19.6,
+ * 18.1; s = 1024 49.3, 48.0, 46.2, causal 39.1, 35.5, 37.2; s = 2048 164, 156, 156.
  *
  * Backward. A block has 128 keys and walks along the queries that see them
  * (hopper_backward_plan.h, hopper_backward.h): 5 products for each pair of tiles, where v3's two
@@ -31,29 +35,33 @@
  *         meet long ones (hopper_backward_plan.h). H200: 1,328 / 2,334, all heads at once 1,691 /
  *         3,734, cuDNN 1,682 / 2,532.
  *
- * Backward where d is more than 128. dk and dv of 64 keys fill the registers (hopper_wide_plan.h,
- * hopper_wide.h). A tile of keys and one of queries, 64 each, at 4,096 flops and 128 bytes of
- * shared memory a cycle and multiprocessor:
+ * Backward where d is more than 128. dk and dv of 64 keys fill the registers (hopper_wide_plan.h),
+ * so that links of 64 keys would be twice as many as of 128 for the same flops: a multiprocessor
+ * adds 64 KB to sums in L2 in each step, for which copies that add take 7,000 cycles (H100, sums of
+ * 24 MB, 2.0 TB/s). So dq has a kernel of its own (hopper_wide_queries.h), which makes scores once
+ * more, and there are no chains. Cycles of a tile of keys and one of queries, 64 each, at 4,096
+ * flops and 128 bytes of shared memory a cycle and multiprocessor:
  *
  *                                                products         shared memory
  *     v3: scores made three times, mma.sync      4,608 cycles
- *         H200, bf16, b = 4, h = 16, s = 4096, causal, d = 256: 10,633 us, cuDNN 3,619
- *     wgmma, scores of 32 queries a warpgroup    2,560            544 KB, 4,352 cycles
- *     a warpgroup for P and dv, one for dS       2,560            504 KB, 4,032 cycles
- *         and dk: scores 128 KB instead of 192, dk and dv 64 instead of 96, as P and dS are in
- *         registers there; dq 64 and dS 8; P, which the one tells the other, 48; copies of q and do
- *         64; dq's links 128. H100, the case above: 4,404 us, v3 10,401, cuDNN 3,678
+ *     wgmma, dq added up in memory               2,560            504 KB, 4,032 cycles
+ *     dk and dv; dq                              2,048; 1,536     304 KB, 192 KB, 3,968 cycles
+ *         dk and dv: scores 128 KB, products 64, P, which one warpgroup tells the other, 48, copies
+ *         of q and do 64. dq: scores 128 KB, products 32, copies of k and v 32
  *
- * Links of 64 keys are twice as many as of 128 for the same flops. In 4,032 cycles a multiprocessor
- * adds 64 KB to sums in L2, and loads 64 KB from there.
+ * H100, bf16, b = 4, h = 16, d = 256, cold, in microseconds, dq added up in memory, in a kernel of
+ * its own, cuDNN: s = 512 252, 178, 214; s = 2048 2,140, 1,622, 1,942; causal, s = 512 190, 141,
+ * 164; s = 2048 1,325, 914, 1,114; s = 4096 4,356, 3,265, 3,693; b = 8, h = 1, s = 16384 7,795,
+ * 6,082, 6,801.
  *
  * Copies by TMA ask for tensors that begin at multiples of 16 bytes, as their rows do; where one
  * does not, v3's tiles compute instead. What a box has beyond a head's rows or columns is zero.
  *
- * Flops: forward 4 sq sk d a head, backward 10, of which causality hides half; d counts as 64, 128
- * or 256. Bytes, forward: q and o once; k and v once for each tile of queries, most of it from L2.
- * Backward: k, v, dk and dv once; q, do and 4 bytes for each element of dq once for each tile of
- * keys, most of it in L2. Sums have one order: along k and v, and along queries, they ascend in
+ * Flops: forward 4 sq sk d a head, backward 10, or 14 where d is more than 128, of which causality
+ * hides half; d counts as 64, 128 or 256. Bytes, forward: q and o once; k and v once for each tile
+ * of queries, most of it from L2. Backward: k, v, dk and dv once; q, do and 4 bytes for each
+ * element of dq once for each tile of keys, most of it in L2; or, of a kernel for dq, k and v once
+ * for each tile of queries. Sums have one order: along k and v, and along queries, they ascend in
  * steps of 16; a row's sum of weights is two chains for each thread and tile of keys, then along
  * the tiles, then over four threads; dq's tiles of keys descend. In backward of an odd group of
  * heads tiles of queries descend, and dq's tiles of keys ascend.
@@ -65,6 +73,8 @@
 #include "kernels/attention/hopper_forward.h"
 #include "kernels/attention/hopper_gradients.h"
 #include "kernels/attention/hopper_terms.h"
+#include "kernels/attention/hopper_wide_keys.h"
+#include "kernels/attention/hopper_wide_queries.h"
 #include "kernels/attention/v3_launch.h"
 
 static constexpr float LEAP = 8;
@@ -73,11 +83,11 @@ static constexpr int64_t MOST_EXTENT = INT32_MAX - 1024;
 
 typedef hopper_plan<64, 3, 128, 10> narrow_plan;
 typedef hopper_plan<64, 2, 128, 10> short_plan;
+typedef hopper_plan<64, 4, 64, 16> tall_plan;
 typedef hopper_plan<128, 2, 128, 6> middle_plan;
 typedef hopper_plan<256, 2, 64, 5> wide_plan;
 typedef backward_plan<64, 128, 2> narrow_backward;
 typedef backward_plan<128, 64, 2> middle_backward;
-typedef wide_backward_plan wide_backward;
 
 static tensor_lines lines_of(const assay_tensor *t, int lines) {
     const int64_t length = t->shape[2], stride = assay_tensor_row_stride(t);
@@ -126,24 +136,33 @@ template <typename Plan, typename T> static assay_status launch(const assay_call
                         dim3(Plan::THREADS), Plan::SHARED, (attend_on_hopper<Plan, T>), p, maps);
 }
 
-/* Rows that a multiprocessor computes, those of the last round's idle ones included. */
-template <typename Plan> static int64_t rows_of_each(const sizes &n) {
-    return ceil_div(n.heads * ceil_div(n.sq, Plan::ROWS), ASSAY_MULTIPROCESSORS) * Plan::ROWS;
+/* About how long it takes: scores that a multiprocessor makes, those of the last round's idle ones
+ * included, times `each`, how long one takes of such tiles. With causal=1 a walk is as long as the
+ * longest one in a single round, and as the mean one of rounds to and fro, and makes half a tile of
+ * keys too many. */
+template <typename Plan> static double duration_of(const sizes &n, double each) {
+    const int64_t rounds = ceil_div(n.heads * ceil_div(n.sq, Plan::ROWS), ASSAY_MULTIPROCESSORS);
+    const int64_t mean = clamp(n.sk - (n.sq - Plan::ROWS) / 2, 0, n.sk) + Plan::KEYS / 2;
+    const int64_t walk = n.causal && rounds > 1 ? mean : n.sk;
+    return (double)(rounds * Plan::ROWS) * (double)walk * each;
 }
 
-/* Three warpgroups overlap better than two; but where there are few tiles, smaller ones divide
- * better. */
-static bool takes_short_tiles(const sizes &n) {
-    return rows_of_each<short_plan>(n) * 8 <= rows_of_each<narrow_plan>(n) * 7;
+/* The more warpgroups, the better they overlap, but of four each has registers for 64 keys at a
+ * time only; and where there are few tiles, some sizes divide better than others. */
+template <typename T> static assay_status launch_narrow(const assay_call *call) {
+    const sizes n = sizes_of(call->params);
+    const double narrow = duration_of<narrow_plan>(n, 16), tall = duration_of<tall_plan>(n, 17);
+    const double low = duration_of<short_plan>(n, 20);
+    return low < narrow && low < tall ? launch<short_plan, T>(call)
+           : tall < narrow            ? launch<tall_plan, T>(call)
+                                      : launch<narrow_plan, T>(call);
 }
 
 template <typename T> static assay_status forward_of(const assay_call *call) {
     const int64_t d = call->in[0].shape[3];
     if (!is_mapped(tensors_of(call, ASSAY_FORWARD)))
         return DISPATCH_DEPTH(run_forward, tensor_core<T>, call);
-    if (d <= 64 && takes_short_tiles(sizes_of(call->params)))
-        return launch<short_plan, T>(call);
-    return d <= 64    ? launch<narrow_plan, T>(call)
+    return d <= 64    ? launch_narrow<T>(call)
            : d <= 128 ? launch<middle_plan, T>(call)
                       : launch<wide_plan, T>(call);
 }
@@ -162,7 +181,7 @@ template <typename Plan> static backward_space space_of(const sizes &n) {
     const int64_t tiles = ceil_div(n.sq, Plan::QUERIES);
     backward_space s = {};
     s.padded = tiles * Plan::QUERIES;
-    s.n_counts = 2 + n.heads * tiles * Plan::CHAINS;
+    s.n_counts = 2 + n.heads * tiles;
     s.terms = (size_t)(n.heads * tiles * Plan::SUMS) * sizeof(float);
     s.counts = s.terms + (size_t)(n.heads * s.padded) * sizeof(float2);
     s.bytes = s.counts + (size_t)s.n_counts * sizeof(unsigned);
@@ -199,10 +218,10 @@ static assay_status make_lost_again(const assay_call *call, const backward_on_ho
     backward_problem<T> p = backward_problem_of<T>(call);
     p.terms = terms;
     const int64_t blocks = p.n.heads * ceil_div(p.n.sq, tiles::ROWS);
-    return ASSAY_LAUNCH(
-        call->stream, whole_grid(clamp(blocks, 0, tiles::BLOCKS * ASSAY_MULTIPROCESSORS)),
-        dim3(tiles::THREADS), (backward_shared<core, tiles>() * sizeof(T)),
-        (lost_gradients<core, tiles, Plan::QUERIES, Plan::CHAINS>), p, sums.counts, sums.lost);
+    return ASSAY_LAUNCH(call->stream,
+                        whole_grid(clamp(blocks, 0, tiles::BLOCKS * ASSAY_MULTIPROCESSORS)),
+                        dim3(tiles::THREADS), (backward_shared<core, tiles>() * sizeof(T)),
+                        (lost_gradients<core, tiles, Plan::QUERIES>), p, sums.counts, sums.lost);
 }
 
 template <typename Plan, typename T> static assay_status launch_backward(const assay_call *call) {
@@ -244,16 +263,59 @@ template <typename Plan, typename T> static assay_status launch_backward(const a
     return status;
 }
 
-template <typename T> static assay_status backward_in_chains(const assay_call *call) {
+/* Where d is more than 128: the terms of whole tiles are all of the workspace. */
+static int64_t padded_queries(const sizes &n) {
+    return ceil_div(n.sq, wide_keys_plan::QUERIES) * wide_keys_plan::QUERIES;
+}
+
+template <typename T> static assay_status launch_wide_backward(const assay_call *call) {
+    typedef wide_keys_plan keys;
+    typedef wide_queries_plan queries;
+    const tensors t = tensors_of(call, ASSAY_BACKWARD);
+    const sizes n = sizes_of(call->params);
+    const int64_t padded = padded_queries(n);
+    float2 *const terms = static_cast<float2 *>(call->workspace);
+    const terms_problem<T> of_terms = {n,
+                                       padded,
+                                       sequence_of<const T>(t.o),
+                                       sequence_of<const T>(t.dout),
+                                       rows_of<const float>(t.lse),
+                                       terms,
+                                       nullptr,
+                                       0};
+    const wide_keys_problem<T> of_keys = {n, groups_of_places<keys>(n, n.sk, n.sq),
+                                          result_rows_of<T>(t.dk), result_rows_of<T>(t.dv)};
+    const wide_queries_problem<T> of_queries = {
+        n, groups_of_tiles<queries>(n), result_rows_of<T>(t.dq), {terms, padded}};
+    const auto blocks = [](int64_t tiles) {
+        return whole_grid(clamp(tiles, 0, ASSAY_MULTIPROCESSORS));
+    };
+    backward_maps maps = {};
+    assay_status status = make_backward_maps<keys>(t, terms, padded, &maps);
+    if (status == ASSAY_OK)
+        status = ASSAY_LAUNCH(call->stream, linear_grid(n.heads * padded, TERMS_QUERIES),
+                              dim3(TERMS_THREADS), 0, (make_hopper_terms<T>), of_terms);
+    if (status == ASSAY_OK)
+        status = ASSAY_LAUNCH(call->stream, blocks(n.heads * ceil_div(n.sk, keys::ROWS)),
+                              dim3(keys::THREADS), keys::SHARED, (gradients_of_wide_keys<keys, T>),
+                              of_keys, maps);
+    if (status == ASSAY_OK)
+        status = ASSAY_LAUNCH(call->stream, blocks(n.heads * ceil_div(n.sq, queries::ROWS)),
+                              dim3(queries::THREADS), queries::SHARED,
+                              (gradients_of_wide_queries<queries, T>), of_queries, maps);
+    return status;
+}
+
+template <typename T> static assay_status backward_by_copies(const assay_call *call) {
     const int64_t d = sizes_of(call->params).d;
     return d <= 64    ? launch_backward<narrow_backward, T>(call)
            : d <= 128 ? launch_backward<middle_backward, T>(call)
-                      : launch_backward<wide_backward, T>(call);
+                      : launch_wide_backward<T>(call);
 }
 
 template <typename T> static assay_status backward_of(const assay_call *call) {
     return is_mapped(tensors_of(call, ASSAY_BACKWARD))
-               ? backward_in_chains<T>(call)
+               ? backward_by_copies<T>(call)
                : DISPATCH_DEPTH(run_backward, tensor_core<T>, call);
 }
 
@@ -262,10 +324,9 @@ static size_t workspace(assay_stage stage, const assay_call *call) {
     const sizes n = sizes_of(call->params);
     if (stage == ASSAY_FORWARD)
         return fallback;
-    const backward_space chains = n.d <= 64    ? space_of<narrow_backward>(n)
-                                  : n.d <= 128 ? space_of<middle_backward>(n)
-                                               : space_of<wide_backward>(n);
-    const size_t own = chains.bytes;
+    const size_t own = n.d <= 64    ? space_of<narrow_backward>(n).bytes
+                       : n.d <= 128 ? space_of<middle_backward>(n).bytes
+                                    : (size_t)(n.heads * padded_queries(n)) * sizeof(float2);
     return own > fallback ? own : fallback;
 }
 

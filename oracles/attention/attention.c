@@ -268,12 +268,17 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "b=5 h=1 sq=20 sk=700 d=64,256 causal=0,1 dtype=bf16"},
     {ASSAY_CI, "b=1 h=3 sq=200 sk=410 d=64,128 causal=1 dtype=f16"},
     {ASSAY_CI, "b=1 h=1 sq=33 sk=450 d=64,128 operand=0 exponent=3 dtype=bf16,f16"},
+    /* its tiles of 256 queries: one round, and several; queries that see no key; a long walk */
+    {ASSAY_CI, "b=1 h=2 sq=200 sk=70,300 d=64 causal=0,1 dtype=bf16,f16"},
+    {ASSAY_CI, "b=1 h=6 sq=250 sk=260 d=40 causal=1 dtype=bf16 sched=random"},
+    {ASSAY_CI, "b=1 h=2 sq=230 sk=620 d=64 causal=0,1 dtype=bf16 sched=reverse"},
     /* results that begin behind 16 bytes' alignment, by pairs: o; dq, dk, dv */
     {ASSAY_CI, "b=1 h=1 sq=20 sk=21 d=64 dtype=bf16,f16 misalign=75,79:82:1"},
     /* its backward beyond d = 128: walks longer than its ring, which are recorded; queries that see
-     * no key, heads in groups; sums that are lost; all columns */
+     * no key, heads in groups; sums near the end of the range; all columns */
     {ASSAY_CI, "b=1 h=1 sq=130 sk=66 d=136 causal=1 dtype=bf16 sched=random"},
     {ASSAY_CI, "b=1 h=3 sq=200 sk=70 d=136 causal=0,1 dtype=bf16,f16 pad=8 sched=random"},
+    {ASSAY_CI, "b=1 h=1 sq=129 sk=520 d=136 causal=1 dtype=bf16 sched=random seed=1"},
     {ASSAY_CI, "b=1 h=2 sq=140 sk=70 d=136 dtype=bf16 exponent=106 operand=3"},
     {ASSAY_CI, "b=1 h=1 sq=200 sk=130 d=256 causal=0,1 dtype=bf16,f16 sched=reverse"},
     {ASSAY_CI, "b=1 h=1 sq=70 sk=80 d=136 causal=1 fill=inf,nan,denormal seed=2,5 dtype=bf16"},
