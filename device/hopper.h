@@ -111,14 +111,6 @@ template <int N> PTX_INLINE void bulk_wait() {
     HOPPER_ASM("cp.async.bulk.wait_group %0;" ::"n"(N) : "memory");
 }
 
-PTX_INLINE void barrier_sync(int number, int threads) {
-    HOPPER_ASM("bar.sync %0, %1;" ::"r"(number), "r"(threads) : "memory");
-}
-
-PTX_INLINE void barrier_arrive(int number, int threads) {
-    HOPPER_ASM("bar.arrive %0, %1;" ::"r"(number), "r"(threads) : "memory");
-}
-
 PTX_INLINE void fence_proxy_async() {
     HOPPER_ASM("fence.proxy.async.shared::cta;" ::: "memory");
 }

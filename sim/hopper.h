@@ -5,6 +5,7 @@
 #include "sim/cuda.h"
 #include "sim/proxy.h"
 #include "sim/ptx/tensor_map.h"
+#include "sim/tensor.h"
 
 SIM_INLINE uint32_t shared_address(const void *shared) {
     return (uint32_t)((const char *)shared - (const char *)sim_dynamic_shared());
@@ -88,15 +89,6 @@ template <int N> SIM_INLINE void bulk_wait_read(SIM_HERE) {
 template <int N> SIM_INLINE void bulk_wait(SIM_HERE) {
     const sim_site site = {file, line};
     sim_bulk_wait(N, false, &site);
-}
-
-SIM_INLINE void barrier_sync(int number, int threads, SIM_HERE) {
-    (void)sim_barrier_numbered((uint32_t)number, (uint32_t)threads, true, SIM_VOTE_NONE, 0, file,
-                               line);
-}
-
-SIM_INLINE void barrier_arrive(int number, int threads, SIM_HERE) {
-    sim_barrier_arrive((uint32_t)number, (uint32_t)threads, true, file, line);
 }
 
 SIM_INLINE void fence_proxy_async(SIM_HERE) {

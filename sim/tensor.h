@@ -57,4 +57,13 @@ template <int N> SIM_INLINE void cp_async_wait() {
     sim_cp_async_wait(N);
 }
 
+SIM_INLINE void barrier_sync(int number, int threads, SIM_HERE) {
+    (void)sim_barrier_numbered((uint32_t)number, (uint32_t)threads, true, SIM_VOTE_NONE, 0, file,
+                               line);
+}
+
+SIM_INLINE void barrier_arrive(int number, int threads, SIM_HERE) {
+    sim_barrier_arrive((uint32_t)number, (uint32_t)threads, true, file, line);
+}
+
 #endif

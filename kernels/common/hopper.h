@@ -1,7 +1,7 @@
 /*
  * The instructions that sm_90a alone has, by their PTX names: inline PTX under nvcc, models on the
  * simulated device (sim/proxy.h). Shared memory is the launch's dynamic one. Every function is one
- * instruction unless it says otherwise.
+ * instruction unless it says otherwise. barrier_sync() and barrier_arrive() are in tensor.h.
  *
  *     uint32_t shared_address(const void *shared)
  *         Where it lies as the hardware counts, which descriptors, swizzles and alignments go by.
@@ -62,10 +62,6 @@
  *
  *     registers_lower<N>()    registers_raise<N>()
  *         A warpgroup's threads have N registers each from here on.
- *
- *     barrier_sync(int number, int threads)    barrier_arrive(int number, int threads)
- *         One of the block's 16 barriers, of which __syncthreads has number 0, for so many threads,
- *         whole warps: waits until all have come, or does not wait.
  *
  *     assay_status make_tensor_map(tensor_map *map, const tensor_lines *of)
  *         On the host: a matrix of 16-bit elements in global memory for the copies above, or planes

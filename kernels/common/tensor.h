@@ -1,6 +1,7 @@
 /*
- * Tensor cores, matrix loads and asynchronous copies of sm_80 and later, by their PTX names: inline
- * PTX under nvcc, models on the simulated device (docs/simulated-device.md, "Tensor cores").
+ * Tensor cores, matrix loads, asynchronous copies and barriers of sm_80 and later, by their PTX
+ * names: inline PTX under nvcc, models on the simulated device (docs/simulated-device.md, "Tensor
+ * cores").
  *
  *     mma_m16n8k16_bf16(float c[4], const uint32_t a[4], const uint32_t b[2])
  *     mma_m16n8k16_f16(float c[4], const uint32_t a[4], const uint32_t b[2])
@@ -47,6 +48,10 @@
  *     cp_async_wait<N>()
  *         Waits until at most the last N groups of the calling thread are not complete. Other
  *         threads see the data only after a barrier (or __syncwarp) behind this wait.
+ *
+ *     barrier_sync(int number, int threads)    barrier_arrive(int number, int threads)
+ *         One of the block's 16 barriers, of which __syncthreads has number 0, for so many threads,
+ *         whole warps: waits until all have come, or does not wait.
  */
 #ifndef ASSAY_KERNELS_COMMON_TENSOR_H
 #define ASSAY_KERNELS_COMMON_TENSOR_H

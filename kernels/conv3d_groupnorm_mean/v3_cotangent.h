@@ -4,7 +4,7 @@
 
 #include "kernels/conv3d_groupnorm_mean/v3_statistics.h"
 
-/* Everything that dc is made of. */
+/* Everything that dc is made of; or c is dc, and norm is NULL. */
 template <typename T> struct cotangent_source {
     kept<T> c;
     const through_norm<T> *norm;
@@ -13,15 +13,17 @@ template <typename T> struct cotangent_source {
 /* Some of a pack's elements. */
 template <typename T, int COUNT> struct alignas(COUNT * sizeof(T)) part { T of[COUNT]; };
 
+/* Starts to copy a part, or zeros, where it is not `there`. */
 template <typename T, int COUNT>
-static __device__ __forceinline__ void copy_part(part<T, COUNT> *to, const T *from) {
+static __device__ __forceinline__ void copy_part(part<T, COUNT> *to, const T *from, bool there) {
     constexpr int bytes = COUNT * (int)sizeof(T);
+    const int valid = there ? bytes : 0;
     if constexpr (bytes == 16)
-        cp_async_16(to, from);
+        cp_async_16(to, from, valid);
     else if constexpr (bytes == 8)
-        cp_async_8(to, from);
+        cp_async_8(to, from, valid);
     else
-        cp_async_4(to, from);
+        cp_async_4(to, from, valid);
 }
 
 /* A window of dc: `channels` channels from `channel` on of sample n, at `at`; `v` is the volume of
@@ -34,6 +36,7 @@ template <typename T> struct cotangent_window {
     corner at;
     int64_t n, channel;
     int channels;
+    bool keep; /* dc, in the place of c; where packs of both begin together */
 };
 
 /* Copies c to the window, or, `MAKE`, makes dc of what this thread has copied. `lead` elements of a
@@ -48,7 +51,7 @@ static __device__ __forceinline__ void take_parts(const cotangent_window<typenam
     const int64_t line_stride = p.from.c.line, stride = p.v.d * p.v.h * line_stride,
                   first = p.n * p.co + p.channel;
     const int there = least(p.channels, p.co - p.channel);
-    const T *const from =
+    T *const from =
         p.from.c.data + first * stride + (p.at.d * p.v.h + p.at.h) * line_stride + p.at.w - lead;
     const range d = range_in(p.at.d, view.planes, p.v.d), h = range_in(p.at.h, view.lines, p.v.h),
                 w = range_in(p.at.w - lead, view.length + PACK, p.v.w);
@@ -59,7 +62,7 @@ static __device__ __forceinline__ void take_parts(const cotangent_window<typenam
         const int line = cut_digit(view.by_lines, &plane);
         const bool any =
             within(d, plane) && within(h, line) && place + PACK > w.low && place < w.high;
-        const T *source = from + (plane * p.v.h + line) * line_stride + place;
+        T *source = from + (plane * p.v.h + line) * line_stride + place;
         T *target = to + offset_in(view, 0, plane, line, place - lead);
         bool put[PACK / STEP], real[PACK];
 #pragma unroll
@@ -75,20 +78,22 @@ static __device__ __forceinline__ void take_parts(const cotangent_window<typenam
 #pragma unroll
             for (int i = 0; i < PACK; i += STEP) {
                 part<T, STEP> *const own = reinterpret_cast<part<T, STEP> *>(target + i);
-                const bool copied = put[i / STEP] && any && exists;
-                if (!MAKE && copied)
-                    copy_part(own, source + i);
-                if (!MAKE || !put[i / STEP])
+                if (STEP < PACK && !put[i / STEP])
                     continue;
-                part<T, STEP> dc = {};
-                if (copied)
-                    dc = *own;
+                if (!MAKE) {
+                    const bool copied = any && exists;
+                    copy_part(own, copied ? source + i : p.from.c.data, copied);
+                    continue;
+                }
+                part<T, STEP> dc = *own;
 #pragma unroll
                 for (int q = 0; q < STEP; ++q) {
                     const T made = Core::operand(fma_(-f.slope, dc.of[q] - f.mean, f.offset));
                     dc.of[q] = exists && real[i + q] ? made : T(0);
                 }
                 *own = dc;
+                if (STEP == PACK && p.keep && any && exists)
+                    *reinterpret_cast<part<T, STEP> *>(source) = dc;
             }
         }
     }
@@ -121,7 +126,8 @@ template <typename Core>
 static __device__ __forceinline__ void
 settle_cotangent(const cotangent_window<typename Core::storage> &p, typename Core::storage *to) {
     cp_async_wait<0>();
-    take_cotangent<Core, true>(p, to);
+    if (p.from.norm)
+        take_cotangent<Core, true>(p, to);
 }
 
 #endif

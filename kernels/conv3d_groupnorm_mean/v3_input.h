@@ -3,7 +3,8 @@
  *
  *     dx[ci, q] = sum over co and taps of w[co, ci, tap] dc[co, q - tap],
  *
- * in the same tiles as c itself: dc is made of c on its way to shared memory.
+ * in the same tiles as c itself: dc is read where dw left it, or made of c on its way to shared
+ * memory.
  */
 #ifndef ASSAY_CONV3D_GROUPNORM_MEAN_V3_INPUT_H
 #define ASSAY_CONV3D_GROUPNORM_MEAN_V3_INPUT_H
@@ -22,9 +23,9 @@ static __global__ void __launch_bounds__(THREADS, Core::BLOCKS)
     convolve_boxes<Core>(
         p, boxes,
         [&](const slice &s, int64_t n, const corner &at, T *window) {
-            const corner first = {at.d + s.kd - reach, at.h + s.kh - reach, at.w - reach};
-            const cotangent_window<T> dc = {g,     p.z.ci, p.z.in,    p.how.view,
-                                            first, n,      s.channel, s.channels};
+            const corner first = {at.d + s.kd - reach, at.h + s.kh - reach, at.w - reach - p.lead};
+            const cotangent_window<T> dc = {g, p.z.ci,    p.z.in,     p.how.view, first,
+                                            n, s.channel, s.channels, false};
             fetch_cotangent<Core>(dc, window);
             settle_cotangent<Core>(dc, window);
         },

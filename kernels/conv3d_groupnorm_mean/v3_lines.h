@@ -42,6 +42,7 @@ template <typename T, int COLUMNS> struct fma_lines : fma_core<T> {
         LANE_CHANNELS = GROUP,
         FIRST_PEER = 1,
         BLOCKS = sizeof(T) == sizeof(double) ? 2 : 4,
+        LEADS = 0,
         PITCH = (COLUMNS + PACK - 1) / PACK * PACK /* of a tap's weights */
     };
     T sum[LANE_CHANNELS][RUN] = {};
@@ -154,6 +155,7 @@ template <int OCTETS> struct tf32_lines : tf32_core {
         LANE_CHANNELS = 2 * OCTETS,
         FIRST_PEER = 4,
         BLOCKS = OCTETS == 3 ? 3 : 4,
+        LEADS = 1,
         PITCH = GROUP,
         FRAGMENT = 2 * WARP /* weights of 8 j and 8 channels */
     };
@@ -268,13 +270,18 @@ template <typename T> struct convolution {
     cut how;
     divider by_k, by_wide, by_high; /* tiles of a line of the box, and of a column */
     int groups, places;             /* places: the most that j may number */
+    int lead;                       /* elements of a window's lines before the first tap's */
     bool resident;
 };
 
-/* How often there are weights of a slice and a group in shared memory. */
+/* How often there are weights of a slice and a group in shared memory, and lists of places. */
 template <typename T>
 static __host__ __device__ __forceinline__ int weight_blocks(const convolution<T> &p) {
     return p.resident ? slices_of(p.how) * p.groups : 1;
+}
+template <typename T>
+static __host__ __device__ __forceinline__ int place_lists(const convolution<T> &p) {
+    return p.resident ? slices_of(p.how) : 1;
 }
 
 /* The places of the slice's taps in the window and in w, for j; offset 0 and source -1 for those
@@ -333,7 +340,7 @@ static size_t convolution_bytes(const convolution<typename Core::storage> &p) {
     return (size_t)(size_of(p.how.view) +
                     weight_blocks(p) * group_weights<Core>(p.how, (int)p.z.k)) *
                sizeof(typename Core::storage) +
-           (size_t)p.places * (sizeof(int64_t) + sizeof(int));
+           (size_t)p.places * (sizeof(int64_t) + place_lists(p) * sizeof(int));
 }
 
 /* A tile of a convolution: `lines` lines of `places` positions exist, if it does. */
@@ -342,7 +349,26 @@ struct tile {
     int64_t d, h, w;   /* its first position */
     int lines, places; /* 0: none */
     int64_t index;     /* of all tiles of the sample */
+    int offset;        /* of its first position in the window */
+    bool mine;         /* the box has it */
 };
+
+template <typename Core>
+static __device__ __forceinline__ tile tile_of(const convolution<typename Core::storage> &p,
+                                               const task &of, int tiles, int i) {
+    int d = i;
+    tile t = {of.n, 0, 0, 0, 0, 0, 0, (int64_t)of.box * tiles + i, 0, i < tiles};
+    const int w = cut_digit(p.by_wide, &d) * Core::SPAN, h = cut_digit(p.by_high, &d) * TILE_LINES;
+    t.d = of.at.d + d;
+    t.h = of.at.h + h;
+    t.w = of.at.w + w;
+    t.offset = offset_in(p.how.view, 0, d, h, w + p.lead);
+    if (t.mine && t.d < p.z.out.d && t.w < p.z.out.w) {
+        t.lines = (int)clamp(p.z.out.h - t.h, 0, TILE_LINES);
+        t.places = least(Core::SPAN, p.z.out.w - t.w);
+    }
+    return t;
+}
 
 /* The tiles of all boxes of all samples: a block takes its share of them, as many tiles of a box
  * and a group at a time as it has warps. fetch_window(slice, n, corner, window) fetches a window,
@@ -364,7 +390,7 @@ convolve_boxes(const convolution<typename Core::storage> &p, const grid_of_boxes
         for (int part = 0; part < slices; ++part) {
             const slice s = slice_of(p.how, p.z, part);
             __syncthreads();
-            list_places(p, s, offset, source);
+            list_places(p, s, offset + part * p.places, source);
             __syncthreads();
             for (int group = 0; group < p.groups; ++group)
                 fetch_group<Core>(p, s, source, (int64_t)group * Core::GROUP,
@@ -379,26 +405,17 @@ convolve_boxes(const convolution<typename Core::storage> &p, const grid_of_boxes
     task of = task_of(g, b, i / p.groups / rounds);
     bool loaded = false; /* the only window of this box */
     for (; i < end; ++i) {
-        int d = round * WARPS + warp();
-        const bool mine = d < tiles;
-        tile t = {of.n, (int64_t)group * Core::GROUP, 0, 0, 0, 0, 0, (int64_t)of.box * tiles + d};
-        const int w = cut_digit(p.by_wide, &d) * Core::SPAN,
-                  h = cut_digit(p.by_high, &d) * TILE_LINES;
-        t.d = of.at.d + d;
-        t.h = of.at.h + h;
-        t.w = of.at.w + w;
-        if (mine && t.d < p.z.out.d && t.w < p.z.out.w) {
-            t.lines = (int)clamp(p.z.out.h - t.h, 0, TILE_LINES);
-            t.places = least(Core::SPAN, p.z.out.w - t.w);
-        }
+        tile t = tile_of<Core>(p, of, tiles, round * WARPS + warp());
+        t.channel = (int64_t)group * Core::GROUP;
         Core core;
         for (int part = 0; part < slices; ++part) {
             const slice s = slice_of(p.how, p.z, part);
+            const int *const listed = offset + (p.resident ? part * p.places : 0);
             if (!loaded || slices > 1 || !p.resident) {
                 __syncthreads();
                 if (!loaded || slices > 1)
                     fetch_window(s, of.n, of.at, window);
-                if (slices > 1 || !p.resident)
+                if (!p.resident)
                     list_places(p, s, offset, source);
                 __syncthreads();
             }
@@ -407,10 +424,10 @@ convolve_boxes(const convolution<typename Core::storage> &p, const grid_of_boxes
                 __syncthreads();
             }
             if (t.lines > 0)
-                core.add(window + offset_in(p.how.view, 0, d, h, w), p.how.view, offset, s, k,
+                core.add(window + t.offset, p.how.view, listed, s, k,
                          weights + (p.resident ? part * p.groups + group : 0) * each);
         }
-        if (mine)
+        if (t.mine)
             take(core, t);
         loaded = true;
         if (++group < p.groups)

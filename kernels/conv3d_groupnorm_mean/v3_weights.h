@@ -290,6 +290,11 @@ struct weight_plan {
     int64_t splits;
 };
 
+/* Whether one block alone has the dc of each box and channel; then it leaves it in place of c. */
+static inline bool keeps_cotangent(const weight_plan &plan) {
+    return plan.chunks * slices_of(plan.how) == 1;
+}
+
 template <typename Core> static size_t weight_bytes(const weight_plan &plan) {
     return (size_t)clamp(size_of(plan.how.view) + size_of(plan.cotangent), Core::SHARED_SUMS,
                          INT64_MAX) *
@@ -307,11 +312,12 @@ static __device__ __forceinline__ void list_offsets(const window_shape &view, co
 }
 
 /* Split i of `splits` takes the boxes i, i + splits, … of all samples. partial is (splits, co, ci,
- * taps). */
+ * taps). `keep`: dc is written over c. */
 template <typename Core>
 static __global__ void __launch_bounds__((int)Core::BLOCK_WARPS *(int)WARP, Core::BLOCKS)
     weight_gradient(rows<const typename Core::storage> x, bool packed, sizes z, weight_plan plan,
-                    cotangent_source<typename Core::storage> g, typename Core::storage *partial) {
+                    cotangent_source<typename Core::storage> g, bool keep,
+                    typename Core::storage *partial) {
     typedef typename Core::storage T;
     ASSAY_DYNAMIC_SHARED(int, offset);
     T *const window = reinterpret_cast<T *>(offset + plan.places);
@@ -331,8 +337,8 @@ static __global__ void __launch_bounds__((int)Core::BLOCK_WARPS *(int)WARP, Core
         const task t = task_of(plan.boxes, plan.how.positions, i);
         __syncthreads();
         fetch<Core>(x, packed, z, plan.how.view, s, t.n, t.at, window);
-        const cotangent_window<T> dc = {g,    z.co, z.out,   plan.cotangent,
-                                        t.at, t.n,  channel, Core::GROUP};
+        const cotangent_window<T> dc = {g,       z.co,        z.out, plan.cotangent, t.at, t.n,
+                                        channel, Core::GROUP, keep};
         fetch_cotangent<Core>(dc, cotangent);
         settle<Core>(plan.how.view, s, window);
         settle_cotangent<Core>(dc, cotangent);

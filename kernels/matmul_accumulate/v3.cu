@@ -15,13 +15,15 @@
  * Teams of a block's warps multiply runs of 128 k side by side, and ask for their first slices at
  * once (v3_fma_tile.h). Against tiles of 128 x 128 and 32 x 32, whose blocks went through k in one
  * order, 16 k at a time: at m = n = k = 64 memory is waited for once, not three times, and more
- * warps share the work. H100, cold, microseconds, before, after, cuBLAS with C added:
+ * warps share the work. Then teams got barriers of their own, and where operands allow it their
+ * copies places between products (v3_fma_copies.h). H100, cold, microseconds: the first tiles,
+ * teams, teams by themselves, cuBLAS with C added:
  *
- *     64    10.4   5.1   10.6        513   84.6   26   25.6
- *     128   14.7   5.8   12.0        1024   127   65   70.4
- *     256   23.6   7.1   15.0        1025   215   86   80.2
- *     512   41.4  16     20.6        4096  4434 3640   2754
+ *     512    41.4  15.5  14.4  20.7        1536         221   190   203
+ *     768          46.9  43.1  42.8        2048   584   463   397   363
+ *     1024   127   64.2  56.4  70.9        4096  4434  3634  3028  2741
  *
+ * Of teams before that 64 took 5.1, cuBLAS 9.6; 128 5.8 and 12.1; 256 7.2 and 14.6; 1025 86 and 80.
  *
  * Against v2: C is read once and Y written once, with no copy between. Bytes: each operand once for
  * a tile's rows or columns of the result; blocks run in bands of 1024 rows, so that neighbours in

@@ -80,17 +80,19 @@ static assay_status launch_strict(void *stream, const problem<float> &p, bool le
                                   (multiply_strict_tile<Tile, false, false>), p);
 }
 
-typedef fma_tile<64, 128, 2, 8, 8, 4, 32, 3, 1> fma_large;
-typedef fma_tile<96, 96, 2, 6, 8, 8, 32, 2, 1> fma_square;
-typedef fma_tile<32, 64, 4, 4, 8, 8, 16, 3, 2> fma_middle;
-typedef fma_tile<16, 32, 2, 2, 2, 4, 32, 4, 1> fma_small;
+/* Those that are unrolled in part, so that caches of instructions hold them, copy between parts. */
+typedef fma_tile<64, 128, 2, 8, 8, 4, 32, 3, 1, 8> fma_large;
+typedef fma_tile<96, 96, 2, 6, 8, 8, 32, 2, 1, 8> fma_square;
+typedef fma_tile<96, 96, 2, 6, 8, 8, 32, 2, 1, 32> fma_ragged; /* of lines not in packs */
+typedef fma_tile<32, 64, 4, 4, 8, 8, 16, 3, 2, 8> fma_middle;
+typedef fma_tile<16, 32, 2, 2, 2, 4, 32, 4, 1, 32> fma_small;
 
 /* Microseconds that an H100's multiprocessor takes for a tile with k = 1024, about. Square tiles
  * are for results that large ones fill badly, as 1025 x 1025. */
-enum { LARGE_TIME = 59, SQUARE_TIME = 68, MIDDLE_TIME = 17, SMALL_TIME = 8 };
+enum { LARGE_TIME = 52, SQUARE_TIME = 64, MIDDLE_TIME = 17, SMALL_TIME = 8 };
 
 struct fma_choice {
-    int64_t time; /* until all multiprocessors are done */
+    int64_t time; /* until all multiprocessors are done, if k were 1024 */
     assay_status (*launch)(void *stream, const problem<float> &p, bool left_k, bool right_k);
 };
 
@@ -98,17 +100,31 @@ template <typename Tile> static fma_choice choice_of(const problem<float> &p, in
     return {ceil_div(fma_tiles<Tile>(p.m, p.n), ASSAY_MULTIPROCESSORS) * time, launch_strict<Tile>};
 }
 
-static inline assay_status multiply_strictly(const assay_call *call, const product<float> &asked) {
-    const product<float> x = with_rows(asked);
-    const problem<float> p = problem_of(x);
-    const fma_choice choices[] = {
-        choice_of<fma_large>(p, LARGE_TIME), choice_of<fma_square>(p, SQUARE_TIME),
-        choice_of<fma_middle>(p, MIDDLE_TIME), choice_of<fma_small>(p, SMALL_TIME)};
+/* Whether a tile's copies may have places between products, as far as the operands go. */
+static inline bool in_packs(const problem<float> &p, bool left_k, bool right_k) {
+    return (left_k || (p.left.packs && p.m % 4 == 0)) &&
+           (right_k || (p.right.packs && p.n % 4 == 0));
+}
+
+/* Which tiles are done soonest; the time depends on m, n and k alone. */
+static inline fma_choice strict_choice(const problem<float> &p, bool left_k, bool right_k) {
+    const fma_choice square = in_packs(p, left_k, right_k) ? choice_of<fma_square>(p, SQUARE_TIME)
+                                                           : choice_of<fma_ragged>(p, SQUARE_TIME);
+    const fma_choice choices[] = {choice_of<fma_large>(p, LARGE_TIME), square,
+                                  choice_of<fma_middle>(p, MIDDLE_TIME),
+                                  choice_of<fma_small>(p, SMALL_TIME)};
     const fma_choice *best = choices;
     for (const fma_choice &c : choices)
         if (c.time < best->time)
             best = &c;
-    return best->launch(call->stream, p, !x.left.transposed, x.right.transposed);
+    return *best;
+}
+
+static inline assay_status multiply_strictly(const assay_call *call, const product<float> &asked) {
+    const product<float> x = with_rows(asked);
+    const problem<float> p = problem_of(x);
+    const bool left_k = !x.left.transposed, right_k = x.right.transposed;
+    return strict_choice(p, left_k, right_k).launch(call->stream, p, left_k, right_k);
 }
 
 #endif

@@ -5,7 +5,8 @@
  * random products is √(RUN/k + 1/RUN) of that of one chain, as a root mean square (measured in
  * tests/sim/v3_matmul_accumulate.cu). So runs can be multiplied side by side: the warps of a block
  * form teams, and each team multiplies runs of its own for the whole tile. Totals are in shared
- * memory; the teams add to them one after another, in the order of their runs.
+ * memory; the teams add to them one after another, in the order of their runs. A team waits for
+ * nothing else of the others: it has barriers of its own.
  *
  * In shared memory a slice has a line for each k, whatever the operand's order in memory is: for
  * each k a lane takes its rows and its columns by accesses of 16 bytes, or of 8 where it has fewer
@@ -15,17 +16,14 @@
 #ifndef ASSAY_MATMUL_ACCUMULATE_V3_FMA_TILE_H
 #define ASSAY_MATMUL_ACCUMULATE_V3_FMA_TILE_H
 
-#include "kernels/matmul_accumulate/v3_slice.h"
+#include "kernels/matmul_accumulate/v3_fma_copies.h"
 
-enum {
-    RUN = 128,    /* products */
-    K_ACROSS = 8, /* k of a line that neighbouring threads copy; with LINE_GAP, to all banks */
-    LINE_GAP = 4, /* numbers behind each line of a slice */
-};
+enum { RUN = 128 /* products */ };
 
-/* A lane has LANE_ROWS x LANE_COLUMNS elements, DOWN lanes of a warp are below one another. */
+/* A lane has LANE_ROWS x LANE_COLUMNS elements, DOWN lanes of a warp are below one another. The
+ * products of UNROLLED k are instructions of their own. */
 template <int ROWS, int COLUMNS, int TEAMS, int LANE_ROWS, int LANE_COLUMNS, int DOWN, int DEPTH,
-          int STAGES_, int BLOCKS>
+          int STAGES_, int BLOCKS, int UNROLLED>
 struct fma_tile {
     static constexpr int rows = ROWS, columns = COLUMNS, teams = TEAMS;
     static constexpr int lane_rows = LANE_ROWS, lane_columns = LANE_COLUMNS;
@@ -35,11 +33,13 @@ struct fma_tile {
     static constexpr int team_threads = warps_down * (columns / warp_columns) * WARP;
     static constexpr int threads = teams * team_threads;
     static constexpr int blocks = BLOCKS; /* that a multiprocessor must hold */
-    static constexpr int depth = DEPTH, stages = STAGES_;
+    static constexpr int depth = DEPTH, stages = STAGES_, unrolled = UNROLLED;
     static constexpr int left_stride = rows + LINE_GAP, right_stride = columns + LINE_GAP;
     static constexpr int slice = depth * (left_stride + right_stride); /* a team's */
     static constexpr int totals = rows * right_stride;
     static constexpr size_t bytes = (totals + stages * teams * slice) * sizeof(float);
+    static_assert(depth % unrolled == 0 && unrolled % 2 == 0, "two fragments take turns");
+    static_assert(1 + 2 * teams <= 16, "barriers of a block");
 };
 
 /* ---- slices ---- */
@@ -176,25 +176,33 @@ template <typename Tile> struct fma_sums {
     enum { ROWS = Tile::lane_rows, COLUMNS = Tile::lane_columns };
     float sum[ROWS][COLUMNS] = {};
 
-    /* Adds a slice's products; a and b point to the lane's first row and column. */
-    __device__ __forceinline__ void add(const float *a, const float *b) {
+    /* Adds a slice's products; a and b point to the lane's first row and column. Calls `copy()`
+     * before the k that are unrolled. */
+    template <typename Copy>
+    __device__ __forceinline__ void add(const float *a, const float *b, Copy copy) {
         float x[2][ROWS], y[2][COLUMNS];
         load_lines<ROWS, Tile::down>(x[0], a);
         load_lines<COLUMNS, Tile::across>(y[0], b);
+#pragma unroll 1
+        for (int done = Tile::unrolled; done <= Tile::depth; done += Tile::unrolled) {
+            copy();
 #pragma unroll
-        for (int k = 0; k < Tile::depth; ++k) {
-            if (k + 1 < Tile::depth) {
-                load_lines<ROWS, Tile::down>(x[(k + 1) % 2], a + (k + 1) * Tile::left_stride);
-                load_lines<COLUMNS, Tile::across>(y[(k + 1) % 2], b + (k + 1) * Tile::right_stride);
-            }
-            /* Neighbours in this order share an operand, which spares a read of registers. */
-#pragma unroll
-            for (int i = 0; i < ROWS; ++i)
-#pragma unroll
-                for (int n = 0; n < COLUMNS; ++n) {
-                    const int j = i % 2 ? COLUMNS - 1 - n : n;
-                    sum[i][j] = fma_(x[k % 2][i], y[k % 2][j], sum[i][j]);
+            for (int k = 0; k < Tile::unrolled; ++k) {
+                a += Tile::left_stride;
+                b += Tile::right_stride;
+                if (k + 1 < Tile::unrolled || done < Tile::depth) {
+                    load_lines<ROWS, Tile::down>(x[(k + 1) % 2], a);
+                    load_lines<COLUMNS, Tile::across>(y[(k + 1) % 2], b);
                 }
+                /* Neighbours in this order share an operand, which spares a read of registers. */
+#pragma unroll
+                for (int i = 0; i < ROWS; ++i)
+#pragma unroll
+                    for (int n = 0; n < COLUMNS; ++n) {
+                        const int j = i % 2 ? COLUMNS - 1 - n : n;
+                        sum[i][j] = fma_(x[k % 2][i], y[k % 2][j], sum[i][j]);
+                    }
+            }
         }
     }
 
@@ -226,12 +234,34 @@ template <typename Tile> static __device__ __forceinline__ int64_t next_slice(in
     return next % RUN == 0 ? next + (Tile::teams - 1) * RUN : next;
 }
 
+/* Waits for the other threads of the team. */
+template <typename Tile> static __device__ __forceinline__ void meet_team(int team) {
+    if constexpr (Tile::teams == 1)
+        __syncthreads();
+    else
+        barrier_sync(1 + Tile::teams + team, Tile::team_threads);
+}
+
+/* Adds the sums of a team's run to the totals, behind those of the runs before. */
+template <typename Tile>
+static __device__ __forceinline__ void settle_in_turn(fma_sums<Tile> &sums,
+                                                      const fma_place<Tile> &own, int64_t run,
+                                                      int64_t k, float *totals) {
+    constexpr int pair = 2 * Tile::team_threads;
+    if (Tile::teams > 1 && run > 0)
+        barrier_sync(1 + own.team, pair);
+    sums.settle(totals + own.row * Tile::right_stride + own.column);
+    if (Tile::teams > 1 && run + RUN < k)
+        barrier_arrive(1 + (own.team + 1) % Tile::teams, pair);
+}
+
 /* Makes the totals of the tile at `at`, in shared memory before the slices. Calls `meanwhile()`
  * when the first copies are under way. */
 template <typename Tile, bool LEFT_K, bool RIGHT_K, typename Meanwhile>
 static __device__ __forceinline__ void total_tile(const problem<float> &p, tile_place at,
                                                   float *shared, Meanwhile meanwhile) {
     const fma_place<Tile> own;
+    const bool parts = slice_copies<Tile, LEFT_K, RIGHT_K>::possible(p, at);
     const bool needed = at.row + own.warp_row < p.m && at.column + own.warp_column < p.n;
     const int64_t ahead = own.team * RUN; /* of the first team's k */
     float *const slices = shared + Tile::totals + own.team * Tile::slice;
@@ -240,6 +270,11 @@ static __device__ __forceinline__ void total_tile(const problem<float> &p, tile_
 
     int64_t coming = 0;
     int filled = 0;
+    const auto go_on = [&] {
+        cp_async_commit(); /* an empty group behind the last slice keeps the count below */
+        coming = next_slice<Tile>(coming);
+        filled = stage_behind(filled);
+    };
     const auto start = [&] {
         const int64_t k = coming + ahead;
         float *const slice = stage_of(filled);
@@ -248,9 +283,7 @@ static __device__ __forceinline__ void total_tile(const problem<float> &p, tile_
             fetch_slice<Tile, Tile::columns, RIGHT_K>(p.right, at.column, k,
                                                       slice + Tile::depth * Tile::left_stride);
         }
-        cp_async_commit(); /* an empty group behind the last slice keeps the count below */
-        coming = next_slice<Tile>(coming);
-        filled = stage_behind(filled);
+        go_on();
     };
 #pragma unroll 1
     for (int s = 0; s < Tile::stages; ++s)
@@ -258,30 +291,33 @@ static __device__ __forceinline__ void total_tile(const problem<float> &p, tile_
     for (int e = (int)threadIdx.x; e < Tile::totals; e += Tile::threads)
         shared[e] = 0;
     meanwhile();
+    __syncthreads(); /* the zeros are there */
 
     fma_sums<Tile> sums;
     int stage = 0;
 #pragma unroll 1
     for (int64_t k = 0; k < p.k; k = next_slice<Tile>(k)) {
         cp_async_wait<Tile::stages - 2>();
-        /* All threads have their slice at k, and left the one before, whose stage is free. */
-        __syncthreads();
-        if (k > 0)
-            start();
-        const float *slice = stage_of(stage);
-        if (needed && k + ahead < p.k)
-            sums.add(slice + own.row, slice + Tile::depth * Tile::left_stride + own.column);
+        /* The team has its slice at k, and left the one before, whose stage is free. */
+        meet_team<Tile>(own.team);
+        const float *const slice = stage_of(stage), *const a = slice + own.row,
+                           *const b = slice + Tile::depth * Tile::left_stride + own.column;
+        const int64_t next = coming + ahead;
+        if (k > 0 && parts && next + Tile::depth <= p.k) {
+            sums.add(a, b, slice_copies<Tile, LEFT_K, RIGHT_K>(p, at, next, stage_of(filled)));
+            go_on();
+        } else {
+            if (k > 0)
+                start();
+            if (needed && k + ahead < p.k)
+                sums.add(a, b, no_copies());
+        }
         stage = stage_behind(stage);
         if ((k + Tile::depth) % RUN != 0 && next_slice<Tile>(k) < p.k)
             continue;
-        const int64_t run = k / RUN * RUN;
-#pragma unroll 1
-        for (int team = 0; team < Tile::teams && run + team * RUN < p.k; ++team) {
-            if (Tile::teams > 1)
-                __syncthreads(); /* the runs before have been added, or the zeros are there */
-            if (team == own.team)
-                sums.settle(shared + own.row * Tile::right_stride + own.column);
-        }
+        const int64_t run = k / RUN * RUN + ahead;
+        if (run < p.k)
+            settle_in_turn<Tile>(sums, own, run, p.k, shared);
     }
     __syncthreads();
 }

@@ -47,6 +47,7 @@ ASSAY_TEST(matmul_v3, strict_sums_have_one_order, "unit matmul_accumulate") {
     check_order<fma_small>(sums(17, 36, 700), 1);
     check_order<fma_middle>(sums(33, 68, 641), 1);
     check_order<fma_square>(sums(100, 97, 289), 1);
+    check_order<fma_ragged>(sums(100, 97, 289), 1);
     check_order<fma_large>(sums(65, 132, 417), 1);
 }
 
