@@ -34,7 +34,7 @@
  * no read for dW; squares read a column once, where a thread of eights reads a share of it for 8 j.
  */
 #include "kernels/kronecker/v3_eights.h"
-#include "kernels/kronecker/v3_octets.h"
+#include "kernels/kronecker/v3_octet_gradients.h"
 #include "kernels/kronecker/v3_passes.h"
 #include "kernels/kronecker/v3_squares.h"
 
