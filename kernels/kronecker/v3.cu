@@ -4,7 +4,8 @@
  * tile v3_large.h). fp32 states that fill the GPU go another way if their extents allow it:
  *
  *     all factors 8 x 8               v3_octets.h: two modes at a time in a thread's registers
- *     all 16 x 16, or all 32 x 32     v3_squares.h: whole columns of a mode in registers
+ *     all 16 x 16, or all 32 x 32     v3_squares.h: whole columns of a mode in registers;
+ *                                     three modes of 32: v3_cubes.h
  *     all extents multiples of eight  v3_eights.h: blocks of a mode's outputs in registers
  *
  * Forward: a row that fits, twice over for the state before and behind a stage, takes all modes of
@@ -28,13 +29,22 @@
  *     eights: 8 x 8 blocks        248 / 940                  565 / 1863    307 / 1090
  *     octets; squares             134 / 563   1304 / 4196    338 / 1000    227 / 655
  *
+ * On an H100, by events around each call, cold (bench/results/2026-11-26-h100.md):
+ *
+ *                                 8^5         8^6            16^4          32^3
+ *     octets; squares             132 / 878     - / 4522     435 / 1140     228 / 683
+ *     steps' code once; cubes     132 / 399     - / 4500     440 / 1066     209 / 658
+ *
  * Eights read 4 packs for 64 multiply-adds where the other tiles read 8 words for 16; a tile needs
  * one buffer forward, as blocks are written over their input; dW stays in registers from tile to
  * tile, where it was added to memory after each. Octets read a state once for two modes, and need
  * no read for dW; squares read a column once, where a thread of eights reads a share of it for 8 j.
+ * With one code for all steps of a kind, backward of 8^5 has 121 KB of instructions instead of 183;
+ * cubes fetch half a row ahead.
  */
+#include "kernels/kronecker/v3_cubes.h"
 #include "kernels/kronecker/v3_eights.h"
-#include "kernels/kronecker/v3_octets.h"
+#include "kernels/kronecker/v3_octet_gradients.h"
 #include "kernels/kronecker/v3_passes.h"
 #include "kernels/kronecker/v3_squares.h"
 
@@ -77,6 +87,9 @@ template <typename T> struct pass_steps : tile_steps<T> {
         if constexpr (S::EXTENT == EIGHT)
             return ASSAY_LAUNCH(call->stream, grid, block, shared, (forward_octets<S>), in,
                                 in_packs, weights(p), out, out_packs, p, cut.tiles);
+        else if constexpr (S::MODES == 3)
+            return ASSAY_LAUNCH(call->stream, grid, block, shared, (forward_cubes<S>), in, in_packs,
+                                weights(p), out, out_packs, p, cut.tiles);
         else
             return ASSAY_LAUNCH(call->stream, grid, block, shared, (forward_squares<S>), in,
                                 in_packs, weights(p), out, out_packs, p, cut.tiles);

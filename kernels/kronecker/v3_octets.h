@@ -1,14 +1,9 @@
 /*
- * Passes of kronecker v3 whose modes are all 8 x 8. A thread takes 64 elements of the tile into
- * registers, all of two modes, and contracts both before it writes them back over what it read: a
- * state goes through shared memory once for two modes. An odd mode comes first, for eight columns
- * at a time, and of an even number of modes the last one too.
- *
- * Backward the state goes up to the input of the last step in the tile. There, and at each step
- * before it, a thread has its elements of the input and of the cotangent in registers, so it sums
- * both modes' dW without another access, and the cotangent takes the input's place. The input of a
- * step between the first and the last waits in the workspace, in the order of the threads that
- * wrote it and read it again; that of the first is x.
+ * Passes of kronecker v3 whose modes are all 8 x 8, forward; backward is v3_octet_gradients.h. A
+ * thread takes 64 elements of the tile into registers, all of two modes, and contracts both before
+ * it writes them back over what it read: a state goes through shared memory once for two modes. An
+ * odd mode comes first, for eight columns at a time, and of an even number of modes the last one
+ * too.
  *
  * Each element is a chain of eight fma in ascending order, as in every other version.
  */
@@ -165,16 +160,6 @@ static __device__ __forceinline__ void put_octets(const octets &x, float *tile, 
 }
 
 template <class S, int R>
-static __device__ __forceinline__ void load_octets(const tile_view<const float> &v, int e,
-                                                   octets &x) {
-#pragma unroll
-    for (int h = 0; h < EIGHT; ++h)
-#pragma unroll
-        for (int l = 0; l < EIGHT; ++l)
-            x[h][l] = __ldcs(element<S>(v, e) + (h * EIGHT + l) * step_of<S, R>(v));
-}
-
-template <class S, int R>
 static __device__ __forceinline__ void store_octets(const octets &x, const tile_view<float> &v,
                                                     int e) {
 #pragma unroll
@@ -196,18 +181,6 @@ static __device__ __forceinline__ void save_octets(const octets &x, int item, fl
         put_pack(saved + ((item * 2 * EIGHT + k) * S::THREADS + (int)threadIdx.x) * 4, part);
     }
 }
-template <class S>
-static __device__ __forceinline__ void restore_octets(const float *saved, int item, octets &x) {
-#pragma unroll
-    for (int k = 0; k < 2 * EIGHT; ++k) {
-        const pack<float> part =
-            pack_at(saved + ((item * 2 * EIGHT + k) * S::THREADS + (int)threadIdx.x) * 4);
-#pragma unroll
-        for (int i = 0; i < EIGHT / 2; ++i)
-            x[k / 2][k % 2 * (EIGHT / 2) + i] = part.v[i];
-    }
-}
-
 /* The first element of the tile's item: 8 or 64 elements, R apart. */
 template <int EXTENT, int R> static __device__ __forceinline__ int first_of(int item) {
     return item / R * EXTENT * R + item % R;
@@ -321,207 +294,6 @@ static __global__ void __launch_bounds__(S::THREADS, S::FORWARD_BLOCKS)
             step_two<S, EIGHT * OCTETS * C, MEMORY>(tile, weights + 3 * OCTETS, to, nullptr);
         __syncthreads();
     }
-}
-
-/* Adds up v[…] over the warp, so that lane l has the sum of v[l]: in each round a lane gives half
- * of what it has to its partner. */
-template <int HALF> static __device__ __forceinline__ void fold_half(float (&v)[32]) {
-    const bool upper = ((int)threadIdx.x & HALF) != 0;
-#pragma unroll
-    for (int k = 0; k < HALF; ++k) {
-        const float give = upper ? v[k] : v[k + HALF], keep = upper ? v[k + HALF] : v[k];
-        v[k] = keep + __shfl_xor_sync(0xffffffffu, give, HALF);
-    }
-}
-static __device__ __forceinline__ float fold(float (&v)[32]) {
-    fold_half<16>(v);
-    fold_half<8>(v);
-    fold_half<4>(v);
-    fold_half<2>(v);
-    fold_half<1>(v);
-    return v[0];
-}
-
-/* A lane's part of a warp's dW: elements `lane` and 32 + lane. */
-typedef float octet_sums[2];
-
-/* Four rows, from `first` on, of the dW of the high mode: its input is x behind the low mode. */
-static __device__ __forceinline__ void
-gradient_high(const octets &x, const octets &d, const float *w, int first, float (&products)[32]) {
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-        octet behind;
-        contract_octet(x[first + i], w, behind);
-#pragma unroll
-        for (int j = 0; j < EIGHT; ++j)
-#pragma unroll
-            for (int l = 0; l < EIGHT; ++l)
-                products[i * EIGHT + j] = fma_(behind[l], d[j][l], products[i * EIGHT + j]);
-    }
-}
-
-/* The same of the low mode: `d` is the cotangent before the high mode. Also of eight columns of a
- * mode. */
-static __device__ __forceinline__ void gradient_low(const octets &x, const octets &d, int first,
-                                                    float (&products)[32]) {
-#pragma unroll
-    for (int h = 0; h < EIGHT; ++h)
-#pragma unroll
-        for (int i = 0; i < 4; ++i)
-#pragma unroll
-            for (int j = 0; j < EIGHT; ++j)
-                products[i * EIGHT + j] = fma_(x[h][first + i], d[h][j], products[i * EIGHT + j]);
-}
-
-/* Backward of a step of one mode: dW, and the cotangent from `dy` to `out` or in the tile. */
-template <class S, int R, octet_end X, octet_end DY, octet_end TO>
-static __device__ __forceinline__ void
-back_one(const tile_view<const float> &in, const tile_view<const float> &dy, float *tile,
-         const float *adjoint, const tile_view<float> &out, octet_sums &sums) {
-#pragma unroll 1
-    for (int k = 0; k < S::ITEMS; ++k) {
-        octets x, d;
-        get_columns<S, R, X>(in, tile, k, x);
-        get_columns<S, R, DY>(dy, tile, k, d);
-#pragma unroll
-        for (int half = 0; half < 2; ++half) {
-            float products[32] = {};
-            gradient_low(x, d, half * 4, products);
-            sums[half] += fold(products);
-        }
-        contract_low(d, adjoint);
-        put_columns<S, R, TO>(d, tile, k, out);
-    }
-}
-
-/* The cotangent of an item of two modes, if its unit is there. */
-template <class S, int R>
-static __device__ __forceinline__ void load_item(const tile_view<const float> &dy, int item,
-                                                 octets &d) {
-    const int e = first_of<OCTETS, R>(item * S::THREADS + (int)threadIdx.x);
-    if (is_there<S>(dy, e))
-        load_octets<S, R>(dy, e, d);
-}
-
-/* Backward of a step of two modes, whose input is in the tile or in `saved`. Its cotangent is in
- * the tile, or in memory; then the first item's is in `d`, on its way since before the last
- * barrier. Units that are not there take part in the sums over the warp, with nothing. */
-template <class S, int R, octet_end DY>
-static __device__ __forceinline__ void
-back_two(const tile_view<const float> &dy, octets &d, float *tile, const float *w,
-         const float *adjoint, const float *saved, octet_sums &low, octet_sums &high) {
-#pragma unroll 1
-    for (int k = 0; k < S::ITEMS; ++k) {
-        const int e = first_of<OCTETS, R>(k * S::THREADS + (int)threadIdx.x);
-        const bool there = is_there<S>(dy, e);
-        octets x = {};
-        if (there) {
-            if (DY == TILE)
-                fetch_octets<R>(tile, e, d);
-            if (saved)
-                restore_octets<S>(saved, k, x);
-            else
-                fetch_octets<R>(tile, e, x);
-        }
-#pragma unroll
-        for (int half = 0; half < 2; ++half) {
-            float products[32] = {};
-            if (there)
-                gradient_high(x, d, w, half * 4, products);
-            high[half] += fold(products);
-        }
-        contract_high(d, adjoint + OCTETS);
-#pragma unroll
-        for (int half = 0; half < 2; ++half) {
-            float products[32] = {};
-            if (there)
-                gradient_low(x, d, half * 4, products);
-            low[half] += fold(products);
-        }
-        contract_low(d, adjoint);
-        put_octets<R>(d, tile, e);
-        if (DY == MEMORY && k + 1 < S::ITEMS)
-            load_item<S, R>(dy, k + 1, d);
-    }
-}
-
-/* The block's dW of a stage: the sum over its warps in ascending order. */
-template <class S>
-static __device__ __forceinline__ void put_octet_sums(const octet_sums &sums, float *shared,
-                                                      float *partial) {
-    const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
-    shared[warp * OCTETS + lane] = sums[0];
-    shared[warp * OCTETS + 32 + lane] = sums[1];
-    __syncthreads();
-    if ((int)threadIdx.x < OCTETS) {
-        float total = shared[threadIdx.x];
-        for (int i = 1; i < S::THREADS / 32; ++i)
-            total += shared[i * OCTETS + (int)threadIdx.x];
-        partial[threadIdx.x] = total;
-    }
-    __syncthreads();
-}
-
-/* `partial` has the blocks' dW of the last stage, then of the one before it, …; `saved` has the
- * elements of a tile for each block of a pass that saves a state. */
-template <class S>
-static __global__ void __launch_bounds__(S::THREADS, S::BACKWARD_BLOCKS)
-    backward_octets(state<const float> in, bool in_packs, factors<float> w,
-                    state<const float> cotangent, bool cotangent_packs, state<float> out,
-                    bool out_packs, float *saved, float *partial, pass p, int64_t tiles) {
-    constexpr int C = S::COLUMNS;
-    ASSAY_DYNAMIC_SHARED(float, tile);
-    float *const weights = tile + octet_place(S::ELEMENTS);
-    float *const adjoints = weights + S::MODES * OCTETS;
-    put_octet_factors(w, S::MODES, false, weights);
-    put_octet_factors(w, S::MODES, true, adjoints);
-    __syncthreads();
-    if (S::SAVES)
-        saved += (int64_t)blockIdx.x * S::ELEMENTS;
-
-    octet_sums sums[S::MODES] = {};
-    for (int64_t index = blockIdx.x; index < tiles; index += gridDim.x) {
-        const tile_view<const float> from = view_of<S>(in, in_packs, p, index),
-                                     dy = view_of<S>(cotangent, cotangent_packs, p, index);
-        const tile_view<float> to = view_of<S>(out, out_packs, p, index);
-        octets d = {};
-        if constexpr (S::MODES == 3)
-            load_item<S, EIGHT * C>(dy, 0, d);
-        if constexpr (S::MODES == 5)
-            load_item<S, EIGHT * OCTETS * C>(dy, 0, d);
-        step_one<S, C, MEMORY, TILE>(from, tile, weights, to);
-        __syncthreads();
-        if constexpr (S::MODES == 2)
-            back_one<S, EIGHT * C, TILE, MEMORY, TILE>(from, dy, tile, adjoints + OCTETS, to,
-                                                       sums[1]);
-        if constexpr (S::MODES == 3)
-            back_two<S, EIGHT * C, MEMORY>(dy, d, tile, weights + OCTETS, adjoints + OCTETS,
-                                           nullptr, sums[1], sums[2]);
-        if constexpr (S::MODES > 3) {
-            step_two<S, EIGHT * C, TILE>(tile, weights + OCTETS, to, saved);
-            __syncthreads();
-        }
-        if constexpr (S::MODES == 4)
-            back_one<S, EIGHT * OCTETS * C, TILE, MEMORY, TILE>(from, dy, tile,
-                                                                adjoints + 3 * OCTETS, to, sums[3]);
-        if constexpr (S::MODES == 5)
-            back_two<S, EIGHT * OCTETS * C, MEMORY>(dy, d, tile, weights + 3 * OCTETS,
-                                                    adjoints + 3 * OCTETS, nullptr, sums[3],
-                                                    sums[4]);
-        if constexpr (S::MODES > 3) {
-            __syncthreads();
-            back_two<S, EIGHT * C, TILE>(dy, d, tile, weights + OCTETS, adjoints + OCTETS, saved,
-                                         sums[1], sums[2]);
-        }
-        __syncthreads();
-        back_one<S, C, MEMORY, TILE, MEMORY>(from, dy, tile, adjoints, to, sums[0]);
-        __syncthreads();
-    }
-#pragma unroll
-    for (int i = 0; i < S::MODES; ++i)
-        put_octet_sums<S>(sums[i], tile,
-                          partial +
-                              ((int64_t)(S::MODES - 1 - i) * gridDim.x + blockIdx.x) * OCTETS);
 }
 
 #endif

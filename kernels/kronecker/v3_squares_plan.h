@@ -53,7 +53,8 @@ struct square_shape : tile_shape<N, M, C, M == 3 ? 32768 : 8192, M == 3 ? 256 : 
     /* Backward: x, dy, all factors transposed, and the first of two. */
     static constexpr int shared(bool forward) {
         constexpr int e = square_shape::ELEMENTS, state = e + e / (EIGHT * 4) * 4;
-        return forward ? state + M * N * N : 2 * state + (2 * M - 1) * N * N;
+        constexpr int ahead = M == 3 ? e / 2 : 0; /* v3_cubes.h */
+        return forward ? state + ahead + M * N * N : 2 * state + (2 * M - 1) * N * N;
     }
 };
 

@@ -312,6 +312,7 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "b=70 f=16x16 dtype=f32 fill=inf,nan"},
     {ASSAY_CI, "b=35 f=32x32 dtype=f32 pad=1 sched=random"},
     {ASSAY_CI, "b=5 f=32x32x32 dtype=f32 pad=4 sched=warp"},
+    {ASSAY_CI, "b=5 f=32x32x32 dtype=f32 pad=1 misalign=1"},
     {ASSAY_CI, "b=9 f=16x32 dtype=f32 fill=inf,nan,cancel,denormal"},
     {ASSAY_CI, "b=4 f=6x50 q=50x6 dtype=f32,f64 fill=positive pad=1 misalign=5 sched=reverse"},
     /* products of digits: factors in parts, modes between them by tiles, too few columns for dW,
