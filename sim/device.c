@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALIGNMENT = 256, LARGE = 1 << 28, MULTIPROCESSORS = 2 };
+enum { ALIGNMENT = 256, LARGE = 1 << 28, MULTIPROCESSORS = 2, RECORDED_BUDGET = 8192 };
 
 static assay_status sim_probe(char text[ASSAY_DEVICE_TEXT]) {
 #if defined(SIM_ASAN)
@@ -77,6 +77,16 @@ static assay_status sim_copy(void *to, const void *from, size_t bytes) {
 static void sim_begin(assay_schedule schedule, uint64_t seed) {
     sim_schedule_set(schedule, seed);
     sim_device_forget();
+}
+
+static int32_t shared_budget = RECORDED_BUDGET;
+
+int32_t sim_shared_budget(void) {
+    return shared_budget;
+}
+
+void sim_plan_with_all_shared_memory(bool all) {
+    shared_budget = all ? ASSAY_MAX_SHARED : RECORDED_BUDGET;
 }
 
 static int32_t planned_for = MULTIPROCESSORS;

@@ -25,15 +25,16 @@ typedef struct uint3 {
 #define ASSAY_MAX_SHARED 232448
 
 /* The shared memory that kernels plan with; given on the command line for mutants
- * (mutants/build.c). Where accesses are recorded (ASSAY_RECORDED), a way that plain kernels take at
- * large sizes only. */
+ * (mutants/build.c). Where accesses are recorded (ASSAY_RECORDED), so little that small cases take
+ * the ways that plain kernels take at large sizes only, unless a test wants all of it. */
 #ifndef ASSAY_SHARED_BUDGET
 #ifdef ASSAY_RECORDED
-#define ASSAY_SHARED_BUDGET 8192
+#define ASSAY_SHARED_BUDGET sim_shared_budget()
 #else
 #define ASSAY_SHARED_BUDGET ASSAY_MAX_SHARED
 #endif
 #endif
+int32_t sim_shared_budget(void);
 
 /* linear_grid(): every kernel strides. */
 #define ASSAY_MAX_GRID 5

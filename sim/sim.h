@@ -19,6 +19,9 @@ extern const int32_t assay_sim_n_variants;
 extern const assay_device_oracle *const assay_sim_oracles[];
 extern const int32_t assay_sim_n_oracles;
 
+/* Recorded kernels plan with 8 KB of shared memory, or, from now on, with all that a block has. */
+void sim_plan_with_all_shared_memory(bool all);
+
 #if defined(ASSAY_COVERAGE)
 /* Which branches of the kernels' code were taken, by a hash of where they are: 1, otherwise 0;
  * begins anew. `count` is a power of two. */

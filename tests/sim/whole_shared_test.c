@@ -1,0 +1,53 @@
+/*
+ * Recorded kernels with all of the shared memory that a block has. Elsewhere they plan with 8 KB
+ * (sim/runtime.h), so kernels that keep more there than that are recorded here alone. Of the
+ * operators whose plans ask for that budget.
+ */
+#include "engine/check.h"
+#include "sim/sim.h"
+#include "tests/shim/assay_test.h"
+#include "tests/suite/suite.h"
+
+#include <string.h>
+
+static void run(void *context) {
+    const suite_item *item = context;
+    const char *variant = item->variant;
+    assay_report report;
+    sim_plan_with_all_shared_memory(true);
+    const assay_status status = assay_check(&item->c, suite_device(item), &variant, 1, &report);
+    sim_plan_with_all_shared_memory(false);
+    REQUIRE_OK(status);
+    for (int32_t i = 0; i < report.n_rows; ++i) {
+        const assay_row *row = &report.rows[i];
+        if (row->verdict != ASSAY_PASS && row->verdict != ASSAY_SKIP)
+            assay_test_fail(__FILE__, __LINE__, "%s %s: %s\n  why: %s\n  %s",
+                            assay_verdict_name(row->verdict), row->tensor, row->reason, row->why,
+                            row->repro);
+    }
+    assay_report_clear(&report);
+}
+
+static int64_t elements_of(const assay_case *c) {
+    assay_signature sig;
+    int64_t elements = 0;
+    if (c->op->signature(&c->params, &sig) != ASSAY_OK)
+        return INT64_MAX;
+    for (int32_t i = 0; i < sig.n_in; ++i)
+        elements += assay_spec_count(&sig.in[i]);
+    assay_signature_clear(&sig);
+    return elements;
+}
+
+static void add(const suite_item *item) {
+    enum { MOST = 1 << 15 }; /* elements */
+    const char *op = item->c.op->name;
+    const bool plans = strcmp(op, "kronecker") == 0 || strcmp(op, "cross_entropy") == 0;
+    if (plans && item->simulated && strcmp(item->variant, "v3") == 0 &&
+        elements_of(&item->c) <= MOST)
+        suite_register("whole_shared", "", "check", item, run);
+}
+
+__attribute__((constructor)) static void register_cases(void) {
+    suite_visit("whole_shared", ASSAY_SMOKE, ASSAY_CI, add);
+}
