@@ -319,6 +319,8 @@ static __device__ __forceinline__ void total_tile(const problem<float> &p, tile_
         if (run < p.k)
             settle_in_turn<Tile>(sums, own, run, p.k, shared);
     }
+    if (Tile::teams > 1) /* compute-sanitizer's racecheck overlooks the first behind an arrival */
+        __syncthreads();
     __syncthreads();
 }
 
