@@ -85,7 +85,7 @@ static bool reaches_more(const suite_item *item) {
 
 /* To record a few large cases of ci takes longer than all others: assay check leaves them out, too
  * (variant_run.c). AddressSanitizer has them, but for a few that take longer than its others. */
-enum { LARGE = 1 << 16, HUGE = 1 << 18 }; /* elements */
+enum { LARGE = 1 << 16, HUGE = 1 << 17 }; /* elements */
 
 static int64_t elements_of(const suite_item *item) {
     assay_signature sig;
@@ -120,7 +120,8 @@ enum { SANITIZED_BESIDE = 0 };
 
 /* A case of ci runs once: recorded if it is small enough, and the recorder compares its numbers,
  * too; otherwise under AddressSanitizer, where that build's tests run as well (ci/test) and it is
- * not huge, or plainly. Every night (ASSAY_ALL_CASES) it runs in each build. */
+ * not huge, or plainly, but for large ones of f16. Every night (ASSAY_ALL_CASES) it runs in each
+ * build. */
 static bool worth_running(const suite_item *item) {
     if (item->set != ASSAY_CI || build == PLAIN)
         return true;
@@ -132,6 +133,8 @@ static bool worth_running(const suite_item *item) {
     case SANITIZED:
         return more && (SUITE_ALL_CASES || (large && !huge));
     default:
+        if (item->simulated && large && item->c.params.dtype == ASSAY_F16)
+            return SUITE_ALL_CASES;
         return SUITE_ALL_CASES || !more || huge || (large && !SANITIZED_BESIDE);
     }
 }
