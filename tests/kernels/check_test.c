@@ -87,19 +87,6 @@ static bool reaches_more(const suite_item *item) {
  * (variant_run.c). AddressSanitizer has them, but for a few that take longer than its others. */
 enum { LARGE = 1 << 16, HUGE = 1 << 17 }; /* elements */
 
-static int64_t elements_of(const suite_item *item) {
-    assay_signature sig;
-    int64_t elements = 0;
-    if (item->c.op->signature(&item->c.params, &sig) != ASSAY_OK)
-        return 0;
-    for (int32_t i = 0; i < sig.n_in; ++i)
-        elements += assay_spec_count(&sig.in[i]);
-    for (int32_t o = 0; o < sig.n_out; ++o)
-        elements += assay_spec_count(&sig.out[o]);
-    assay_signature_clear(&sig);
-    return elements;
-}
-
 /* RECORDED: the program of recorded kernels; BESIDE: the one beside it. */
 enum build { PLAIN, RECORDED, BESIDE, SANITIZED };
 #if defined(ASSAY_RECORDED)
@@ -126,7 +113,7 @@ static bool worth_running(const suite_item *item) {
     if (item->set != ASSAY_CI || build == PLAIN)
         return true;
     const bool more = item->simulated && reaches_more(item);
-    const bool large = elements_of(item) > LARGE, huge = elements_of(item) > HUGE;
+    const bool large = suite_elements(&item->c) > LARGE, huge = suite_elements(&item->c) > HUGE;
     switch (build) {
     case RECORDED:
         return more && !large;

@@ -28,23 +28,12 @@ static void run(void *context) {
     assay_report_clear(&report);
 }
 
-static int64_t elements_of(const assay_case *c) {
-    assay_signature sig;
-    int64_t elements = 0;
-    if (c->op->signature(&c->params, &sig) != ASSAY_OK)
-        return INT64_MAX;
-    for (int32_t i = 0; i < sig.n_in; ++i)
-        elements += assay_spec_count(&sig.in[i]);
-    assay_signature_clear(&sig);
-    return elements;
-}
-
 static void add(const suite_item *item) {
     enum { MOST = 1 << 15 }; /* elements */
     const char *op = item->c.op->name;
     const bool plans = strcmp(op, "kronecker") == 0 || strcmp(op, "cross_entropy") == 0;
     if (plans && item->simulated && strcmp(item->variant, "v3") == 0 &&
-        elements_of(&item->c) <= MOST)
+        suite_elements(&item->c) <= MOST)
         suite_register("whole_shared", "", "check", item, run);
 }
 

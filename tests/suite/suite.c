@@ -78,6 +78,19 @@ void suite_visit(const char *suite, assay_set from, assay_set to,
     }
 }
 
+int64_t suite_elements(const assay_case *c) {
+    assay_signature sig;
+    int64_t elements = 0;
+    if (c->op->signature(&c->params, &sig) != ASSAY_OK)
+        return 0;
+    for (int32_t i = 0; i < sig.n_in; ++i)
+        elements += assay_spec_count(&sig.in[i]);
+    for (int32_t o = 0; o < sig.n_out; ++o)
+        elements += assay_spec_count(&sig.out[o]);
+    assay_signature_clear(&sig);
+    return elements;
+}
+
 suite_item *suite_keep(const suite_item *item) {
     /* A list, so that a leak checker sees that the items are not lost. */
     static struct kept {

@@ -47,6 +47,9 @@ void suite_visit(const char *suite, assay_set from, assay_set to,
 /* The same for one case. */
 void suite_visit_variants(const assay_case *c, assay_set set, void (*add)(const suite_item *item));
 
+/* Of all inputs and outputs; 0 where the case has none. */
+int64_t suite_elements(const assay_case *c);
+
 /* A copy that lives as long as the program: what a registered test may refer to. */
 suite_item *suite_keep(const suite_item *item);
 
