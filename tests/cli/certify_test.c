@@ -266,7 +266,7 @@ ASSAY_TEST(cli_certify, nothing_where_the_run_cannot_be_named, "unit") {
     CHECK_FAILS(end(&r), ASSAY_ERR_FILE, "set ASSAY_CERTIFICATES");
     REQUIRE(setenv("ASSAY_CERTIFICATES", r.folder, 1) == 0);
     static char deep[PATH_MAX]; /* the key has a place there, a certificate has none */
-    for (size_t n = strlen(strcpy(deep, r.folder)); n < PATH_MAX - 16; ++n)
+    for (size_t n = strlen(strcat(strcpy(deep, r.folder), "/")); n < PATH_MAX - 16; ++n)
         deep[n] = n % 200 == 0 ? '/' : 'x';
     REQUIRE(setenv("ASSAY_CERTIFICATES", deep, 1) == 0);
     CHECK_FAILS(end(&r), ASSAY_ERR_USAGE, "the path of the certificates is too long");
