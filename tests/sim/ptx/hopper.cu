@@ -935,23 +935,25 @@ KERNEL barrier_repurposed(bool right, int *out, const int *in) {
 
 /* ---- waits that miss their phase ---- */
 
-/* Three warps of which one hands the stage back for all, and which look at no more of it. */
+/* Three warps of which one hands stages back for all, and which look at no more of them. */
 KERNEL warp_goes_ahead(bool right, int *out, const int *in) {
     (void)out;
-    begin(3, 1);
+    begin(4, 1);
     if (T < 32) {
-        for (int step = 0; T == 0 && step < 4; ++step) {
-            WAIT(bar(2), (step & 1) ^ 1);
-            EXPECT(bar(0), STAGE);
-            LOAD(at(memory), in, STAGE, bar(0)); // races
+        for (int step = 0; T == 0 && step < 12; ++step) {
+            const int stage = step % 2, round = step / 2 & 1;
+            WAIT(bar(2 + stage), round ^ 1);
+            EXPECT(bar(stage), STAGE);
+            LOAD(at(memory + STAGE * stage), in, STAGE, bar(stage)); // races
         }
     } else {
-        for (int step = 0; step < 4; ++step) {
-            WAIT(bar(0), step & 1); // races
+        for (int step = 0; step < 12; ++step) {
+            const int stage = step % 2, round = step / 2 & 1;
+            WAIT(bar(stage), round); // races
             if (right)
                 GROUP_SYNC(96);
             if (T == 32)
-                ARRIVE(bar(2));
+                ARRIVE(bar(2 + stage));
         }
     }
 }
@@ -1035,7 +1037,7 @@ KERNEL phase_not_known(bool right, int *out) {
     ARRIVE(bar(0)); // races
     if (right)
         SYNC;
-    ARRIVE(bar(0)); // races
+    ARRIVE(bar(0));  // races
     WAIT(bar(0), 1); // races
 }
 

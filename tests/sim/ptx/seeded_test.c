@@ -206,7 +206,7 @@ ASSAY_TEST(ptx_race, defects_of_hopper_are_found_and_right_twins_are_not, "unit 
 }
 
 /* Without the recorder: a warp must in fact be left behind. */
-ASSAY_TEST(ptx_race, warps_are_held_back_until_they_miss_a_phase, "unit sim") {
+ASSAY_TEST(ptx_race, a_warp_that_falls_behind_is_found_without_the_recorder, "unit sim") {
     enum { SEEDS = 40 };
     static const char *const names[] = {"warp_goes_ahead", "product_of_the_first_tile"};
     load("hopper");
