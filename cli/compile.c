@@ -5,6 +5,7 @@
 #include "cli/text_file.h"
 #include "core/place.h"
 #include "engine/process/process.h"
+#include "sim/asan.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -88,6 +89,16 @@ static void add_host_options(command *c) {
 #endif
 }
 
+/* sim/alignment.c hears of misaligned addresses, or UndefinedBehaviorSanitizer does. */
+static void add_alignment(command *c) {
+#if !defined(SIM_ASAN)
+    add(c, "-fsanitize=alignment");
+    add(c, "-fno-sanitize-recover=alignment");
+#else
+    (void)c;
+#endif
+}
+
 static assay_status for_sim(command *c, const char *source) {
     static const char *const flags[] = {"-x",
                                         "c++",
@@ -105,6 +116,7 @@ static assay_status for_sim(command *c, const char *source) {
     for (size_t i = 0; i < sizeof flags / sizeof *flags; ++i)
         add(c, flags[i]);
     add_host_options(c);
+    add_alignment(c);
     name_section(c, source);
     add(c, c->section);
     add(c, c->include);

@@ -65,6 +65,9 @@ set(ASSAY_INSTALLED_KERNEL ${CMAKE_INSTALL_INCLUDEDIR}/assay/kernel)
 target_include_directories(assay_kernel INTERFACE
   $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}> $<INSTALL_INTERFACE:${ASSAY_INSTALLED_KERNEL}>)
 set(ASSAY_KERNEL_OPTIONS -ffp-contract=off -fno-strict-aliasing -Wno-unknown-pragmas)
+if(NOT ASSAY_SANITIZE) # sim/alignment.c hears of misaligned addresses
+  list(APPEND ASSAY_KERNEL_OPTIONS -fsanitize=alignment -fno-sanitize-recover=alignment)
+endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   list(APPEND ASSAY_KERNEL_OPTIONS -fno-gnu-unique)
 endif()

@@ -83,6 +83,7 @@ void sim_sleep(const char *file, int line) {
 
 #define DEFINE_AS(NEXT, op, suffix, type)                                                          \
     type sim_atomic_##op##_##suffix(type *address, type value, const char *file, int line) {       \
+        sim_require_aligned("an atomic", address, sizeof(type), file, line);                       \
         type old = *address, next = NEXT(old, value);                                              \
         *address = next;                                                                           \
         sim_atomic_done(address, sizeof old, memcmp(&old, &next, sizeof old) != 0, file, line);    \
@@ -93,6 +94,7 @@ void sim_sleep(const char *file, int line) {
 #define DEFINE_CAS(suffix, type)                                                                   \
     type sim_atomic_cas_##suffix(type *address, type compare, type value, const char *file,        \
                                  int line) {                                                       \
+        sim_require_aligned("an atomic", address, sizeof(type), file, line);                       \
         const type old = *address;                                                                 \
         trace_compare(address, sizeof old, &compare, file, line);                                  \
         if (old == compare)                                                                        \

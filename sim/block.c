@@ -137,6 +137,7 @@ sim_fiber *sim_start_thread(int32_t thread) {
 void sim_progress(void) {
     grid.rests = 0;
     block->rests = 0;
+    sim_schedule_progress();
 }
 
 SIM_REPORT static void report_livelock(const sim_place *place) {

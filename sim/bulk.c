@@ -309,7 +309,7 @@ static void run(sim_operation *op) {
     const bulk *b = (const bulk *)op;
     visit_all(b, b->loads ? load_piece : store_piece);
     if (b->loads)
-        sim_mbarrier_bytes(op->barrier, b->bytes, &op->site);
+        sim_mbarrier_bytes(op);
 }
 
 static void issue(const bulk *wanted, void *barrier, const sim_site *site) {

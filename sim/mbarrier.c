@@ -30,8 +30,8 @@ typedef struct mbarrier {
     struct mbarrier *next;
     const void *address;
     uint64_t word;
-    uint32_t phases; /* that are complete */
-    sim_site made;
+    uint32_t phases;         /* that are complete */
+    sim_site made, ended[2]; /* where the last two of them were completed, by parity */
 } mbarrier;
 
 static mbarrier *known[BUCKETS];
@@ -123,7 +123,8 @@ SIM_REPORT static void report_early(const sim_operation *op) {
 }
 
 /* A phase for which nothing is missing is complete. */
-static void store(mbarrier *m, state s, const sim_site *site) {
+static void store_by(mbarrier *m, state s, const sim_completion *by) {
+    const sim_site *site = by->site;
     if (s.bytes <= -NO_BYTES || s.bytes >= NO_BYTES)
         report("more bytes are expected than 2^20 - 1", site);
     if (s.pending == 0 && s.bytes < 0)
@@ -132,15 +133,21 @@ static void store(mbarrier *m, state s, const sim_site *site) {
         const sim_operation *op = sim_operation_under_way(m->address);
         if (op != NULL)
             report_early(op);
+        m->ended[s.phase] = *site;
         s.phase ^= 1;
         s.pending = s.expected;
         ++m->phases;
-        trace_mbarrier(SIM_MBARRIER_COMPLETE, m->address, 0);
+        trace_mbarrier_complete(m->address, by);
         trace_count(SIM_EVENT_MBARRIER_PHASES, 1);
         sim_progress();
     }
     m->word = pack(&s);
     memcpy((void *)(uintptr_t)m->address, &m->word, sizeof m->word);
+}
+
+static void store(mbarrier *m, state s, const sim_site *site) {
+    const sim_completion by = {site, sim_now.block, sim_now.thread, false};
+    store_by(m, s, &by);
 }
 
 static void note_access(const void *barrier, const sim_site *site) {
@@ -174,6 +181,7 @@ void sim_mbarrier_init(void *barrier, uint32_t count, const sim_site *site) {
     memcpy(barrier, &m->word, sizeof m->word);
     trace_write(barrier, sizeof m->word, site->file, site->line);
     trace_mbarrier(SIM_MBARRIER_INIT, barrier, 0);
+    trace_mbarrier_watch(barrier);
 }
 
 void sim_mbarrier_invalidate(void *barrier, const sim_site *site) {
@@ -192,15 +200,17 @@ void sim_mbarrier_expect(void *barrier, int64_t bytes, const sim_site *site) {
     mbarrier *m = get(barrier, site);
     state s = unpack(m->word);
     s.bytes += bytes;
+    trace_mbarrier(SIM_MBARRIER_BYTES, barrier, 0);
     store(m, s, site);
     note_access(barrier, site);
 }
 
-void sim_mbarrier_bytes(void *barrier, uint32_t bytes, const sim_site *site) {
-    mbarrier *m = get(barrier, site);
+void sim_mbarrier_bytes(const sim_operation *op) {
+    const sim_completion by = {&op->site, op->block, op->thread, true};
+    mbarrier *m = get(op->barrier, &op->site);
     state s = unpack(m->word);
-    s.bytes -= bytes;
-    store(m, s, site);
+    s.bytes -= op->bytes;
+    store_by(m, s, &by);
 }
 
 uint32_t sim_mbarrier_phases(const void *barrier, const sim_site *site) {
@@ -239,28 +249,59 @@ static const char *waits_for(const mbarrier *m, bool tries) {
     return text;
 }
 
-/* A thread that waits gives way. */
-bool sim_mbarrier_test(const void *barrier, uint32_t parity, bool tries, bool acquires,
+/* `phases`: that were complete when the thread saw its own under way, or at its next test. */
+SIM_REPORT static void report_missed(const mbarrier *m, uint32_t phases, const sim_site *site) {
+    char where[SIM_POSITION];
+    const sim_site *ended = &m->ended[unpack(m->word).phase ^ 1];
+    sim_defect("missed phase", site->file, site->line,
+               "%s: it waits for phase %" PRIu32 " of the mbarrier of %s:%d, and phase %" PRIu32
+               " is complete, too, by %s:%d: it would wait for ever",
+               sim_block_thread_text(sim_now.block, sim_now.thread, where), phases,
+               sim_base_name(m->made.file), m->made.line, phases + 1, sim_base_name(ended->file),
+               ended->line);
+    sim_abandon();
+}
+
+/* A thread that waits gives way; whether it has then missed its phase. The recorder tells of it and
+ * goes on, as if the thread had found the phase complete. */
+static bool stall(const mbarrier *m, uint32_t wanted, bool tries, const sim_site *site) {
+    const uint32_t phases = m->phases, parity = wanted & 1;
+    const void *barrier = m->address;
+    trace_count(SIM_EVENT_MBARRIER_STALLS, 1);
+    if (tries)
+        sim_rest((sim_place){waits_for(m, true), site->file, site->line});
+    else
+        sim_poll(waits_for(m, false), site->file, site->line);
+    m = get(barrier, site);
+    if (unpack(m->word).phase != parity)
+        return false;
+    if (m->phases == phases) {
+        (void)sim_operation_advance(barrier);
+        return false;
+    }
+    if (!trace_mbarrier_missed(barrier, parity, site))
+        report_missed(m, phases, site);
+    return true;
+}
+
+bool sim_mbarrier_test(const void *barrier, uint32_t wanted, bool tries, bool acquires,
                        const sim_site *site) {
     const mbarrier *m = get(barrier, site);
+    const uint32_t parity = wanted & 1;
+    bool missed = (wanted & SIM_BY_STATE) == 0 && trace_mbarrier_missed(barrier, parity, site);
     trace_mbarrier_access(barrier, SIM_READS | SIM_STRONG, site->file, site->line);
-    if (unpack(m->word).phase == parity) {
-        trace_count(SIM_EVENT_MBARRIER_STALLS, 1);
-        if (tries)
-            sim_rest((sim_place){waits_for(m, true), site->file, site->line});
-        else
-            sim_poll(waits_for(m, false), site->file, site->line);
-        m = get(barrier, site);
-        if (unpack(m->word).phase == parity)
-            (void)sim_operation_advance(barrier);
-    }
-    const bool complete = unpack(m->word).phase != parity;
+    if (!missed && unpack(m->word).phase == parity)
+        missed = stall(m, wanted, tries, site);
+    m = get(barrier, site);
+    const bool complete = missed || unpack(m->word).phase != parity;
     if (complete) {
         sim_operation_awaited(barrier, m->phases);
         trace_count(SIM_EVENT_MBARRIER_WAITS, 1);
     }
     if (complete && acquires)
         trace_mbarrier(SIM_MBARRIER_WAIT, barrier, parity);
+    if (complete && !missed)
+        trace_mbarrier_passed(barrier, acquires, site);
     return complete;
 }
 

@@ -39,7 +39,7 @@ void sim_operation_forget(void);
 
 /* mbarrier.c: bytes of a copy have come; the number of phases that are complete; a block's memory
  * is another's. */
-void sim_mbarrier_bytes(void *barrier, uint32_t bytes, const sim_site *site);
+void sim_mbarrier_bytes(const sim_operation *op);
 uint32_t sim_mbarrier_phases(const void *barrier, const sim_site *site);
 void sim_mbarrier_block_end(const sim_range shared[2]);
 void sim_mbarrier_forget(void);

@@ -25,7 +25,9 @@ void sim_mbarrier_expect(void *barrier, int64_t bytes, const sim_site *site);
 /* `complete`: it may complete the phase. Returns the state before. */
 uint64_t sim_mbarrier_arrive(void *barrier, uint32_t count, int64_t expected, bool drop,
                              bool complete, bool releases, const sim_site *site);
-bool sim_mbarrier_test(const void *barrier, uint32_t parity, bool tries, bool acquires,
+/* `wanted`: the phase's parity, or SIM_BY_STATE and the parity that a state of the barrier has. */
+enum { SIM_BY_STATE = 2 };
+bool sim_mbarrier_test(const void *barrier, uint32_t wanted, bool tries, bool acquires,
                        const sim_site *site);
 /* cp.async.mbarrier.arrive; `counted`: .noinc */
 void sim_mbarrier_copy_arrive(void *barrier, bool counted, const sim_site *site);

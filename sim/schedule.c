@@ -6,7 +6,7 @@
 #include <immintrin.h>
 #endif
 
-enum { LOG_LONGEST_INTERVAL = 12 };
+enum { LOG_LONGEST_INTERVAL = 12, LOG_LONGEST_HOLD = 5, HOLDS = 4 };
 
 assay_schedule sim_schedule_kind;
 
@@ -108,6 +108,8 @@ void sim_schedule_threads(int32_t n_threads) {
     memset(sim_turns_now->resting, 0, sizeof sim_turns_now->resting);
     sim_turns_now->ranks = 0;
     sim_turns_now->anyone_rests = false;
+    sim_turns_now->progressed = false;
+    sim_turns_now->held = -1;
     rank_warps();
     sim_turns_now->until_change = draw_interval();
     for (int32_t w = 0; w * SIM_WARP < n_threads; ++w) {
@@ -120,14 +122,6 @@ void sim_schedule_rest(int32_t thread) {
     sim_schedule_sleep(thread);
     sim_turns_now->resting[thread / SIM_WARP] |= 1u << thread % SIM_WARP;
     sim_turns_now->anyone_rests = true;
-}
-
-static void wake_resting(void) {
-    for (int32_t w = 0; w < SIM_MAX_WARPS; ++w) {
-        sim_schedule_wake(w, sim_turns_now->resting[w]);
-        sim_turns_now->resting[w] = 0;
-    }
-    sim_turns_now->anyone_rests = false;
 }
 
 static int32_t lowest(uint32_t bits) {
@@ -147,6 +141,52 @@ static int32_t nth_of(uint32_t bits, uint32_t n) {
 
 static int32_t any_of(uint32_t bits) {
     return nth_of(bits, draw_below((uint32_t)__builtin_popcount(bits)));
+}
+
+/*
+ * One of the warps that rest may go on resting while the others run, as long as they get anywhere.
+ * So a warp that waits may be left behind by all that it waited for, and by what follows: it misses
+ * phases of mbarriers, or finds flags set and cleared.
+ */
+static void choose_held(void) {
+    struct sim_turns *turns = sim_turns_now;
+    uint32_t warps = 0;
+    if (turns->held >= 0 && turns->progressed && --turns->holding > 0)
+        return;
+    turns->held = -1;
+    if (!turns->progressed || draw_below(HOLDS) != 0)
+        return;
+    for (int32_t w = 0; w < SIM_MAX_WARPS; ++w)
+        warps |= (uint32_t)(turns->resting[w] != 0) << w;
+    if ((warps & (warps - 1)) == 0)
+        return;
+    turns->held = any_of(warps);
+    turns->holding = 1u << draw_below(LOG_LONGEST_HOLD + 1);
+}
+
+static void wake_but(int32_t held) {
+    struct sim_turns *turns = sim_turns_now;
+    turns->anyone_rests = held >= 0 && turns->resting[held] != 0;
+    for (int32_t w = 0; w < SIM_MAX_WARPS; ++w) {
+        if (w == held)
+            continue;
+        sim_schedule_wake(w, turns->resting[w]);
+        turns->resting[w] = 0;
+    }
+}
+
+static void wake_resting(void) {
+    struct sim_turns *turns = sim_turns_now;
+    if (sim_schedule_kind == ASSAY_SCHEDULE_WARP)
+        choose_held();
+    wake_but(turns->held);
+    if (turns->ranks == 0)
+        wake_but(turns->held = -1);
+    turns->progressed = false;
+}
+
+void sim_schedule_progress(void) {
+    sim_turns_now->progressed = true;
 }
 
 /* The warp of rank `top` falls behind all others. */

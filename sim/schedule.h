@@ -34,6 +34,9 @@ void sim_schedule_threads(int32_t n_threads);
 /* The thread stays runnable, but runs only when no other thread can. */
 void sim_schedule_rest(int32_t thread);
 
+/* A thread got anywhere. */
+void sim_schedule_progress(void);
+
 /* Whether an asynchronous operation, issued now, is done only when a thread waits for it. */
 bool sim_schedule_delays(void);
 

@@ -74,7 +74,16 @@ typedef enum sim_mbarrier_step {
     SIM_MBARRIER_ARRIVE,
     SIM_MBARRIER_COMPLETE, /* a phase */
     SIM_MBARRIER_WAIT,     /* a thread has found a phase of a parity complete */
+    SIM_MBARRIER_BYTES,    /* a thread has changed how many a phase waits for */
 } sim_mbarrier_step;
+
+/* What completes a phase of an mbarrier: a thread's arrival, or a copy that it has issued. */
+typedef struct sim_completion {
+    const sim_site *site;
+    uint64_t block;
+    int32_t thread;
+    bool copy;
+} sim_completion;
 
 /*
  * The asynchronous proxy works for threads beside them: agents, each of which does its work in
@@ -87,6 +96,8 @@ typedef enum sim_agent {
     SIM_AGENT_READS,    /* the reads of a thread's bulk groups; it counts groups */
     SIM_AGENT_WRITES,   /* and their writes */
     SIM_AGENT_WGMMA,    /* the reads of a warpgroup's products; it counts them */
+    SIM_AGENT_PHASES,   /* an mbarrier's, of which threads have learnt no more than that they are
+                           complete; by its number there */
     SIM_AGENTS,
 } sim_agent;
 
@@ -128,6 +139,10 @@ void sim_trace_barrier_arrive(int32_t id);
 void sim_trace_met(sim_collective kind, int32_t warp, uint32_t lanes);
 void sim_trace_fence(uint32_t how);
 void sim_trace_mbarrier(sim_mbarrier_step step, const volatile void *barrier, uint32_t parity);
+void sim_trace_mbarrier_watch(const void *barrier);
+void sim_trace_mbarrier_complete(const void *barrier, const sim_completion *by);
+bool sim_trace_mbarrier_missed(const void *barrier, uint32_t parity, const sim_site *site);
+void sim_trace_mbarrier_passed(const void *barrier, bool acquires, const sim_site *site);
 sim_async sim_trace_agent(sim_agent agent, uint32_t number, uint32_t time);
 sim_async sim_trace_mbarrier_agent(const volatile void *barrier);
 void sim_trace_async(const sim_async *who, const volatile void *address, size_t bytes, uint32_t how,
@@ -204,6 +219,26 @@ static inline void trace_mbarrier(sim_mbarrier_step step, const volatile void *b
                                   uint32_t parity) {
     if (sim_trace_on)
         sim_trace_mbarrier(step, barrier, parity);
+}
+
+/* The waits for an mbarrier are for phases that its user counts, from its initialisation on: a
+ * phase is complete; the current thread is about to test a parity, and has missed its phase; it has
+ * found its phase complete. */
+static inline void trace_mbarrier_watch(const void *barrier) {
+    if (sim_trace_on)
+        sim_trace_mbarrier_watch(barrier);
+}
+static inline void trace_mbarrier_complete(const void *barrier, const sim_completion *by) {
+    if (sim_trace_on)
+        sim_trace_mbarrier_complete(barrier, by);
+}
+static inline bool trace_mbarrier_missed(const void *barrier, uint32_t parity,
+                                         const sim_site *site) {
+    return sim_trace_on && sim_trace_mbarrier_missed(barrier, parity, site);
+}
+static inline void trace_mbarrier_passed(const void *barrier, bool acquires, const sim_site *site) {
+    if (sim_trace_on)
+        sim_trace_mbarrier_passed(barrier, acquires, site);
 }
 
 /* The agent that does the current thread's next request; its accesses; the current thread has

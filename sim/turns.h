@@ -13,6 +13,9 @@ struct sim_turns {
     uint32_t ranks;                  /* bit r: the warp of rank r has runnable lanes */
     uint8_t rank[SIM_MAX_WARPS], warp[SIM_MAX_WARPS]; /* of a warp; of a rank. Rank 0 runs first. */
     bool anyone_rests;
+    bool progressed;       /* since those that rested last ran */
+    int32_t held;          /* a warp that rests on beside others; -1: none */
+    uint32_t holding;      /* how often yet */
     uint32_t until_change; /* choices until the next priority change point */
 };
 extern struct sim_turns *sim_turns_now;

@@ -77,6 +77,12 @@ template <typename Plan> static __device__ __forceinline__ void give_turn(int gr
     barrier_arrive(1 + (group + 1) % Plan::GROUPS, 2 * GROUP);
 }
 
+/* The group's warps, where no product keeps them together: a stage that the first has given back is
+ * filled again, and a warp that has not seen it by then would wait for ever. */
+template <typename Plan> static __device__ __forceinline__ void gather_group(int group) {
+    barrier_sync(1 + Plan::GROUPS + group, GROUP);
+}
+
 /* The largest of the thread's products in a row: four chains, for their latency. */
 template <typename Scores> static __device__ __forceinline__ float top_of(Scores &s, int r) {
     float top[4] = {s.at(r, 0), s.at(r, 1), s.at(r, 2), s.at(r, 3)};
@@ -179,6 +185,7 @@ static __device__ __forceinline__ void attend(const hopper_problem<T> &p,
         UNROLL_BY(1)
         for (int i = 0; i < stages; ++i) {
             wait(ring);
+            gather_group<Plan>(group);
             release(ring);
             ring.next();
         }

@@ -143,8 +143,10 @@ template <typename Plan, typename T> struct wide_group {
             }
         });
     }
+    /* Each warp for itself, with the terms that it has read. No product waits for such reads. */
     __device__ __forceinline__ void release(uint32_t number) const {
-        if (leads_group())
+        __syncwarp();
+        if (lane() == 0)
             mbarrier_arrive(memory.empty(number % Plan::STAGES));
     }
 };

@@ -22,7 +22,7 @@
  *     keys_full, _empty        the tile's keys; the group of weights gives them back
  *     values_full, _empty      its values; the group of slopes does
  *     full                     a load of a stage: scores begin with the first columns
- *     empty                    a stage
+ *     empty                    a stage, by each warp
  *
  * and barriers by number, below.
  */
@@ -107,7 +107,7 @@ static __device__ __forceinline__ void make_barriers(const wide_memory<Plan> &me
     for (int i = 0; i < 4; ++i)
         mbarrier_init(memory.keys_full() + i, 1);
     for (uint32_t i = 0; i < Plan::STAGES; ++i) {
-        mbarrier_init(memory.empty(i), Plan::GROUPS);
+        mbarrier_init(memory.empty(i), Plan::GROUPS * GROUP_WARPS);
         for (int load = 0; load < Plan::LOADS; ++load)
             mbarrier_init(memory.full(i, load), 1);
     }

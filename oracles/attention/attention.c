@@ -272,6 +272,9 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "b=1 h=2 sq=200 sk=70,300 d=64 causal=0,1 dtype=bf16,f16"},
     {ASSAY_CI, "b=1 h=6 sq=250 sk=260 d=40 causal=1 dtype=bf16 sched=random"},
     {ASSAY_CI, "b=1 h=2 sq=230 sk=620 d=64 causal=0,1 dtype=bf16 sched=reverse"},
+    /* warpgroups without a query, which wait for keys beside others; recorded */
+    {ASSAY_CI, "b=1 h=1 sq=3 sk=700 d=8 dtype=bf16"},
+    {ASSAY_CI, "b=1 h=1 sq=2 sk=75 d=136 dtype=bf16"},
     /* results that begin behind 16 bytes' alignment, by pairs: o; dq, dk, dv */
     {ASSAY_CI, "b=1 h=1 sq=20 sk=21 d=64 dtype=bf16,f16 misalign=75,79:82:1"},
     /* its backward beyond d = 128: walks longer than its ring, which are recorded; queries that see

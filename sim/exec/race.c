@@ -57,6 +57,7 @@ void exec_race_tell(const exec_kernel *k) {
         [SIM_RACE] = EXEC_PROBLEM_RACE,        [SIM_RACE_EQUAL] = EXEC_PROBLEM_EQUAL,
         [SIM_RACE_GUESS] = EXEC_PROBLEM_GUESS, [SIM_UNINITIALISED] = EXEC_PROBLEM_UNINITIALISED,
         [SIM_BEYOND] = EXEC_PROBLEM_KERNEL,    [SIM_STRAY] = EXEC_PROBLEM_KERNEL,
+        [SIM_MISSED] = EXEC_PROBLEM_KERNEL,
     };
     const uint64_t unwatched = sim_race_unwatched();
     for (int32_t i = 0; i < sim_race_count(); ++i) {

@@ -463,9 +463,9 @@ const instruction_row instruction_rows[] = {
     WAIT("mbarrier.test_wait.parity", , "u32", "false", "$2 & 1"),
     WAIT("mbarrier.try_wait.parity", , "u32", "true", "$2 & 1"),
     WAIT("mbarrier.try_wait.parity", , "u32 -", "true", "$2 & 1"),
-    WAIT("mbarrier.test_wait", , "u64", "false", "(uint32_t)($2 >> 63)"),
-    WAIT("mbarrier.try_wait", , "u64", "true", "(uint32_t)($2 >> 63)"),
-    WAIT("mbarrier.try_wait", , "u64 -", "true", "(uint32_t)($2 >> 63)"),
+    WAIT("mbarrier.test_wait", , "u64", "false", "2 | (uint32_t)($2 >> 63)"),
+    WAIT("mbarrier.try_wait", , "u64", "true", "2 | (uint32_t)($2 >> 63)"),
+    WAIT("mbarrier.try_wait", , "u64 -", "true", "2 | (uint32_t)($2 >> 63)"),
     {"mbarrier.pending_count", "", "b64", "=u32 b64", "(uint32_t)($1 >> 43) & 0xfffff"},
 
     /* matrices */

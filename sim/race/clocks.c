@@ -55,6 +55,7 @@ static void drop_ties(sim_clocks *c) {
         c->fences[t].n = 0;
     c->tied = c->fenced = false;
     c->n_mbarriers = 0;
+    c->unmet = 0;
 }
 
 uint32_t sim_order_launch(int32_t n_threads) {

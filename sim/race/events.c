@@ -8,6 +8,7 @@
 #include "sim/race/order.h"
 #include "sim/race/place.h"
 #include "sim/race/record.h"
+#include "sim/race/waits.h"
 #include "sim/templates.h"
 
 #include <stdio.h>
@@ -134,6 +135,8 @@ void sim_trace_barrier_arrive(int32_t id) {
 void sim_trace_met(sim_collective kind, int32_t warp, uint32_t lanes) {
     if (kind == SIM_SYNCWARP)
         sim_order_syncwarp(sim_running_now.clocks, warp, lanes);
+    else
+        sim_waits_met(sim_running_now.clocks, warp, lanes);
     if (sim_count_on())
         sim_count_met(kind, warp, lanes);
 }
@@ -153,12 +156,38 @@ void sim_trace_mbarrier(sim_mbarrier_step step, const volatile void *barrier, ui
         sim_order_mbarrier_arrive(barrier, parity != 0);
         break;
     case SIM_MBARRIER_COMPLETE:
-        sim_order_mbarrier_complete(barrier);
+        sim_order_mbarrier_complete(barrier, NULL);
         break;
     case SIM_MBARRIER_WAIT:
         sim_order_mbarrier_wait(barrier, parity);
         break;
+    case SIM_MBARRIER_BYTES:
+        sim_order_mbarrier_bytes(barrier);
+        break;
     }
+}
+
+void sim_trace_mbarrier_watch(const void *barrier) {
+    if (!sim_count_on())
+        sim_order_mbarrier_watch(barrier);
+}
+
+void sim_trace_mbarrier_complete(const void *barrier, const sim_completion *by) {
+    const sim_race_side side = {.how = SIM_WRITES,
+                                .place = sim_place_of_line(by->site->file, by->site->line),
+                                .block = by->block,
+                                .thread = by->thread,
+                                .async = by->copy};
+    sim_recorder_now.plain = false;
+    sim_order_mbarrier_complete(barrier, &side);
+}
+
+bool sim_trace_mbarrier_missed(const void *barrier, uint32_t parity, const sim_site *site) {
+    return sim_order_mbarrier_missed(barrier, parity, sim_place_of_line(site->file, site->line));
+}
+
+void sim_trace_mbarrier_passed(const void *barrier, bool acquires, const sim_site *site) {
+    sim_order_mbarrier_passed(barrier, acquires, sim_place_of_line(site->file, site->line));
 }
 
 sim_async sim_trace_agent(sim_agent agent, uint32_t number, uint32_t time) {

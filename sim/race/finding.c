@@ -113,6 +113,18 @@ sim_race_class sim_find_conflict(const sim_word_access *a, const sim_entry *e, u
     return class;
 }
 
+void sim_find_missed(const volatile void *barrier, uint32_t next, const sim_race_side *waits,
+                     const sim_race_side *by) {
+    sim_race_found f = {.class = SIM_MISSED,
+                        .after = *waits,
+                        .before = *by,
+                        .address = barrier,
+                        .bytes = sizeof(uint64_t),
+                        .phase = next};
+    f.memory = memory_of(barrier, &f.dynamic);
+    sim_race_add(&f);
+}
+
 void sim_find_single(const sim_word_access *a, sim_race_class class, size_t bytes) {
     if (sim_race_again(class, a->place, 0))
         return;

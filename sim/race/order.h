@@ -43,6 +43,7 @@ typedef struct sim_clocks {
     bool fenced; /* any thread has fences */
     sim_fences fences[SIM_MAX_THREADS];
     uint32_t n_mbarriers; /* that have an agent */
+    uint32_t unmet;       /* warps with waits behind which they have not met (waits.h) */
     struct {
         int32_t thread;
         uint64_t block;
@@ -117,7 +118,17 @@ void sim_order_issuer(uint32_t serial, int32_t number, uint64_t *block, int32_t 
 void sim_order_mbarrier_init(const volatile void *barrier);
 /* `relaxed`: only the work before its last fence. */
 void sim_order_mbarrier_arrive(const volatile void *barrier, bool relaxed);
-void sim_order_mbarrier_complete(const volatile void *barrier);
+/* It adds bytes that the phase waits for, or takes some off. */
+void sim_order_mbarrier_bytes(const volatile void *barrier);
+/* `by`: what completed it, of an mbarrier that is watched; or NULL. */
+struct sim_race_side;
+void sim_order_mbarrier_complete(const volatile void *barrier, const struct sim_race_side *by);
 void sim_order_mbarrier_wait(const volatile void *barrier, uint32_t parity);
+
+/* Its waits are watched (waits.h): the running thread is about to test a parity, and has missed its
+ * phase; it has found its phase complete. */
+void sim_order_mbarrier_watch(const volatile void *barrier);
+bool sim_order_mbarrier_missed(const volatile void *barrier, uint32_t parity, uint32_t place);
+void sim_order_mbarrier_passed(const volatile void *barrier, bool acquires, uint32_t place);
 
 #endif

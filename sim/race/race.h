@@ -22,6 +22,8 @@ typedef enum sim_race_class {
     SIM_UNINITIALISED, /* a read of shared memory that was never written: there is no `before` */
     SIM_BEYOND,        /* an access behind the shared memory of its block: there is no `before` */
     SIM_STRAY,         /* one outside of every tensor, allocation and variable: likewise */
+    SIM_MISSED,        /* a wait for an mbarrier's phase, that nothing orders before the end of the
+                          next one; `before` is what ends it */
     SIM_RACE_CLASSES,
 } sim_race_class;
 
@@ -37,7 +39,7 @@ typedef struct sim_race {
 } sim_race;
 
 /* "race", "race of equal values", "plain read before a compare-and-swap", "uninitialised shared
- * memory", "shared memory exceeded", "out of bounds" */
+ * memory", "shared memory exceeded", "out of bounds", "missed phase" */
 const char *sim_race_name(sim_race_class class);
 
 /* Of those that are told and fail nothing: SIM_RACE_EQUAL and SIM_RACE_GUESS. */

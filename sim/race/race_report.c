@@ -31,6 +31,7 @@ const char *sim_race_name(sim_race_class class) {
         [SIM_UNINITIALISED] = "uninitialised shared memory",
         [SIM_BEYOND] = "shared memory exceeded",
         [SIM_STRAY] = "out of bounds",
+        [SIM_MISSED] = "missed phase",
     };
     return names[class];
 }
@@ -153,6 +154,23 @@ static const char *near_text(const sim_race_found *f, char text[2 * SIM_SYMBOL_T
     return text;
 }
 
+static void compose_missed(const sim_race_found *f, sim_race *race, const char *memory,
+                           const char *who, const char *line) {
+    char phase[32] = "the phase before the first", by[SIM_POSITION];
+    if (f->phase > 0)
+        snprintf(phase, sizeof phase, "phase %" PRIu32, f->phase - 1);
+    if (f->after.block == f->before.block)
+        sim_thread_text(f->before.thread, by);
+    else
+        sim_block_thread_text(f->before.block, f->before.thread, by);
+    snprintf(
+        race->text, sizeof race->text,
+        "mbarrier in %.60s: %.60s waits for %s, and misses it once the %s of %.48s at %.60s%s has "
+        "completed phase %" PRIu32 ", too; nothing orders the wait before; %" PRIu64 " times",
+        memory, who, phase, f->before.async ? "copy" : "arrival", by, race->before.file, line,
+        f->phase, race->count);
+}
+
 static void compose(const sim_race_found *f, sim_race *race) {
     char memory[2 * SIM_SYMBOL_TEXT], after[SIM_POSITION], before[SIM_POSITION], line[16] = "";
     *race = (sim_race){.class = f->class,
@@ -185,6 +203,10 @@ static void compose(const sim_race_found *f, sim_race *race) {
     if (race->before.line > 0)
         snprintf(line, sizeof line, ":%d", race->before.line);
     bool same_block = f->after.block == f->before.block;
+    if (f->class == SIM_MISSED) {
+        compose_missed(f, race, memory, after, line);
+        return;
+    }
     snprintf(race->text, sizeof race->text,
              "%.100s: %s %s, %s %s at %.60s%s; %s; %" PRIu64 " times", memory, after,
              (f->after.async ? does_async : does)[race->after_kind],
@@ -229,8 +251,9 @@ static void tell(const sim_race_found *f) {
 }
 
 void sim_race_end(void) {
-    static const sim_race_class order[] = {SIM_STRAY,         SIM_BEYOND,     SIM_RACE,
-                                           SIM_UNINITIALISED, SIM_RACE_EQUAL, SIM_RACE_GUESS};
+    static const sim_race_class order[] = {SIM_STRAY,     SIM_BEYOND,        SIM_RACE,
+                                           SIM_MISSED,    SIM_UNINITIALISED, SIM_RACE_EQUAL,
+                                           SIM_RACE_GUESS};
     for (size_t k = 0; k < sizeof order / sizeof order[0]; ++k)
         for (int32_t i = 0; i < report.n_findings; ++i) {
             const sim_race_found *f = &report.finding[i];

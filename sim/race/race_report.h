@@ -31,6 +31,7 @@ typedef struct sim_race_found {
     uint32_t bytes;
     sim_range memory; /* the shared memory that holds it; empty: global memory */
     bool dynamic;     /* shared memory of a launch, rather than a variable's */
+    uint32_t phase;   /* SIM_MISSED: the next one */
     uint64_t count;
 } sim_race_found;
 

@@ -36,6 +36,10 @@ void sim_race_word(const sim_word_access *a, sim_page *page, size_t word);
 SIM_REPORT sim_race_class sim_find_conflict(const sim_word_access *a, const sim_entry *e,
                                             uint32_t lanes, bool unfenced);
 
+/* A wait for the phase before `next`, that nothing orders before the end of that (waits.h). */
+SIM_REPORT void sim_find_missed(const volatile void *barrier, uint32_t next,
+                                const sim_race_side *waits, const sim_race_side *by);
+
 /* An access that is wrong by itself (finding.c). */
 SIM_REPORT void sim_find_single(const sim_word_access *a, sim_race_class class, size_t bytes);
 

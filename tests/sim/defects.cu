@@ -179,6 +179,37 @@ static __global__ void misaligned_store(int broken, int *out) {
 }
 LAUNCHER(misaligned_store, THREADS)
 
+static __global__ void misaligned_cast(int broken, int *out) {
+    __shared__ float4 s[THREADS / 4 + 1];
+    int t = (int)threadIdx.x;
+    float *elements = reinterpret_cast<float *>(s);
+    elements[t] = (float)mirror(t);
+    __syncthreads();
+    const float *from = elements + t / 4 * 4 + (broken && t == 9 ? 2 : 0);
+#line 1501
+    const float4 f = *reinterpret_cast<const float4 *>(from);
+    out[t] = (int)(t % 4 == 0 ? f.x : t % 4 == 1 ? f.y : t % 4 == 2 ? f.z : f.w);
+}
+LAUNCHER(misaligned_cast, THREADS)
+
+static __global__ void misaligned_cast_store(int broken, int *out) {
+    int t = (int)threadIdx.x, *to = out + t / 2 * 2 + (broken && t == 8);
+    const int2 pair = {mirror(t), mirror(t + 1)};
+    if (t % 2 == 0)
+#line 1601
+        *reinterpret_cast<int2 *>(to) = pair;
+}
+LAUNCHER(misaligned_cast_store, THREADS)
+
+static __global__ void misaligned_atomic(int broken, int *out) {
+    int t = (int)threadIdx.x, *to = out + t / 2 * 2 + (broken && t == 8);
+    const unsigned long long low = (unsigned)mirror(t), high = (unsigned)mirror(t + 1);
+    if (t % 2 == 0)
+#line 1701
+        atomicExch(reinterpret_cast<unsigned long long *>(to), high << 32 | low);
+}
+LAUNCHER(misaligned_atomic, THREADS)
+
 /* Thread 11 does not write its cell. */
 static __global__ void uninitialised_shared(int broken, float *out) {
     __shared__ float s[THREADS];

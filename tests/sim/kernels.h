@@ -32,6 +32,9 @@ assay_status sim_defect_livelock(int broken, int *out);
 assay_status sim_defect_trap(int broken, int *out);
 assay_status sim_defect_misaligned_access(int broken, int *out);
 assay_status sim_defect_misaligned_store(int broken, int *out);
+assay_status sim_defect_misaligned_cast(int broken, int *out);
+assay_status sim_defect_misaligned_cast_store(int broken, int *out); /* `out` aligned to 8 */
+assay_status sim_defect_misaligned_atomic(int broken, int *out);     /* likewise */
 assay_status sim_uninitialised_shared(int broken, float *out);
 assay_status sim_uninitialised_dynamic(int broken, float *out);
 assay_status sim_store_global(int i, int *out);

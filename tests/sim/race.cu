@@ -239,6 +239,35 @@ static __global__ void checked_read(bool right, int *memory) {
     } while (assumed != old);
 }
 
+/* Structures that calls return which no compiler inlines. */
+struct race_row {
+    int v[6];
+};
+static __device__ __attribute__((noinline)) int4 vector_of(int t) {
+    return {t, t + 1, t + 2, t + 3};
+}
+static __device__ __attribute__((noinline)) race_row row_of(int t) {
+    return {{t, t + 1, t + 2, t + 3, t + 4, t + 5}};
+}
+
+static __global__ void returned_vector(bool right, int *memory) {
+    __shared__ int4 tile[RACE_THREADS];
+    int t = (int)threadIdx.x;
+    FIRST(RETURNED_VECTOR), tile[t] = vector_of(t);
+    if (right)
+        __syncthreads();
+    SECOND(RETURNED_VECTOR), memory[t] = tile[RACE_THREADS - 1 - t].y;
+}
+
+static __global__ void returned_structure(bool right, int *memory) {
+    __shared__ race_row tile[RACE_THREADS];
+    int t = (int)threadIdx.x;
+    FIRST(RETURNED_STRUCTURE), tile[t] = row_of(t);
+    if (right)
+        __syncthreads();
+    SECOND(RETURNED_STRUCTURE), memory[t] = tile[RACE_THREADS - 1 - t].v[1];
+}
+
 static const struct {
     kernel_function run;
     unsigned blocks, shared_bytes;
@@ -263,6 +292,8 @@ static const struct {
     {wide_rows, RACE_BLOCKS, 0},
     {handed_over, 1, 0},
     {checked_read, RACE_BLOCKS, 0},
+    {returned_vector, 1, 0},
+    {returned_structure, 1, 0},
 };
 
 uint32_t race_late;

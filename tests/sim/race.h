@@ -35,6 +35,8 @@ typedef enum race_kernel {
     WIDE_ROWS,
     HANDED_OVER,
     CHECKED_READ,
+    RETURNED_VECTOR,
+    RETURNED_STRUCTURE,
     RACE_KERNELS,
 } race_kernel;
 

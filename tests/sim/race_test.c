@@ -31,6 +31,8 @@ static const char *const names[RACE_KERNELS] = {
     [WIDE_ROWS] = "wide_rows",
     [HANDED_OVER] = "handed_over",
     [CHECKED_READ] = "checked_read",
+    [RETURNED_VECTOR] = "returned_vector",
+    [RETURNED_STRUCTURE] = "returned_structure",
 };
 
 static void launch(race_kernel kernel, bool right, assay_schedule schedule, assay_status *status) {

@@ -24,6 +24,7 @@
         : "memory")
 #define ARRIVE(bar)                                                                                \
     asm volatile("{.reg .b64 t; mbarrier.arrive.shared::cta.b64 t, [%0];}" ::"r"(bar) : "memory")
+#define GROUP_SYNC(threads) asm volatile("bar.sync 1, %0;" ::"r"(threads) : "memory")
 #define WAIT(bar, parity)                                                                          \
     asm volatile(                                                                                  \
         "{.reg .pred p; L: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1; @!p bra L;}" ::   \
@@ -930,6 +931,114 @@ KERNEL barrier_repurposed(bool right, int *out, const int *in) {
     }
     WAIT(bar(0), 0);
     out[T] += ints(STAGE)[T];
+}
+
+/* ---- waits that miss their phase ---- */
+
+/* Three warps of which one hands stages back for all, and which look at no more of them. */
+KERNEL warp_goes_ahead(bool right, int *out, const int *in) {
+    (void)out;
+    begin(4, 1);
+    if (T < 32) {
+        for (int step = 0; T == 0 && step < 12; ++step) {
+            const int stage = step % 2, round = step / 2 & 1;
+            WAIT(bar(2 + stage), round ^ 1);
+            EXPECT(bar(stage), STAGE);
+            LOAD(at(memory + STAGE * stage), in, STAGE, bar(stage)); // races
+        }
+    } else {
+        for (int step = 0; step < 12; ++step) {
+            const int stage = step % 2, round = step / 2 & 1;
+            WAIT(bar(stage), round); // races
+            if (right)
+                GROUP_SYNC(96);
+            if (T == 32)
+                ARRIVE(bar(2 + stage));
+        }
+    }
+}
+
+/* The same of a warp's lanes, which a shuffle keeps together as well as __syncwarp() does. */
+KERNEL lane_goes_ahead(bool right, int *out, const int *in) {
+    int sum = 0;
+    begin(3, 1);
+    if (T == 32) {
+        for (int step = 0; step < 4; ++step) {
+            WAIT(bar(2), (step & 1) ^ 1);
+            EXPECT(bar(0), STAGE);
+            LOAD(at(memory), in, STAGE, bar(0)); // races
+        }
+    } else if (T < 32) {
+        for (int step = 0; step < 4; ++step) {
+            WAIT(bar(0), step & 1); // races
+            if (right)
+                sum += __shfl_xor_sync(0xffffffff, step, 1);
+            if (T == 0)
+                ARRIVE(bar(2));
+        }
+        out[T] = sum;
+    }
+}
+
+/* Products keep the warps of a warpgroup together, where it multiplies. */
+KERNEL product_of_the_first_tile(bool right, float *out, const int *in) {
+    float d[4] = {0, 0, 0, 0};
+    begin(3, 1);
+    fill();
+    if (T == 128) {
+        for (int step = 0; step < 4; ++step) {
+            WAIT(bar(2), (step & 1) ^ 1);
+            EXPECT(bar(0), B_BYTES);
+            LOAD(at(memory + A_BYTES), in, B_BYTES, bar(0)); // races
+        }
+    } else if (T < 128) {
+        for (int step = 0; step < 4; ++step) {
+            WAIT(bar(0), step & 1); // races
+            if (right || step == 0) {
+                MMA_FENCE;
+                MMA(d, matrix(memory, 1024), matrix(memory + A_BYTES, 128));
+                MMA_COMMIT;
+                MMA_WAIT(0);
+            }
+            if (T == 0)
+                ARRIVE(bar(2));
+        }
+        out[T] = d[0] + d[1] + d[2] + d[3];
+    }
+}
+
+/* Two threads load a stage. The bytes of both are expected by the first, which so learns nothing of
+ * the second, but each copy comes behind its thread's wait. */
+KERNEL waits_and_loads_nothing(bool right, int *out, const int *in) {
+    (void)out;
+    begin(3, 1);
+    if (T < 64) {
+        for (int step = 0; T % 32 == 0 && step < 4; ++step) {
+            WAIT(bar(2), (step & 1) ^ 1); // races
+            if (T == 0)
+                EXPECT(bar(0), STAGE);
+            if (T == 0)
+                LOAD(at(memory), in, STAGE / 2, bar(0));
+            if (T == (right ? 32 : 0))
+                LOAD(at(memory + STAGE / 2), in, STAGE / 2, bar(0));
+        }
+    } else if (T == 64) {
+        for (int step = 0; step < 4; ++step) {
+            WAIT(bar(0), step & 1);
+            ARRIVE(bar(2)); // races
+        }
+    }
+}
+
+/* Who knows of all arrivals need not have waited for them. */
+KERNEL phase_not_known(bool right, int *out) {
+    (void)out;
+    begin(1, 128);
+    ARRIVE(bar(0)); // races
+    if (right)
+        SYNC;
+    ARRIVE(bar(0));  // races
+    WAIT(bar(0), 1); // races
 }
 
 /* ---- a block that ends ---- */
