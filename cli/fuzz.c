@@ -217,10 +217,10 @@ static assay_status prepare(fuzz_campaign *f, const fuzz_ranks *ranks) {
     return read_own_state(f);
 }
 
-/* Unless --jobs says. Processes on a GPU have a context each, which wait for each other: twelve
- * draw fewer cases than one. A big case takes half of its memory, and all processors. */
+/* Unless --jobs says. Each process has a context on a GPU, for large oracles, which takes memory. A
+ * big case takes half of its memory, and all processors. */
 static int32_t usual_jobs(const fuzz_campaign *f) {
-    enum { SHARING = 4 };
+    enum { SHARING = 16 };
     const long processors = sysconf(_SC_NPROCESSORS_ONLN);
     const long most = f->args->big ? 1 : f->simulated ? FUZZ_MOST_JOBS : SHARING;
     return processors < 1 ? 1 : (int32_t)(processors < most ? processors : most);

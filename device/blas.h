@@ -22,10 +22,10 @@
  * so that every caller is seen to go on behind its first batch. */
 
 /* The device's handle, bound to `stream`, in host pointer mode, without TF32. Owned by the device,
- * made once a process. */
+ * made once a thread. */
 assay_status assay_blas_handle(void *stream, cublasHandle_t *handle);
 
-/* The device's cuBLASLt handle, made once a process. Calls take the stream, and workspace of the
+/* The device's cuBLASLt handle, made once a thread. Calls take the stream, and workspace of the
  * caller's. */
 assay_status assay_blas_lt_handle(cublasLtHandle_t *handle);
 

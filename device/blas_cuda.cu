@@ -9,7 +9,7 @@ assay_status assay_blas_check(cublasStatus_t status, const char *call) {
 }
 
 assay_status assay_blas_handle(void *stream, cublasHandle_t *handle) {
-    static cublasHandle_t made;
+    static thread_local cublasHandle_t made;
     assay_status status = ASSAY_OK;
     if (!made)
         status = assay_blas_check(cublasCreate(&made), "cublasCreate");
@@ -29,7 +29,7 @@ assay_status assay_blas_handle(void *stream, cublasHandle_t *handle) {
 }
 
 assay_status assay_blas_lt_handle(cublasLtHandle_t *handle) {
-    static cublasLtHandle_t made;
+    static thread_local cublasLtHandle_t made;
     assay_status status = ASSAY_OK;
     if (!made)
         status = assay_blas_check(cublasLtCreate(&made), "cublasLtCreate");

@@ -1,5 +1,6 @@
 /* The GPU as an assay_device; the module that open.c loads. */
 #include "assay/device.h"
+#include "device/arena.h"
 #include "device/kernel.h"
 
 #include <stdio.h>
@@ -76,6 +77,28 @@ static assay_status no_memory(size_t bytes) {
 static bool pooled;
 static const uint64_t most_kept = (uint64_t)1 << 26; /* bytes */
 
+/* What this thread queues goes into this stream; nullptr: the default one. Only threads with one of
+ * their own have an arena: elsewhere compute-sanitizer is to see each tensor's end. */
+static thread_local cudaStream_t own;
+static thread_local arena runs;
+
+/*
+ * To wait for a stream keeps a processor busy, and where many processes or threads use the GPU they
+ * wait for each other's work, too. They sleep until an event; a benchmark's arm, whose memory is
+ * not kept, waits as fast as it can.
+ */
+static cudaError_t wait_for_stream() {
+    static thread_local cudaEvent_t done;
+    cudaError_t error = cudaSuccess;
+    if (!pooled)
+        return cudaStreamSynchronize(own);
+    if (done == nullptr)
+        error = cudaEventCreateWithFlags(&done, cudaEventBlockingSync | cudaEventDisableTiming);
+    if (error == cudaSuccess)
+        error = cudaEventRecord(done, own);
+    return error == cudaSuccess ? cudaEventSynchronize(done) : error;
+}
+
 static void cuda_keep_memory(void) {
     int pools = 0;
     cudaMemPool_t pool;
@@ -90,7 +113,9 @@ static void cuda_keep_memory(void) {
 static assay_status cuda_alloc(size_t bytes, void **memory) {
     *memory = nullptr;
     const size_t some = bytes > 0 ? bytes : 1;
-    cudaError_t error = pooled ? cudaMallocAsync(memory, some, nullptr) : cudaMalloc(memory, some);
+    if ((*memory = arena_take(&runs, some)) != nullptr)
+        return ASSAY_OK;
+    cudaError_t error = pooled ? cudaMallocAsync(memory, some, own) : cudaMalloc(memory, some);
     if (error != cudaErrorMemoryAllocation)
         return assay_cuda_check(error, "device memory");
     (void)cudaGetLastError(); /* it would be blamed on the next launch */
@@ -98,17 +123,34 @@ static assay_status cuda_alloc(size_t bytes, void **memory) {
 }
 
 static void cuda_release(void *memory) {
-    if (memory != nullptr)
-        (void)(pooled ? cudaFreeAsync(memory, nullptr) : cudaFree(memory));
+    if (memory != nullptr && !arena_give_back(&runs, memory))
+        (void)(pooled ? cudaFreeAsync(memory, own) : cudaFree(memory));
+}
+
+/*
+ * Processes take turns on a GPU, and threads of one process do not: their kernels run side by side.
+ * A stream that the default stream does not wait for, so that none waits for another's work.
+ */
+static assay_status cuda_begin_thread(void) {
+    cudaError_t error = cudaSetDevice(0);
+    if (error == cudaSuccess)
+        error = cudaStreamCreateWithFlags(&own, cudaStreamNonBlocking);
+    if (error == cudaSuccess)
+        arena_open(&runs);
+    return assay_cuda_check(error, "a thread's stream");
+}
+
+static void *cuda_stream(void) {
+    return own;
 }
 
 /*
  * Before it copies pageable memory to the device, the driver waits for the stream. Where processes
  * share the GPU in turns, each such wait takes a turn, a millisecond with eight of them, and a case
  * uploads a dozen tensors. So small uploads are copied into page-locked memory here, which needs no
- * wait. Memory there is used again once the default stream has been waited for.
+ * wait. Memory there is used again once the thread's stream has been waited for.
  */
-static struct {
+static thread_local struct {
     unsigned char *memory; /* nullptr: none yet, or none to be had */
     size_t used;
     bool tried;
@@ -128,25 +170,33 @@ static bool stage_takes(size_t bytes) {
 static bool stage_has_room(size_t bytes) {
     if (!stage_takes(bytes))
         return false;
-    if (bytes > stage_bytes - stage.used && cudaStreamSynchronize(nullptr) != cudaSuccess)
+    if (bytes > stage_bytes - stage.used && wait_for_stream() != cudaSuccess)
         return false;
     if (bytes > stage_bytes - stage.used)
         stage.used = 0;
     return true;
 }
 
+static assay_status copy_now(void *to, const void *from, size_t bytes, cudaMemcpyKind way,
+                             const char *what) {
+    cudaError_t error = cudaMemcpyAsync(to, from, bytes, way, own);
+    if (error == cudaSuccess)
+        error = wait_for_stream();
+    return assay_cuda_check(error, what);
+}
+
 static assay_status cuda_upload(void *to, const void *from, size_t bytes) {
     if (!stage_has_room(bytes))
-        return assay_cuda_check(cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice), "upload");
+        return copy_now(to, from, bytes, cudaMemcpyHostToDevice, "upload");
     unsigned char *const staged = stage.memory + stage.used;
     stage.used += bytes;
     memcpy(staged, from, bytes);
-    return assay_cuda_check(cudaMemcpyAsync(to, staged, bytes, cudaMemcpyHostToDevice, nullptr),
+    return assay_cuda_check(cudaMemcpyAsync(to, staged, bytes, cudaMemcpyHostToDevice, own),
                             "upload");
 }
 
 static assay_status cuda_download(void *to, const void *from, size_t bytes) {
-    return assay_cuda_check(cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToHost), "download");
+    return copy_now(to, from, bytes, cudaMemcpyDeviceToHost, "download");
 }
 
 /* Where a download goes that is the next behind those at *used; nullptr: by the driver. */
@@ -163,10 +213,10 @@ static assay_status cuda_download_all(const assay_download *of, int32_t n) {
     for (int32_t i = 0; error == cudaSuccess && i < n; ++i) {
         unsigned char *const place = stage_place(of[i].bytes, &used);
         error = cudaMemcpyAsync(place != nullptr ? place : of[i].to_host, of[i].from, of[i].bytes,
-                                cudaMemcpyDeviceToHost, nullptr);
+                                cudaMemcpyDeviceToHost, own);
     }
     if (error == cudaSuccess)
-        error = cudaStreamSynchronize(nullptr);
+        error = wait_for_stream();
     used = stage.used;
     for (int32_t i = 0; error == cudaSuccess && i < n; ++i) {
         const unsigned char *const place = stage_place(of[i].bytes, &used);
@@ -176,7 +226,7 @@ static assay_status cuda_download_all(const assay_download *of, int32_t n) {
     return assay_cuda_check(error, "download");
 }
 
-/* ---- the order of the default stream ---- */
+/* ---- the order of the stream ---- */
 
 static __device__ __forceinline__ unsigned long long nanoseconds() {
     unsigned long long now;
@@ -185,8 +235,8 @@ static __device__ __forceinline__ unsigned long long nanoseconds() {
 }
 
 /* How many pauses the host has ended, in its memory; nullptr: none yet, or none to be had. */
-static volatile unsigned *resumed;
-static unsigned paused;
+static thread_local volatile unsigned *resumed;
+static thread_local unsigned paused;
 
 /* By time and not by cycles: between small cases the clock is a sixth of what it is under load. */
 static __global__ void pause_kernel(const volatile unsigned *ended, unsigned number,
@@ -208,7 +258,7 @@ static __global__ void pause_kernel(const volatile unsigned *ended, unsigned num
  * that does not wait is seen in other calls, too.
  */
 static assay_status cuda_pause(void) {
-    static unsigned calls;
+    static thread_local unsigned calls;
     if (pooled && calls++ % 8 != 0)
         return ASSAY_OK;
     if (resumed == nullptr) {
@@ -220,7 +270,7 @@ static assay_status cuda_pause(void) {
         } else
             (void)cudaGetLastError(); /* then it takes its time in full */
     }
-    return ASSAY_LAUNCH(nullptr, 1, 1, 0, pause_kernel, resumed, ++paused,
+    return ASSAY_LAUNCH(own, 1, 1, 0, pause_kernel, resumed, ++paused,
                         pooled ? 200000ull : 5000000ull, pooled ? 50000ull : 200000ull);
 }
 
@@ -230,11 +280,11 @@ static void cuda_resume(void) {
 }
 
 static assay_status cuda_blank(void *memory, size_t bytes) {
-    return assay_cuda_check(cudaMemsetAsync(memory, 0xff, bytes, nullptr), "blanking memory");
+    return assay_cuda_check(cudaMemsetAsync(memory, 0xff, bytes, own), "blanking memory");
 }
 
 static assay_status cuda_copy(void *to, const void *from, size_t bytes) {
-    return assay_cuda_check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, nullptr),
+    return assay_cuda_check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, own),
                             "copying");
 }
 
@@ -268,8 +318,7 @@ static assay_status check_cache(void) {
     const size_t now = persisting_cache();
     cudaLaunchAttributeValue value;
     memset(&value, 0, sizeof value);
-    if (cudaStreamGetAttribute(nullptr, cudaStreamAttributeAccessPolicyWindow, &value) !=
-        cudaSuccess)
+    if (cudaStreamGetAttribute(own, cudaStreamAttributeAccessPolicyWindow, &value) != cudaSuccess)
         (void)cudaGetLastError(); /* a device without such windows has none to leave behind */
     if (now == cache_at_start && value.accessPolicyWindow.num_bytes == 0)
         return ASSAY_OK;
@@ -280,7 +329,9 @@ static assay_status check_cache(void) {
 }
 
 static assay_status cuda_finish(void) {
-    cudaError_t error = cudaDeviceSynchronize();
+    cudaError_t error = pooled || own != nullptr ? wait_for_stream() : cudaSuccess;
+    if (error == cudaSuccess && own == nullptr)
+        error = cudaDeviceSynchronize(); /* and for what is in other streams */
     stage.used = 0;
     if (error == cudaSuccess)
         error = cudaGetLastError();
@@ -300,6 +351,8 @@ extern "C" __attribute__((visibility("default"))) const assay_device *assay_devi
         .alloc = cuda_alloc,
         .release = cuda_release,
         .keep_memory = cuda_keep_memory,
+        .begin_thread = cuda_begin_thread,
+        .stream = cuda_stream,
         .upload = cuda_upload,
         .download = cuda_download,
         .download_all = cuda_download_all,

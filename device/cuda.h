@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include <mutex>
 #include <type_traits>
 
 #define ASSAY_DEVICE      cuda
@@ -51,8 +52,12 @@ static inline assay_status assay_cuda_launch(const char *name, void *stream, dim
     static_assert(sizeof...(P) == sizeof...(A), "a launch needs one argument for each parameter");
     if (grid.x == 0 || grid.y == 0 || grid.z == 0)
         return ASSAY_OK;
-    /* Without opting in, static and dynamic shared memory together may have 48 KB. */
+    /* Without opting in, static and dynamic shared memory together may have 48 KB. The kernel keeps
+     * the number, and no other thread may set a smaller one before the launch. */
+    static std::mutex setting;
+    std::unique_lock<std::mutex> lock(setting, std::defer_lock);
     if (shared_bytes > 0) {
+        lock.lock();
         cudaError_t error = cudaFuncSetAttribute(reinterpret_cast<const void *>(kernel),
                                                  cudaFuncAttributeMaxDynamicSharedMemorySize,
                                                  static_cast<int>(shared_bytes));

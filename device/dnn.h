@@ -29,8 +29,11 @@
 #endif
 
 #if ASSAY_DNN
-/* The device's handle, bound to `stream`. Owned by the device, made once a process. */
+/* The device's handle, bound to `stream`. Owned by the device, made once a thread. */
 assay_status assay_dnn_handle(void *stream, cudnnHandle_t *handle);
+
+/* The caller's own, bound to `stream`; made where it is NULL. One thread at a time uses it. */
+assay_status assay_dnn_bind(cudnnHandle_t *handle, void *stream);
 
 /* Turns a cuDNN status into a line, with cuDNN's own words about it, and an assay_status. `call`
  * names the call. */

@@ -20,14 +20,19 @@ assay_status assay_dnn_check(cudnnStatus_t status, const char *call) {
                       detail);
 }
 
-assay_status assay_dnn_handle(void *stream, cudnnHandle_t *handle) {
-    static cudnnHandle_t made;
+assay_status assay_dnn_bind(cudnnHandle_t *handle, void *stream) {
     assay_status status = ASSAY_OK;
-    if (!made)
-        status = assay_dnn_check(cudnnCreate(&made), "cudnnCreate");
+    if (!*handle)
+        status = assay_dnn_check(cudnnCreate(handle), "cudnnCreate");
     if (status == ASSAY_OK)
-        status = assay_dnn_check(cudnnSetStream(made, static_cast<cudaStream_t>(stream)),
+        status = assay_dnn_check(cudnnSetStream(*handle, static_cast<cudaStream_t>(stream)),
                                  "cudnnSetStream");
+    return status;
+}
+
+assay_status assay_dnn_handle(void *stream, cudnnHandle_t *handle) {
+    static thread_local cudnnHandle_t made;
+    const assay_status status = assay_dnn_bind(&made, stream);
     if (status == ASSAY_OK)
         *handle = made;
     return status;

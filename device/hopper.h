@@ -260,7 +260,7 @@ static inline assay_status find_tensor_map_encoder(decltype(&cuTensorMapEncodeTi
 }
 
 static inline assay_status make_tensor_map(tensor_map *map, const tensor_lines *of) {
-    static decltype(&cuTensorMapEncodeTiled) encode;
+    static thread_local decltype(&cuTensorMapEncodeTiled) encode;
     static_assert(sizeof(tensor_map) == sizeof(CUtensorMap), "one is the other");
     const cuuint64_t size[3] = {(cuuint64_t)of->length, (cuuint64_t)of->lines,
                                 (cuuint64_t)of->planes};

@@ -19,9 +19,10 @@
 
 enum { FRAME_NAME = 64, FRAME_LINE = 512 };
 
-/* Messages about a frame, a byte each. The first three are answered. */
+/* Messages about a frame, a byte each. All but the last are answered. */
 enum {
     FRAME_LOAD = 'l',  /* before any frame: can the kernel file be loaded? */
+    FRAME_SHARE = 's', /* with a socket: such messages, of others, come through that, too */
     FRAME_OFFER = 'o', /* with its file, before there are any data: is the problem supported? */
     FRAME_RUN = 'r',   /* the data are there */
     FRAME_END = 'e',

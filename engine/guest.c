@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* A GPU's context, a driver that starts: longer than any kernel may take to load. */
 static const double start_seconds = 120;
@@ -94,6 +95,19 @@ assay_status guest_load(process *guest, double seconds, double bytes) {
         if (iscntrl((unsigned char)*c))
             *c = ' ';
     return assay_fail(ASSAY_ERR_FILE, "%s", line);
+}
+
+assay_status guest_share(process *guest, int *channel) {
+    int theirs = -1;
+    const int error = process_channel(channel, &theirs);
+    if (error != 0)
+        return assay_fail(ASSAY_ERR_FILE, "no channel to the variants' process: %s",
+                          strerror(error));
+    const assay_status status = guest_ask(guest, FRAME_SHARE, theirs, start_seconds, INFINITY);
+    (void)close(theirs);
+    if (status != ASSAY_OK)
+        (void)close(*channel);
+    return status;
 }
 
 assay_status guest_ask(process *guest, char word, int file, double seconds, double bytes) {

@@ -35,4 +35,9 @@ assay_status guest_load(process *guest, double seconds, double bytes) ASSAY_MUST
 assay_status guest_ask(process *guest, char word, int file, double seconds,
                        double bytes) ASSAY_MUST_CHECK;
 
+/* One more channel to it, for a process that borrows it (process_borrow). Questions through several
+ * channels are answered side by side where its device has threads for them (device.h), otherwise
+ * one after the other. */
+assay_status guest_share(process *guest, int *channel) ASSAY_MUST_CHECK;
+
 #endif

@@ -28,6 +28,7 @@ typedef struct isolated {
     assay_variant stranger; /* stands for the kernel file's variant */
     const assay_variant **variants;
     process *guests;     /* started when first asked: by variant, see find_guest(); or the first */
+    process shared;      /* which others ask, too */
     const char *current; /* the operator that has guests on a GPU */
     sandbox_walls walls; /* that all of them had */
     uint8_t edges[FRAME_EDGES];
@@ -134,6 +135,8 @@ assay_status assay_isolate(const assay_device *device, const assay_isolation *ho
     i->base = device;
     i->how = *how;
     i->walls = ~0u;
+    if (how->shared_pid > 0)
+        process_borrow(&i->shared, how->shared_pid, how->shared_channel);
     sandbox_hide();
     assay_status status = find_program(how->guest, "assay_guest", i->program);
     if (status == ASSAY_OK && how->python)
@@ -153,7 +156,20 @@ assay_status assay_isolate(const assay_device *device, const assay_isolation *ho
     return status;
 }
 
+assay_status assay_isolate_shared(const char *device, const assay_isolation *how, process *guest) {
+    char program[PATH_MAX];
+    sandbox_walls walls;
+    sandbox_hide();
+    const assay_status status = find_program(how->guest, "assay_guest", program);
+    return status == ASSAY_OK
+               ? guest_start(guest,
+                             &(guest_plan){.program = program, .device = device, .open = how->open},
+                             &walls)
+               : status;
+}
+
 static void end_guests(isolated *i) {
+    process_stop(&i->shared);
     for (int32_t v = 0; i->guests && v < i->device.n_variants; ++v)
         process_stop(&i->guests[v]);
 }
@@ -355,14 +371,12 @@ static assay_status converse(conversation *c, const assay_problem *problem, int3
     return not_declined(c, problem, status);
 }
 
-static assay_status ask_guest(const assay_variant *variant, const assay_device *device,
-                              const assay_problem *problem, assay_results *got) {
-    isolated *i = find_isolated(device);
+static assay_status ask_one(isolated *i, process *guest, const assay_variant *variant,
+                            const assay_problem *problem, assay_results *got) {
     const bool rehearsed = !problem->sample && !(got && got->again);
     const int32_t count = rehearsed ? rehearsals(&i->how) : 0;
     const double whole = problem->sample ? sample_bytes(problem->sample) : 0;
-    conversation c = {
-        .i = i, .guest = find_guest(i, variant), .seconds = i->how.seconds + whole / sampled_speed};
+    conversation c = {.i = i, .guest = guest, .seconds = i->how.seconds + whole / sampled_speed};
     assay_status status = frame_init(&c.frame, variant->name, problem, count > 0);
     if (status != ASSAY_OK)
         return status;
@@ -373,12 +387,24 @@ static assay_status ask_guest(const assay_variant *variant, const assay_device *
     if (status == ASSAY_OK)
         status = converse(&c, problem, count, got);
     /* After a kernel's fault a process may have lost its device, or hold all of its memory. */
-    if (status == ASSAY_ERR_KERNEL || status == ASSAY_ERR_DEVICE || status == ASSAY_ERR_MEMORY)
+    if (!guest->borrowed &&
+        (status == ASSAY_ERR_KERNEL || status == ASSAY_ERR_DEVICE || status == ASSAY_ERR_MEMORY))
         process_stop(c.guest);
     else
         (void)process_send(c.guest, &(char){FRAME_END}, 1, -1);
     frame_clear(&c.frame);
     return status;
+}
+
+static assay_status ask_guest(const assay_variant *variant, const assay_device *device,
+                              const assay_problem *problem, assay_results *got) {
+    isolated *i = find_isolated(device);
+    if (i->shared.pid > 0 && variant != &i->stranger) {
+        const assay_status status = ask_one(i, &i->shared, variant, problem, got);
+        if (i->shared.pid > 0 && status != ASSAY_ERR_DEVICE && status != ASSAY_ERR_MEMORY)
+            return status;
+    }
+    return ask_one(i, find_guest(i, variant), variant, problem, got);
 }
 
 assay_status assay_supports_isolated(const assay_variant *variant, const assay_device *device,

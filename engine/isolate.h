@@ -13,7 +13,10 @@
 
 #include "assay/device.h"
 #include "assay/problem.h"
+#include "engine/process/process.h"
 #include "engine/sandbox/sandbox.h"
+
+#include <sys/types.h>
 
 typedef struct assay_isolation {
     const char *guest; /* program; NULL: this tree's assay_guest, and assay_kernel_guest, which has
@@ -48,6 +51,13 @@ typedef struct assay_isolation {
                            each would need seconds for a GPU's context. The next one may find data
                            that one leaves in memory, and the device keeps released memory
                            (device.h): for honest variants only */
+
+    /* With `together`: the built-in variants' process is one that others ask, too, `shared_pid`,
+     * through `shared_channel` (guest_share). Where a run ends that process, or leaves its device
+     * without memory, the run is done again in a process of this device's own, and that tells how
+     * it ends: another's run may have been the reason. 0: no such process. */
+    pid_t shared_pid;
+    int shared_channel;
 } assay_isolation;
 
 /* Strings in `how` must outlive the device. ASSAY_ERR_FILE when the guest program or the kernel is
@@ -55,6 +65,10 @@ typedef struct assay_isolation {
 assay_status assay_isolate(const assay_device *device, const assay_isolation *how,
                            const assay_device **isolated) ASSAY_MUST_CHECK;
 void assay_isolate_end(const assay_device *device);
+
+/* The process for `shared_pid` of several devices that are isolated alike, which are this one. */
+assay_status assay_isolate_shared(const char *device, const assay_isolation *how,
+                                  process *guest) ASSAY_MUST_CHECK;
 
 /* Whether assay_isolate() made it. Such a device has its identity in its address: a copy of it is
  * no device. */

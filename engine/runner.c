@@ -106,7 +106,9 @@ static const assay_tensor nothing = {
 static assay_call make_call(const run *r, assay_stage stage) {
     const assay_signature *sig = r->sig;
     assay_tensor *next = r->args;
-    assay_call call = {.params = &r->c->params, .in = next};
+    assay_call call = {.params = &r->c->params,
+                       .in = next,
+                       .stream = r->device->stream ? r->device->stream() : NULL};
     for (int32_t i = 0; i < r->n_in; ++i)
         *next++ = view(r, PIECES_INPUT, i);
     for (int32_t o = 0; stage == ASSAY_BACKWARD && o < r->n_out; ++o)

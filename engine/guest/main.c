@@ -24,6 +24,7 @@
 
 #include <dirent.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,8 +62,8 @@ static const char *prepared_kernels(void) {
 }
 #endif
 
-static bool say(const char *word) {
-    return channel_send(PROCESS_CHANNEL, word, strlen(word), -1);
+static bool say(int channel, const char *word) {
+    return channel_send(channel, word, strlen(word), -1);
 }
 
 /* ---- one frame ---- */
@@ -73,6 +74,15 @@ typedef struct problem {
     bool open;
     const assay_device *device; /* which keeps its tensors' places from run to run, if wanted */
 } problem;
+
+/* Those who ask through one channel, and what they asked about. */
+typedef struct service {
+    int channel;
+    bool shared; /* others ask this process, too */
+    const assay_device *device;
+    const inside_kernel *kernel;
+    problem problem;
+} service;
 
 static void end(problem *p) {
     recycle_end();
@@ -113,11 +123,21 @@ static assay_status execute(const problem *p, const assay_variant *variant) {
     return status;
 }
 
-static bool answer(problem *p, const inside_kernel *kernel, question ask) {
+/* After a kernel's fault every later call fails. Whose kernel it was is not known here: all who ask
+ * see this process end, and ask another one, each for itself. */
+static void end_if_lost(const service *s, assay_status status) {
+    const bool may_be = status == ASSAY_ERR_KERNEL || status == ASSAY_ERR_DEVICE;
+    if (s->shared && may_be && !s->device->simulated && s->device->finish() != ASSAY_OK)
+        _exit(3);
+}
+
+static bool answer(service *s, question ask) {
+    const problem *p = &s->problem;
     frame_head *h = p->frame.head;
     const assay_variant *variant;
-    foreign_describe(&p->frame.problem.sig);
-    assay_status status = inside_find_variant(p->device, kernel, h->op, h->variant, &variant);
+    if (s->kernel->file)
+        foreign_describe(&p->frame.problem.sig);
+    assay_status status = inside_find_variant(p->device, s->kernel, h->op, h->variant, &variant);
     if (status == ASSAY_OK)
         status = ask(p, variant);
 #if defined(ASSAY_COVERAGE)
@@ -127,35 +147,82 @@ static bool answer(problem *p, const inside_kernel *kernel, question ask) {
     h->failure = assay_error_failure();
     snprintf(h->line, sizeof h->line, "%s", status == ASSAY_OK ? "" : assay_error());
     h->answered = 1;
-    return say("done");
-}
-
-/* The next message, and the file that comes with it or -1; false when there is no more. */
-static bool take(char *word, int *file) {
-    return channel_receive(PROCESS_CHANNEL, word, 1, file) == 1;
+    end_if_lost(s, status);
+    return say(s->channel, "done");
 }
 
 /* The file's defects are told before there is a problem. */
-static bool load(const assay_device *device, const inside_kernel *kernel) {
-    const assay_status status = inside_try(device, kernel);
-    return say(status == ASSAY_OK ? "done" : assay_error());
+static bool load(const service *s) {
+    const assay_status status = inside_try(s->device, s->kernel);
+    return say(s->channel, status == ASSAY_OK ? "done" : assay_error());
 }
 
+static bool share(const service *s, int channel);
+
 /* Whether to go on. */
-static bool obey(problem *p, const assay_device *device, const inside_kernel *kernel, char word,
-                 int file) {
+static bool obey(service *s, char word, int file) {
+    problem *p = &s->problem;
     switch (word) {
     case FRAME_LOAD:
-        return load(device, kernel);
+        return load(s);
+    case FRAME_SHARE:
+        return share(s, file) && say(s->channel, "done");
     case FRAME_OFFER:
-        return begin(p, device, file) && answer(p, kernel, support);
+        return begin(p, s->device, file) && answer(s, support);
     case FRAME_RUN:
-        return p->open && answer(p, kernel, execute);
+        return p->open && answer(s, execute);
     case FRAME_END:
         end(p);
         return true;
     }
     return false;
+}
+
+/* False: it was asked something that it cannot do, and not that there is nothing more to do. */
+static bool serve(service *s) {
+    /* A device without threads answers one question after the other. */
+    static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+    const bool in_turn = s->shared && !s->device->begin_thread;
+    bool good = true;
+    char word;
+    for (int file; good && channel_receive(s->channel, &word, 1, &file) == 1;) {
+        if (in_turn)
+            (void)pthread_mutex_lock(&turn);
+        good = obey(s, word, file);
+        if (in_turn)
+            (void)pthread_mutex_unlock(&turn);
+    }
+    return good;
+}
+
+/* ---- those who share it ---- */
+
+static void *serve_apart(void *argument) {
+    service *s = argument;
+    assay_status status = s->device->begin_thread ? s->device->begin_thread() : ASSAY_OK;
+    if (status == ASSAY_OK)
+        (void)serve(s);
+    (void)close(s->channel); /* who asks there sees it end */
+    end(&s->problem);
+    free(s);
+    return NULL;
+}
+
+/* A thread for a further channel, which it takes over. */
+static bool share(const service *with, int channel) {
+    pthread_t thread;
+    service *s = calloc(1, sizeof *s);
+    if (!s || channel < 0)
+        return false;
+    *s = (service){
+        .channel = channel, .shared = true, .device = with->device, .kernel = with->kernel};
+    keep_memory(s->device);
+    if (pthread_create(&thread, NULL, serve_apart, s) != 0) {
+        free(s);
+        return false;
+    }
+    (void)pthread_detach(thread);
+    return true;
 }
 
 /* ---- before any kernel is loaded ---- */
@@ -189,13 +256,13 @@ static void start_without_threads(char **argv) {
 static void say_moved(int pid) {
     char word[32];
     snprintf(word, sizeof word, "%c%d", GUEST_MOVED, pid);
-    (void)say(word);
+    (void)say(PROCESS_CHANNEL, word);
 }
 
 static bool say_ready(sandbox_walls walls) {
     char word[SANDBOX_TEXT + 1] = {GUEST_READY}, text[SANDBOX_TEXT];
     strcat(word, sandbox_text(walls, text));
-    return say(word);
+    return say(PROCESS_CHANNEL, word);
 }
 
 static sandbox_walls enter(const char *device, const char *const *readable) {
@@ -238,20 +305,17 @@ int guest_main(int argc, char **argv, const char *const *readable) {
     inside_settle();
     const sandbox_walls walls = open ? 0 : enter(argv[2], readable);
     if (OPEN_DEVICE(argv[2], &device) != ASSAY_OK)
-        return say(assay_error()) ? 3 : 2;
+        return say(PROCESS_CHANNEL, assay_error()) ? 3 : 2;
     device = for_kernel_files(device);
     if (!say_ready(walls))
         return 2;
     const inside_kernel kernel = {.file = argc > 3 ? argv[3] : NULL,
                                   .binding = argc > 4 ? argv[4] : NULL};
-    problem p = {0};
-    char word;
-    for (int file; take(&word, &file);)
-        if (!obey(&p, device, &kernel, word, file)) {
-            fprintf(stderr, "%s\n", assay_error());
-            return 3;
-        }
-    return 0;
+    service s = {.channel = PROCESS_CHANNEL, .device = device, .kernel = &kernel};
+    if (serve(&s))
+        return 0;
+    fprintf(stderr, "%s\n", assay_error());
+    return 3;
 }
 
 #if !defined(ASSAY_PYTHON_GUEST)

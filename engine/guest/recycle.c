@@ -8,7 +8,7 @@ typedef struct block {
 } block;
 
 /* Blocks in the order in which a run asks for them; it has got those before `next`. */
-static struct {
+static _Thread_local struct {
     const assay_device *base;
     assay_device device;
     block *blocks;

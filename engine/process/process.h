@@ -38,6 +38,7 @@ typedef struct process {
     double limit;            /* that it passed: seconds, or bytes */
     int to, from;            /* the same for PROCESS_MESSAGES */
     int output;              /* a pipe: its output beside its answers; -1: that goes elsewhere */
+    bool borrowed;           /* another process's child, see process_borrow() */
     char said[PROCESS_SAID]; /* of that, since it was asked: the beginning and the end */
     size_t said_bytes;
 } process;
@@ -72,6 +73,19 @@ void process_finish(process *p, const process_limits *limits);
 /* From now on it is the process `pid`, another child of this one; the process that it was before is
  * ended. */
 void process_moved(process *p, pid_t pid);
+
+/* Both ends of a socket that keeps messages apart, as PROCESS_MESSAGES has. Returns 0, or an
+ * errno. */
+int process_channel(int *ours, int *theirs);
+
+/* A child of another process, one that several processes ask, each through a channel of its own;
+ * `pid` cannot be another's as long as its parent has not waited for it. It has ended when it
+ * closes the channel. process_stop() closes the channel alone; a child that passes a limit is ended
+ * for all who ask it. */
+void process_borrow(process *p, pid_t pid, int channel);
+
+/* Takes what it printed, so that a child that others ask does not wait for room. */
+void process_hear(process *p);
 
 /* Ends it with all of its group; does nothing when there is no child. */
 void process_stop(process *p);

@@ -39,13 +39,13 @@ static bool at_once(int file) {
     return fcntl(file, F_SETFL, O_NONBLOCK) == 0;
 }
 
-static bool make_channel(int *ours, int *theirs) {
+int process_channel(int *ours, int *theirs) {
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
-        return false;
+        return errno;
     *ours = pair[0];
     *theirs = pair[1];
-    return at_once(*ours);
+    return at_once(*ours) ? 0 : errno;
 }
 
 static bool make_ends(ends *e, process_talk talk) {
@@ -57,7 +57,7 @@ static bool make_ends(ends *e, process_talk talk) {
     if (talk == PROCESS_LINES)
         return make_pipe(&e->theirs[0], &e->to) && make_pipe(&e->from, &e->theirs[1]) &&
                at_once(e->from);
-    const bool made = make_channel(&e->to, &e->theirs[PROCESS_CHANNEL]);
+    const bool made = process_channel(&e->to, &e->theirs[PROCESS_CHANNEL]) == 0;
     e->from = e->to;
     return made;
 }
@@ -83,6 +83,10 @@ static int take_ours(process *p, pid_t pid, const ends *e, int error) {
     else
         close_ours(e);
     return error;
+}
+
+void process_borrow(process *p, pid_t pid, int channel) {
+    *p = (process){.pid = pid, .to = channel, .from = channel, .output = -1, .borrowed = true};
 }
 
 /* ---- a program ---- */
@@ -148,7 +152,7 @@ void process_settle(void) {
 int process_fork(process *p, void (*work)(int channel, void *context), void *context) {
     const pid_t parent = getpid();
     ends e = {{-1, -1, -1, -1}, -1, -1, -1};
-    int error = make_channel(&e.to, &e.theirs[PROCESS_CHANNEL]) ? 0 : errno;
+    int error = process_channel(&e.to, &e.theirs[PROCESS_CHANNEL]);
     e.from = e.to;
     fflush(NULL);
     const pid_t pid = error == 0 ? fork() : -1;

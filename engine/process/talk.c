@@ -94,11 +94,17 @@ static void drain(process *p) {
     p->said[p->said_bytes] = '\0';
 }
 
+void process_hear(process *p) {
+    if (p->pid > 0)
+        drain(p);
+}
+
 /* ---- its end ---- */
 
 /* Takes leave of one that has been waited for. */
 static void bury(process *p) {
-    (void)kill(-p->pid, SIGKILL); /* what it left behind in its group */
+    if (!p->borrowed)
+        (void)kill(-p->pid, SIGKILL); /* what it left behind in its group */
     drain(p);
     if (p->to >= 0)
         (void)close(p->to);
@@ -109,10 +115,23 @@ static void bury(process *p) {
     p->pid = 0;
 }
 
+/* Of one that is not our child the channel tells: only that has ended which closed it. */
+static bool has_left(process *p) {
+    struct pollfd end = {.fd = p->from};
+    if (poll(&end, 1, 0) <= 0 || (end.revents & (POLLHUP | POLLERR)) == 0)
+        return false;
+    p->end = PROCESS_EXIT;
+    p->code = 0;
+    bury(p);
+    return true;
+}
+
 /* Whether it has ended by itself. The first process of a namespace cannot send itself SIGABRT, and
  * exits as a shell would say that it did. */
 static bool has_ended(process *p) {
     int how;
+    if (p->borrowed)
+        return has_left(p);
     if (waitpid(p->pid, &how, WNOHANG) != p->pid)
         return false;
     const bool aborted = WIFEXITED(how) && WEXITSTATUS(how) == 128 + SIGABRT;
@@ -123,9 +142,11 @@ static bool has_ended(process *p) {
 }
 
 static void stop(process *p, process_end why, double limit) {
-    (void)kill(-p->pid, SIGKILL);
-    (void)kill(p->pid, SIGKILL); /* should it have left its group */
-    while (waitpid(p->pid, NULL, 0) < 0 && errno == EINTR)
+    if (!p->borrowed || why != PROCESS_STOPPED) {
+        (void)kill(-p->pid, SIGKILL);
+        (void)kill(p->pid, SIGKILL); /* should it have left its group */
+    }
+    while (!p->borrowed && waitpid(p->pid, NULL, 0) < 0 && errno == EINTR)
         continue;
     p->end = why;
     p->limit = limit;

@@ -80,7 +80,7 @@ static assay_status no_memory(void) {
 
 /* The end of the generation whose first case is `first`. */
 static int64_t generation_end(int64_t first) {
-    const int64_t size = first / 8;
+    const int64_t size = first / 2;
     return first + (size < FUZZ_GENERATION_LEAST  ? FUZZ_GENERATION_LEAST
                     : size > FUZZ_GENERATION_MOST ? FUZZ_GENERATION_MOST
                                                   : size);

@@ -15,9 +15,9 @@
 #include "fuzz/search/source.h"
 #include "fuzz/search/workers.h"
 
-/* Cases of a generation: few at first, so that it breeds soon, then an eighth of all before it, so
+/* Cases of a generation: few at first, so that it breeds soon, then half of all before it, so
  * that workers seldom wait for its slowest case. */
-enum { FUZZ_GENERATION_LEAST = 32, FUZZ_GENERATION_MOST = 1024 };
+enum { FUZZ_GENERATION_LEAST = 32, FUZZ_GENERATION_MOST = 4096 };
 
 /* The state of a campaign so far, from which it can go on later. */
 typedef struct fuzz_state {

@@ -1,6 +1,8 @@
 /*
- * Workers that check cases and shrink them, one task each at a time. Each has a device of its own
- * with guests of its own; one that dies costs its task, and is replaced.
+ * Workers that check cases and shrink them, one task each at a time; one that dies costs its task,
+ * and is replaced. Each has a device of its own with guests of its own. Where all variants share a
+ * guest (`together` in isolate.h), all workers do, too: processes take turns on a GPU, and threads
+ * of one process do not. A worker whose variant ends that guest asks it again in one of its own.
  */
 #ifndef ASSAY_FUZZ_SEARCH_WORKERS_H
 #define ASSAY_FUZZ_SEARCH_WORKERS_H
@@ -44,6 +46,9 @@ typedef struct fuzz_workers {
     check_scope scope;
     int32_t jobs;
     pool pool;
+    process shared; /* the guest of all workers; none: each has its own */
+    int32_t n_ends; /* channels to it, for workers that have yet to begin */
+    int *end;
 } fuzz_workers;
 
 /* Starts `jobs` workers; the other members are set. ASSAY_ERR_UNSUPPORTED when the device

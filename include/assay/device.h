@@ -49,6 +49,12 @@ typedef struct assay_device {
      * once, before the first alloc. NULL: keeping gains nothing. */
     void (*keep_memory)(void);
 
+    /* For a process that runs variants in several threads, each behind this call: what the thread
+     * asks of the device from then on is queued in a stream of its own. NULL: runs must follow each
+     * other. And the stream that calls get; NULL: the default stream, always. */
+    assay_status (*begin_thread)(void);
+    void *(*stream)(void);
+
     /* Upload copies before what is queued later in the default stream; `from_host` is free again
      * when it returns. Download waits for what was queued there. */
     assay_status (*upload)(void *to, const void *from_host, size_t bytes);

@@ -211,7 +211,7 @@ static void draw(graph *g, const plan_key &key) {
 }
 
 static assay_status find_plan(assay_stage stage, const assay_call *call, graph **found) {
-    static kept_plans<plan_key> kept;
+    static thread_local kept_plans<plan_key> kept;
     return find_plan_of(&kept, key_of(stage, call->params), call->stream, FIRST_FREE_ID, draw,
                         found);
 }

@@ -245,10 +245,12 @@ static inline assay_status run_plan(graph *g, const int64_t *ids, void *const *d
 /*
  * Plans are kept, as the handle is: to make one takes cuDNN up to seconds, and it holds no data.
  * When there are too many, the oldest goes. A key is numbers without gaps, of which one is not 0.
+ * One thread at a time uses them.
  */
 enum { PLANS = 64 };
 
 template <typename Key> struct kept_plans {
+    cudnnHandle_t dnn;
     Key key[PLANS]; /* all 0: none */
     graph g[PLANS];
     int64_t made;
@@ -259,8 +261,7 @@ template <typename Key> struct kept_plans {
 template <typename Key, typename Draw>
 static assay_status find_plan_of(kept_plans<Key> *kept, const Key &key, void *stream,
                                  int64_t first_id, Draw draw, graph **found) {
-    cudnnHandle_t dnn;
-    const assay_status status = assay_dnn_handle(stream, &dnn);
+    const assay_status status = assay_dnn_bind(&kept->dnn, stream);
     if (status != ASSAY_OK)
         return status;
     for (int i = 0; i < PLANS; ++i) {
@@ -271,7 +272,7 @@ static assay_status find_plan_of(kept_plans<Key> *kept, const Key &key, void *st
     const int64_t place = kept->made++ % PLANS;
     graph *g = *found = &kept->g[place];
     close_graph(g);
-    open_graph(g, dnn, first_id);
+    open_graph(g, kept->dnn, first_id);
     draw(g, key);
     make_plan(g);
     kept->key[place] = g->status == ASSAY_OK ? key : Key{};

@@ -4,8 +4,8 @@
  * is declined: on an H100, cuDNN 9, it is up to 10 times its bound off in f32, 2.7 in f16.
  *
  * cuDNN compiles a plan for each shape, which takes 0.2 s. So the elements are cut into pieces
- * whose sizes are powers of two: 4096 x 3072 are two of them, and cases of up to 2^22 elements
- * share fourteen plans for each stage and dtype.
+ * whose sizes are powers of eight times 512: 4096 x 3072 are six of them, and cases of up to 2^22
+ * elements share five plans for each stage and dtype. All threads share them, and take turns.
  *
  * cuDNN is given what is surest of an engine: a piece of at least 512 elements, as 512 channels
  * that lie side by side, at an address that is a multiple of 16 bytes. Other tensors pass through
@@ -16,6 +16,8 @@
  */
 #include "kernels/common/dnn_graph.h"
 #include "kernels/gelu/gate.h"
+
+#include <mutex>
 
 #if ASSAY_DNN
 
@@ -31,12 +33,12 @@ static int64_t padded_count(const tensors &t) {
     return ceil_div(t.rows * t.d, STEP) * STEP;
 }
 
-/* Of so many elements that are left, a multiple of STEP, the next piece has the most that are a
- * power of two. */
+/* Of so many elements that are left, a multiple of STEP, the next piece has the most that are
+ * STEP and factors of eight. */
 static int64_t piece_of(int64_t left) {
     int64_t piece = STEP;
-    while (2 * piece <= left)
-        piece *= 2;
+    while (8 * piece <= left)
+        piece *= 8;
     return piece;
 }
 
@@ -74,6 +76,11 @@ static assay_status find_plan(assay_stage stage, const assay_call *call, int64_t
     static kept_plans<plan_key> kept;
     return find_plan_of(&kept, key_of(stage, call, piece), call->stream, FIRST_FREE_ID, draw,
                         found);
+}
+
+static std::unique_lock<std::mutex> take_turn() {
+    static std::mutex turn;
+    return std::unique_lock<std::mutex>(turn);
 }
 
 /* Whether there is a plan for each piece, and the most memory that one takes. */
@@ -211,21 +218,25 @@ static assay_status supports(assay_stage stage, const assay_call *call) {
                           "gelu/v2: cuDNN's form by tanh is beyond its bound");
     if (assay_tensor_count(&call->in[0]) > INT32_MAX - STEP)
         return assay_fail(ASSAY_ERR_UNSUPPORTED, "gelu/v2: not tried with 2^31 elements or more");
+    const auto turn = take_turn();
     return find_plans(stage, call, &plan);
 }
 
 static size_t workspace(assay_stage stage, const assay_call *call) {
     int64_t plan;
+    const auto turn = take_turn();
     if (find_plans(stage, call, &plan) != ASSAY_OK)
         return 0; /* the call itself will say why */
     return space_of(stage, call, NULL, plan).bytes;
 }
 
 static assay_status forward(const assay_call *call) {
+    const auto turn = take_turn();
     return run(ASSAY_FORWARD, call);
 }
 
 static assay_status backward(const assay_call *call) {
+    const auto turn = take_turn();
     return run(ASSAY_BACKWARD, call);
 }
 

@@ -2,11 +2,13 @@
  * A variant in a process of its own leaves the bits that it leaves in this one. What becomes of
  * variants that crash, hang or cheat there: tests/exploits/.
  */
+#include "engine/guest.h"
 #include "engine/isolate.h"
 #include "engine/runner.h"
 #include "engine/variant_run.h"
 #include "tests/shim/assay_test.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -131,6 +133,68 @@ ASSAY_TEST(isolate, together_variants_of_all_operators_share_one_process, "unit 
     }
     assay_isolate_end(apart);
     CHECK(children() == before);
+}
+
+/* ---- a process that others ask, too ---- */
+
+typedef struct shared {
+    process guest;
+    const assay_device *device[2];
+} shared;
+
+static shared share(const assay_isolation *with) {
+    shared s = {0};
+    assay_isolation how = *with;
+    how.together = true;
+    REQUIRE_OK(assay_isolate_shared("sim", &how, &s.guest));
+    how.shared_pid = s.guest.pid;
+    for (int32_t i = 0; i < 2; ++i) {
+        REQUIRE_OK(guest_share(&s.guest, &how.shared_channel));
+        REQUIRE_OK(assay_isolate(open_sim(), &how, &s.device[i]));
+    }
+    return s;
+}
+
+static void part(shared *s) {
+    assay_isolate_end(s->device[0]);
+    assay_isolate_end(s->device[1]);
+    process_stop(&s->guest);
+}
+
+ASSAY_TEST(isolate, devices_share_a_process_until_it_ends, "unit sim") {
+    static const char text[] = "matmul_accumulate m=3 n=4 k=5 dtype=f32 seed=0";
+    const int32_t before = children();
+    assay_case c;
+    shared s = share(&usual);
+    REQUIRE_OK(assay_case_parse(text, &c));
+    for (int32_t i = 0; i < 4; ++i)
+        REQUIRE_OK(run_both(&c, (void *)s.device[i % 2]));
+    CHECK(children() == before + 1);
+    process_stop(&s.guest);
+    for (int32_t i = 0; i < 4; ++i)
+        REQUIRE_OK(run_both(&c, (void *)s.device[i % 2]));
+    CHECK(children() == before + 2); /* each has its own now */
+    part(&s);
+    CHECK(children() == before);
+}
+
+/* It may be another's run that stops it, so that one's own is done again. */
+ASSAY_TEST(isolate, what_a_shared_process_does_not_answer_is_asked_alone, "unit sim") {
+    static const char small[] = "matmul_accumulate m=3 n=4 k=5 dtype=f32 seed=0";
+    assay_isolation how = usual;
+    how.seconds = 1;
+    shared s = share(&how);
+    CHECK(run_case(s.device[0], small) == ASSAY_OK);
+    REQUIRE(kill(s.guest.pid, SIGSTOP) == 0);
+    CHECK(run_case(s.device[0], small) == ASSAY_OK); /* past its limit it has been ended for all */
+    CHECK(run_case(s.device[1], small) == ASSAY_OK);
+    part(&s);
+
+    how.seconds = 1e-3;
+    s = share(&how);
+    CHECK_FAILS(run_case(s.device[0], "matmul_accumulate m=400 n=400 k=400 dtype=f32 seed=0"),
+                ASSAY_ERR_KERNEL, "no answer after 0.001 s");
+    part(&s);
 }
 
 ASSAY_TEST(isolate, what_is_missing_is_named, "unit") {

@@ -18,6 +18,7 @@
 #include <map>
 #include <pthread.h>
 #include <set>
+#include <sstream>
 #include <string>
 #include <unistd.h>
 #include <utility>
@@ -202,6 +203,27 @@ struct Batch {
     size_t weight;
 };
 
+/* Those that a test shares a process with have the same. For the GPU a suite's smoke tests are few,
+ * as its golden ones are, and so share one whatever their operators. */
+std::string company(const Entry &entry) {
+    for (const char *few : {"smoke", "golden"}) {
+        if (is_for_gpu(entry) && is_labelled(entry, few)) {
+            return std::string("gpu ") + few + (is_labelled(entry, "alone") ? " alone" : "");
+        }
+    }
+    return entry.labels;
+}
+
+/* Its labels are those of all its tests. */
+void add_labels(Batch &batch, const Entry &entry) {
+    std::istringstream words(entry.labels);
+    for (std::string word; words >> word;) {
+        if ((" " + batch.labels + " ").find(" " + word + " ") == std::string::npos) {
+            batch.labels += " " + word;
+        }
+    }
+}
+
 /* Each test is a process of its own, so that what one spoils spoils no other; but `size` tests of
  * one suite and the same labels share one if that is more than 1, and always those for the GPU,
  * where a process takes longer to start than its test to run. */
@@ -215,9 +237,11 @@ std::vector<Batch> batches(size_t size) {
             all.push_back({entry.id(), entry.suite, entry.labels, {&entry}, entry.weight});
             continue;
         }
-        const auto key = std::make_pair(entry.suite, entry.labels);
+        const std::string with = company(entry);
+        const auto key = std::make_pair(entry.suite, with);
         const auto found = open.find(key);
         if (found != open.end() && all[found->second].weight < most) {
+            add_labels(all[found->second], entry);
             all[found->second].entries.push_back(&entry);
             all[found->second].weight += entry.weight;
             continue;
@@ -228,7 +252,7 @@ std::vector<Batch> batches(size_t size) {
     std::map<std::string, int> numbered;
     for (Batch &batch : all) {
         if (batch.name.empty()) {
-            batch.name = batch.suite + ": " + batch.labels;
+            batch.name = batch.suite + ": " + company(*batch.entries[0]);
             batch.name += " " + std::to_string(++numbered[batch.name]);
         }
     }
