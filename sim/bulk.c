@@ -218,13 +218,27 @@ static void fill(char *to, char with, uint32_t bytes) {
         ((volatile char *)to)[i] = with;
 }
 
+/* A tensor of TF32 is fp32 in global memory, which loads round to nearest even. */
+static uint32_t tf32_of(uint32_t bits) {
+    const bool finite = (bits & 0x7f800000) != 0x7f800000;
+    return finite ? (bits + 0xfff + (bits >> 13 & 1)) & ~UINT32_C(0x1fff) : bits;
+}
+
+static void copy_tf32(char *to, const char *from, uint32_t bytes) {
+    for (uint32_t i = 0; i < bytes; i += 4) {
+        const uint32_t rounded = tf32_of(*(const volatile uint32_t *)(const void *)(from + i));
+        *(volatile uint32_t *)(void *)(to + i) = rounded;
+    }
+}
+
 /* Bytes outside of the tensor are zero, and count as bytes that have come. */
 static void load_piece(const bulk *b, char *shared, char *global, uint32_t bytes) {
-    (void)b;
-    if (global != NULL)
-        copy(shared, global, bytes);
-    else
+    if (global == NULL)
         fill(shared, 0, bytes);
+    else if (b->tensor.rank > 0 && b->tensor.type == PTX_TENSOR_TF32)
+        copy_tf32(shared, global, bytes);
+    else
+        copy(shared, global, bytes);
 }
 
 static void blank_piece(const bulk *b, char *shared, char *global, uint32_t bytes) {

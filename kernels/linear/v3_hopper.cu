@@ -11,16 +11,28 @@
 #include "kernels/linear/products.h"
 #include "kernels/matmul_accumulate/hopper_f64.h"
 #include "kernels/matmul_accumulate/hopper_multiply.h"
+#include "kernels/matmul_accumulate/hopper_tf32.h"
+
+/* Calls `function<T, multiply>(call)` with the call's type and the product in it. */
+#define HOPPER_DISPATCH(function, call)                                                            \
+    ((call)->params->dtype == ASSAY_F64    ? function<double, f64_multiply<false>>(call)           \
+     : (call)->params->dtype == ASSAY_BF16 ? function<bf16, hopper_multiply<false>>(call)          \
+                                           : function<float, tf32_multiply<false>>(call))
+
+template <typename T, auto product_by> static assay_status run_forward(const assay_call *call) {
+    return product_by(call, product_for_y<T>(call));
+}
+
+template <typename T, auto product_by> static assay_status run_backward(const assay_call *call) {
+    return both_gradients<T>(call, product_by);
+}
 
 static assay_status forward(const assay_call *call) {
-    return call->params->dtype == ASSAY_F64
-               ? f64_multiply<false>(call, product_for_y<double>(call))
-               : hopper_multiply<false>(call, product_for_y<bf16>(call));
+    return HOPPER_DISPATCH(run_forward, call);
 }
 
 static assay_status backward(const assay_call *call) {
-    return call->params->dtype == ASSAY_F64 ? both_gradients<double>(call, f64_multiply<false>)
-                                            : both_gradients<bf16>(call, hopper_multiply<false>);
+    return HOPPER_DISPATCH(run_backward, call);
 }
 
 template <typename T> static size_t workspace_of(assay_stage stage, const assay_call *call) {
@@ -32,8 +44,9 @@ template <typename T> static size_t workspace_of(assay_stage stage, const assay_
 }
 
 static size_t workspace(assay_stage stage, const assay_call *call) {
-    return call->params->dtype == ASSAY_F64 ? workspace_of<double>(stage, call)
-                                            : workspace_of<bf16>(stage, call);
+    return call->params->dtype == ASSAY_F64    ? workspace_of<double>(stage, call)
+           : call->params->dtype == ASSAY_BF16 ? workspace_of<bf16>(stage, call)
+                                               : workspace_of<float>(stage, call);
 }
 
 static assay_status supports(assay_stage stage, const assay_call *call) {

@@ -23,16 +23,28 @@
  */
 #include "kernels/matmul_accumulate/hopper_f64.h"
 #include "kernels/matmul_accumulate/hopper_multiply.h"
+#include "kernels/matmul_accumulate/hopper_tf32.h"
+
+/* Calls `function<T, multiply>(call)` with the call's type and the product in it. */
+#define HOPPER_DISPATCH(function, call)                                                            \
+    ((call)->params->dtype == ASSAY_F64    ? function<double, f64_multiply<true>>(call)            \
+     : (call)->params->dtype == ASSAY_BF16 ? function<bf16, hopper_multiply<true>>(call)           \
+                                           : function<float, tf32_multiply<true>>(call))
+
+template <typename T, auto product_by> static assay_status run_forward(const assay_call *call) {
+    return product_by(call, product_for_y<T>(tensors_of(call, ASSAY_FORWARD)));
+}
+
+template <typename T, auto product_by> static assay_status run_backward(const assay_call *call) {
+    return gradients<T>(call, product_by);
+}
 
 static assay_status forward(const assay_call *call) {
-    const tensors t = tensors_of(call, ASSAY_FORWARD);
-    return call->params->dtype == ASSAY_F64 ? f64_multiply<true>(call, product_for_y<double>(t))
-                                            : hopper_multiply<true>(call, product_for_y<bf16>(t));
+    return HOPPER_DISPATCH(run_forward, call);
 }
 
 static assay_status backward(const assay_call *call) {
-    return call->params->dtype == ASSAY_F64 ? gradients<double>(call, f64_multiply<true>)
-                                            : gradients<bf16>(call, hopper_multiply<true>);
+    return HOPPER_DISPATCH(run_backward, call);
 }
 
 template <typename T> static size_t workspace_of(assay_stage stage, const assay_call *call) {
@@ -45,8 +57,9 @@ template <typename T> static size_t workspace_of(assay_stage stage, const assay_
 }
 
 static size_t workspace(assay_stage stage, const assay_call *call) {
-    return call->params->dtype == ASSAY_F64 ? workspace_of<double>(stage, call)
-                                            : workspace_of<bf16>(stage, call);
+    return call->params->dtype == ASSAY_F64    ? workspace_of<double>(stage, call)
+           : call->params->dtype == ASSAY_BF16 ? workspace_of<bf16>(stage, call)
+                                               : workspace_of<float>(stage, call);
 }
 
 static assay_status supports(assay_stage stage, const assay_call *call) {

@@ -1,0 +1,360 @@
+/*
+ * A persistent kernel for products in TF32: TMA rounds operands to a ring of stages in shared
+ * memory, wgmma multiplies them.
+ *
+ * The threads of a block of three warpgroups:
+ *
+ *     thread 0     fills stages with slices of 32 k, 128 bytes of each line along k; behind the
+ *                  tile's last, it brings what is added to the L2 cache
+ *     the other    two warpgroups, 64 rows of the tile each: add up a tile's products in registers,
+ *     256          then add, and store, in pairs of neighbours
+ *
+ * Two mbarriers a stage: `full`, of the copies' bytes, and `empty`, of one arrival of each warp.
+ *
+ * wgmma takes TF32 from shared memory only with lines along k. The right operand's are. The left
+ * one's may be across k: then it is held in registers, where a thread's numbers come from anywhere
+ * (tf32_row), loaded for the next slice while this one is multiplied.
+ */
+#ifndef ASSAY_MATMUL_ACCUMULATE_HOPPER_TF32_TILE_H
+#define ASSAY_MATMUL_ACCUMULATE_HOPPER_TF32_TILE_H
+
+#include "kernels/matmul_accumulate/hopper_tile.h"
+
+constexpr int TF32_DEPTH = TENSOR_LINE_BYTES / 4; /* of a slice of k */
+constexpr int TF32_STEP = 8;                      /* of k, of a wgmma */
+constexpr int TF32_STEPS = TF32_DEPTH / TF32_STEP;
+constexpr int TF32_BOX = TENSOR_LINE_BYTES / 4; /* numbers in a line of a box */
+constexpr int TF32_BOX_BYTES = TF32_DEPTH * TENSOR_LINE_BYTES; /* of one across k */
+constexpr int TF32_GROUP_ROWS = ROWS / 2;                      /* a warpgroup's */
+
+template <int COLUMNS, int STAGES_> struct tf32_tile {
+    static constexpr int columns = COLUMNS, stages = STAGES_, sums = COLUMNS / 2;
+    static constexpr int left_bytes = ROWS * TENSOR_LINE_BYTES;
+    static constexpr int stage_bytes = left_bytes + COLUMNS * TENSOR_LINE_BYTES;
+    static constexpr int shared_bytes =
+        TENSOR_ALIGNMENT + stages * (stage_bytes + 2 * (int)sizeof(uint64_t));
+    static_assert(shared_bytes <= ASSAY_MAX_SHARED, "the ring fits a block");
+};
+
+/* A kind of product: whether the left operand's lines are across k, the result's in memory are
+ * columns, and something may be added. */
+template <bool HELD, bool TURNED, bool MAY_ADD> struct tf32_kind {
+    static constexpr bool held = HELD, turned = TURNED, may_add = MAY_ADD;
+    static_assert(HELD || !TURNED, "pairs of neighbours in a column are a held operand's");
+};
+
+/* out = times left right + added, if it adds. */
+struct tf32_problem {
+    matrix<const float> added;
+    matrix<float> out;
+    int64_t m, n;
+    int32_t slices; /* of k */
+    float times;
+    bool adds, pairs; /* pairs: even elements of a line lie at multiples of 8 bytes */
+    bool fetches;     /* what is added, by its map, to the L2 cache */
+};
+
+struct tf32_maps {
+    tensor_map left, right, added;
+};
+
+/* ---- the ring ---- */
+
+template <typename Tile> struct tf32_ring : stage_ring<Tile> {
+    __device__ __forceinline__ uint64_t *empty() const {
+        return this->full() + Tile::stages;
+    }
+};
+
+template <typename Tile>
+static __device__ __forceinline__ void make_barriers(tf32_ring<Tile> ring) {
+    for (int s = 0; s < Tile::stages; ++s) {
+        mbarrier_init(ring.full(), 1);
+        mbarrier_init(ring.empty(), WARPS);
+        ring.next();
+    }
+    mbarriers_made();
+}
+
+/* Where maps count words of 16 bits, 32 numbers are a box's 64. */
+template <typename Tile, typename Kind>
+static __device__ __forceinline__ void fetch_added(const tf32_maps &maps, hopper_place at) {
+    constexpr int length = Kind::turned ? ROWS : Tile::columns;
+    const int32_t first = Kind::turned ? at.row : at.column,
+                  line = Kind::turned ? at.column : at.row;
+    for (int i = 0; i < length / TF32_BOX; ++i)
+        tensor_prefetch(&maps.added, (first + i * TF32_BOX) * 2, line);
+}
+
+template <typename Tile, typename Kind>
+static __device__ __forceinline__ void fill(const tf32_problem &p, const tf32_maps &maps,
+                                            tf32_ring<Tile> ring) {
+    each_tile<Tile::columns>(p.m, p.n, [&](hopper_place at) {
+        for (int32_t slice = 0; slice < p.slices; ++slice) {
+            const int32_t k = slice * TF32_DEPTH;
+            mbarrier_wait(ring.empty(), ring.round ^ 1);
+            mbarrier_expect(ring.full(), Tile::stage_bytes);
+            if constexpr (Kind::held) {
+                for (int i = 0; i < ROWS / TF32_BOX; ++i)
+                    tensor_load(ring.data() + i * TF32_BOX_BYTES, &maps.left,
+                                at.row + i * TF32_BOX, k, ring.full());
+            } else {
+                tensor_load(ring.data(), &maps.left, k, at.row, ring.full());
+            }
+            tensor_load(ring.data() + Tile::left_bytes, &maps.right, k, at.column, ring.full());
+            ring.next();
+        }
+        if (Kind::may_add && p.fetches)
+            fetch_added<Tile, Kind>(maps, at);
+    });
+}
+
+/* ---- the left operand in registers ---- */
+
+struct alignas(8) tf32_pair {
+    uint32_t v[2];
+};
+
+/* Which of a line's eight pieces of 16 bytes this lane's pair is in. A load is done for half a warp
+ * at a time, of four k; pieces p and p + 4 are swizzled to all eight places then. */
+static __device__ __forceinline__ int tf32_piece() {
+    const int g = (int)threadIdx.x % 32 / 4, warp = (int)threadIdx.x / 32;
+    return 2 * (warp % 2) + g / 4 + g / 2 % 2 * 4;
+}
+
+/* This thread's rows of its warpgroup's 64, `half` 0 and 1. Which rows wgmma's are is free, for
+ * elements of the result do not mix: held, two neighbours, in the half of a box that is the warp's.
+ */
+template <typename Kind> static __device__ __forceinline__ int tf32_row(int half) {
+    const int g = (int)threadIdx.x % 32 / 4, warp = (int)threadIdx.x % GROUP / 32;
+    if constexpr (Kind::held)
+        return warp / 2 * TF32_BOX + tf32_piece() * 4 + g % 2 * 2 + half;
+    return 16 * warp + g + 8 * half;
+}
+
+/* A slice's, as steps of wgmma take it. */
+struct tf32_held {
+    uint32_t x[TF32_STEPS][4];
+
+    __device__ __forceinline__ void load(const unsigned char *lines) {
+        const int g = (int)threadIdx.x % 32 / 4, t = (int)threadIdx.x % 4;
+        const int warp = (int)threadIdx.x % GROUP / 32;
+        const unsigned char *const box = lines + warp / 2 * TF32_BOX_BYTES + g % 2 * 8;
+#pragma unroll
+        for (int k = 0; k < TF32_DEPTH; k += 4) {
+            const tf32_pair pair = load_whole(reinterpret_cast<const tf32_pair *>(
+                box + (k + t) * TENSOR_LINE_BYTES + (tf32_piece() ^ (k + t) % 8) * 16));
+            x[k / TF32_STEP][k / 4 % 2 * 2] = pair.v[0];
+            x[k / TF32_STEP][k / 4 % 2 * 2 + 1] = pair.v[1];
+        }
+    }
+};
+
+/* ---- products ---- */
+
+static __device__ __forceinline__ void leave(uint64_t *empty) {
+    __syncwarp();
+    if (threadIdx.x % 32 == 0)
+        mbarrier_arrive(empty);
+}
+
+template <typename Tile>
+static __device__ __forceinline__ uint64_t right_of(const tf32_ring<Tile> &ring) {
+    return wgmma_descriptor(shared_address(ring.data()) + Tile::left_bytes, 0);
+}
+
+constexpr int TF32_STEP_BYTES = TF32_STEP * 4;
+
+/* The ring's slices of one tile, where both operands are in shared memory. A stage is free when the
+ * products of the next one have begun, of which the wait leaves one group. */
+template <typename Tile>
+static __device__ __forceinline__ void multiply_shared(int32_t slices, int group,
+                                                       tf32_ring<Tile> &ring,
+                                                       float (&sums)[Tile::sums]) {
+    tf32_ring<Tile> before = ring;
+    for (int32_t slice = 0; slice < slices; ++slice) {
+        const uint64_t left = wgmma_descriptor(
+            shared_address(ring.data()) + group * TF32_GROUP_ROWS * TENSOR_LINE_BYTES, 0);
+        const uint64_t right = right_of(ring);
+        mbarrier_wait(ring.full(), ring.round);
+        wgmma_fence();
+#pragma unroll
+        for (int step = 0; step < TF32_STEPS; ++step)
+            wgmma_tf32(sums, left + (step * TF32_STEP_BYTES >> 4),
+                       right + (step * TF32_STEP_BYTES >> 4), slice > 0 || step > 0);
+        wgmma_commit();
+        wgmma_wait<1>();
+        if (slice > 0)
+            leave(before.empty());
+        before = ring;
+        ring.next();
+    }
+    wgmma_wait<0>();
+    wgmma_results(sums);
+    leave(before.empty());
+}
+
+/* The same with the left operand in registers: `next` is loaded while `held` is multiplied. The
+ * other warpgroup's products fill the time between two slices of this one. */
+template <typename Tile>
+static __device__ __forceinline__ void multiply_slice(bool first, bool last, int group,
+                                                      tf32_ring<Tile> &ring, const tf32_held &held,
+                                                      tf32_held &next, float (&sums)[Tile::sums]) {
+    const uint64_t right = right_of(ring);
+    uint64_t *const empty = ring.empty();
+    wgmma_fence();
+#pragma unroll
+    for (int step = 0; step < TF32_STEPS; ++step)
+        wgmma_tf32(sums, held.x[step], right + (step * TF32_STEP_BYTES >> 4), !first || step > 0);
+    wgmma_commit();
+    ring.next();
+    if (!last) {
+        mbarrier_wait(ring.full(), ring.round);
+        next.load(ring.data() + group * 2 * TF32_BOX_BYTES);
+    }
+    wgmma_wait<0>();
+    leave(empty);
+}
+
+template <typename Tile>
+static __device__ __forceinline__ void multiply_held(int32_t slices, int group,
+                                                     tf32_ring<Tile> &ring,
+                                                     float (&sums)[Tile::sums]) {
+    tf32_held even, odd;
+    mbarrier_wait(ring.full(), ring.round);
+    even.load(ring.data() + group * 2 * TF32_BOX_BYTES);
+    for (int32_t slice = 0; slice < slices; slice += 2) {
+        multiply_slice(slice == 0, slice + 1 >= slices, group, ring, even, odd, sums);
+        if (slice + 1 < slices)
+            multiply_slice(false, slice + 2 >= slices, group, ring, odd, even, sums);
+    }
+    wgmma_results(sums);
+}
+
+/* ---- results ---- */
+
+struct alignas(8) float_pair {
+    float v[2];
+};
+
+template <typename Kind> static __device__ __forceinline__ bool adds(const tf32_problem &p) {
+    return Kind::may_add && p.adds;
+}
+
+/* Where an element's neighbour in memory is the next one in its line. */
+template <typename Kind> struct pair_place {
+    int64_t row, column;
+
+    __device__ __forceinline__ bool is_inside(const tf32_problem &p) const {
+        return row < p.m && column < p.n;
+    }
+    __device__ __forceinline__ bool has_both(const tf32_problem &p) const {
+        return Kind::turned ? row + 1 < p.m : column + 1 < p.n;
+    }
+    /* The first one, in a matrix whose lines lie as the result's do. */
+    __device__ __forceinline__ int64_t offset(int64_t stride) const {
+        return Kind::turned ? column * stride + row : row * stride + column;
+    }
+};
+
+template <typename Kind>
+static __device__ __forceinline__ float_pair added_to(const tf32_problem &p,
+                                                      const pair_place<Kind> &at) {
+    float_pair c = {};
+    if (!adds<Kind>(p) || !at.is_inside(p))
+        return c;
+    const float *const from = p.added.data + at.offset(p.added.stride);
+    if (p.pairs && at.has_both(p))
+        return load_whole(reinterpret_cast<const float_pair *>(from));
+    c.v[0] = from[0];
+    if (at.has_both(p))
+        c.v[1] = from[1];
+    return c;
+}
+
+template <typename Kind>
+static __device__ __forceinline__ void store_pair(const tf32_problem &p, const pair_place<Kind> &at,
+                                                  const float_pair &sums, const float_pair &added) {
+    if (!at.is_inside(p))
+        return;
+    float *const to = p.out.data + at.offset(p.out.stride);
+    float_pair y;
+#pragma unroll
+    for (int i = 0; i < 2; ++i)
+        y.v[i] = adds<Kind>(p) ? fma_(p.times, sums.v[i], added.v[i]) : p.times * sums.v[i];
+    if (p.pairs && at.has_both(p)) {
+        *reinterpret_cast<float_pair *>(to) = y;
+        return;
+    }
+    to[0] = y.v[0];
+    if (at.has_both(p))
+        to[1] = y.v[1];
+}
+
+/* visit(place, sums) for this thread's pair e of the tile. */
+template <typename Kind, int SUMS, typename Visit>
+static __device__ __forceinline__ void with_pair(hopper_place at, int group, int e,
+                                                 const float (&sums)[SUMS], Visit visit) {
+    const int first = 4 * (e / 2), t = (int)threadIdx.x % 4;
+    const int half = Kind::turned ? 0 : e % 2, q = Kind::turned ? e % 2 : 0;
+    const int one = first + 2 * half + q, other = Kind::turned ? one + 2 : one + 1;
+    visit(pair_place<Kind>{(int64_t)at.row + group * TF32_GROUP_ROWS + tf32_row<Kind>(half),
+                           (int64_t)at.column + 8 * (e / 2) + 2 * t + q},
+          float_pair{sums[one], sums[other]});
+}
+
+/* Loads what is added to some pairs before it stores their results. */
+template <typename Kind, int SUMS>
+static __device__ __forceinline__ void store_sums(const tf32_problem &p, hopper_place at, int group,
+                                                  const float (&sums)[SUMS]) {
+    constexpr int pairs = SUMS / 2, some = 16;
+#pragma unroll
+    for (int first = 0; first < pairs; first += some) {
+        float_pair added[some];
+#pragma unroll
+        for (int e = 0; e < some; ++e)
+            with_pair<Kind>(at, group, first + e, sums,
+                            [&](const pair_place<Kind> &place, const float_pair &) {
+                                added[e] = added_to(p, place);
+                            });
+#pragma unroll
+        for (int e = 0; e < some; ++e)
+            with_pair<Kind>(at, group, first + e, sums,
+                            [&](const pair_place<Kind> &place, const float_pair &sum) {
+                                store_pair(p, place, sum, added[e]);
+                            });
+    }
+}
+
+template <typename Tile, typename Kind>
+static __device__ __forceinline__ void multiply_tiles_of(const tf32_problem &p, int group,
+                                                         tf32_ring<Tile> ring) {
+    each_tile<Tile::columns>(p.m, p.n, [&](hopper_place at) {
+        float sums[Tile::sums];
+        if constexpr (Kind::held)
+            multiply_held(p.slices, group, ring, sums);
+        else
+            multiply_shared(p.slices, group, ring, sums);
+        store_sums<Kind>(p, at, group, sums);
+    });
+}
+
+template <typename Tile, typename Kind>
+static __global__ void __launch_bounds__(THREADS, 1)
+    multiply_tf32_on_hopper(const tf32_problem p, const __grid_constant__ tf32_maps maps) {
+    ASSAY_DYNAMIC_SHARED(unsigned char, shared);
+    const tf32_ring<Tile> ring = ring_in<tf32_ring<Tile>>(shared);
+    if (threadIdx.x == 0)
+        make_barriers(ring);
+    __syncthreads();
+    if (threadIdx.x < GROUP) {
+        registers_lower<FEW_REGISTERS>();
+        if (threadIdx.x == 0)
+            fill<Tile, Kind>(p, maps, ring);
+    } else {
+        registers_raise<MANY_REGISTERS>();
+        multiply_tiles_of<Tile, Kind>(p, (int)threadIdx.x / GROUP - 1, ring);
+    }
+}
+
+#endif
