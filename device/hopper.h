@@ -158,14 +158,15 @@ template <int N> PTX_INLINE void registers_raise() {
 #define PTX_SUMS_96(i)  PTX_SUMS_64(i), PTX_SUMS_32(i + 64)
 #define PTX_SUMS_128(i) PTX_SUMS_64(i), PTX_SUMS_64(i + 64)
 
-/* `adds` is operand p; `factors` has the numbers of what is behind it, `kind` the depth and types. */
+/* `adds` is operand p; `factors` has the numbers of what is behind it, `kind` the depth and types.
+ */
 #define PTX_WGMMA(n, words, kind, p, factors, ...)                                                 \
     HOPPER_ASM("{\n"                                                                               \
                ".reg .pred adds;\n"                                                                \
                "setp.ne.b32 adds, %" #p ", 0;\n"                                                   \
                "wgmma.mma_async.sync.aligned.m64n" #n kind " {" PTX_TEXT_##words "}, " factors     \
-               ";\n"                                                                               \
-               "}"                                                                                 \
+                                                                                 ";\n"             \
+                                                                                 "}"               \
                : PTX_SUMS_##words(0)                                                               \
                : "r"((int)adds), __VA_ARGS__)
 /* p to v: the numbers of the operands behind the sums. */

@@ -73,7 +73,8 @@
  *         memory a box's lines are 128 bytes, 64 elements, apart, the box is aligned to 1024 bytes,
  *         and pieces of 16 bytes are swizzled: piece p of line l lies at p ^ l % 8.
  *     assay_status make_tf32_map(tensor_map *map, const tensor_lines *of)
- *         The same of fp32, 32 elements a line of a box, which loads round to TF32, to nearest even.
+ *         The same of fp32, 32 elements a line of a box, which loads round to TF32, to nearest
+ * even.
  *
  *     assay_status find_hopper(bool *is_hopper)
  *         Whether the device has all this.

@@ -23,7 +23,7 @@
 constexpr int TF32_DEPTH = TENSOR_LINE_BYTES / 4; /* of a slice of k */
 constexpr int TF32_STEP = 8;                      /* of k, of a wgmma */
 constexpr int TF32_STEPS = TF32_DEPTH / TF32_STEP;
-constexpr int TF32_BOX = TENSOR_LINE_BYTES / 4; /* numbers in a line of a box */
+constexpr int TF32_BOX = TENSOR_LINE_BYTES / 4;                /* numbers in a line of a box */
 constexpr int TF32_BOX_BYTES = TF32_DEPTH * TENSOR_LINE_BYTES; /* of one across k */
 constexpr int TF32_GROUP_ROWS = ROWS / 2;                      /* a warpgroup's */
 
@@ -96,8 +96,8 @@ static __device__ __forceinline__ void fill(const tf32_problem &p, const tf32_ma
             mbarrier_expect(ring.full(), Tile::stage_bytes);
             if constexpr (Kind::held) {
                 for (int i = 0; i < ROWS / TF32_BOX; ++i)
-                    tensor_load(ring.data() + i * TF32_BOX_BYTES, &maps.left,
-                                at.row + i * TF32_BOX, k, ring.full());
+                    tensor_load(ring.data() + i * TF32_BOX_BYTES, &maps.left, at.row + i * TF32_BOX,
+                                k, ring.full());
             } else {
                 tensor_load(ring.data(), &maps.left, k, at.row, ring.full());
             }
@@ -168,9 +168,8 @@ constexpr int TF32_STEP_BYTES = TF32_STEP * 4;
 /* The ring's slices of one tile, where both operands are in shared memory. A stage is free when the
  * products of the next one have begun, of which the wait leaves one group. */
 template <typename Tile>
-static __device__ __forceinline__ void multiply_shared(int32_t slices, int group,
-                                                       tf32_ring<Tile> &ring,
-                                                       float (&sums)[Tile::sums]) {
+static __device__ __forceinline__ void
+multiply_shared(int32_t slices, int group, tf32_ring<Tile> &ring, float (&sums)[Tile::sums]) {
     tf32_ring<Tile> before = ring;
     for (int32_t slice = 0; slice < slices; ++slice) {
         const uint64_t left = wgmma_descriptor(
@@ -217,9 +216,8 @@ static __device__ __forceinline__ void multiply_slice(bool first, bool last, int
 }
 
 template <typename Tile>
-static __device__ __forceinline__ void multiply_held(int32_t slices, int group,
-                                                     tf32_ring<Tile> &ring,
-                                                     float (&sums)[Tile::sums]) {
+static __device__ __forceinline__ void
+multiply_held(int32_t slices, int group, tf32_ring<Tile> &ring, float (&sums)[Tile::sums]) {
     tf32_held even, odd;
     mbarrier_wait(ring.full(), ring.round);
     even.load(ring.data() + group * 2 * TF32_BOX_BYTES);
