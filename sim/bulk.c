@@ -218,10 +218,12 @@ static void fill(char *to, char with, uint32_t bytes) {
         ((volatile char *)to)[i] = with;
 }
 
-/* A tensor of TF32 is fp32 in global memory, which loads round to nearest even. */
+/* fp32 rounded to TF32 as an H100 does it: to nearest even, a NaN to one NaN. Both types that have
+ * TF32 in their name round so; neither those nor F32_FTZ flush subnormal numbers. */
 static uint32_t tf32_of(uint32_t bits) {
-    const bool finite = (bits & 0x7f800000) != 0x7f800000;
-    return finite ? (bits + 0xfff + (bits >> 13 & 1)) & ~UINT32_C(0x1fff) : bits;
+    if ((bits & 0x7fffffff) > 0x7f800000)
+        return 0x7fffe000;
+    return (bits + 0xfff + (bits >> 13 & 1)) & ~UINT32_C(0x1fff);
 }
 
 static void copy_tf32(char *to, const char *from, uint32_t bytes) {
@@ -235,7 +237,7 @@ static void copy_tf32(char *to, const char *from, uint32_t bytes) {
 static void load_piece(const bulk *b, char *shared, char *global, uint32_t bytes) {
     if (global == NULL)
         fill(shared, 0, bytes);
-    else if (b->tensor.rank > 0 && b->tensor.type == PTX_TENSOR_TF32)
+    else if (b->tensor.type == PTX_TENSOR_TF32 || b->tensor.type == PTX_TENSOR_TF32_FTZ)
         copy_tf32(shared, global, bytes);
     else
         copy(shared, global, bytes);
