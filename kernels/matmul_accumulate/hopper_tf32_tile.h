@@ -1,15 +1,7 @@
 /*
  * A persistent kernel for products in TF32: TMA rounds operands to a ring of stages in shared
- * memory, wgmma multiplies them.
- *
- * The threads of a block of three warpgroups:
- *
- *     thread 0     fills stages with slices of 32 k, 128 bytes of each line along k; behind the
- *                  tile's last, it brings what is added to the L2 cache
- *     the other    two warpgroups, 64 rows of the tile each: add up a tile's products in registers,
- *     256          then add, and store, in pairs of neighbours
- *
- * Two mbarriers a stage: `full`, of the copies' bytes, and `empty`, of one arrival of each warp.
+ * memory, wgmma multiplies them, TMA takes the results away. Threads, stages and mbarriers are
+ * those of hopper_tile.h, but that each warp leaves a stage by an arrival of its own.
  *
  * wgmma takes TF32 from shared memory only with lines along k. The right operand's are. The left
  * one's may be across k: then it is held in registers, where a thread's numbers come from anywhere
@@ -31,9 +23,13 @@ template <int COLUMNS, int STAGES_> struct tf32_tile {
     static constexpr int columns = COLUMNS, stages = STAGES_, sums = COLUMNS / 2;
     static constexpr int left_bytes = ROWS * TENSOR_LINE_BYTES;
     static constexpr int stage_bytes = left_bytes + COLUMNS * TENSOR_LINE_BYTES;
+    /* Results: boxes of 64 lines of 32 numbers, two warpgroups' side by side. */
+    static constexpr int boxes = COLUMNS / TF32_BOX, per_stage = stage_bytes / (2 * BOX_BYTES);
+    static constexpr int result_stages = (boxes + per_stage - 1) / per_stage;
     static constexpr int shared_bytes =
-        TENSOR_ALIGNMENT + stages * (stage_bytes + 2 * (int)sizeof(uint64_t));
+        TENSOR_ALIGNMENT + stages * (stage_bytes + 3 * (int)sizeof(uint64_t));
     static_assert(shared_bytes <= ASSAY_MAX_SHARED, "the ring fits a block");
+    static_assert(result_stages < stages, "slices come while results leave");
 };
 
 /* A kind of product: whether the left operand's lines are across k, the result's in memory are
@@ -50,63 +46,106 @@ struct tf32_problem {
     int64_t m, n;
     int32_t slices; /* of k */
     float times;
-    bool adds, pairs; /* pairs: even elements of a line lie at multiples of 8 bytes */
-    bool fetches;     /* what is added, by its map, to the L2 cache */
+    bool adds, staged; /* staged: by way of the maps */
 };
 
-struct tf32_maps {
-    tensor_map left, right, added;
-};
-
-/* ---- the ring ---- */
-
-template <typename Tile> struct tf32_ring : stage_ring<Tile> {
-    __device__ __forceinline__ uint64_t *empty() const {
-        return this->full() + Tile::stages;
-    }
-};
+template <typename Kind> static __device__ __forceinline__ bool adds(const tf32_problem &p) {
+    return Kind::may_add && p.adds;
+}
 
 template <typename Tile>
-static __device__ __forceinline__ void make_barriers(tf32_ring<Tile> ring) {
+static __device__ __forceinline__ void make_tf32_barriers(hopper_ring<Tile> ring) {
     for (int s = 0; s < Tile::stages; ++s) {
         mbarrier_init(ring.full(), 1);
+        mbarrier_init(ring.results(), WARPS);
         mbarrier_init(ring.empty(), WARPS);
         ring.next();
     }
     mbarriers_made();
 }
 
-/* Where maps count words of 16 bits, 32 numbers are a box's 64. */
+/* Where box i of a warpgroup's results begins in memory. */
+struct box_place {
+    int32_t element, line;
+};
+template <typename Kind>
+static __device__ __forceinline__ box_place place_of_box(hopper_place at, int i, int group) {
+    const int32_t row = at.row + group * TF32_GROUP_ROWS;
+    if constexpr (Kind::turned)
+        return {row + i % 2 * TF32_BOX, at.column + i / 2 * TF32_GROUP_ROWS};
+    return {at.column + i * TF32_BOX, row};
+}
+
+/* ---- thread 0 ---- */
+
 template <typename Tile, typename Kind>
-static __device__ __forceinline__ void fetch_added(const tf32_maps &maps, hopper_place at) {
-    constexpr int length = Kind::turned ? ROWS : Tile::columns;
-    const int32_t first = Kind::turned ? at.row : at.column,
-                  line = Kind::turned ? at.column : at.row;
-    for (int i = 0; i < length / TF32_BOX; ++i)
-        tensor_prefetch(&maps.added, (first + i * TF32_BOX) * 2, line);
+static __device__ __forceinline__ void fill_slices(const tf32_problem &p, const hopper_maps &maps,
+                                                   hopper_place at, hopper_ring<Tile> &ring) {
+    for (int32_t slice = 0; slice < p.slices; ++slice) {
+        const int32_t k = slice * TF32_DEPTH;
+        mbarrier_wait(ring.empty(), ring.round ^ 1);
+        mbarrier_expect(ring.full(), Tile::stage_bytes);
+        if constexpr (Kind::held) {
+            for (int i = 0; i < ROWS / TF32_BOX; ++i)
+                tensor_load(ring.data() + i * TF32_BOX_BYTES, &maps.left, at.row + i * TF32_BOX, k,
+                            ring.full());
+        } else {
+            tensor_load(ring.data(), &maps.left, k, at.row, ring.full());
+        }
+        tensor_load(ring.data() + Tile::left_bytes, &maps.right, k, at.column, ring.full());
+        ring.next();
+    }
 }
 
 template <typename Tile, typename Kind>
-static __device__ __forceinline__ void fill(const tf32_problem &p, const tf32_maps &maps,
-                                            tf32_ring<Tile> ring) {
+static __device__ __forceinline__ void fill(const tf32_problem &p, const hopper_maps &maps,
+                                            hopper_ring<Tile> ring) {
     each_tile<Tile::columns>(p.m, p.n, [&](hopper_place at) {
-        for (int32_t slice = 0; slice < p.slices; ++slice) {
-            const int32_t k = slice * TF32_DEPTH;
-            mbarrier_wait(ring.empty(), ring.round ^ 1);
-            mbarrier_expect(ring.full(), Tile::stage_bytes);
-            if constexpr (Kind::held) {
-                for (int i = 0; i < ROWS / TF32_BOX; ++i)
-                    tensor_load(ring.data() + i * TF32_BOX_BYTES, &maps.left, at.row + i * TF32_BOX,
-                                k, ring.full());
-            } else {
-                tensor_load(ring.data(), &maps.left, k, at.row, ring.full());
+        fill_slices<Tile, Kind>(p, maps, at, ring);
+        for (int i = 0; p.staged && i < Tile::boxes; ++i) {
+            const int boxes = (int)clamp(Tile::boxes - i, 0, Tile::per_stage);
+            if (ring.is_first(i)) {
+                mbarrier_wait(ring.empty(), ring.round ^ 1);
+                mbarrier_expect(ring.full(), adds<Kind>(p) ? boxes * 2 * BOX_BYTES : 0);
             }
-            tensor_load(ring.data() + Tile::left_bytes, &maps.right, k, at.column, ring.full());
-            ring.next();
+            for (int group = 0; adds<Kind>(p) && group < 2; ++group) {
+                const box_place from = place_of_box<Kind>(at, i, group);
+                tensor_load(ring.box(i, group), &maps.added, from.element * 2, from.line,
+                            ring.full());
+            }
+            if (ring.is_last(i))
+                ring.next();
         }
-        if (Kind::may_add && p.fetches)
-            fetch_added<Tile, Kind>(maps, at);
     });
+}
+
+/* ---- thread 32 ---- */
+
+template <typename Tile, typename Kind>
+static __device__ __forceinline__ void drain(const tf32_problem &p, const hopper_maps &maps,
+                                             hopper_ring<Tile> ring) {
+    const int slices = p.slices % Tile::stages;
+    uint32_t rounds = 0; /* a bit for each stage: the parity of its results */
+    each_tile<Tile::columns>(p.m, p.n, [&](hopper_place at) {
+        ring.stage = (ring.stage + slices) % Tile::stages;
+        for (int i = 0; i < Tile::boxes; ++i) {
+            if (ring.is_first(i))
+                mbarrier_wait(ring.results(), rounds >> ring.stage & 1);
+            for (int group = 0; group < 2; ++group) {
+                const box_place to = place_of_box<Kind>(at, i, group);
+                tensor_store(&maps.out, to.element * 2, to.line, ring.box(i, group));
+            }
+            if (ring.is_last(i)) {
+                bulk_commit();
+                bulk_wait_read<0>();
+                for (int warp = 0; warp < WARPS; ++warp)
+                    mbarrier_arrive(ring.empty());
+                rounds ^= 1u << ring.stage;
+                ring.next();
+            }
+        }
+    });
+    bulk_wait<0>();
 }
 
 /* ---- the left operand in registers ---- */
@@ -159,7 +198,7 @@ static __device__ __forceinline__ void leave(uint64_t *empty) {
 }
 
 template <typename Tile>
-static __device__ __forceinline__ uint64_t right_of(const tf32_ring<Tile> &ring) {
+static __device__ __forceinline__ uint64_t right_of(const hopper_ring<Tile> &ring) {
     return wgmma_descriptor(shared_address(ring.data()) + Tile::left_bytes, 0);
 }
 
@@ -169,8 +208,8 @@ constexpr int TF32_STEP_BYTES = TF32_STEP * 4;
  * products of the next one have begun, of which the wait leaves one group. */
 template <typename Tile>
 static __device__ __forceinline__ void
-multiply_shared(int32_t slices, int group, tf32_ring<Tile> &ring, float (&sums)[Tile::sums]) {
-    tf32_ring<Tile> before = ring;
+multiply_shared(int32_t slices, int group, hopper_ring<Tile> &ring, float (&sums)[Tile::sums]) {
+    hopper_ring<Tile> before = ring;
     for (int32_t slice = 0; slice < slices; ++slice) {
         const uint64_t left = wgmma_descriptor(
             shared_address(ring.data()) + group * TF32_GROUP_ROWS * TENSOR_LINE_BYTES, 0);
@@ -196,9 +235,9 @@ multiply_shared(int32_t slices, int group, tf32_ring<Tile> &ring, float (&sums)[
 /* The same with the left operand in registers: `next` is loaded while `held` is multiplied. The
  * other warpgroup's products fill the time between two slices of this one. */
 template <typename Tile>
-static __device__ __forceinline__ void multiply_slice(bool first, bool last, int group,
-                                                      tf32_ring<Tile> &ring, const tf32_held &held,
-                                                      tf32_held &next, float (&sums)[Tile::sums]) {
+static __device__ __forceinline__ void
+multiply_slice(bool first, bool last, int group, hopper_ring<Tile> &ring, const tf32_held &held,
+               tf32_held &next, float (&sums)[Tile::sums]) {
     const uint64_t right = right_of(ring);
     uint64_t *const empty = ring.empty();
     wgmma_fence();
@@ -217,7 +256,7 @@ static __device__ __forceinline__ void multiply_slice(bool first, bool last, int
 
 template <typename Tile>
 static __device__ __forceinline__ void
-multiply_held(int32_t slices, int group, tf32_ring<Tile> &ring, float (&sums)[Tile::sums]) {
+multiply_held(int32_t slices, int group, hopper_ring<Tile> &ring, float (&sums)[Tile::sums]) {
     tf32_held even, odd;
     mbarrier_wait(ring.full(), ring.round);
     even.load(ring.data() + group * 2 * TF32_BOX_BYTES);
@@ -235,120 +274,110 @@ struct alignas(8) float_pair {
     float v[2];
 };
 
-template <typename Kind> static __device__ __forceinline__ bool adds(const tf32_problem &p) {
-    return Kind::may_add && p.adds;
-}
-
-/* Where an element's neighbour in memory is the next one in its line. */
-template <typename Kind> struct pair_place {
-    int64_t row, column;
-
-    __device__ __forceinline__ bool is_inside(const tf32_problem &p) const {
-        return row < p.m && column < p.n;
-    }
-    __device__ __forceinline__ bool has_both(const tf32_problem &p) const {
-        return Kind::turned ? row + 1 < p.m : column + 1 < p.n;
-    }
-    /* The first one, in a matrix whose lines lie as the result's do. */
-    __device__ __forceinline__ int64_t offset(int64_t stride) const {
-        return Kind::turned ? column * stride + row : row * stride + column;
-    }
-};
-
 template <typename Kind>
-static __device__ __forceinline__ float_pair added_to(const tf32_problem &p,
-                                                      const pair_place<Kind> &at) {
-    float_pair c = {};
-    if (!adds<Kind>(p) || !at.is_inside(p))
-        return c;
-    const float *const from = p.added.data + at.offset(p.added.stride);
-    if (p.pairs && at.has_both(p))
-        return load_whole(reinterpret_cast<const float_pair *>(from));
-    c.v[0] = from[0];
-    if (at.has_both(p))
-        c.v[1] = from[1];
-    return c;
+static __device__ __forceinline__ float result(const tf32_problem &p, float sum, float added) {
+    return adds<Kind>(p) ? fma_(p.times, sum, added) : p.times * sum;
 }
 
+/* Puts a pair of results where what is added lies. */
 template <typename Kind>
-static __device__ __forceinline__ void store_pair(const tf32_problem &p, const pair_place<Kind> &at,
-                                                  const float_pair &sums, const float_pair &added) {
-    if (!at.is_inside(p))
-        return;
-    float *const to = p.out.data + at.offset(p.out.stride);
-    float_pair y;
-#pragma unroll
-    for (int i = 0; i < 2; ++i)
-        y.v[i] = adds<Kind>(p) ? fma_(p.times, sums.v[i], added.v[i]) : p.times * sums.v[i];
-    if (p.pairs && at.has_both(p)) {
-        *reinterpret_cast<float_pair *>(to) = y;
-        return;
-    }
-    to[0] = y.v[0];
-    if (at.has_both(p))
-        to[1] = y.v[1];
+static __device__ __forceinline__ void finish_pair(const tf32_problem &p, unsigned char *at,
+                                                   float one, float other) {
+    float_pair *const pair = reinterpret_cast<float_pair *>(at);
+    const float_pair added = adds<Kind>(p) ? load_whole(pair) : float_pair{};
+    *pair = {result<Kind>(p, one, added.v[0]), result<Kind>(p, other, added.v[1])};
 }
 
-/* visit(place, sums) for this thread's pair e of the tile. */
-template <typename Kind, int SUMS, typename Visit>
-static __device__ __forceinline__ void with_pair(hopper_place at, int group, int e,
-                                                 const float (&sums)[SUMS], Visit visit) {
-    const int first = 4 * (e / 2), t = (int)threadIdx.x % 4;
-    const int half = Kind::turned ? 0 : e % 2, q = Kind::turned ? e % 2 : 0;
-    const int one = first + 2 * half + q, other = Kind::turned ? one + 2 : one + 1;
-    visit(pair_place<Kind>{(int64_t)at.row + group * TF32_GROUP_ROWS + tf32_row<Kind>(half),
-                           (int64_t)at.column + 8 * (e / 2) + 2 * t + q},
-          float_pair{sums[one], sums[other]});
-}
-
-/* Loads what is added to some pairs before it stores their results. */
+/* This thread's results in box i, which begins at `box`. */
 template <typename Kind, int SUMS>
-static __device__ __forceinline__ void store_sums(const tf32_problem &p, hopper_place at, int group,
+static __device__ __forceinline__ void finish_box(const tf32_problem &p, unsigned char *box, int i,
                                                   const float (&sums)[SUMS]) {
-    constexpr int pairs = SUMS / 2, some = 16;
+    const int g = (int)threadIdx.x % 32 / 4, t = (int)threadIdx.x % 4;
+    const int warp = (int)threadIdx.x % GROUP / 32;
+    if constexpr (Kind::turned) {
+        if (warp / 2 != i % 2)
+            return;
 #pragma unroll
-    for (int first = 0; first < pairs; first += some) {
-        float_pair added[some];
+        for (int e = 0; e < 16; ++e) {
+            const int line = 8 * (e / 2) + 2 * t + e % 2, one = 32 * (i / 2) + e / 2 * 4 + e % 2;
+            finish_pair<Kind>(
+                p, box + line * TENSOR_LINE_BYTES + (tf32_piece() ^ line % 8) * 16 + g % 2 * 8,
+                sums[one], sums[one + 2]);
+        }
+    } else {
 #pragma unroll
-        for (int e = 0; e < some; ++e)
-            with_pair<Kind>(at, group, first + e, sums,
-                            [&](const pair_place<Kind> &place, const float_pair &) {
-                                added[e] = added_to(p, place);
-                            });
+        for (int e = 0; e < 8; ++e) {
+            const int line = tf32_row<Kind>(e % 2), piece = e / 2 * 2 + t / 2, one = 16 * i + 2 * e;
+            finish_pair<Kind>(p,
+                              box + line * TENSOR_LINE_BYTES + (piece ^ line % 8) * 16 + t % 2 * 8,
+                              sums[one], sums[one + 1]);
+        }
+    }
+}
+
+template <typename Tile, typename Kind>
+static __device__ __forceinline__ void finish_staged(const tf32_problem &p, int group,
+                                                     hopper_ring<Tile> &ring,
+                                                     const float (&sums)[Tile::sums]) {
 #pragma unroll
-        for (int e = 0; e < some; ++e)
-            with_pair<Kind>(at, group, first + e, sums,
-                            [&](const pair_place<Kind> &place, const float_pair &sum) {
-                                store_pair(p, place, sum, added[e]);
-                            });
+    for (int i = 0; i < Tile::boxes; ++i) {
+        if (ring.is_first(i))
+            mbarrier_wait(ring.full(), ring.round);
+        finish_box<Kind>(p, ring.box(i, group), i, sums);
+        if (ring.is_last(i)) {
+            fence_proxy_async();
+            leave(ring.results());
+            ring.next();
+        }
+    }
+}
+
+template <typename Tile, typename Kind>
+static __device__ __forceinline__ void finish_elements(const tf32_problem &p, hopper_place at,
+                                                       int group, const float (&sums)[Tile::sums]) {
+    const int t = (int)threadIdx.x % 4;
+#pragma unroll
+    for (int i = 0; i < Tile::sums; ++i) {
+        const int64_t row = (int64_t)at.row + group * TF32_GROUP_ROWS + tf32_row<Kind>(i % 4 / 2);
+        const int64_t column = (int64_t)at.column + i / 4 * 8 + t * 2 + i % 2;
+        if (row >= p.m || column >= p.n)
+            continue;
+        const int64_t line = Kind::turned ? column : row, place = Kind::turned ? row : column;
+        const float added = adds<Kind>(p) ? p.added.data[line * p.added.stride + place] : 0;
+        p.out.data[line * p.out.stride + place] = result<Kind>(p, sums[i], added);
     }
 }
 
 template <typename Tile, typename Kind>
 static __device__ __forceinline__ void multiply_tiles_of(const tf32_problem &p, int group,
-                                                         tf32_ring<Tile> ring) {
+                                                         hopper_ring<Tile> ring) {
     each_tile<Tile::columns>(p.m, p.n, [&](hopper_place at) {
         float sums[Tile::sums];
         if constexpr (Kind::held)
             multiply_held(p.slices, group, ring, sums);
         else
             multiply_shared(p.slices, group, ring, sums);
-        store_sums<Kind>(p, at, group, sums);
+        if (p.staged)
+            finish_staged<Tile, Kind>(p, group, ring, sums);
+        else
+            finish_elements<Tile, Kind>(p, at, group, sums);
     });
 }
 
 template <typename Tile, typename Kind>
 static __global__ void __launch_bounds__(THREADS, 1)
-    multiply_tf32_on_hopper(const tf32_problem p, const __grid_constant__ tf32_maps maps) {
+    multiply_tf32_on_hopper(const tf32_problem p, const __grid_constant__ hopper_maps maps) {
     ASSAY_DYNAMIC_SHARED(unsigned char, shared);
-    const tf32_ring<Tile> ring = ring_in<tf32_ring<Tile>>(shared);
+    const hopper_ring<Tile> ring = ring_in<hopper_ring<Tile>>(shared);
     if (threadIdx.x == 0)
-        make_barriers(ring);
+        make_tf32_barriers(ring);
     __syncthreads();
     if (threadIdx.x < GROUP) {
         registers_lower<FEW_REGISTERS>();
         if (threadIdx.x == 0)
             fill<Tile, Kind>(p, maps, ring);
+        else if (threadIdx.x == 32 && p.staged)
+            drain<Tile, Kind>(p, maps, ring);
     } else {
         registers_raise<MANY_REGISTERS>();
         multiply_tiles_of<Tile, Kind>(p, (int)threadIdx.x / GROUP - 1, ring);
