@@ -1,7 +1,7 @@
 /*
- * matmul_accumulate v3_hopper, ours, for sm_90a alone, bf16 and fp64: v3's product by TMA and wgmma
- * or larger mma.sync, with the bits of v3 (m64nNk16 sums like m16n8k16, m16n8k4 like m8n8k4, and k
- * ascends in all).
+ * matmul_accumulate v3_hopper, ours, for sm_90a alone, bf16, TF32 and fp64: v3's product by TMA and
+ * wgmma or larger mma.sync, in bf16 and fp64 with the bits of v3 (m64nNk16 sums like m16n8k16,
+ * m16n8k4 like m8n8k4, and k ascends in all).
  *
  * bf16. A block stays on its multiprocessor and computes tiles of 128 x 256 elements, or of 192,
  * 128 or 64 columns where all are done sooner so (hopper_tile.h). Operands come in their own order,
@@ -9,6 +9,12 @@
  * stages as operands do, is added in fp32, and the result, rounded once, leaves from where C stood.
  * An operand whose lines do not begin at multiples of 16 bytes is copied to workspace with lines
  * that do; where a base address does not, or k is 0, v3's tiles compute instead.
+ *
+ * TF32. The same tiles, of slices of 32 k; TMA rounds operands to nearest on their way, where v3
+ * cuts them. wgmma takes TF32 from shared memory only with lines along k. Y = A B has B's across k:
+ * its transposed tile is computed, with B from registers, where any place is as good. Of dB's two
+ * operands, both across k, the smaller is transposed to workspace first (hopper_tf32_tile.h). An
+ * operand whose lines do not begin at multiples of 16 bytes is copied with lines along k.
  *
  * fp64. By ptxas's code an m8n8k4, v3's, keeps a warp's tensor core for 16 cycles, an m16n8k4, of
  * twice the products, no longer; m16n8k8 and k16 take 32 and 64, and more registers. Eight warps of
@@ -71,7 +77,7 @@ ASSAY_VARIANT(matmul_accumulate, v3_hopper) = {
     .op = "matmul_accumulate",
     .name = "v3_hopper",
     .device = ASSAY_DEVICE_NAME,
-    .summary = "fused, bf16 and f64 on sm_90a: TMA, wgmma, c added on the way out",
+    .summary = "fused, bf16, tf32 and f64 on sm_90a: TMA, wgmma, c added on the way out",
     .tiles = tiles_of_hopper,
     .supports = supports,
     .workspace = workspace,
