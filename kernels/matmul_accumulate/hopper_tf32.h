@@ -93,6 +93,10 @@ static inline assay_status tf32_copy_operands(const assay_call *call, product<fl
 
 /* ---- launches ---- */
 
+static inline bool tf32_in_pairs(const void *data, int64_t stride) {
+    return (uintptr_t)data % 8 == 0 && stride % 2 == 0;
+}
+
 static inline assay_status make_tf32_operand_map(tensor_map *map, tensor_lines words,
                                                  int32_t box_lines) {
     words.length /= TF32_WORDS;
@@ -107,7 +111,8 @@ static assay_status launch_tf32_kind(void *stream, const product<float> &x) {
                                 x.m, x.n),
                  added = lines_of(x.added, x.m, x.n);
     out.box_lines = added.box_lines = TF32_GROUP_ROWS;
-    const bool staged = can_be_stored(out) && (!x.added.data || can_be_mapped(added));
+    const bool mapped = x.added.data && can_be_mapped(added);
+    const bool staged = Tile::may_stage && can_be_stored(out) && (!x.added.data || mapped);
     const tf32_problem p = {x.added,
                             x.out,
                             x.m,
@@ -115,7 +120,10 @@ static assay_status launch_tf32_kind(void *stream, const product<float> &x) {
                             (int32_t)ceil_div(x.k, TF32_DEPTH),
                             (float)x.times,
                             x.added.data != NULL,
-                            staged};
+                            staged,
+                            tf32_in_pairs(x.out.data, x.out.stride) &&
+                                tf32_in_pairs(x.added.data, x.added.stride),
+                            mapped && !staged};
     hopper_maps maps = {};
     assay_status status = make_tf32_operand_map(&maps.left, lines_of(x.left, x.m, x.k),
                                                 Kind::held ? TF32_DEPTH : ROWS);
@@ -123,7 +131,7 @@ static assay_status launch_tf32_kind(void *stream, const product<float> &x) {
         status = make_tf32_operand_map(&maps.right, lines_of(x.right, x.k, x.n), Tile::columns);
     if (status == ASSAY_OK && staged)
         status = make_tensor_map(&maps.out, &out);
-    if (status == ASSAY_OK && staged && x.added.data)
+    if (status == ASSAY_OK && mapped)
         status = make_tensor_map(&maps.added, &added);
     if (status != ASSAY_OK)
         return status;

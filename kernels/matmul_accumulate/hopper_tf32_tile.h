@@ -25,6 +25,7 @@ template <int COLUMNS, int STAGES_> struct tf32_tile {
     static constexpr int stage_bytes = left_bytes + COLUMNS * TENSOR_LINE_BYTES;
     /* Results: boxes of 64 lines of 32 numbers, two warpgroups' side by side. */
     static constexpr int boxes = COLUMNS / TF32_BOX, per_stage = stage_bytes / (2 * BOX_BYTES);
+    static constexpr bool may_stage = COLUMNS > 128; /* smaller ones are done sooner without */
     static constexpr int result_stages = (boxes + per_stage - 1) / per_stage;
     static constexpr int shared_bytes =
         TENSOR_ALIGNMENT + stages * (stage_bytes + 3 * (int)sizeof(uint64_t));
@@ -46,7 +47,9 @@ struct tf32_problem {
     int64_t m, n;
     int32_t slices; /* of k */
     float times;
-    bool adds, staged; /* staged: by way of the maps */
+    bool adds, staged; /* staged: results, and what is added, by way of the maps */
+    bool pairs;        /* even elements of a line lie at multiples of 8 bytes */
+    bool fetches;      /* not staged: what is added, by its map, to the L2 cache */
 };
 
 template <typename Kind> static __device__ __forceinline__ bool adds(const tf32_problem &p) {
@@ -102,7 +105,11 @@ static __device__ __forceinline__ void fill(const tf32_problem &p, const hopper_
                                             hopper_ring<Tile> ring) {
     each_tile<Tile::columns>(p.m, p.n, [&](hopper_place at) {
         fill_slices<Tile, Kind>(p, maps, at, ring);
-        for (int i = 0; p.staged && i < Tile::boxes; ++i) {
+        for (int i = 0; Kind::may_add && p.fetches && i < 2 * Tile::boxes; ++i) {
+            const box_place from = place_of_box<Kind>(at, i / 2, i % 2);
+            tensor_prefetch(&maps.added, from.element * 2, from.line);
+        }
+        for (int i = 0; Tile::may_stage && p.staged && i < Tile::boxes; ++i) {
             const int boxes = (int)clamp(Tile::boxes - i, 0, Tile::per_stage);
             if (ring.is_first(i)) {
                 mbarrier_wait(ring.empty(), ring.round ^ 1);
@@ -332,19 +339,90 @@ static __device__ __forceinline__ void finish_staged(const tf32_problem &p, int 
     }
 }
 
-template <typename Tile, typename Kind>
-static __device__ __forceinline__ void finish_elements(const tf32_problem &p, hopper_place at,
-                                                       int group, const float (&sums)[Tile::sums]) {
-    const int t = (int)threadIdx.x % 4;
+/* ---- results that are not staged ---- */
+
+/* Where an element's neighbour in memory is the next one in its line. */
+template <typename Kind> struct pair_place {
+    int64_t row, column;
+
+    __device__ __forceinline__ bool is_inside(const tf32_problem &p) const {
+        return row < p.m && column < p.n;
+    }
+    __device__ __forceinline__ bool has_both(const tf32_problem &p) const {
+        return Kind::turned ? row + 1 < p.m : column + 1 < p.n;
+    }
+    /* The first one, in a matrix whose lines lie as the result's do. */
+    __device__ __forceinline__ int64_t offset(int64_t stride) const {
+        return Kind::turned ? column * stride + row : row * stride + column;
+    }
+};
+
+template <typename Kind>
+static __device__ __forceinline__ float_pair added_to(const tf32_problem &p,
+                                                      const pair_place<Kind> &at) {
+    float_pair c = {};
+    if (!adds<Kind>(p) || !at.is_inside(p))
+        return c;
+    const float *const from = p.added.data + at.offset(p.added.stride);
+    if (p.pairs && at.has_both(p))
+        return load_whole(reinterpret_cast<const float_pair *>(from));
+    c.v[0] = from[0];
+    if (at.has_both(p))
+        c.v[1] = from[1];
+    return c;
+}
+
+template <typename Kind>
+static __device__ __forceinline__ void store_pair(const tf32_problem &p, const pair_place<Kind> &at,
+                                                  const float_pair &sums, const float_pair &added) {
+    if (!at.is_inside(p))
+        return;
+    float *const to = p.out.data + at.offset(p.out.stride);
+    float_pair y;
 #pragma unroll
-    for (int i = 0; i < Tile::sums; ++i) {
-        const int64_t row = (int64_t)at.row + group * TF32_GROUP_ROWS + tf32_row<Kind>(i % 4 / 2);
-        const int64_t column = (int64_t)at.column + i / 4 * 8 + t * 2 + i % 2;
-        if (row >= p.m || column >= p.n)
-            continue;
-        const int64_t line = Kind::turned ? column : row, place = Kind::turned ? row : column;
-        const float added = adds<Kind>(p) ? p.added.data[line * p.added.stride + place] : 0;
-        p.out.data[line * p.out.stride + place] = result<Kind>(p, sums[i], added);
+    for (int i = 0; i < 2; ++i)
+        y.v[i] = result<Kind>(p, sums.v[i], added.v[i]);
+    if (p.pairs && at.has_both(p)) {
+        *reinterpret_cast<float_pair *>(to) = y;
+        return;
+    }
+    to[0] = y.v[0];
+    if (at.has_both(p))
+        to[1] = y.v[1];
+}
+
+/* visit(place, sums) for this thread's pair e of the tile. */
+template <typename Kind, int SUMS, typename Visit>
+static __device__ __forceinline__ void with_pair(hopper_place at, int group, int e,
+                                                 const float (&sums)[SUMS], Visit visit) {
+    const int first = 4 * (e / 2), t = (int)threadIdx.x % 4;
+    const int half = Kind::turned ? 0 : e % 2, q = Kind::turned ? e % 2 : 0;
+    const int one = first + 2 * half + q, other = Kind::turned ? one + 2 : one + 1;
+    visit(pair_place<Kind>{(int64_t)at.row + group * TF32_GROUP_ROWS + tf32_row<Kind>(half),
+                           (int64_t)at.column + 8 * (e / 2) + 2 * t + q},
+          float_pair{sums[one], sums[other]});
+}
+
+/* Loads what is added to some pairs before it stores their results. */
+template <typename Kind, int SUMS>
+static __device__ __forceinline__ void store_sums(const tf32_problem &p, hopper_place at, int group,
+                                                  const float (&sums)[SUMS]) {
+    constexpr int pairs = SUMS / 2, some = 16;
+#pragma unroll
+    for (int first = 0; first < pairs; first += some) {
+        float_pair added[some];
+#pragma unroll
+        for (int e = 0; e < some; ++e)
+            with_pair<Kind>(at, group, first + e, sums,
+                            [&](const pair_place<Kind> &place, const float_pair &) {
+                                added[e] = added_to(p, place);
+                            });
+#pragma unroll
+        for (int e = 0; e < some; ++e)
+            with_pair<Kind>(at, group, first + e, sums,
+                            [&](const pair_place<Kind> &place, const float_pair &sum) {
+                                store_pair(p, place, sum, added[e]);
+                            });
     }
 }
 
@@ -357,10 +435,10 @@ static __device__ __forceinline__ void multiply_tiles_of(const tf32_problem &p, 
             multiply_held(p.slices, group, ring, sums);
         else
             multiply_shared(p.slices, group, ring, sums);
-        if (p.staged)
+        if (Tile::may_stage && p.staged)
             finish_staged<Tile, Kind>(p, group, ring, sums);
         else
-            finish_elements<Tile, Kind>(p, at, group, sums);
+            store_sums<Kind>(p, at, group, sums);
     });
 }
 
@@ -376,7 +454,7 @@ static __global__ void __launch_bounds__(THREADS, 1)
         registers_lower<FEW_REGISTERS>();
         if (threadIdx.x == 0)
             fill<Tile, Kind>(p, maps, ring);
-        else if (threadIdx.x == 32 && p.staged)
+        else if (Tile::may_stage && threadIdx.x == 32 && p.staged)
             drain<Tile, Kind>(p, maps, ring);
     } else {
         registers_raise<MANY_REGISTERS>();
