@@ -1,7 +1,12 @@
 /*
  * A persistent kernel for products in TF32: TMA rounds operands to a ring of stages in shared
- * memory, wgmma multiplies them, TMA takes the results away. Threads, stages and mbarriers are
- * those of hopper_tile.h, but that each warp leaves a stage by an arrival of its own.
+ * memory, wgmma multiplies them. Threads, stages and mbarriers are those of hopper_tile.h, but that
+ * each warp leaves a stage by an arrival of its own.
+ *
+ * Tiles of 256 and 192 columns send results through the ring, as those do. Smaller ones, and where
+ * results or what is added cannot be mapped, store pairs of neighbours from registers, and thread 0
+ * asks the L2 cache for what is added. On an H100, cold, with something added, pairs take at
+ * m = n = k = 4096 6 % longer, at 1024, in tiles of 64 columns, 15 % less.
  *
  * wgmma takes TF32 from shared memory only with lines along k. The right operand's are. The left
  * one's may be across k: then it is held in registers, where a thread's numbers come from anywhere
