@@ -1,9 +1,10 @@
 /*
  * linear v3_hopper, ours, for sm_90a alone, bf16, TF32 and fp64: v3's products by TMA and wgmma, or
  * mma.sync in fp64, on the tiles of matmul_accumulate v3_hopper (hopper_multiply.h, hopper_tf32.h
- * and hopper_f64.h there) with nothing added. Y, dX and dW differ in which operands' lines are along
- * the sum, which descriptors tell wgmma, and addresses fp64's loads; in TF32, of dW's operands one
- * is transposed in workspace. The bits are v3's, but for TF32, which TMA rounds and v3 cuts.
+ * and hopper_f64.h there) with nothing added. Y, dX and dW differ in which operands' lines are
+ * along the sum, which descriptors tell wgmma, and addresses fp64's loads; in TF32, of dW's
+ * operands one is transposed in workspace. The bits are v3's, but for TF32, which TMA rounds and v3
+ * cuts.
  *
  * Bytes: each operand once for a tile's rows or columns of the result, found in L2 by neighbours;
  * each result once. Flops: 2 m n k forward, 4 m n k backward.
