@@ -158,38 +158,48 @@ template <int N> PTX_INLINE void registers_raise() {
 #define PTX_SUMS_96(i)  PTX_SUMS_64(i), PTX_SUMS_32(i + 64)
 #define PTX_SUMS_128(i) PTX_SUMS_64(i), PTX_SUMS_64(i + 64)
 
-/* `adds` is operand p; `factors` has the numbers of what is behind it. */
-#define PTX_WGMMA(n, words, type, p, factors, ...)                                                 \
+/* `adds` is operand p; `factors` has the numbers of what is behind it, `kind` the depth and types.
+ */
+#define PTX_WGMMA(n, words, kind, p, factors, ...)                                                 \
     HOPPER_ASM("{\n"                                                                               \
                ".reg .pred adds;\n"                                                                \
                "setp.ne.b32 adds, %" #p ", 0;\n"                                                   \
-               "wgmma.mma_async.sync.aligned.m64n" #n "k16.f32." type "." type                     \
-               " {" PTX_TEXT_##words "}, " factors ";\n"                                           \
-                                     "}"                                                           \
+               "wgmma.mma_async.sync.aligned.m64n" #n kind " {" PTX_TEXT_##words "}, " factors     \
+                                                                                 ";\n"             \
+                                                                                 "}"               \
                : PTX_SUMS_##words(0)                                                               \
                : "r"((int)adds), __VA_ARGS__)
 /* p to v: the numbers of the operands behind the sums. */
-#define PTX_WGMMA_SHARED(n, words, type, p, q, r, s, t)                                            \
-    PTX_WGMMA(n, words, type, p, "%" #q ", %" #r ", adds, 1, 1, %" #s ", %" #t, "l"(a), "l"(b),    \
+#define PTX_WGMMA_SHARED(n, words, kind, p, q, r, s, t)                                            \
+    PTX_WGMMA(n, words, kind, p, "%" #q ", %" #r ", adds, 1, 1, %" #s ", %" #t, "l"(a), "l"(b),    \
               "n"((int)A_ROWS_INNER), "n"((int)B_ROWS_INNER))
-#define PTX_WGMMA_HELD(n, words, type, p, q, r, s, t, u, v)                                        \
-    PTX_WGMMA(n, words, type, p,                                                                   \
+#define PTX_WGMMA_HELD(n, words, kind, p, q, r, s, t, u, v)                                        \
+    PTX_WGMMA(n, words, kind, p,                                                                   \
               "{%" #q ", %" #r ", %" #s ", %" #t "}, %" #u ", adds, 1, 1, %" #v, "r"(a[0]),        \
               "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "n"((int)B_ROWS_INNER))
 #define PTX_WGMMAS(n, words, p, q, r, s, t, u, v)                                                  \
     template <typename T, bool A_ROWS_INNER, bool B_ROWS_INNER>                                    \
     PTX_INLINE void wgmma(float(&d)[words], uint64_t a, uint64_t b, bool adds) {                   \
         if constexpr (std::is_same_v<T, __half>)                                                   \
-            PTX_WGMMA_SHARED(n, words, "f16", p, q, r, s, t);                                      \
+            PTX_WGMMA_SHARED(n, words, "k16.f32.f16.f16", p, q, r, s, t);                          \
         else                                                                                       \
-            PTX_WGMMA_SHARED(n, words, "bf16", p, q, r, s, t);                                     \
+            PTX_WGMMA_SHARED(n, words, "k16.f32.bf16.bf16", p, q, r, s, t);                        \
     }                                                                                              \
     template <typename T, bool B_ROWS_INNER>                                                       \
     PTX_INLINE void wgmma(float(&d)[words], const uint32_t(&a)[4], uint64_t b, bool adds) {        \
         if constexpr (std::is_same_v<T, __half>)                                                   \
-            PTX_WGMMA_HELD(n, words, "f16", p, q, r, s, t, u, v);                                  \
+            PTX_WGMMA_HELD(n, words, "k16.f32.f16.f16", p, q, r, s, t, u, v);                      \
         else                                                                                       \
-            PTX_WGMMA_HELD(n, words, "bf16", p, q, r, s, t, u, v);                                 \
+            PTX_WGMMA_HELD(n, words, "k16.f32.bf16.bf16", p, q, r, s, t, u, v);                    \
+    }                                                                                              \
+    PTX_INLINE void wgmma_tf32(float(&d)[words], uint64_t a, uint64_t b, bool adds) {              \
+        PTX_WGMMA(n, words, "k8.f32.tf32.tf32", p, "%" #q ", %" #r ", adds, 1, 1", "l"(a),         \
+                  "l"(b));                                                                         \
+    }                                                                                              \
+    PTX_INLINE void wgmma_tf32(float(&d)[words], const uint32_t(&a)[4], uint64_t b, bool adds) {   \
+        PTX_WGMMA(n, words, "k8.f32.tf32.tf32", p,                                                 \
+                  "{%" #q ", %" #r ", %" #s ", %" #t "}, %" #u ", adds, 1, 1", "r"(a[0]),          \
+                  "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));                                        \
     }
 PTX_WGMMAS(64, 32, 32, 33, 34, 35, 36, 37, 38)
 PTX_WGMMAS(128, 64, 64, 65, 66, 67, 68, 69, 70)
@@ -259,20 +269,23 @@ static inline assay_status find_tensor_map_encoder(decltype(&cuTensorMapEncodeTi
     return status;
 }
 
-static inline assay_status make_tensor_map(tensor_map *map, const tensor_lines *of) {
+static inline assay_status encode_tensor_map(tensor_map *map, const tensor_lines *of,
+                                             CUtensorMapDataType type, cuuint64_t bytes) {
     static thread_local decltype(&cuTensorMapEncodeTiled) encode;
     static_assert(sizeof(tensor_map) == sizeof(CUtensorMap), "one is the other");
     const cuuint64_t size[3] = {(cuuint64_t)of->length, (cuuint64_t)of->lines,
                                 (cuuint64_t)of->planes};
-    const cuuint64_t strides[2] = {(cuuint64_t)of->stride * 2, (cuuint64_t)of->plane_stride * 2};
-    const cuuint32_t box[3] = {TENSOR_BOX_LENGTH, (cuuint32_t)of->box_lines, 1};
+    const cuuint64_t strides[2] = {(cuuint64_t)of->stride * bytes,
+                                   (cuuint64_t)of->plane_stride * bytes};
+    const cuuint32_t box[3] = {(cuuint32_t)(TENSOR_LINE_BYTES / bytes), (cuuint32_t)of->box_lines,
+                               1};
     const cuuint32_t step[3] = {1, 1, 1};
     const assay_status status = encode ? ASSAY_OK : find_tensor_map_encoder(&encode);
     if (status != ASSAY_OK)
         return status;
     const CUresult result =
-        encode(reinterpret_cast<CUtensorMap *>(map), CU_TENSOR_MAP_DATA_TYPE_UINT16,
-               of->planes > 0 ? 3 : 2, const_cast<void *>(of->data), size, strides, box, step,
+        encode(reinterpret_cast<CUtensorMap *>(map), type, of->planes > 0 ? 3 : 2,
+               const_cast<void *>(of->data), size, strides, box, step,
                CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
                CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
     if (result == CUDA_SUCCESS)
@@ -283,6 +296,14 @@ static inline assay_status make_tensor_map(tensor_map *map, const tensor_lines *
         "elements, %lld apart",
         (int)result, (long long)of->planes, (long long)of->lines, (long long)of->length,
         (long long)of->stride);
+}
+
+static inline assay_status make_tensor_map(tensor_map *map, const tensor_lines *of) {
+    return encode_tensor_map(map, of, CU_TENSOR_MAP_DATA_TYPE_UINT16, sizeof(uint16_t));
+}
+
+static inline assay_status make_tf32_map(tensor_map *map, const tensor_lines *of) {
+    return encode_tensor_map(map, of, CU_TENSOR_MAP_DATA_TYPE_TFLOAT32, sizeof(float));
 }
 
 #endif

@@ -218,13 +218,29 @@ static void fill(char *to, char with, uint32_t bytes) {
         ((volatile char *)to)[i] = with;
 }
 
+/* fp32 rounded to TF32 as an H100 does it: to nearest even, a NaN to one NaN. Both types that have
+ * TF32 in their name round so; neither those nor F32_FTZ flush subnormal numbers. */
+static uint32_t tf32_of(uint32_t bits) {
+    if ((bits & 0x7fffffff) > 0x7f800000)
+        return 0x7fffe000;
+    return (bits + 0xfff + (bits >> 13 & 1)) & ~UINT32_C(0x1fff);
+}
+
+static void copy_tf32(char *to, const char *from, uint32_t bytes) {
+    for (uint32_t i = 0; i < bytes; i += 4) {
+        const uint32_t rounded = tf32_of(*(const volatile uint32_t *)(const void *)(from + i));
+        *(volatile uint32_t *)(void *)(to + i) = rounded;
+    }
+}
+
 /* Bytes outside of the tensor are zero, and count as bytes that have come. */
 static void load_piece(const bulk *b, char *shared, char *global, uint32_t bytes) {
-    (void)b;
-    if (global != NULL)
-        copy(shared, global, bytes);
-    else
+    if (global == NULL)
         fill(shared, 0, bytes);
+    else if (b->tensor.type == PTX_TENSOR_TF32 || b->tensor.type == PTX_TENSOR_TF32_FTZ)
+        copy_tf32(shared, global, bytes);
+    else
+        copy(shared, global, bytes);
 }
 
 static void blank_piece(const bulk *b, char *shared, char *global, uint32_t bytes) {

@@ -117,7 +117,9 @@ template <int N> SIM_INLINE void wgmma_wait(SIM_HERE) {
 
 template <typename T> SIM_INLINE sim_wgmma sim_wgmma_of(int words, uint64_t b, bool adds) {
     sim_wgmma w = {};
-    w.product = std::is_same_v<T, __half> ? SIM_M16N8K16_F16 : SIM_M16N8K16_BF16;
+    w.product = std::is_same_v<T, float>    ? SIM_M16N8K8_TF32
+                : std::is_same_v<T, __half> ? SIM_M16N8K16_F16
+                                            : SIM_M16N8K16_BF16;
     w.columns = 2 * (uint32_t)words;
     w.b = b;
     w.zero = !adds;
@@ -149,6 +151,23 @@ SIM_INLINE void wgmma_bf16(float (&d)[WORDS], uint64_t a, uint64_t b, bool adds,
     wgmma<__nv_bfloat16, A_ROWS_INNER, B_ROWS_INNER>(d, a, b, adds, file, line);
 }
 
+template <int WORDS>
+SIM_INLINE void wgmma_tf32(float (&d)[WORDS], uint64_t a, uint64_t b, bool adds, SIM_HERE) {
+    const sim_site site = {file, line};
+    sim_wgmma w = sim_wgmma_of<float>(WORDS, b, adds);
+    w.a = a;
+    sim_wgmma_issue(&w, reinterpret_cast<uint32_t *>(d), &site);
+}
+
+template <int WORDS>
+SIM_INLINE void wgmma_tf32(float (&d)[WORDS], const uint32_t (&a)[4], uint64_t b, bool adds,
+                           SIM_HERE) {
+    const sim_site site = {file, line};
+    sim_wgmma w = sim_wgmma_of<float>(WORDS, b, adds);
+    w.registers = a;
+    sim_wgmma_issue(&w, reinterpret_cast<uint32_t *>(d), &site);
+}
+
 template <int WORDS> SIM_INLINE void wgmma_results(float (&)[WORDS]) {
 }
 
@@ -168,24 +187,33 @@ SIM_INLINE assay_status find_hopper(bool *is_hopper) {
     return ASSAY_OK;
 }
 
-SIM_INLINE assay_status make_tensor_map(tensor_map *map, const tensor_lines *of) {
+SIM_INLINE assay_status sim_encode_tensor_map(tensor_map *map, const tensor_lines *of,
+                                              ptx_tensor_type type, uint32_t bytes) {
     static_assert(sizeof(tensor_map) == PTX_TENSOR_MAP_BYTES, "one is the other");
     ptx_tensor t = {};
     t.base = static_cast<char *>(const_cast<void *>(of->data));
     t.rank = of->planes > 0 ? 3 : 2;
-    t.type = PTX_TENSOR_U16;
+    t.type = type;
     t.swizzle = 3;
     t.size[0] = (uint64_t)of->length;
     t.size[1] = (uint64_t)of->lines;
     t.size[2] = (uint64_t)of->planes;
-    t.stride[1] = (uint64_t)of->stride * 2;
-    t.stride[2] = (uint64_t)of->plane_stride * 2;
-    t.box[0] = TENSOR_BOX_LENGTH;
+    t.stride[1] = (uint64_t)of->stride * bytes;
+    t.stride[2] = (uint64_t)of->plane_stride * bytes;
+    t.box[0] = TENSOR_LINE_BYTES / bytes;
     t.box[1] = (uint32_t)of->box_lines;
     t.box[2] = 1;
     const char *wrong = ptx_tensor_encode(&t, map);
     return wrong ? assay_fail(ASSAY_ERR_DEVICE, "simulated device: a tensor map: %s", wrong)
                  : ASSAY_OK;
+}
+
+SIM_INLINE assay_status make_tensor_map(tensor_map *map, const tensor_lines *of) {
+    return sim_encode_tensor_map(map, of, PTX_TENSOR_U16, sizeof(uint16_t));
+}
+
+SIM_INLINE assay_status make_tf32_map(tensor_map *map, const tensor_lines *of) {
+    return sim_encode_tensor_map(map, of, PTX_TENSOR_TF32, sizeof(float));
 }
 
 #endif

@@ -51,6 +51,10 @@
  *         its low half and the next one in its high half. They may change behind the wait.
  *     wgmma_bf16<A_ROWS_INNER, B_ROWS_INNER>(d, uint64_t a, uint64_t b, bool adds)
  *         The first, of bf16.
+ *     wgmma_tf32(d, uint64_t a, uint64_t b, bool adds)
+ *     wgmma_tf32(d, const uint32_t (&a)[4], uint64_t b, bool adds)
+ *         Both, of TF32: fp32 numbers whose low 13 bits are ignored, 8 k of them, along which lines
+ *         in shared memory are. a[i] has row 16w + g + 8 (i % 2), column t + 4 (i / 2).
  *     wgmma_fence()    wgmma_commit()    wgmma_wait<N>()
  *         Registers and the first product; groups; at most the last N are not complete.
  *     wgmma_results(d)
@@ -68,6 +72,9 @@
  *         of matrices. It begins at a multiple of 16 bytes, as each of its lines does. In shared
  *         memory a box's lines are 128 bytes, 64 elements, apart, the box is aligned to 1024 bytes,
  *         and pieces of 16 bytes are swizzled: piece p of line l lies at p ^ l % 8.
+ *     assay_status make_tf32_map(tensor_map *map, const tensor_lines *of)
+ *         The same of fp32, 32 elements a line of a box, which loads round to TF32, to nearest
+ * even.
  *
  *     assay_status find_hopper(bool *is_hopper)
  *         Whether the device has all this.
@@ -85,7 +92,7 @@ struct alignas(64) tensor_map {
 struct tensor_lines {
     const void *data;
     int64_t length, lines, stride;        /* elements */
-    int32_t box_lines;                    /* of 64 elements each */
+    int32_t box_lines;                    /* of 64 elements each, or 32 of fp32 */
     int64_t planes = 0, plane_stride = 0; /* 0: one, of which tensor_load() is not told */
 };
 

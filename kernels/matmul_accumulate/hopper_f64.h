@@ -45,14 +45,8 @@ template <typename Tile> struct f64_tall_core : m16n8_sums<Tile, double> {
     }
 };
 
-/* As maps and copies take lines: of words of 16 bits. */
-static tensor_lines f64_lines_of(const matrix<const double> &x, int64_t rows, int64_t columns) {
-    return {x.data, (x.transposed ? rows : columns) * F64_WORDS, x.transposed ? columns : rows,
-            x.stride * F64_WORDS, 0};
-}
-
 static hopper_operands f64_operands_of(const product<double> &x) {
-    return {f64_lines_of(x.left, x.m, x.k), f64_lines_of(x.right, x.k, x.n), !x.left.transposed,
+    return {lines_of(x.left, x.m, x.k), lines_of(x.right, x.k, x.n), !x.left.transposed,
             x.right.transposed};
 }
 
@@ -78,7 +72,7 @@ static assay_status launch_f64_kind(void *stream, const f64_problem &p, const f6
 
 template <typename Tile, bool MAY_ADD>
 static assay_status launch_f64(void *stream, const product<double> &x, hopper_operands of) {
-    tensor_lines added = f64_lines_of(x.added, x.m, x.n);
+    tensor_lines added = lines_of(x.added, x.m, x.n);
     const bool fetches = MAY_ADD && x.added.data && can_be_mapped(added);
     const f64_problem p = {x.added,
                            x.out,

@@ -141,9 +141,11 @@ static size_t hopper_workspace(const product<bf16> &asked) {
 
 /* Whether `name`, "op/variant", can do the call at all. */
 static assay_status hopper_supports(const char *name, const assay_call *call) {
-    if (call->params->dtype != ASSAY_BF16 && call->params->dtype != ASSAY_F64)
-        return assay_fail(ASSAY_ERR_UNSUPPORTED, "%s: bf16 and f64, not %s; v3 takes all types",
-                          name, assay_dtype_name(call->params->dtype));
+    const assay_dtype dtype = call->params->dtype;
+    if (dtype != ASSAY_BF16 && dtype != ASSAY_F64 && call->params->math != ASSAY_TF32)
+        return assay_fail(ASSAY_ERR_UNSUPPORTED,
+                          "%s: bf16, f64, and f32 with math=tf32, not %s; v3 takes all", name,
+                          assay_dtype_name(dtype));
     return require_hopper(name);
 }
 

@@ -15,9 +15,13 @@ enum { PACKED = 8 /* elements of 16 bytes */, LINE = 64, WORKSPACE_ALIGNMENT = 2
 /* Most elements along an axis: coordinates of a box that begins in the last tile fit 32 bits. */
 enum { MOST_EXTENT = INT32_MAX - 1024 };
 
-/* The lines of an operand in memory: rows, or, transposed, columns. */
-static inline tensor_lines lines_of(const matrix<const bf16> &x, int64_t rows, int64_t columns) {
-    return {x.data, x.transposed ? rows : columns, x.transposed ? columns : rows, x.stride, 0};
+/* The lines of a matrix in memory: rows, or, transposed, columns. Maps and copies count words of 16
+ * bits, of which a bf16 is one. */
+template <typename T>
+static inline tensor_lines lines_of(const matrix<const T> &x, int64_t rows, int64_t columns) {
+    constexpr int64_t words = sizeof(T) / sizeof(uint16_t);
+    return {x.data, (x.transposed ? rows : columns) * words, x.transposed ? columns : rows,
+            x.stride * words, 0};
 }
 
 /* Both, and whether their lines in memory are along k. */
@@ -65,19 +69,23 @@ static __global__ void pack_lines(tensor_lines from, bf16 *to, int64_t stride) {
     }
 }
 
+static inline assay_status launch_pack(void *stream, const tensor_lines &from, void *to,
+                                       int64_t stride) {
+    return ASSAY_LAUNCH(stream, linear_grid(from.lines * (stride / PACKED), COPY_THREADS),
+                        dim3(COPY_THREADS), 0, pack_lines, from, static_cast<bf16 *>(to), stride);
+}
+
 /* Makes *x fit for copies by way of workspace, of which *used bytes are taken. */
 static inline assay_status pack_operand(const assay_call *call, tensor_lines *x, size_t *used) {
     const size_t bytes = copy_bytes(*x);
     if (bytes == 0)
         return ASSAY_OK;
-    bf16 *to = reinterpret_cast<bf16 *>(static_cast<char *>(call->workspace) + *used);
-    const int64_t stride = packed_stride(x->length);
+    void *const to = static_cast<char *>(call->workspace) + *used;
     const tensor_lines from = *x;
     x->data = to;
-    x->stride = stride;
+    x->stride = packed_stride(x->length);
     *used += bytes;
-    return ASSAY_LAUNCH(call->stream, linear_grid(from.lines * (stride / PACKED), COPY_THREADS),
-                        dim3(COPY_THREADS), 0, pack_lines, from, to, stride);
+    return launch_pack(call->stream, from, to, x->stride);
 }
 
 #endif

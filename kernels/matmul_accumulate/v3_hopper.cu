@@ -1,7 +1,7 @@
 /*
- * matmul_accumulate v3_hopper, ours, for sm_90a alone, bf16 and fp64: v3's product by TMA and wgmma
- * or larger mma.sync, with the bits of v3 (m64nNk16 sums like m16n8k16, m16n8k4 like m8n8k4, and k
- * ascends in all).
+ * matmul_accumulate v3_hopper, ours, for sm_90a alone, bf16, TF32 and fp64: v3's product by TMA and
+ * wgmma or larger mma.sync, in bf16 and fp64 with the bits of v3 (m64nNk16 sums like m16n8k16,
+ * m16n8k4 like m8n8k4, and k ascends in all).
  *
  * bf16. A block stays on its multiprocessor and computes tiles of 128 x 256 elements, or of 192,
  * 128 or 64 columns where all are done sooner so (hopper_tile.h). Operands come in their own order,
@@ -9,6 +9,18 @@
  * stages as operands do, is added in fp32, and the result, rounded once, leaves from where C stood.
  * An operand whose lines do not begin at multiples of 16 bytes is copied to workspace with lines
  * that do; where a base address does not, or k is 0, v3's tiles compute instead.
+ *
+ * TF32. The same tiles, of slices of 32 k; TMA rounds operands to nearest on their way, where v3
+ * cuts them. wgmma takes TF32 from shared memory only with lines along k. Y = A B has B's across k:
+ * its transposed tile is computed, with B from registers, where any place is as good. Of dB's two
+ * operands, both across k, the smaller is transposed to workspace first (hopper_tf32_tile.h). An
+ * operand whose lines do not begin at multiples of 16 bytes is copied with lines along k. H100, C
+ * added, cold, microseconds; results by pairs from registers, and now, where tiles of 192 or 256
+ * columns send them through the ring; v3; cuBLAS, which adds to C in place:
+ *
+ *     512    11.3        37.8  13.0        3072  170   162         213
+ *     1024   16.1        89.2  20.4        4096  373   352         377
+ *     2048   62.2  53.8  223   63.8        8192  2767  2685        2784
  *
  * fp64. By ptxas's code an m8n8k4, v3's, keeps a warp's tensor core for 16 cycles, an m16n8k4, of
  * twice the products, no longer; m16n8k8 and k16 take 32 and 64, and more registers. Eight warps of
@@ -23,16 +35,28 @@
  */
 #include "kernels/matmul_accumulate/hopper_f64.h"
 #include "kernels/matmul_accumulate/hopper_multiply.h"
+#include "kernels/matmul_accumulate/hopper_tf32.h"
+
+/* Calls `function<T, multiply>(call)` with the call's type and the product in it. */
+#define HOPPER_DISPATCH(function, call)                                                            \
+    ((call)->params->dtype == ASSAY_F64    ? function<double, f64_multiply<true>>(call)            \
+     : (call)->params->dtype == ASSAY_BF16 ? function<bf16, hopper_multiply<true>>(call)           \
+                                           : function<float, tf32_multiply<true>>(call))
+
+template <typename T, auto product_by> static assay_status run_forward(const assay_call *call) {
+    return product_by(call, product_for_y<T>(tensors_of(call, ASSAY_FORWARD)));
+}
+
+template <typename T, auto product_by> static assay_status run_backward(const assay_call *call) {
+    return gradients<T>(call, product_by);
+}
 
 static assay_status forward(const assay_call *call) {
-    const tensors t = tensors_of(call, ASSAY_FORWARD);
-    return call->params->dtype == ASSAY_F64 ? f64_multiply<true>(call, product_for_y<double>(t))
-                                            : hopper_multiply<true>(call, product_for_y<bf16>(t));
+    return HOPPER_DISPATCH(run_forward, call);
 }
 
 static assay_status backward(const assay_call *call) {
-    return call->params->dtype == ASSAY_F64 ? gradients<double>(call, f64_multiply<true>)
-                                            : gradients<bf16>(call, hopper_multiply<true>);
+    return HOPPER_DISPATCH(run_backward, call);
 }
 
 template <typename T> static size_t workspace_of(assay_stage stage, const assay_call *call) {
@@ -45,8 +69,9 @@ template <typename T> static size_t workspace_of(assay_stage stage, const assay_
 }
 
 static size_t workspace(assay_stage stage, const assay_call *call) {
-    return call->params->dtype == ASSAY_F64 ? workspace_of<double>(stage, call)
-                                            : workspace_of<bf16>(stage, call);
+    return call->params->dtype == ASSAY_F64    ? workspace_of<double>(stage, call)
+           : call->params->dtype == ASSAY_BF16 ? workspace_of<bf16>(stage, call)
+                                               : workspace_of<float>(stage, call);
 }
 
 static assay_status supports(assay_stage stage, const assay_call *call) {
@@ -58,7 +83,7 @@ ASSAY_VARIANT(matmul_accumulate, v3_hopper) = {
     .op = "matmul_accumulate",
     .name = "v3_hopper",
     .device = ASSAY_DEVICE_NAME,
-    .summary = "fused, bf16 and f64 on sm_90a: TMA, wgmma, c added on the way out",
+    .summary = "fused, bf16, tf32 and f64 on sm_90a: TMA, wgmma, c added on the way out",
     .tiles = tiles_of_hopper,
     .supports = supports,
     .workspace = workspace,

@@ -499,6 +499,12 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "m=300 n=40 k=520 ta=0,1 tb=0,1 dtype=bf16"},  /* of 128 x 64 */
     {ASSAY_CI, "m=136 n=180 k=392 ta=0,1 tb=0,1 dtype=bf16"}, /* and of 128 x 192 */
     {ASSAY_CI, "m=131 n=389 k=129 dtype=f64,bf16 pad=1 sched=reverse"},
+    /* the same of v3_hopper in TF32: each operand held, turned or copied */
+    {ASSAY_CI, "m=136 n=392 k=136 ta=0,1 tb=0,1 dtype=f32 math=tf32"},
+    {ASSAY_CI, "m=300 n=40 k=520 ta=0,1 tb=0,1 dtype=f32 math=tf32"},
+    {ASSAY_CI, "m=136 n=180 k=392 iters=3 ta=0,1 tb=0,1 dtype=f32 math=tf32 pad=4"},
+    {ASSAY_CI, "m=131 n=389 k=129 ta=0,1 tb=0,1 dtype=f32 math=tf32 pad=1 sched=reverse"},
+    {ASSAY_CI, "m=33 n=24 k=40 ta=0,1 dtype=f32 math=tf32 pad=8 misalign=8:15:1"},
     /* tiles of 112, 128 and 64 columns of v3_hopper */
     {ASSAY_CI, "m=136 n=220,250,280 k=148 iters=3 ta=0,1 tb=0,1 dtype=f64"},
     {ASSAY_CI, "m=140 n=133 k=40 ta=0,1 tb=0,1 dtype=f64 pad=8 misalign=8:15:1"},

@@ -44,6 +44,7 @@ cases=(
     'matmul_accumulate/v3_hopper m=128 n=256 k=128 dtype=bf16'
     'matmul_accumulate/v3_hopper m=136 n=220 k=64 ta=1 dtype=f64'
     'matmul_accumulate/v3_hopper m=136 n=250 k=64 tb=1 dtype=f64'
+    'matmul_accumulate/v3_hopper m=128 n=256 k=128 tb=1 dtype=f32 math=tf32'
     'linear/v3 m=8 n=16 k=32' 'linear/v3_hopper m=128 n=256 k=128 dtype=bf16'
     'kronecker/v1 b=2 f=32x32'
 )

@@ -133,6 +133,34 @@ ASSAY_TEST(ptx, tensor_copies_take_boxes, "unit sim") {
     CHECK(data[8] == 45 + 81 && data[BOX_X] == 17 && data[WIDTH * 4] == 81);
 }
 
+/* What an H100 made of them; of all 2^32 words it differs from the same rule in none. */
+static const uint32_t rounded[][2] = {
+    {0x00000000, 0x00000000}, {0x80000001, 0x80000000}, {0x00001000, 0x00000000},
+    {0x00001001, 0x00002000}, {0x00003000, 0x00004000}, {0x807ff000, 0x80800000},
+    {0x3f801000, 0x3f800000}, {0x3f801001, 0x3f802000}, {0x3f803000, 0x3f804000},
+    {0x7f7fefff, 0x7f7fe000}, {0x7f7ff000, 0x7f800000}, {0xff7fffff, 0xff800000},
+    {0xff800000, 0xff800000}, {0x7f800001, 0x7fffe000}, {0xffc01234, 0x7fffe000},
+    {0xffffffff, 0x7fffe000},
+};
+
+ASSAY_TEST(ptx, tensor_loads_round_to_tf32, "unit sim") {
+    static const uint32_t types[] = {PTX_TENSOR_TF32, PTX_TENSOR_TF32_FTZ, PTX_TENSOR_F32};
+    static uint32_t data[WIDTH * HEIGHT] __attribute__((aligned(16))),
+        out[2 * BOX] __attribute__((aligned(16)));
+    const int n = (int)(sizeof rounded / sizeof rounded[0]);
+    for (int i = 0; i < n; ++i) /* in the box's first two rows */
+        data[(2 + i / 8) * WIDTH + i % 8] = rounded[i][0];
+    for (int type = 0; type < 3; ++type) {
+        parameters p = {.in = data, .out = out};
+        ptx_tensor t = tensor_of((float *)data, 0);
+        t.type = types[type];
+        CHECK(ptx_tensor_encode(&t, p.map) == NULL);
+        REQUIRE_OK(load_and_store(TENSOR_LOAD, STORE_BOX, &p));
+        for (int i = 0; i < n; ++i)
+            CHECK(out[i / 8 * BOX_X + 4 + i % 8] == rounded[i][type == 2 ? 0 : 1]);
+    }
+}
+
 ASSAY_TEST(ptx, wrong_bulk_copies_get_a_line, "unit sim") {
     static float data[WIDTH * HEIGHT] __attribute__((aligned(16)));
     static const struct {
