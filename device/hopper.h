@@ -79,6 +79,10 @@ PTX_INLINE void tensor_prefetch(const tensor_map *map, int32_t column, int32_t l
                : "memory");
 }
 
+PTX_INLINE void tensor_map_prefetch(const tensor_map *map) {
+    HOPPER_ASM("prefetch.tensormap [%0];" ::"l"(map) : "memory");
+}
+
 PTX_INLINE void bulk_load(void *shared, const void *global, uint32_t bytes, uint64_t *barrier) {
     HOPPER_ASM("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
                "[%0], [%1], %2, [%3];" ::"r"(ptx_shared(shared)),
@@ -143,9 +147,11 @@ template <int N> PTX_INLINE void registers_raise() {
 #define PTX_TEN(t)                                                                                 \
     "%" #t "0, %" #t "1, %" #t "2, %" #t "3, %" #t "4, %" #t "5, %" #t "6, %" #t "7, %" #t         \
     "8, %" #t "9, "
+#define PTX_TEXT_16 PTX_TEN() "%10, %11, %12, %13, %14, %15"
 #define PTX_TEXT_30 PTX_TEN() PTX_TEN(1) PTX_TEN(2)
 #define PTX_TEXT_60 PTX_TEXT_30 PTX_TEN(3) PTX_TEN(4) PTX_TEN(5)
 #define PTX_TEXT_32 PTX_TEXT_30 "%30, %31"
+#define PTX_TEXT_48 PTX_TEXT_30 PTX_TEN(3) "%40, %41, %42, %43, %44, %45, %46, %47"
 #define PTX_TEXT_64 PTX_TEXT_60 "%60, %61, %62, %63"
 #define PTX_TEXT_96 PTX_TEXT_60 PTX_TEN(6) PTX_TEN(7) PTX_TEN(8) "%90, %91, %92, %93, %94, %95"
 #define PTX_TEXT_128                                                                               \
@@ -154,6 +160,7 @@ template <int N> PTX_INLINE void registers_raise() {
 #define PTX_SUMS_4(i)   "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
 #define PTX_SUMS_16(i)  PTX_SUMS_4(i), PTX_SUMS_4(i + 4), PTX_SUMS_4(i + 8), PTX_SUMS_4(i + 12)
 #define PTX_SUMS_32(i)  PTX_SUMS_16(i), PTX_SUMS_16(i + 16)
+#define PTX_SUMS_48(i)  PTX_SUMS_32(i), PTX_SUMS_16(i + 32)
 #define PTX_SUMS_64(i)  PTX_SUMS_32(i), PTX_SUMS_32(i + 32)
 #define PTX_SUMS_96(i)  PTX_SUMS_64(i), PTX_SUMS_32(i + 64)
 #define PTX_SUMS_128(i) PTX_SUMS_64(i), PTX_SUMS_64(i + 64)
@@ -201,7 +208,9 @@ template <int N> PTX_INLINE void registers_raise() {
                   "{%" #q ", %" #r ", %" #s ", %" #t "}, %" #u ", adds, 1, 1", "r"(a[0]),          \
                   "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));                                        \
     }
+PTX_WGMMAS(32, 16, 16, 17, 18, 19, 20, 21, 22)
 PTX_WGMMAS(64, 32, 32, 33, 34, 35, 36, 37, 38)
+PTX_WGMMAS(96, 48, 48, 49, 50, 51, 52, 53, 54)
 PTX_WGMMAS(128, 64, 64, 65, 66, 67, 68, 69, 70)
 PTX_WGMMAS(192, 96, 96, 97, 98, 99, 100, 101, 102)
 PTX_WGMMAS(256, 128, 128, 129, 130, 131, 132, 133, 134)
@@ -230,13 +239,16 @@ PTX_INLINE uint32_t made_anew(uint32_t x) {
 #undef PTX_SUMS_128
 #undef PTX_SUMS_96
 #undef PTX_SUMS_64
+#undef PTX_SUMS_48
 #undef PTX_SUMS_32
 #undef PTX_SUMS_16
 #undef PTX_SUMS_4
 #undef PTX_TEXT_128
 #undef PTX_TEXT_96
 #undef PTX_TEXT_64
+#undef PTX_TEXT_48
 #undef PTX_TEXT_32
+#undef PTX_TEXT_16
 #undef PTX_TEXT_60
 #undef PTX_TEXT_30
 #undef PTX_TEN

@@ -61,6 +61,9 @@ SIM_INLINE void tensor_store(const tensor_map *map, int32_t column, int32_t row,
 SIM_INLINE void tensor_prefetch(const tensor_map *, int32_t, int32_t) {
 }
 
+SIM_INLINE void tensor_map_prefetch(const tensor_map *) {
+}
+
 SIM_INLINE void bulk_load(void *shared, const void *global, uint32_t bytes, uint64_t *barrier,
                           SIM_HERE) {
     const sim_site site = {file, line};

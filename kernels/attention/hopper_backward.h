@@ -252,9 +252,9 @@ static __device__ __forceinline__ void share_slopes(const box_places &to, int bo
     }
 }
 
-/* dq = dS k begins: 64 queries, 64 columns. */
-template <typename Plan, typename T>
-static __device__ __forceinline__ void start_dq(hopper_sums<BOX> &dq, uint32_t slopes,
+/* dq = dS k begins: 64 queries, at most 64 columns. */
+template <typename Plan, typename T, int N>
+static __device__ __forceinline__ void start_dq(hopper_sums<N> &dq, uint32_t slopes,
                                                 uint32_t keys) {
     const uint64_t left = wgmma_descriptor(slopes, 0), right = wgmma_descriptor(keys, 0);
     UNROLL
@@ -268,16 +268,16 @@ static __device__ __forceinline__ int links_before(const link_slot &slot) {
     return __shfl_sync(UINT32_MAX, lane() == 0 ? *slot.before : 0, 0);
 }
 
-/* A group's 64 x 64 elements of a link, to the slot of THREADS threads; of the last link, the sums
+/* A group's 64 x N elements of a link, to the slot of THREADS threads; of the last link, the sums
  * of those before, from there. */
-template <int THREADS, typename T>
+template <int THREADS, typename T, int N>
 static __device__ __forceinline__ void share_link(const link_slot &slot, int thread, int before,
-                                                  hopper_sums<BOX> &dq) {
-    constexpr int FOURS = BOX / 8;
+                                                  hopper_sums<N> &dq) {
+    constexpr int FOURS = N / 8;
     float4(*const mine)[THREADS] = reinterpret_cast<float4(*)[THREADS]>(slot.sums);
     if constexpr (LINK_SCALE<T> != 1) {
         UNROLL
-        for (int i = 0; i < BOX / 2; ++i)
+        for (int i = 0; i < N / 2; ++i)
             dq.value[i] *= LINK_SCALE<T>;
     }
     if (before == NOT_LAST) {
@@ -301,14 +301,14 @@ static __device__ __forceinline__ void share_link(const link_slot &slot, int thr
 }
 
 /* Says that a sum of a group's is not finite. */
-template <typename Plan, typename T>
+template <typename Plan, typename T, int N>
 static __device__ __forceinline__ void tell_lost(const backward_on_hopper<T> &p, int64_t head,
-                                                 int query, const hopper_sums<BOX> &dq) {
+                                                 int query, const hopper_sums<N> &dq) {
     if constexpr (LINK_SCALE<T> == 1)
         return;
     bool lost = false;
     UNROLL
-    for (int i = 0; i < BOX / 2; ++i)
+    for (int i = 0; i < N / 2; ++i)
         lost = lost || !(fabsf(dq.value[i]) < -NO_SCORE);
     if (lost) {
         const int64_t tile = head * ceil_div(p.n.sq, Plan::QUERIES) + query / Plan::QUERIES;
@@ -332,7 +332,7 @@ template <typename Plan, typename T>
 static __device__ __forceinline__ void add_gradients(const backward_on_hopper<T> &p,
                                                      const backward_memory<Plan> &memory,
                                                      const backward_walk &walk, int warp) {
-    constexpr int D = Plan::D, QUERIES = Plan::QUERIES, ROWS = Plan::ROWS;
+    constexpr int D = Plan::COLUMNS, QUERIES = Plan::QUERIES, ROWS = Plan::ROWS;
     constexpr int STEPS = QUERIES / STEP, BOX_BYTES = ROWS * TENSOR_LINE_BYTES;
     typedef tensor_core<T> core;
     const int group = warp / GROUP_WARPS;
@@ -371,7 +371,7 @@ static __device__ __forceinline__ void add_gradients(const backward_on_hopper<T>
         unsigned char *const shared_slopes = memory.slopes((int)parity);
         uint32_t weights[STEPS][4], slopes[STEPS][4];
         hopper_sums<QUERIES> ds;
-        hopper_sums<BOX> dq;
+        hopper_sums<Plan::LINK_COLUMNS> dq;
 
         mbarrier_wait(memory.cotangents_full(ring.stage), ring.round);
         wgmma_fence();
@@ -409,7 +409,7 @@ static __device__ __forceinline__ void add_gradients(const backward_on_hopper<T>
         if (before != NOT_LAST) {
             /* Made anew in every step: nvcc would keep addresses of the last link in registers. */
             const int here = uniform_warp() - GROUP_WARPS, part = here / GROUP_WARPS;
-            tell_lost<Plan>(p, memory.walk()->at.head, query, dq);
+            tell_lost<Plan, T>(p, memory.walk()->at.head, query, dq);
             store_sums(dq, p.dq, memory.walk()->at.head,
                        query + (QUERIES > BOX ? part : 0) * GROUP_ROWS + here % GROUP_WARPS * 16,
                        (D > BOX ? part : 0) * BOX,

@@ -47,23 +47,26 @@ struct backward_walk {
 
 template <typename Plan> struct backward_memory;
 
-/* Scores and dP have QUERIES / 2 registers each of a thread's 240, dk and dv D / 2 each. */
-template <int D_, int QUERIES_, int STAGES_> struct backward_plan {
+/* Scores and dP have QUERIES / 2 registers each of a thread's 240, dk and dv COLUMNS / 2 each. */
+template <int D_, int QUERIES_, int STAGES_, int COLUMNS_ = D_> struct backward_plan {
     static constexpr int D = D_, QUERIES = QUERIES_, STAGES = STAGES_, GROUPS = 2;
-    static constexpr int ROWS = GROUPS * GROUP_ROWS; /* keys */
+    static constexpr int COLUMNS = COLUMNS_; /* that are multiplied, of boxes' D */
+    static constexpr int LINK_COLUMNS = COLUMNS < BOX ? COLUMNS : BOX; /* a warpgroup's of dq */
+    static constexpr int ROWS = GROUPS * GROUP_ROWS;                   /* keys */
     static constexpr int THREADS = (GROUPS + 1) * GROUP, WARPS = GROUPS * GROUP / WARP;
     static constexpr int FEW_REGISTERS = 24, MANY_REGISTERS = 240;
     static constexpr int OWN_BYTES = ROWS * D * 2, STAGE_BYTES = QUERIES * D * 2;
     static constexpr int SLOPE_BYTES = QUERIES * ROWS * 2;
     static constexpr int TERM_BYTES = QUERIES * (int)sizeof(float2);
-    static constexpr int SUMS = QUERIES * D; /* of dq, of a tile */
+    static constexpr int SUMS = GROUPS * GROUP_ROWS * LINK_COLUMNS; /* of dq, of a tile */
     static constexpr int LINK_BYTES = SUMS * (int)sizeof(float);
     static constexpr int BARRIERS = 4 + 4 * STAGES;
     static constexpr int SHARED = TENSOR_ALIGNMENT + 2 * OWN_BYTES + 2 * SLOPE_BYTES + LINK_BYTES +
                                   STAGES * (2 * STAGE_BYTES + TENSOR_ALIGNMENT) +
                                   BARRIERS * (int)sizeof(uint64_t) + (int)sizeof(backward_walk) +
                                   (int)sizeof(int);
-    static_assert(SUMS == GROUPS * GROUP_ROWS * BOX, "a warpgroup has 64 rows and columns of dq");
+    static_assert(QUERIES == 2 * GROUP_ROWS || (QUERIES == GROUP_ROWS && D == 2 * BOX),
+                  "a warpgroup has half of dq's rows, or of its columns");
     static_assert(TERM_BYTES <= TENSOR_ALIGNMENT, "a stage has room for them");
     static_assert(SHARED <= ASSAY_MAX_SHARED, "a block has them all");
     typedef backward_memory<backward_plan> memory;
@@ -152,12 +155,15 @@ static __device__ __forceinline__ void make_barriers(const backward_memory<Plan>
 }
 
 /* As few groups as let the cache hold q, do and the sums of dq of a group's heads, 8 bytes for each
- * element of a query. A group has a tile of keys for each multiprocessor at least. */
+ * element of a query. A group has a tile of keys for each multiprocessor at least. Without a mask
+ * all of a chain's links begin at once, each a step behind the one before: a group has eight heads
+ * at least, or steps wait longer than memory takes. */
 template <typename Plan> static head_groups groups_of_walks(const sizes &n) {
     const int64_t bytes = n.heads * ceil_div(n.sq, Plan::QUERIES) * Plan::SUMS * 8;
     const int64_t tiles = n.heads * ceil_div(n.sk, Plan::ROWS);
     const int64_t wanted = ceil_div(bytes, CACHE * ASSAY_MULTIPROCESSORS);
-    return groups_of(n, wanted, tiles / ASSAY_MULTIPROCESSORS);
+    const int64_t most = tiles / ASSAY_MULTIPROCESSORS;
+    return groups_of(n, wanted, n.causal ? most : clamp(most, 1, ceil_div(n.heads, 8)));
 }
 
 template <typename Plan>

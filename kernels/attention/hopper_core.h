@@ -171,24 +171,28 @@ static __device__ __forceinline__ void store_sums(hopper_sums<N> &sums, const re
         store<tensor_core<T>>(sums, to, first, column, finish);
         return;
     }
-    UNROLL
-    for (int r = 0; r < 2; ++r) {
-        const int64_t row = first + tensor_core<T>::row(r);
-        const int d = row < to.length ? (int)to.d : 0;
-        T *const of_row = to.data + row * to.stride;
+    const auto each_unit = [&](auto store_unit) {
         UNROLL
-        for (int c = 0; c < hopper_sums<N>::WIDTH; c += 8) {
-            uint32_t words[4];
+        for (int r = 0; r < 2; ++r) {
+            const int64_t row = first + tensor_core<T>::row(r);
+            const int d = row < to.length ? (int)to.d : 0;
+            T *const of_row = to.data + row * to.stride;
             UNROLL
-            for (int u = 0; u < 4; ++u)
-                words[u] = pair_bits(finish(r, sums.at(r, c + 2 * u)),
-                                     finish(r, sums.at(r, c + 2 * u + 1)), T());
-            if (rows.packs)
-                store_packs(of_row, column + 4 * c, d, words);
-            else
-                store_pairs(of_row, column + 4 * c, d, words);
+            for (int c = 0; c < hopper_sums<N>::WIDTH; c += 8) {
+                uint32_t words[4];
+                UNROLL
+                for (int u = 0; u < 4; ++u)
+                    words[u] = pair_bits(finish(r, sums.at(r, c + 2 * u)),
+                                         finish(r, sums.at(r, c + 2 * u + 1)), T());
+                store_unit(of_row, column + 4 * c, d, words);
+            }
         }
-    }
+    };
+    /* Two loops without branches, whose trades overlap. */
+    if (rows.packs)
+        each_unit([](T *row, int c, int d, uint32_t(&w)[4]) { store_packs(row, c, d, w); });
+    else
+        each_unit([](T *row, int c, int d, uint32_t(&w)[4]) { store_pairs(row, c, d, w); });
 }
 
 #endif

@@ -49,9 +49,10 @@ static __device__ __forceinline__ void load_all(const sizes &n, const head_group
             load_lines<Plan::D, GROUP_ROWS>(memory.queries(group), &maps.q,
                                             at.row + group * GROUP_ROWS, at.head,
                                             memory.queries_full(group));
+            if (group == 0) /* with which the first group begins */
+                load(&maps.k, 0);
         }
         round ^= 1;
-        load(&maps.k, 0);
         UNROLL_BY(1)
         for (int tile = 1; tile < tiles; ++tile) {
             load(&maps.k, tile);
@@ -63,11 +64,23 @@ static __device__ __forceinline__ void load_all(const sizes &n, const head_group
 
 /* ---- a warpgroup ---- */
 
-/* Of a thread's two rows: a product q·k near the largest one so far, to which weights are relative,
- * and this thread's part of the sum of the weights. */
+static constexpr float LN_2 = 0x1.62e430p-1f;
+
+/*
+ * Of a thread's two rows: a product q·k near the largest one so far, this thread's part of the sum
+ * of the weights, and the exponent of 2 that weights are relative to. That is base · to_log2,
+ * rounded, whose rounding then is a factor of all of the row's weights, and falls out of their
+ * quotients. Beyond 2^10 it might be a large factor: there the base is subtracted from products,
+ * and `origin` is 0. `near`: no row of the warp's is such a one.
+ */
 struct hopper_rows {
-    float base[2], sum[2];
+    float base[2], sum[2], origin[2];
+    bool near;
 };
+
+static __device__ __forceinline__ bool is_near(float base, float to_log2) {
+    return fabsf(base * to_log2) < 0x1p10f;
+}
 
 /* Groups take turns at the tensor cores: while one multiplies the others weigh. */
 static __device__ __forceinline__ void take_turn(int group) {
@@ -100,40 +113,55 @@ template <typename Scores> static __device__ __forceinline__ float top_of(Scores
 template <typename Scores>
 static __device__ __forceinline__ bool move_bases(Scores &s, hopper_rows &rows, float to_log2,
                                                   float leap, float shrink[2]) {
-    float top[2];
-    bool leaps = false;
-    UNROLL
-    for (int r = 0; r < 2; ++r) {
-        top[r] = largest_of<4, 1>(top_of(s, r));
-        leaps = leaps || top[r] - rows.base[r] > leap;
-    }
-    if (!__any_sync(UINT32_MAX, leaps))
+    const float top[2] = {top_of(s, 0), top_of(s, 1)};
+    if (!__any_sync(UINT32_MAX, top[0] > rows.base[0] + leap || top[1] > rows.base[1] + leap))
         return false;
+    bool near = true;
     UNROLL
     for (int r = 0; r < 2; ++r) {
-        const float base = fmaxf(rows.base[r], top[r]);
-        shrink[r] = ex2_here((rows.base[r] - exp_base(base)) * to_log2);
+        const float before = is_near(rows.base[r], to_log2) ? 0 : rows.base[r];
+        const float base = fmaxf(rows.base[r], largest_of<4, 1>(top[r]));
+        const bool is = is_near(base, to_log2);
+        const float origin = is ? base * to_log2 : 0, now = is ? 0 : exp_base(base);
+        shrink[r] = ex2_here(fma_(before - now, to_log2, rows.origin[r] - origin));
         rows.base[r] = base;
+        rows.origin[r] = origin;
         rows.sum[r] *= shrink[r];
+        near = near && is;
     }
+    rows.near = __all_sync(UINT32_MAX, near);
     return true;
 }
 
-/* Turns products into weights. What is subtracted is subtracted before anything is rounded, so that
- * a row's base weighs 1 exactly, however large scores are. */
+/* Turns products into weights. What is subtracted of far bases' products is subtracted before
+ * anything is rounded, however large scores are. */
 template <typename Scores>
 static __device__ __forceinline__ void weigh(Scores &s, hopper_rows &rows, float to_log2) {
+    if (!rows.near) {
+        UNROLL
+        for (int r = 0; r < 2; ++r) {
+            const float far = is_near(rows.base[r], to_log2) ? 0 : exp_base(rows.base[r]);
+            UNROLL
+            for (int c = 0; c < Scores::WIDTH; ++c)
+                s.at(r, c) -= far;
+        }
+    }
     UNROLL
     for (int r = 0; r < 2; ++r) {
-        const float base = exp_base(rows.base[r]);
         float sum[2] = {0, 0};
         UNROLL
         for (int c = 0; c < Scores::WIDTH; ++c) {
-            s.at(r, c) = ex2_here((s.at(r, c) - base) * to_log2);
+            s.at(r, c) = ex2_here(fma_(s.at(r, c), to_log2, -rows.origin[r]));
             sum[c % 2] += s.at(r, c);
         }
         rows.sum[r] += sum[0] + sum[1];
     }
+}
+
+/* By how much a row's base is beyond what its weights are relative to. */
+static __device__ __forceinline__ float beyond_origin(const hopper_rows &rows, int r,
+                                                      float to_log2) {
+    return is_near(rows.base[r], to_log2) ? fma_(rows.base[r], to_log2, -rows.origin[r]) : 0;
 }
 
 template <typename T, int N>
@@ -147,18 +175,28 @@ static __device__ __forceinline__ void finish_rows(const hopper_problem<T> &p, i
         sum[r] = sum_over<4>(rows.sum[r]);
         if (query < p.n.sq && tensor_core<T>::mate() == 0)
             row(p.lse, head)[query] =
-                sum[r] == 0 ? NO_SCORE : rows.base[r] * p.n.scale + log_(sum[r]);
+                sum[r] == 0 ? NO_SCORE
+                            : rows.base[r] * p.n.scale +
+                                  (log_(sum[r]) - LN_2 * beyond_origin(rows, r, p.to_log2));
     }
-    const float inverse[2] = {1 / sum[0], 1 / sum[1]};
-    store_sums(o, p.o, head, first, 0,
-               [&](int r, float value) { return sum[r] == 0 ? 0 : value * inverse[r]; });
+    float inverse[2];
+    UNROLL
+    for (int r = 0; r < 2; ++r) {
+        inverse[r] = sum[r] == 0 ? 0 : 1 / sum[r];
+        if (__any_sync(UINT32_MAX, sum[r] == 0)) {
+            UNROLL
+            for (int c = 0; c < hopper_sums<N>::WIDTH; ++c)
+                o.at(r, c) = sum[r] == 0 ? 0 : o.at(r, c);
+        }
+    }
+    store_sums(o, p.o, head, first, 0, [&](int r, float value) { return value * inverse[r]; });
 }
 
 /* One tile of queries. `round`: parity of those that came. */
-template <typename Plan, typename T>
-static __device__ __forceinline__ void attend(const hopper_problem<T> &p,
-                                              const hopper_memory<Plan> &memory, int warp, place at,
-                                              ring_place<Plan::STAGES> &ring, uint32_t &round) {
+template <typename Plan, typename T, typename Ahead>
+static __device__ __forceinline__ void
+attend(const hopper_problem<T> &p, const hopper_memory<Plan> &memory, int warp, place at,
+       ring_place<Plan::STAGES> &ring, uint32_t &round, Ahead look_ahead) {
     const int group = warp / GROUP_WARPS;
     const int64_t group_first = at.row + group * GROUP_ROWS;
     const int64_t first = group_first + warp % GROUP_WARPS * 16; /* the warp's */
@@ -166,9 +204,9 @@ static __device__ __forceinline__ void attend(const hopper_problem<T> &p,
     const int own = tiles_in_reach<Plan>(p.n, group_first, GROUP_ROWS);
     const int clear = (int)(visible_keys(p.n, first) / Plan::KEYS); /* tiles without a mask */
     hopper_sums<Plan::KEYS> s;
-    hopper_sums<Plan::D> o;
+    hopper_sums<Plan::COLUMNS> o;
     uint32_t weights[Plan::KEYS / STEP][4];
-    hopper_rows rows = {{NO_SCORE, NO_SCORE}, {0, 0}};
+    hopper_rows rows = {{NO_SCORE, NO_SCORE}, {0, 0}, {0, 0}, true};
     float shrink[2];
 
     const auto wait = [&](const ring_place<Plan::STAGES> &stage) {
@@ -200,7 +238,7 @@ static __device__ __forceinline__ void attend(const hopper_problem<T> &p,
     const uint32_t queries = shared_address(memory.queries(group));
 
     UNROLL
-    for (int i = 0; i < Plan::D / 2; ++i)
+    for (int i = 0; i < Plan::COLUMNS / 2; ++i)
         o.value[i] = 0;
     if (tiles > 0)
         mbarrier_wait(memory.queries_full(group), round);
@@ -208,7 +246,7 @@ static __device__ __forceinline__ void attend(const hopper_problem<T> &p,
         wait(ring);
         take_turn(group);
         wgmma_fence();
-        start_scores<Plan::D, GROUP_ROWS, T>(s, queries, address(ring));
+        start_scores<Plan::COLUMNS, GROUP_ROWS, T>(s, queries, address(ring));
         give_turn<Plan>(group);
         wgmma_wait<0>();
         wgmma_results(s.value);
@@ -227,7 +265,7 @@ static __device__ __forceinline__ void attend(const hopper_problem<T> &p,
         wait(values);
         take_turn(group);
         wgmma_fence();
-        start_scores<Plan::D, GROUP_ROWS, T>(s, queries, address(ring));
+        start_scores<Plan::COLUMNS, GROUP_ROWS, T>(s, queries, address(ring));
         start_results<T>(o, weights, address(values));
         give_turn<Plan>(group);
         wgmma_wait<1>();
@@ -250,10 +288,13 @@ static __device__ __forceinline__ void attend(const hopper_problem<T> &p,
         wait(ring);
         wgmma_fence();
         start_results<T>(o, weights, address(ring));
+        look_ahead(); /* where the next tile is, while the last one is multiplied */
         wgmma_wait<0>();
         wgmma_results(o.value);
         release(ring);
         ring.next();
+    } else {
+        look_ahead();
     }
     UNROLL_BY(1)
     for (int tile = own; tile < tiles; ++tile) { /* of which the group sees nothing */
@@ -273,8 +314,12 @@ static __global__ void __launch_bounds__(Plan::THREADS, 1)
     attend_on_hopper(const hopper_problem<T> p, const __grid_constant__ hopper_maps maps) {
     ASSAY_DYNAMIC_SHARED(unsigned char, shared);
     const hopper_memory<Plan> memory = memory_in<Plan>(shared);
-    if (threadIdx.x == 0)
+    if (threadIdx.x == 0) {
+        tensor_map_prefetch(&maps.q);
+        tensor_map_prefetch(&maps.k);
+        tensor_map_prefetch(&maps.v);
         make_barriers(memory);
+    }
     __syncthreads();
     if (threadIdx.x < GROUP) {
         registers_lower<Plan::FEW_REGISTERS>();
@@ -287,7 +332,15 @@ static __global__ void __launch_bounds__(Plan::THREADS, 1)
         const int warp = uniform_warp() - GROUP_WARPS, group = warp / GROUP_WARPS;
         if (group == Plan::GROUPS - 1)
             give_turn<Plan>(group);
-        each_tile<Plan>(p.n, p.groups, [&](place at) { attend(p, memory, warp, at, ring, round); });
+        tile_turns<Plan> turns(p.n, p.n.sq, p.groups);
+        for (place at = turns.here(); turns.more();) {
+            place next;
+            attend(p, memory, warp, at, ring, round, [&] {
+                turns.next();
+                next = turns.here();
+            });
+            at = next;
+        }
         if (group == 0)
             take_turn(group);
     }

@@ -10,6 +10,11 @@ static __global__ void __launch_bounds__(Plan::THREADS, 1)
     ASSAY_DYNAMIC_SHARED(unsigned char, shared);
     const typename Plan::memory memory = backward_memory_in<Plan>(shared);
     if (threadIdx.x == 0) {
+        tensor_map_prefetch(&maps.k);
+        tensor_map_prefetch(&maps.v);
+        tensor_map_prefetch(&maps.q);
+        tensor_map_prefetch(&maps.dout);
+        tensor_map_prefetch(&maps.terms);
         make_barriers(memory);
         *memory.walk() = walk_of<Plan>(p.n, p.groups, atomicAdd(p.draw, 1u));
     }

@@ -23,8 +23,9 @@
 
 /* Of two groups each thread has 240 registers, of three 160, of four 112: o has D / 2 of them, the
  * scores of a tile KEYS / 2, their weights KEYS / 4. */
-template <int D_, int GROUPS_, int KEYS_, int STAGES_> struct hopper_plan {
-    static constexpr int D = D_, GROUPS = GROUPS_, KEYS = KEYS_, STAGES = STAGES_;
+template <int D_, int GROUPS_, int KEYS_, int STAGES_, int COLUMNS_ = D_> struct hopper_plan {
+    static constexpr int D = D_, COLUMNS = COLUMNS_, GROUPS = GROUPS_, KEYS = KEYS_,
+                         STAGES = STAGES_;
     static constexpr int ROWS = GROUPS * GROUP_ROWS, THREADS = (GROUPS + 1) * GROUP;
     static constexpr int FEW_REGISTERS = GROUPS == 3 ? 32 : 24;
     static constexpr int MANY_REGISTERS = GROUPS == 2 ? 240 : GROUPS == 3 ? 160 : 112;
@@ -95,20 +96,40 @@ template <typename Plan> static head_groups groups_of_tiles(const sizes &n) {
     return groups_of_places<Plan>(n, n.sq, n.sk);
 }
 
-/* visit(place) for this block's tiles of `length` rows, the last of which have the longest walks.
+/* This block's tiles of `length` rows, the last of which have the longest walks.
  * In the last group these come first, in the one before the shortest; and blocks take tiles to and
  * fro, so that all have about as much to do. */
+template <typename Plan> struct tile_turns {
+    const head_groups &groups;
+    uint32_t of_head, tiles, begin, own;
+    bool alone;
+
+    __device__ __forceinline__ tile_turns(const sizes &n, int64_t length, const head_groups &in)
+        : groups(in), of_head((uint32_t)ceil_div(length, Plan::ROWS)),
+          tiles((uint32_t)n.heads * of_head), begin(0), own(blockIdx.x),
+          alone(n.heads == in.heads) {
+    }
+    __device__ __forceinline__ bool more() const {
+        return begin + own < tiles;
+    }
+    __device__ __forceinline__ void next() {
+        begin += gridDim.x;
+        own = gridDim.x - 1 - own;
+    }
+    /* Meaningless where there are no more. */
+    __device__ __forceinline__ place here() const {
+        const turn_of_head turn = turn_at(groups, of_head, begin + own);
+        const bool grows = !alone && turn.group % 2 == 0;
+        return {turn.head, (int64_t)(grows ? turn.turn : of_head - 1 - turn.turn) * Plan::ROWS};
+    }
+};
+
+/* visit(place) for each. */
 template <typename Plan, typename Visit>
 static __device__ __forceinline__ void each_place(const sizes &n, int64_t length,
                                                   const head_groups &groups, Visit visit) {
-    const uint32_t of_head = (uint32_t)ceil_div(length, Plan::ROWS), blocks = gridDim.x;
-    const uint32_t tiles = (uint32_t)n.heads * of_head, to = blockIdx.x, fro = blocks - 1 - to;
-    const bool alone = n.heads == groups.heads;
-    for (uint32_t begin = 0, own = to; begin + own < tiles; begin += blocks, own = to + fro - own) {
-        const turn_of_head turn = turn_at(groups, of_head, begin + own);
-        const bool grows = !alone && turn.group % 2 == 0;
-        visit({turn.head, (int64_t)(grows ? turn.turn : of_head - 1 - turn.turn) * Plan::ROWS});
-    }
+    for (tile_turns<Plan> turns(n, length, groups); turns.more(); turns.next())
+        visit(turns.here());
 }
 
 template <typename Plan, typename Visit>

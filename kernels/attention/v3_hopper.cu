@@ -7,13 +7,19 @@
  * TMA; the other warpgroups have 64 queries each (hopper_plan.h, hopper_forward.h). The online
  * softmax is v3's with two changes: exp2 is the special function unit's, whose bits the simulated
  * device has, and a row's base moves not with every larger score but once weights would exceed
- * 2^LEAP, so that o is hardly ever multiplied. Four lanes trade their words of o, so that each
- * stores 16 bytes. H100, bf16, b = 4, h = 16, causal, in microseconds, stores of 4 bytes, of 16,
- * cuDNN: s = 512, d = 128 29.5, 25.1, 24.8; d = 256 52.1, 43.4, 42.8; s = 4096, d = 64 340, 317,
- * 335; d = 128 464, 443, 559.
- * Without a mask all heads at once, two after two, cuDNN: s = 1024, d = 128 79.8, 69.3, 63.1;
- * d = 256 150, 112, 121. Tiles of 128 or 192 queries, of 256, cuDNN: d = 64, s = 512 21.8, 19.6,
- * 18.1; s = 1024 49.3, 48.0, 46.2, causal 39.1, 35.5, 37.2; s = 2048 164, 156, 156.
+ * 2^LEAP, so that o is hardly ever multiplied. A thread looks for such a leap among its own
+ * products; only where there is one do a row's four lanes trade their largest. A weight's exponent
+ * is one fma: in bits, a base is rounded once for all of a row (hopper_forward.h). Where d is at
+ * most 32, or from 65 to 96, so many columns are multiplied. Four lanes trade their words of o, so
+ * that each stores 16 bytes. H100, bf16, b = 4, h = 16, causal, in microseconds, stores of 4 bytes,
+ * of 16, cuDNN: s = 512, d = 128 29.5, 25.1, 24.8; d = 256 52.1, 43.4, 42.8; s = 4096, d = 64 340,
+ * 317, 335; d = 128 464, 443, 559.
+ * Without a mask all heads at once, two after two, cuDNN: s = 1024, d = 128 79.8, 69.3, 63.1; d =
+ * 256 150, 112, 121. Tiles of 128 or 192 queries, of 256, cuDNN: d = 64, s = 512 21.8, 19.6, 18.1;
+ * s = 1024 49.3, 48.0, 46.2, causal 39.1, 35.5, 37.2; s = 2048 164, 156, 156.
+ * With one fma, few columns and stores without branches, before, after, cuDNN, without a mask: s =
+ * 1024, d = 32 44.7, 40.5, 46.2; d = 64 47.4, 43.5, 47.5; d = 80 67.5, 61.3, 62.4; s = 4096, d = 32
+ * 525, 477, 627; d = 64 527, 479, 568; d = 80 790, 710, 789; d = 128 789, 802, 818.
  *
  * Backward. A block has 128 keys and walks along the queries that see them
  * (hopper_backward_plan.h, hopper_backward.h): 5 products for each pair of tiles, where v3's two
@@ -34,6 +40,10 @@
  *     heads in groups, whose walks go up and down by turns: a group fits into L2, and short walks
  *         meet long ones (hopper_backward_plan.h). H200: 1,328 / 2,334, all heads at once 1,691 /
  *         3,734, cuDNN 1,682 / 2,532.
+ *     without a mask eight heads at least are under way: s = 8192, d = 80 / 128 1,178 / 1,279 us,
+ *         then 1,143 / 1,241, cuDNN 1,140 / 1,189.
+ *     where d is at most 32, or from 65 to 96, so many columns: b = 4, h = 16, s = 1024, d = 32 /
+ *         80 124 / 213, then 101 / 190, cuDNN 125 / 203.
  *
  * Backward where d is more than 128. dk and dv of 64 keys fill the registers (hopper_wide_plan.h),
  * so that links of 64 keys would be twice as many as of 128 for the same flops: a multiprocessor
@@ -58,11 +68,11 @@
  * does not, v3's tiles compute instead. What a box has beyond a head's rows or columns is zero.
  *
  * Flops: forward 4 sq sk d a head, backward 10, or 14 where d is more than 128, of which causality
- * hides half; d counts as 64, 128 or 256. Bytes, forward: q and o once; k and v once for each tile
- * of queries, most of it from L2. Backward: k, v, dk and dv once; q, do and 4 bytes for each
- * element of dq once for each tile of keys, most of it in L2; or, of a kernel for dq, k and v once
- * for each tile of queries. Sums have one order: along k and v, and along queries, they ascend in
- * steps of 16; a row's sum of weights is two chains for each thread and tile of keys, then along
+ * hides half; d counts as 32, 64, 96, 128 or 256. Bytes, forward: q and o once; k and v once for
+ * each tile of queries, most of it from L2. Backward: k, v, dk and dv once; q, do and 4 bytes for
+ * each element of dq once for each tile of keys, most of it in L2; or, of a kernel for dq, k and v
+ * once for each tile of queries. Sums have one order: along k and v, and along queries, they ascend
+ * in steps of 16; a row's sum of weights is two chains for each thread and tile of keys, then along
  * the tiles, then over four threads; dq's tiles of keys descend. In backward of an odd group of
  * heads tiles of queries descend, and dq's tiles of keys ascend.
  *
@@ -84,9 +94,13 @@ static constexpr int64_t MOST_EXTENT = INT32_MAX - 1024;
 typedef hopper_plan<64, 3, 128, 10> narrow_plan;
 typedef hopper_plan<64, 2, 128, 10> short_plan;
 typedef hopper_plan<64, 4, 64, 16> tall_plan;
+typedef hopper_plan<64, 4, 64, 16, 32> slim_plan;
 typedef hopper_plan<128, 2, 128, 6> middle_plan;
+typedef hopper_plan<128, 2, 128, 6, 96> lean_plan;
 typedef hopper_plan<256, 2, 64, 5> wide_plan;
 typedef backward_plan<64, 128, 2> narrow_backward;
+typedef backward_plan<64, 128, 2, 32> slim_backward;
+typedef backward_plan<128, 64, 2, 96> lean_backward;
 typedef backward_plan<128, 64, 2> middle_backward;
 
 static tensor_lines lines_of(const assay_tensor *t, int lines) {
@@ -162,7 +176,9 @@ template <typename T> static assay_status forward_of(const assay_call *call) {
     const int64_t d = call->in[0].shape[3];
     if (!is_mapped(tensors_of(call, ASSAY_FORWARD)))
         return DISPATCH_DEPTH(run_forward, tensor_core<T>, call);
-    return d <= 64    ? launch_narrow<T>(call)
+    return d <= 32    ? launch<slim_plan, T>(call)
+           : d <= 64  ? launch_narrow<T>(call)
+           : d <= 96  ? launch<lean_plan, T>(call)
            : d <= 128 ? launch<middle_plan, T>(call)
                       : launch<wide_plan, T>(call);
 }
@@ -308,7 +324,9 @@ template <typename T> static assay_status launch_wide_backward(const assay_call 
 
 template <typename T> static assay_status backward_by_copies(const assay_call *call) {
     const int64_t d = sizes_of(call->params).d;
-    return d <= 64    ? launch_backward<narrow_backward, T>(call)
+    return d <= 32    ? launch_backward<slim_backward, T>(call)
+           : d <= 64  ? launch_backward<narrow_backward, T>(call)
+           : d <= 96  ? launch_backward<lean_backward, T>(call)
            : d <= 128 ? launch_backward<middle_backward, T>(call)
                       : launch_wide_backward<T>(call);
 }
@@ -324,7 +342,9 @@ static size_t workspace(assay_stage stage, const assay_call *call) {
     const sizes n = sizes_of(call->params);
     if (stage == ASSAY_FORWARD)
         return fallback;
-    const size_t own = n.d <= 64    ? space_of<narrow_backward>(n).bytes
+    const size_t own = n.d <= 32    ? space_of<slim_backward>(n).bytes
+                       : n.d <= 64  ? space_of<narrow_backward>(n).bytes
+                       : n.d <= 96  ? space_of<lean_backward>(n).bytes
                        : n.d <= 128 ? space_of<middle_backward>(n).bytes
                                     : (size_t)(n.heads * padded_queries(n)) * sizeof(float2);
     return own > fallback ? own : fallback;

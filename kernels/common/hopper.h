@@ -24,6 +24,8 @@
  *         The other way; what lies outside is not written.
  *     tensor_prefetch(const tensor_map *map, int32_t column, int32_t line)
  *         Brings the box to the L2 cache.
+ *     tensor_map_prefetch(const tensor_map *map)
+ *         Brings the map itself, so that the first copy does not wait for it.
  *     bulk_load(void *shared, const void *global, uint32_t bytes, barrier)
  *     bulk_store(void *global, const void *shared, uint32_t bytes)
  *         One thread starts to copy bytes as they lie; addresses and their number are multiples
@@ -41,11 +43,11 @@
  *         The same of global memory, and of what the thread learnt of other threads' accesses.
  *
  *     wgmma<T, A_ROWS_INNER, B_ROWS_INNER>(float (&d)[N / 2], uint64_t a, uint64_t b, bool adds)
- *         D (64, N) = A (64, 16) B (16, N), plus D if it adds; N is 256, 128 or 64, and T, the
- *         operands' type, bf16 or f16. All four warps of a warpgroup call it together. a and b are
- *         descriptors of the operands in shared memory (wgmma_descriptor); the template's arguments
- *         say that their lines there are not along k. Warp w and lane 4g + t hold in d[4j + i] row
- *         16w + g + 8 (i / 2), column 8j + 2t + i % 2.
+ *         D (64, N) = A (64, 16) B (16, N), plus D if it adds; N is 256, 192, 128, 96, 64 or 32,
+ *         and T, the operands' type, bf16 or f16. All four warps of a warpgroup call it together.
+ *         a and b are descriptors of the operands in shared memory (wgmma_descriptor); the
+ *         template's arguments say that their lines there are not along k. Warp w and lane 4g + t
+ *         hold in d[4j + i] row 16w + g + 8 (i / 2), column 8j + 2t + i % 2.
  *     wgmma<T, B_ROWS_INNER>(d, const uint32_t (&a)[4], uint64_t b, bool adds)
  *         The same with A in registers: a[i] has row 16w + g + 8 (i % 2), column 2t + 8 (i / 2) in
  *         its low half and the next one in its high half. They may change behind the wait.

@@ -268,6 +268,12 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "b=5 h=1 sq=20 sk=700 d=64,256 causal=0,1 dtype=bf16"},
     {ASSAY_CI, "b=1 h=3 sq=200 sk=410 d=64,128 causal=1 dtype=f16"},
     {ASSAY_CI, "b=1 h=1 sq=33 sk=450 d=64,128 operand=0 exponent=3 dtype=bf16,f16"},
+    {ASSAY_CI, "b=5 h=1 sq=20 sk=700 d=32,80 causal=0,1 dtype=bf16"},
+    {ASSAY_CI, "b=1 h=3 sq=200 sk=410 d=32,80 causal=1 dtype=f16"},
+    {ASSAY_CI, "b=1 h=2 sq=140 sk=140 d=80 dtype=bf16 exponent=106 operand=3"},
+    /* bases of some rows go beyond 2^10, of some do not, and of some only late */
+    {ASSAY_CI, "b=1 h=1 sq=33 sk=450 d=64 operand=0 exponent=8 dtype=bf16"},
+    {ASSAY_CI, "b=1 h=4 sq=33 sk=300 d=32,128 fill=huge causal=0,1 dtype=bf16,f16"},
     /* its tiles of 256 queries: one round, and several; queries that see no key; a long walk */
     {ASSAY_CI, "b=1 h=2 sq=200 sk=70,300 d=64 causal=0,1 dtype=bf16,f16"},
     {ASSAY_CI, "b=1 h=6 sq=250 sk=260 d=40 causal=1 dtype=bf16 sched=random"},
