@@ -24,17 +24,22 @@
 
 enum { THREADS = 256, GATHER_ROWS = 2, SUM_ROWS = 4, BATCH = 8 };
 
+/* Of backward: the most threads along d in a block, and the most tokens of a row that one of its
+ * lanes adds by itself. */
+enum { SUM_COLUMNS = 32, SHORT = 32 };
+
 /* Blocks of `columns` threads along d by THREADS / columns rows at a time. */
 struct cut {
     int columns;
     int64_t strips; /* blocks along d */
 };
 
-/* With the fewest threads that have no column; half a warp or less only where a row is as short. */
-template <typename T> static cut cut_for(int64_t d) {
+/* With the fewest threads that have no column, `most` or fewer; half a warp or less only where a
+ * row is as short. */
+template <typename T> static cut cut_for(int64_t d, int most) {
     const int64_t packs = d > 0 ? ceil_div(d, pack<T>::size) : 1;
-    int best = THREADS;
-    for (int columns = THREADS / 2; columns >= WARP || columns >= packs; columns /= 2)
+    int best = most;
+    for (int columns = most / 2; columns >= WARP || columns >= packs; columns /= 2)
         if (ceil_div(packs, columns) * columns < ceil_div(packs, best) * best)
             best = columns;
     return {best, ceil_div(packs, best)};
@@ -112,34 +117,95 @@ static __device__ __forceinline__ void add_tokens(const int32_t *order, const in
         add(sum, load_pack(dy.data + *order * dy.stride, left, packs));
 }
 
+/* What one block does: rows of the table that lie far apart, because frequent tokens, as those of
+ * letters, often have ids side by side. */
+template <typename T> struct sum_job {
+    const sorted &tokens;
+    const rows<const T> &dy;
+    const rows<T> &dtable;
+    int64_t left; /* elements from the thread's column on */
+    bool dy_packs, dtable_packs;
+
+    __device__ __forceinline__ int32_t begin(int64_t row) const {
+        return tokens.start[row];
+    }
+    __device__ __forceinline__ int32_t end(int64_t row) const {
+        return tokens.start[row + 1];
+    }
+    /* Tokens of the order from `first` on, before `last`. */
+    __device__ __forceinline__ void add(int32_t first, int32_t last,
+                                        acc_t<T> (&sum)[pack<T>::size]) const {
+        if (left > 0)
+            add_tokens<T>(tokens.order + first, tokens.order + last, dy, left, dy_packs, sum);
+    }
+    __device__ __forceinline__ void store(int64_t row, const acc_t<T> (&sum)[pack<T>::size]) const {
+        pack<T> p;
+        for (int v = 0; v < pack<T>::size; ++v)
+            p.v[v] = narrow<T>(sum[v]);
+        if (left > 0)
+            store_pack(dtable.data + row * dtable.stride, p, left, dtable_packs);
+    }
+};
+
+/* A row of many tokens, by all of a block: each lane adds a part of them, then the first lane the
+ * parts. Call it with all threads. */
+template <typename T>
+static __device__ __forceinline__ void sum_together(const sum_job<T> &job, int64_t row, int lane,
+                                                    int lanes) {
+    __shared__ acc_t<T> parts[THREADS][pack<T>::size];
+    const int32_t begin = job.begin(row), end = job.end(row);
+    const int64_t part = ceil_div(end - begin, lanes);
+    const int32_t first = (int32_t)clamp(begin + lane * part, begin, end);
+    acc_t<T> sum[pack<T>::size] = {};
+    job.add(first, (int32_t)clamp(first + part, first, end), sum);
+    for (int v = 0; v < pack<T>::size; ++v)
+        parts[threadIdx.x][v] = sum[v];
+    __syncthreads();
+    for (int other = 1; lane == 0 && other < lanes; ++other)
+        for (int v = 0; v < pack<T>::size; ++v)
+            sum[v] += parts[threadIdx.x + other * (THREADS / lanes)][v];
+    if (lane == 0)
+        job.store(row, sum);
+    __syncthreads();
+}
+
 template <typename T>
 static __global__ void __launch_bounds__(THREADS)
     sum_tokens(sorted tokens, rows<const T> dy, rows<T> dtable, sizes s, cut c, bool dy_packs,
                bool dtable_packs) {
-    const place at = place_in<T>(c, SUM_ROWS);
-    const int64_t left = s.d - at.column;
+    const int lanes = THREADS / c.columns, lane = (int)threadIdx.x / c.columns;
+    const int64_t group = blockIdx.x / c.strips, groups = gridDim.x / c.strips;
+    const int64_t column =
+        (blockIdx.x % c.strips * c.columns + threadIdx.x % c.columns) * pack<T>::size;
+    const sum_job<T> job = {tokens,
+                            {dy.data + column, dy.stride},
+                            {dtable.data + column, dtable.stride},
+                            s.d - column,
+                            dy_packs,
+                            dtable_packs};
     int32_t begin[SUM_ROWS], end[SUM_ROWS];
-    if (at.row >= s.v || left <= 0)
-        return;
+    bool many = false;
 #pragma unroll
     for (int k = 0; k < SUM_ROWS; ++k) {
-        const int64_t row = clamp(at.row + k * at.lanes, 0, s.v - 1);
-        begin[k] = tokens.start[row];
-        end[k] = tokens.start[row + 1];
+        const int64_t row = clamp(group + (k * lanes + lane) * groups, 0, s.v - 1);
+        begin[k] = job.begin(row);
+        end[k] = job.end(row);
+        many = many || end[k] - begin[k] > SHORT;
     }
 #pragma unroll
     for (int k = 0; k < SUM_ROWS; ++k) {
-        const int64_t row = at.row + k * at.lanes;
+        const int64_t row = group + (k * lanes + lane) * groups;
         acc_t<T> sum[pack<T>::size] = {};
-        pack<T> p;
-        if (row >= s.v)
-            break;
-        add_tokens<T>(tokens.order + begin[k], tokens.order + end[k],
-                      {dy.data + at.column, dy.stride}, left, dy_packs, sum);
-        for (int v = 0; v < pack<T>::size; ++v)
-            p.v[v] = narrow<T>(sum[v]);
-        store_pack(dtable.data + row * dtable.stride + at.column, p, left, dtable_packs);
+        if (row >= s.v || end[k] - begin[k] > SHORT)
+            continue;
+        job.add(begin[k], end[k], sum);
+        job.store(row, sum);
     }
+    if (!__syncthreads_or(many))
+        return;
+    for (int64_t row = group; row < s.v; row += groups)
+        if (job.end(row) - job.begin(row) > SHORT)
+            sum_together(job, row, lane, lanes);
 }
 
 /* Blocks for `rows`, so many each thread, in whole strips: memory holds no table for which these
@@ -150,7 +216,7 @@ static dim3 grid_for(int64_t rows, int rows_per_thread, const cut &c) {
 
 template <typename T> static assay_status run_forward(const assay_call *call) {
     const sizes s = sizes_of(call);
-    const cut c = cut_for<T>(s.d);
+    const cut c = cut_for<T>(s.d, THREADS);
     return ASSAY_LAUNCH(call->stream, grid_for(s.t, GATHER_ROWS, c), dim3(THREADS), 0, (gather<T>),
                         ids_of(call), rows_of<const T>(&call->in[1]), rows_of<T>(&call->out[0]), s,
                         c, takes_packs(&call->in[1]), takes_packs(&call->out[0]));
@@ -158,7 +224,7 @@ template <typename T> static assay_status run_forward(const assay_call *call) {
 
 template <typename T> static assay_status run_backward(const assay_call *call) {
     const sizes s = sizes_of(call);
-    const cut c = cut_for<T>(s.d);
+    const cut c = cut_for<T>(s.d, SUM_COLUMNS);
     const sorted tokens = sorted_at(call->workspace, s);
     const assay_status status = launch_order(call->stream, ids_of(call), s, tokens);
     if (status != ASSAY_OK)

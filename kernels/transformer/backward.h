@@ -19,6 +19,17 @@ static inline void backward_linear(walk *w, assay_tensor x, int64_t block, assay
     go_back(w, before);
 }
 
+/* The weight's gradient alone, by a composition that has x, and so dx, elsewhere. */
+static inline void backward_weight(walk *w, const fusions *f, assay_tensor x, int64_t block,
+                                   assay_tensor dy) {
+    const size_t before = mark(w);
+    const assay_tensor made = gradient_room(w, block);
+    if (runs(w))
+        w->status = f->dw(w->stream, dy, x, made, w->m.tokens);
+    deliver_gradient(w, block, made);
+    go_back(w, before);
+}
+
 /* ---- the stream ---- */
 
 /* The cotangent of the residual stream where a norm reads it, and of the branch that was added
@@ -47,13 +58,31 @@ static inline void backward_last_norm(walk *w, assay_tensor x, assay_tensor dy, 
 
 /* ---- the branches: dbranch to the gradient of the branch's input ---- */
 
+/* From the branch's gradient to that of both gates. */
+static inline void backward_gates(walk *w, int64_t layer, const activations *s,
+                                  assay_tensor dbranch, assay_tensor dgates) {
+    const size_t before = mark(w);
+    const int64_t ff = w->m.ff;
+    const fusions *f = fused_gates(w);
+    if (f != NULL) {
+        if (runs(w))
+            w->status = f->gates_backward(w->stream, dbranch, weight_of(w, block_in(layer, DOWN)),
+                                          s->gates, dgates);
+        backward_weight(w, f, s->gated, block_in(layer, DOWN), dbranch);
+        return;
+    }
+    const assay_tensor dgated = take_rows(w, ff);
+    backward_linear(w, s->gated, block_in(layer, DOWN), dbranch, dgated);
+    swiglu_backward(w, columns_of(&s->gates, 0, ff), columns_of(&s->gates, ff, ff), dgated,
+                    columns_of(&dgates, 0, ff), columns_of(&dgates, ff, ff));
+    go_back(w, before);
+}
+
 static inline void backward_feed_forward(walk *w, int64_t layer, const activations *s,
                                          assay_tensor dbranch, assay_tensor dinput) {
     const size_t before = mark(w);
-    const assay_tensor dgated = take_rows(w, w->m.ff), dgates = take_rows(w, 2 * w->m.ff);
-    backward_linear(w, s->gated, block_in(layer, DOWN), dbranch, dgated);
-    swiglu_backward(w, columns_of(&s->gates, 0, w->m.ff), columns_of(&s->gates, w->m.ff, w->m.ff),
-                    dgated, columns_of(&dgates, 0, w->m.ff), columns_of(&dgates, w->m.ff, w->m.ff));
+    const assay_tensor dgates = take_rows(w, 2 * w->m.ff);
+    backward_gates(w, layer, s, dbranch, dgates);
     backward_linear(w, s->second, block_in(layer, GATES), dgates, dinput);
     go_back(w, before);
 }
@@ -62,6 +91,14 @@ static inline void backward_feed_forward(walk *w, int64_t layer, const activatio
 static inline void backward_output(walk *w, int64_t layer, const activations *s,
                                    assay_tensor dbranch, assay_tensor dout) {
     const size_t before = mark(w);
+    const fusions *f = fused_heads(w);
+    if (f != NULL) {
+        if (runs(w))
+            w->status = f->dx(w->stream, dbranch, weight_of(w, block_in(layer, PROJECTION)), dout,
+                              w->m.tokens);
+        backward_weight(w, f, s->o, block_in(layer, PROJECTION), dbranch);
+        return;
+    }
     const assay_tensor dmerged = take_rows(w, w->m.d);
     backward_linear(w, s->merged, block_in(layer, PROJECTION), dbranch, dmerged);
     split_heads(w, dmerged, one_of_heads(dout));

@@ -20,24 +20,79 @@ static inline heads one_of_heads(assay_tensor o) {
     return {{o}, 1, 0};
 }
 
-static inline void attention_branch(walk *w, int64_t layer, const activations *s,
-                                    assay_tensor branch) {
+/* ---- what a composition may do inside of products ---- */
+
+/* Parts are asked and measured one by one, which needs no less. */
+static inline const fusions *may_fuse(const walk *w) {
+    return w->purpose == RUN && w->m.dtype == ASSAY_BF16 ? w->parts->fused : NULL;
+}
+static inline const fusions *fused_gates(const walk *w) {
+    const fusions *f = may_fuse(w);
+    return f != NULL && f->gates_fit(w->m.tokens, w->m.d, w->m.ff) ? f : NULL;
+}
+static inline const fusions *fused_heads(const walk *w) {
+    const model *m = &w->m;
+    const fusions *f = may_fuse(w);
+    return f != NULL && f->heads_fit(m->tokens, m->t, m->d, m->head_dim) ? f : NULL;
+}
+
+/* q, k and v by heads, one tensor. */
+static inline assay_tensor all_heads(const model *m, const activations *s) {
+    const int64_t shape[] = {3 * m->b, m->heads, m->t, m->head_dim};
+    return dense_at(s->rotated.data, s->rotated.dtype, 4, shape);
+}
+
+/* ---- the branches ---- */
+
+static inline void project_heads(walk *w, int64_t layer, const activations *s) {
+    const fusions *f = fused_heads(w);
     const size_t before = mark(w);
+    const assay_tensor weight = weight_of(w, block_in(layer, QKV));
+    if (f != NULL && s->v.data == part_of(&s->rotated, 2, 2).data) {
+        if (runs(w))
+            w->status = f->forward(w->stream, s->first, weight, all_heads(&w->m, s), w->m.tokens,
+                                   static_cast<const float *>(w->angles.data), 2 * w->m.d);
+        return;
+    }
     const assay_tensor rows = take_rows(w, 3 * w->m.d);
-    linear_forward(w, s->first, weight_of(w, block_in(layer, QKV)), rows);
+    linear_forward(w, s->first, weight, rows);
     split_heads(w, rows, three_heads(&s->rotated, s->v));
-    attention_forward(w, part_of(&s->rotated, 0, 2), part_of(&s->rotated, 1, 2), s->v, s->o,
-                      s->lse);
-    merge_heads(w, one_of_heads(s->o), s->merged);
-    linear_forward(w, s->merged, weight_of(w, block_in(layer, PROJECTION)), branch);
     go_back(w, before);
 }
 
-static inline void feed_forward_branch(walk *w, int64_t layer, const activations *s,
+static inline void project_output(walk *w, int64_t layer, const activations *s,
+                                  assay_tensor branch) {
+    const fusions *f = fused_heads(w);
+    const assay_tensor weight = weight_of(w, block_in(layer, PROJECTION));
+    if (f != NULL) {
+        if (runs(w))
+            w->status = f->forward(w->stream, s->o, weight, branch, w->m.tokens, NULL, 0);
+        return;
+    }
+    merge_heads(w, one_of_heads(s->o), s->merged);
+    linear_forward(w, s->merged, weight, branch);
+}
+
+static inline void attention_branch(walk *w, int64_t layer, const activations *s,
+                                    assay_tensor branch) {
+    project_heads(w, layer, s);
+    attention_forward(w, part_of(&s->rotated, 0, 2), part_of(&s->rotated, 1, 2), s->v, s->o,
+                      s->lse);
+    project_output(w, layer, s, branch);
+}
+
+/* `keep`: for a backward. */
+static inline void feed_forward_branch(walk *w, int64_t layer, const activations *s, bool keep,
                                        assay_tensor branch) {
-    linear_forward(w, s->second, weight_of(w, block_in(layer, GATES)), s->gates);
-    swiglu_forward(w, columns_of(&s->gates, 0, w->m.ff), columns_of(&s->gates, w->m.ff, w->m.ff),
-                   s->gated);
+    const fusions *f = fused_gates(w);
+    const assay_tensor weights = weight_of(w, block_in(layer, GATES));
+    if (f == NULL) {
+        linear_forward(w, s->second, weights, s->gates);
+        swiglu_forward(w, columns_of(&s->gates, 0, w->m.ff),
+                       columns_of(&s->gates, w->m.ff, w->m.ff), s->gated);
+    } else if (runs(w)) {
+        w->status = f->gates_forward(w->stream, s->second, weights, s->gates, s->gated, keep);
+    }
     linear_forward(w, s->gated, weight_of(w, block_in(layer, DOWN)), branch);
 }
 
@@ -63,7 +118,7 @@ static inline void forward_layers(walk *w, assay_tensor tokens, const store *kep
         attention_branch(w, layer, &s, branch);
         rmsnorm_add_forward(w, s.x, branch, weight_of(w, block_in(layer, SECOND_NORM)), s.middle,
                             s.second);
-        feed_forward_branch(w, layer, &s, branch);
+        feed_forward_branch(w, layer, &s, kept->all, branch);
         if (layer + 1 == w->m.layers)
             break;
         const activations next = activations_of(w, kept, layer + 1);

@@ -10,8 +10,9 @@
 #ifndef ASSAY_TRANSFORMER_HEADS_H
 #define ASSAY_TRANSFORMER_HEADS_H
 
+#include "device/grid.h"
 #include "kernels/common/pack.h"
-#include "kernels/rope/pairs.h"
+#include "kernels/rope/turn.h"
 #include "kernels/transformer/walk.h"
 
 static constexpr double ROPE_THETA = 1e4;

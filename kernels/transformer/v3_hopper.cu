@@ -5,7 +5,19 @@
  * Against v3: linear and attention v3_hopper. A case that one of these declines, it declines by
  * that one's line.
  */
+#include "kernels/transformer/hopper_gates.h"
+#include "kernels/transformer/hopper_heads.h"
 #include "kernels/transformer/stages.h"
+
+static constexpr fusions fused = {
+    .gates_fit = gates_fit,
+    .heads_fit = heads_fit,
+    .gates_forward = gates_forward,
+    .gates_backward = gates_backward,
+    .forward = placed_forward,
+    .dx = placed_dx,
+    .dw = placed_dw,
+};
 
 static constexpr composition parts = {
     .name = "v3_hopper",
@@ -16,6 +28,7 @@ static constexpr composition parts = {
     .swiglu = "v3",
     .cross_entropy = "v3",
     .adamw = "v3",
+    .fused = &fused,
 };
 
 ASSAY_VARIANT(transformer, v3_hopper) = {

@@ -1,0 +1,32 @@
+/*
+ * Steps of the model that a composition may do inside of products, with the bits of the parts one
+ * after the other. Tensors are matrices of rows or, of rank 4, by heads, (b, heads, t, head_dim).
+ */
+#ifndef ASSAY_TRANSFORMER_FUSIONS_H
+#define ASSAY_TRANSFORMER_FUSIONS_H
+
+#include "device/kernel.h"
+
+typedef struct fusions {
+    /* Whether such sizes are taken: those of the next two, of the three behind them. */
+    bool (*gates_fit)(int64_t tokens, int64_t d, int64_t ff);
+    bool (*heads_fit)(int64_t tokens, int64_t t, int64_t d, int64_t head_dim);
+
+    /* y = silu(a) ⊙ b of gates = (a, b) = x weightsᵀ, which are left in memory if `keep`. */
+    assay_status (*gates_forward)(void *stream, const assay_tensor &x, const assay_tensor &weights,
+                                  const assay_tensor &gates, const assay_tensor &y, bool keep);
+    /* The gates' gradients, from d, that of y weightᵀ. */
+    assay_status (*gates_backward)(void *stream, const assay_tensor &d, const assay_tensor &weight,
+                                   const assay_tensor &gates, const assay_tensor &dgates);
+
+    /* y = x weightᵀ, of which the first `turned` columns are turned by the angles (heads.h). */
+    assay_status (*forward)(void *stream, const assay_tensor &x, const assay_tensor &weight,
+                            const assay_tensor &y, int64_t tokens, const float *angles,
+                            int64_t turned);
+    assay_status (*dx)(void *stream, const assay_tensor &dy, const assay_tensor &weight,
+                       const assay_tensor &dx, int64_t tokens);
+    assay_status (*dw)(void *stream, const assay_tensor &dy, const assay_tensor &x,
+                       const assay_tensor &dweight, int64_t tokens);
+} fusions;
+
+#endif
