@@ -50,6 +50,10 @@ static __device__ __forceinline__ void load_placed(const placed_map &x, unsigned
     }
 }
 
+struct alignas(8) pair_angle {
+    float cosine, sine;
+};
+
 template <typename Tile, typename Kind> struct placed_job {
     typedef Kind kind;
     static constexpr int step = Tile::columns, boxes = Tile::boxes, in_stage = Tile::per_stage;
@@ -79,9 +83,10 @@ template <typename Tile, typename Kind> struct placed_job {
     /* Turns the pair at `column` of a head of token `line`. */
     __device__ __forceinline__ __nv_bfloat162 turn_pair(__nv_bfloat162 x, int32_t line,
                                                         int column) const {
-        const float *by = angles + (int64_t)(line % out.t) * HEAD + column;
+        const pair_angle by = load_whole(reinterpret_cast<const pair_angle *>(
+            angles + (int64_t)(line % out.t) * HEAD + column));
         bf16 a, b;
-        rotate(__low2bfloat16(x), __high2bfloat16(x), by[0], by[1], &a, &b);
+        rotate(__low2bfloat16(x), __high2bfloat16(x), by.cosine, by.sine, &a, &b);
         return __halves2bfloat162(a, b);
     }
 
