@@ -28,7 +28,7 @@ static inline const fusions *may_fuse(const walk *w) {
 }
 static inline const fusions *fused_gates(const walk *w) {
     const fusions *f = may_fuse(w);
-    return f != NULL && f->gates_fit(w->m.tokens, w->m.d, w->m.ff) ? f : NULL;
+    return f != NULL && f->rows_fit(w->m.tokens, w->m.ff, w->m.d) ? f : NULL;
 }
 static inline const fusions *fused_heads(const walk *w) {
     const model *m = &w->m;
@@ -36,10 +36,12 @@ static inline const fusions *fused_heads(const walk *w) {
     return f != NULL && f->heads_fit(m->tokens, m->t, m->d, m->head_dim) ? f : NULL;
 }
 
-/* q, k and v by heads, one tensor. */
-static inline assay_tensor all_heads(const model *m, const activations *s) {
+/* q, k and v by heads as one tensor, where v lies behind the others: else it has no data. */
+static inline assay_tensor all_heads(const model *m, const assay_tensor *q_and_k,
+                                     const assay_tensor *v) {
     const int64_t shape[] = {3 * m->b, m->heads, m->t, m->head_dim};
-    return dense_at(s->rotated.data, s->rotated.dtype, 4, shape);
+    const bool behind = v->data == part_of(q_and_k, 2, 2).data;
+    return dense_at(behind ? q_and_k->data : NULL, v->dtype, 4, shape);
 }
 
 /* ---- the branches ---- */
@@ -48,9 +50,10 @@ static inline void project_heads(walk *w, int64_t layer, const activations *s) {
     const fusions *f = fused_heads(w);
     const size_t before = mark(w);
     const assay_tensor weight = weight_of(w, block_in(layer, QKV));
-    if (f != NULL && s->v.data == part_of(&s->rotated, 2, 2).data) {
+    const assay_tensor all = all_heads(&w->m, &s->rotated, &s->v);
+    if (f != NULL && all.data != NULL) {
         if (runs(w))
-            w->status = f->forward(w->stream, s->first, weight, all_heads(&w->m, s), w->m.tokens,
+            w->status = f->forward(w->stream, s->first, weight, all, w->m.tokens,
                                    static_cast<const float *>(w->angles.data), 2 * w->m.d);
         return;
     }

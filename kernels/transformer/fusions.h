@@ -7,9 +7,17 @@
 
 #include "device/kernel.h"
 
+/* The tensors that a gradient goes to: parts of its rows, each of as many. */
+enum { MOST_PARTS = 3 };
+
+typedef struct grad_parts {
+    assay_tensor part[MOST_PARTS];
+    int64_t count;
+} grad_parts;
+
 typedef struct fusions {
-    /* Whether such sizes are taken: those of the next two, of the three behind them. */
-    bool (*gates_fit)(int64_t tokens, int64_t d, int64_t ff);
+    /* Whether a weight (n, k), or both gates' (2 n, k), is taken; whether heads are. */
+    bool (*rows_fit)(int64_t tokens, int64_t n, int64_t k);
     bool (*heads_fit)(int64_t tokens, int64_t t, int64_t d, int64_t head_dim);
 
     /* y = silu(a) ⊙ b of gates = (a, b) = x weightsᵀ, which are left in memory if `keep`. */
@@ -25,6 +33,13 @@ typedef struct fusions {
                             int64_t turned);
     assay_status (*dx)(void *stream, const assay_tensor &dy, const assay_tensor &weight,
                        const assay_tensor &dx, int64_t tokens);
+
+    /* dweight = dyᵀ x, widened, to fp32. */
+    bool (*grad_fits)(const assay_tensor &dy, const assay_tensor &x, const grad_parts &to,
+                      int64_t tokens);
+    assay_status (*grad)(void *stream, const assay_tensor &dy, const assay_tensor &x,
+                         const grad_parts &to, int64_t tokens);
+    /* dweight in bf16. */
     assay_status (*dw)(void *stream, const assay_tensor &dy, const assay_tensor &x,
                        const assay_tensor &dweight, int64_t tokens);
 } fusions;

@@ -168,4 +168,10 @@ static inline bool frame_takes(int64_t m, int64_t n, int64_t k) {
     return m > 0 && n > 0 && k > 0 && m <= MOST_EXTENT && n <= MOST_EXTENT / 4 && k <= MOST_EXTENT;
 }
 
+/* Whether copies by TMA take dense tensors with rows of n and k elements: whole pieces of 16 bytes.
+ */
+static bool rows_fit(int64_t tokens, int64_t n, int64_t k) {
+    return frame_takes(tokens, n, k) && n % PACKED == 0 && k % PACKED == 0;
+}
+
 #endif

@@ -139,11 +139,6 @@ struct gates_grad_job {
 
 /* ---- calls ---- */
 
-/* Whether copies by TMA take all of the tensors: rows of whole pieces of 16 bytes. */
-static bool gates_fit(int64_t tokens, int64_t d, int64_t ff) {
-    return frame_takes(tokens, ff, d) && d % PACKED == 0 && ff % PACKED == 0;
-}
-
 template <bool KEEP>
 static assay_status launch_gates(void *stream, const assay_tensor &x, const assay_tensor &weights,
                                  const assay_tensor &gates, const assay_tensor &y) {

@@ -11,6 +11,7 @@
 #define ASSAY_TRANSFORMER_HOPPER_HEADS_H
 
 #include "kernels/rope/turn.h"
+#include "kernels/transformer/fusions.h"
 #include "kernels/transformer/hopper_frame.h"
 #include "kernels/transformer/tensors.h"
 
@@ -50,8 +51,8 @@ static __device__ __forceinline__ void load_placed(const placed_map &x, unsigned
     }
 }
 
-struct alignas(8) pair_angle {
-    float cosine, sine;
+struct alignas(8) float_pair {
+    float first, second;
 };
 
 template <typename Tile, typename Kind> struct placed_job {
@@ -83,10 +84,10 @@ template <typename Tile, typename Kind> struct placed_job {
     /* Turns the pair at `column` of a head of token `line`. */
     __device__ __forceinline__ __nv_bfloat162 turn_pair(__nv_bfloat162 x, int32_t line,
                                                         int column) const {
-        const pair_angle by = load_whole(reinterpret_cast<const pair_angle *>(
+        const float_pair by = load_whole(reinterpret_cast<const float_pair *>(
             angles + (int64_t)(line % out.t) * HEAD + column));
         bf16 a, b;
-        rotate(__low2bfloat16(x), __high2bfloat16(x), by.cosine, by.sine, &a, &b);
+        rotate(__low2bfloat16(x), __high2bfloat16(x), by.first, by.second, &a, &b);
         return __halves2bfloat162(a, b);
     }
 
@@ -153,29 +154,37 @@ static assay_status launch_placed(void *stream, const placed_product &x) {
     return status == ASSAY_OK ? launch_in_frame<Tile>(stream, job) : status;
 }
 
-template <typename Kind> struct placed_choice {
+template <typename Product> struct placed_choice {
     int64_t time; /* until all multiprocessors are done */
-    assay_status (*launch)(void *stream, const placed_product &x);
+    assay_status (*launch)(void *stream, const Product &x);
 };
 
-template <typename Tile, typename Kind>
-static placed_choice<Kind> placed_choice_of(const placed_product &x, int64_t tile_time) {
+template <typename Tile, typename Product>
+static placed_choice<Product> placed_choice_of(const Product &x, int64_t tile_time,
+                                               assay_status (*launch)(void *, const Product &)) {
     const int64_t turns = ceil_div(hopper_tiles<Tile::columns>(x.m, x.n), ASSAY_MULTIPROCESSORS);
-    return {turns * tile_time, launch_placed<Tile, Kind>};
+    return {turns * tile_time, launch};
 }
 
-/* As hopper_multiply.h chooses. */
-template <typename Kind>
-static assay_status multiply_placed(void *stream, const placed_product &x) {
-    const placed_choice<Kind> choices[] = {placed_choice_of<wide_tile, Kind>(x, WIDE_TIME),
-                                           placed_choice_of<middle_tile, Kind>(x, MIDDLE_TIME),
-                                           placed_choice_of<narrow_tile, Kind>(x, NARROW_TIME),
-                                           placed_choice_of<thin_tile, Kind>(x, THIN_TIME)};
-    const placed_choice<Kind> *best = choices;
-    for (const placed_choice<Kind> &c : choices)
+/* As hopper_multiply.h chooses: of two that take as long, the wider tiles. */
+template <typename Product, int N>
+static assay_status launch_fastest(void *stream, const Product &x,
+                                   const placed_choice<Product> (&choices)[N]) {
+    const placed_choice<Product> *best = choices;
+    for (const placed_choice<Product> &c : choices)
         if (c.time < best->time)
             best = &c;
     return best->launch(stream, x);
+}
+
+template <typename Kind>
+static assay_status multiply_placed(void *stream, const placed_product &x) {
+    const placed_choice<placed_product> choices[] = {
+        placed_choice_of<wide_tile>(x, WIDE_TIME, launch_placed<wide_tile, Kind>),
+        placed_choice_of<middle_tile>(x, MIDDLE_TIME, launch_placed<middle_tile, Kind>),
+        placed_choice_of<narrow_tile>(x, NARROW_TIME, launch_placed<narrow_tile, Kind>),
+        placed_choice_of<thin_tile>(x, THIN_TIME, launch_placed<thin_tile, Kind>)};
+    return launch_fastest(stream, x, choices);
 }
 
 /* y = x weightᵀ, of which the first `turned` columns are turned by the angles. */

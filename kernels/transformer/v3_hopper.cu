@@ -6,16 +6,18 @@
  * that one's line.
  */
 #include "kernels/transformer/hopper_gates.h"
-#include "kernels/transformer/hopper_heads.h"
+#include "kernels/transformer/hopper_grads.h"
 #include "kernels/transformer/stages.h"
 
 static constexpr fusions fused = {
-    .gates_fit = gates_fit,
+    .rows_fit = rows_fit,
     .heads_fit = heads_fit,
     .gates_forward = gates_forward,
     .gates_backward = gates_backward,
     .forward = placed_forward,
     .dx = placed_dx,
+    .grad_fits = grad_fits,
+    .grad = grad_of_weight,
     .dw = placed_dw,
 };
 
