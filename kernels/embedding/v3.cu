@@ -26,7 +26,11 @@ enum { THREADS = 256, GATHER_ROWS = 2, SUM_ROWS = 4, BATCH = 8 };
 
 /* Of backward: the most threads along d in a block, and the most tokens of a row that one of its
  * lanes adds by itself. */
-enum { SUM_COLUMNS = 32, SHORT = 32 };
+enum { SUM_COLUMNS = 128, SHORT = 32 };
+
+/* Of backward: blocks whose rows are dealt out in turn. Frequent tokens, as those of letters, often
+ * have ids side by side, and a block adds few of them so. */
+enum { WINDOW = 16 };
 
 /* Blocks of `columns` threads along d by THREADS / columns rows at a time. */
 struct cut {
@@ -117,8 +121,7 @@ static __device__ __forceinline__ void add_tokens(const int32_t *order, const in
         add(sum, load_pack(dy.data + *order * dy.stride, left, packs));
 }
 
-/* What one block does: rows of the table that lie far apart, because frequent tokens, as those of
- * letters, often have ids side by side. */
+/* What one block adds and where to. */
 template <typename T> struct sum_job {
     const sorted &tokens;
     const rows<const T> &dy;
@@ -174,7 +177,10 @@ static __global__ void __launch_bounds__(THREADS)
     sum_tokens(sorted tokens, rows<const T> dy, rows<T> dtable, sizes s, cut c, bool dy_packs,
                bool dtable_packs) {
     const int lanes = THREADS / c.columns, lane = (int)threadIdx.x / c.columns;
-    const int64_t group = blockIdx.x / c.strips, groups = gridDim.x / c.strips;
+    /* The block's rows: the first, WINDOW apart, and the first behind the last. */
+    const int64_t group = blockIdx.x / c.strips, all = (int64_t)WINDOW * lanes * SUM_ROWS;
+    const int64_t first = group / WINDOW * all + group % WINDOW;
+    const int64_t last = clamp(s.v, 0, first / all * all + all);
     const int64_t column =
         (blockIdx.x % c.strips * c.columns + threadIdx.x % c.columns) * pack<T>::size;
     const sum_job<T> job = {tokens,
@@ -187,14 +193,14 @@ static __global__ void __launch_bounds__(THREADS)
     bool many = false;
 #pragma unroll
     for (int k = 0; k < SUM_ROWS; ++k) {
-        const int64_t row = clamp(group + (k * lanes + lane) * groups, 0, s.v - 1);
+        const int64_t row = clamp(first + (k * lanes + lane) * WINDOW, 0, s.v - 1);
         begin[k] = job.begin(row);
         end[k] = job.end(row);
         many = many || end[k] - begin[k] > SHORT;
     }
 #pragma unroll
     for (int k = 0; k < SUM_ROWS; ++k) {
-        const int64_t row = group + (k * lanes + lane) * groups;
+        const int64_t row = first + (k * lanes + lane) * WINDOW;
         acc_t<T> sum[pack<T>::size] = {};
         if (row >= s.v || end[k] - begin[k] > SHORT)
             continue;
@@ -203,7 +209,7 @@ static __global__ void __launch_bounds__(THREADS)
     }
     if (!__syncthreads_or(many))
         return;
-    for (int64_t row = group; row < s.v; row += groups)
+    for (int64_t row = first; row < last; row += WINDOW)
         if (job.end(row) - job.begin(row) > SHORT)
             sum_together(job, row, lane, lanes);
 }
@@ -229,7 +235,8 @@ template <typename T> static assay_status run_backward(const assay_call *call) {
     const assay_status status = launch_order(call->stream, ids_of(call), s, tokens);
     if (status != ASSAY_OK)
         return status;
-    return ASSAY_LAUNCH(call->stream, grid_for(s.v, SUM_ROWS, c), dim3(THREADS), 0, (sum_tokens<T>),
+    const int64_t windows = ceil_div(s.v, THREADS / c.columns * SUM_ROWS * WINDOW);
+    return ASSAY_LAUNCH(call->stream, whole_grid(windows * WINDOW * c.strips), dim3(THREADS), 0, (sum_tokens<T>),
                         tokens, rows_of<const T>(&call->in[DY]), rows_of<T>(&call->out[0]), s, c,
                         takes_packs(&call->in[DY]), takes_packs(&call->out[0]));
 }

@@ -108,7 +108,8 @@ static __device__ __forceinline__ void copy_tile(const copy_of_type<To, From> &c
 
 /* Copies of one launch: as many as a layer has parameters. Their tiles are counted through, those
  * of copy k end before end[k]. */
-enum { MOST_COPIES = LAYER_WEIGHTS };
+/* Those of five layers: a kernel's arguments have 4 KB. */
+enum { MOST_COPIES = 5 * LAYER_WEIGHTS };
 
 template <typename To, typename From> struct copies_of_type {
     copy_of_type<To, From> copy[MOST_COPIES];

@@ -12,7 +12,9 @@
  *     load(stage, at, k, full)                 by one thread: the slice of both operands at k
  *     bring(at, i, group, box, full)           by one thread: what finish() finds in box i
  *     store(at, i, group, box)                 by one thread: box i to memory
- *     finish(at, group, sums, ring)            by a warpgroup: the sums to boxes
+ *     prepare(at, group)                       by a warpgroup, before the products: what finish()
+ *                                              wants to find
+ *     finish(at, group, sums, prepared, ring)  by a warpgroup: the sums to boxes
  */
 #ifndef ASSAY_TRANSFORMER_HOPPER_FRAME_H
 #define ASSAY_TRANSFORMER_HOPPER_FRAME_H
@@ -25,6 +27,8 @@ static constexpr int frame_stages = (Job::boxes + Job::in_stage - 1) / Job::in_s
 template <typename Job> static __device__ __forceinline__ int boxes_from(int first) {
     return Job::boxes - first < Job::in_stage ? Job::boxes - first : Job::in_stage;
 }
+
+struct nothing_prepared {};
 
 /* ---- thread 0 ---- */
 
@@ -123,8 +127,9 @@ static __global__ void __launch_bounds__(THREADS, 1)
         registers_raise<MANY_REGISTERS>();
         each_tile<Job::step>(job.p.m, job.p.n, [&](hopper_place at) {
             float sums[Tile::sums];
+            const auto prepared = job.prepare(at, group);
             multiply_slices<Tile, typename Job::kind>(job.p, group, ring, sums);
-            job.finish(at, group, sums, ring);
+            job.finish(at, group, sums, prepared, ring);
         });
     }
 }
@@ -172,6 +177,31 @@ static inline bool frame_takes(int64_t m, int64_t n, int64_t k) {
  */
 static bool rows_fit(int64_t tokens, int64_t n, int64_t k) {
     return frame_takes(tokens, n, k) && n % PACKED == 0 && k % PACKED == 0;
+}
+
+/* ---- which tiles ---- */
+
+template <typename Product> struct frame_choice {
+    int64_t time; /* until all multiprocessors are done */
+    assay_status (*launch)(void *stream, const Product &x);
+};
+
+template <int STEP, typename Product>
+static frame_choice<Product> frame_choice_of(const Product &x, int64_t tile_time,
+                                               assay_status (*launch)(void *, const Product &)) {
+    const int64_t turns = ceil_div(hopper_tiles<STEP>(x.m, x.n), ASSAY_MULTIPROCESSORS);
+    return {turns * tile_time, launch};
+}
+
+/* As hopper_multiply.h chooses: of two that take as long, the wider tiles. */
+template <typename Product, int N>
+static assay_status launch_fastest(void *stream, const Product &x,
+                                   const frame_choice<Product> (&choices)[N]) {
+    const frame_choice<Product> *best = choices;
+    for (const frame_choice<Product> &c : choices)
+        if (c.time < best->time)
+            best = &c;
+    return best->launch(stream, x);
 }
 
 #endif

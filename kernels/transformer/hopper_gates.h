@@ -2,7 +2,7 @@
  * The feed-forward's products with swiglu inside, for v3_hopper. The bits are those of linear and
  * swiglu one after the other: each sum is rounded to bf16 first.
  *
- * Forward: a tile has 128 columns of a = x W1ᵀ and the same 128 of b = x W3ᵀ, side by side in a
+ * Forward: one half of a tile has columns of a = x W1ᵀ, the other the same of b = x W3ᵀ, side by side in a
  * thread's registers, which puts y = silu(a) b beside them. a and b go to memory only where a
  * backward is to find them. Backward: a tile of dy = d W2 finds a and b in its boxes and leaves da
  * and db there; dy itself never is in memory.
@@ -22,14 +22,19 @@ static __device__ __forceinline__ bf16 gated_element(bf16 a, bf16 b) {
     return narrow<bf16>(gated(wide, sigma_in<bf16>(wide), widen(b)));
 }
 
+static __device__ __forceinline__ __nv_bfloat162 gated_pair(__nv_bfloat162 a, __nv_bfloat162 b) {
+    return __halves2bfloat162(gated_element(__low2bfloat16(a), __low2bfloat16(b)),
+                              gated_element(__high2bfloat16(a), __high2bfloat16(b)));
+}
+
 /* ---- forward ---- */
 
-template <bool KEEP> struct gates_job {
-    typedef wide_tile tile;
+template <typename Tile, bool KEEP> struct gates_job {
     typedef hopper_kind<true, true, false> kind;
-    static constexpr int step = tile::columns / 2;
-    /* y, and where they are kept a and b, of 64 columns. */
-    static constexpr int in_stage = KEEP ? 3 : 2, boxes = (KEEP ? 3 : 1) * step / BOX;
+    static constexpr int step = Tile::columns / 2;
+    /* Of 64 columns y, and where they are kept a and b. */
+    static constexpr int kept = KEEP ? 3 : 1, boxes = kept * step / BOX;
+    static constexpr int in_stage = Tile::per_stage;
     static constexpr bool brings = false;
     hopper_problem p;
     tensor_map x, weights, y, a, b;
@@ -38,7 +43,7 @@ template <bool KEEP> struct gates_job {
                                          uint64_t *full) const {
         tensor_load(stage, &x, k, at.row, full);
         for (int which = 0; which < 2; ++which)
-            tensor_load(stage + tile::left_bytes + which * step * TENSOR_LINE_BYTES, &weights, k,
+            tensor_load(stage + Tile::left_bytes + which * step * TENSOR_LINE_BYTES, &weights, k,
                         at.column, which, full);
     }
     __device__ __forceinline__ void bring(hopper_place, int, int, unsigned char *,
@@ -46,50 +51,39 @@ template <bool KEEP> struct gates_job {
     }
     __device__ __forceinline__ void store(hopper_place at, int i, int group,
                                           unsigned char *box) const {
-        const int which = KEEP ? i % 3 : 0, turn = KEEP ? i / 3 : i;
-        const int32_t column = at.column + turn * BOX;
+        const int which = i % kept;
+        const int32_t column = at.column + i / kept * BOX;
         if (column < p.n)
             tensor_store(which == 0 ? &y : which == 1 ? &a : &b, column, at.row + group * BOX, box);
     }
 
+    __device__ __forceinline__ nothing_prepared prepare(hopper_place, int) const {
+        return {};
+    }
     __device__ __forceinline__ void finish(hopper_place, int group, const float *sums,
-                                           hopper_ring<tile> &ring) const {
+                                           nothing_prepared, hopper_ring<Tile> &ring) const {
 #pragma unroll
-        for (int turn = 0; turn < step / BOX; ++turn) {
-            const float *of_a = sums + turn * BOX / 2, *of_b = of_a + step / 2;
-            const int first = KEEP ? 0 : turn;
-            if (KEEP || turn == 0)
+        for (int i = 0; i < boxes; ++i) {
+            const float *of_a = sums + i / kept * BOX / 2, *of_b = of_a + step / 2;
+            if (i % in_stage == 0)
                 open_results(ring);
-            unsigned char *box = ring.box(first, group);
-            each_pair(box, [&](__nv_bfloat162 *pair, int, int, int i) {
-                const __nv_bfloat162 va = __floats2bfloat162_rn(of_a[i], of_a[i + 1]);
-                const __nv_bfloat162 vb = __floats2bfloat162_rn(of_b[i], of_b[i + 1]);
-                *pair = __halves2bfloat162(
-                    gated_element(__low2bfloat16(va), __low2bfloat16(vb)),
-                    gated_element(__high2bfloat16(va), __high2bfloat16(vb)));
-                if (KEEP) {
-                    *beside(pair, 1) = va;
-                    *beside(pair, 2) = vb;
-                }
+            each_pair(ring.box(i % in_stage, group), [&](__nv_bfloat162 *pair, int, int, int s) {
+                const __nv_bfloat162 va = __floats2bfloat162_rn(of_a[s], of_a[s + 1]);
+                const __nv_bfloat162 vb = __floats2bfloat162_rn(of_b[s], of_b[s + 1]);
+                *pair = i % kept == 0 ? gated_pair(va, vb) : i % kept == 1 ? va : vb;
             });
-            if (KEEP || turn == step / BOX - 1)
+            if (i % in_stage == in_stage - 1 || i == boxes - 1)
                 close_results(ring);
         }
-    }
-
-    /* The same place in a later box of the stage: two warpgroups' boxes lie side by side. */
-    static __device__ __forceinline__ __nv_bfloat162 *beside(__nv_bfloat162 *pair, int boxes) {
-        return pair + boxes * (2 * BOX_BYTES / (int)sizeof *pair);
     }
 };
 
 /* ---- backward ---- */
 
 /* Box 2 i has a's 64 columns, then da's; box 2 i + 1 b's. */
-struct gates_grad_job {
-    typedef middle_tile tile;
+template <typename Tile> struct gates_grad_job {
     typedef hopper_kind<true, false, false> kind;
-    static constexpr int step = tile::columns, in_stage = 2, boxes = 2 * step / BOX;
+    static constexpr int step = Tile::columns, in_stage = 2, boxes = 2 * step / BOX;
     static constexpr bool brings = true;
     hopper_problem p;
     tensor_map d, weight, a, b, da, db;
@@ -97,7 +91,7 @@ struct gates_grad_job {
     __device__ __forceinline__ void load(unsigned char *stage, hopper_place at, int32_t k,
                                          uint64_t *full) const {
         load_operand<true, ROWS>(&d, stage, at.row, k, full);
-        load_operand<false, step>(&weight, stage + tile::left_bytes, at.column, k, full);
+        load_operand<false, step>(&weight, stage + Tile::left_bytes, at.column, k, full);
     }
     __device__ __forceinline__ void bring(hopper_place at, int i, int group, unsigned char *box,
                                           uint64_t *full) const {
@@ -118,8 +112,11 @@ struct gates_grad_job {
         *a = narrow<bf16>(of_a);
     }
 
+    __device__ __forceinline__ nothing_prepared prepare(hopper_place, int) const {
+        return {};
+    }
     __device__ __forceinline__ void finish(hopper_place, int group, const float *sums,
-                                           hopper_ring<tile> &ring) const {
+                                           nothing_prepared, hopper_ring<Tile> &ring) const {
 #pragma unroll
         for (int turn = 0; turn < step / BOX; ++turn) {
             open_results(ring);
@@ -139,48 +136,71 @@ struct gates_grad_job {
 
 /* ---- calls ---- */
 
-template <bool KEEP>
-static assay_status launch_gates(void *stream, const assay_tensor &x, const assay_tensor &weights,
-                                 const assay_tensor &gates, const assay_tensor &y) {
-    const int64_t ff = y.shape[1];
-    gates_job<KEEP> job = {};
-    job.p = frame_problem(x.shape[0], ff, x.shape[1]);
-    const assay_tensor a = columns_of(&gates, 0, ff), b = columns_of(&gates, ff, ff);
-    tensor_lines of_weights = frame_lines(&weights, gates_job<KEEP>::step);
-    of_weights.lines = ff;
-    of_weights.planes = 2;
-    of_weights.plane_stride = ff * weights.stride[0];
+struct gates_product {
+    assay_tensor x, weights, gates, y;
+    int64_t m, n; /* of a, of b and of y */
+};
+
+template <typename Tile, bool KEEP>
+static assay_status launch_gates(void *stream, const gates_product &of) {
+    gates_job<Tile, KEEP> job = {};
+    job.p = frame_problem(of.m, of.n, of.x.shape[1]);
+    const assay_tensor a = columns_of(&of.gates, 0, of.n), b = columns_of(&of.gates, of.n, of.n);
+    tensor_lines weights = frame_lines(&of.weights, job.step);
+    weights.lines = of.n;
+    weights.planes = 2;
+    weights.plane_stride = of.n * of.weights.stride[0];
     tensor_map *const maps[] = {&job.x, &job.weights, &job.y, &job.a, &job.b};
-    const tensor_lines lines[] = {frame_lines(&x, ROWS), of_weights, frame_lines(&y, BOX),
+    const tensor_lines lines[] = {frame_lines(&of.x, ROWS), weights, frame_lines(&of.y, BOX),
                                   frame_lines(&a, BOX), frame_lines(&b, BOX)};
     const assay_status status = make_frame_maps(KEEP ? 5 : 3, maps, lines);
-    if (status != ASSAY_OK)
-        return status;
-    return launch_in_frame<typename gates_job<KEEP>::tile>(stream, job);
+    return status == ASSAY_OK ? launch_in_frame<Tile>(stream, job) : status;
+}
+
+template <bool KEEP> static assay_status multiply_gates(void *stream, const gates_product &x) {
+    typedef frame_choice<gates_product> choice;
+    const choice choices[] = {
+        frame_choice_of<wide_tile::columns / 2>(x, WIDE_TIME, launch_gates<wide_tile, KEEP>),
+        frame_choice_of<narrow_tile::columns / 2>(x, NARROW_TIME, launch_gates<narrow_tile, KEEP>)};
+    return launch_fastest(stream, x, choices);
 }
 
 /* y = silu(a) ⊙ b of (a, b) = gates = x weightsᵀ, which are left in memory if `keep`. */
 static assay_status gates_forward(void *stream, const assay_tensor &x, const assay_tensor &weights,
                                   const assay_tensor &gates, const assay_tensor &y, bool keep) {
-    return keep ? launch_gates<true>(stream, x, weights, gates, y)
-                : launch_gates<false>(stream, x, weights, gates, y);
+    const gates_product product = {x, weights, gates, y, y.shape[0], y.shape[1]};
+    return keep ? multiply_gates<true>(stream, product) : multiply_gates<false>(stream, product);
+}
+
+struct gates_grad_product {
+    assay_tensor d, weight, gates, dgates;
+    int64_t m, n;
+};
+
+template <typename Tile>
+static assay_status launch_gates_grad(void *stream, const gates_grad_product &x) {
+    gates_grad_job<Tile> job = {};
+    job.p = frame_problem(x.m, x.n, x.d.shape[1]);
+    const assay_tensor a = columns_of(&x.gates, 0, x.n), b = columns_of(&x.gates, x.n, x.n);
+    const assay_tensor da = columns_of(&x.dgates, 0, x.n), db = columns_of(&x.dgates, x.n, x.n);
+    tensor_map *const maps[] = {&job.d, &job.weight, &job.a, &job.b, &job.da, &job.db};
+    const tensor_lines lines[] = {frame_lines(&x.d, ROWS), frame_lines(&x.weight, DEPTH),
+                                  frame_lines(&a, BOX),    frame_lines(&b, BOX),
+                                  frame_lines(&da, BOX),   frame_lines(&db, BOX)};
+    const assay_status status = make_frame_maps(6, maps, lines);
+    return status == ASSAY_OK ? launch_in_frame<Tile>(stream, job) : status;
 }
 
 /* The gates' gradients, from that of y weightᵀ. */
 static assay_status gates_backward(void *stream, const assay_tensor &d, const assay_tensor &weight,
                                    const assay_tensor &gates, const assay_tensor &dgates) {
-    const int64_t ff = weight.shape[1];
-    gates_grad_job job = {};
-    job.p = frame_problem(d.shape[0], ff, d.shape[1]);
-    const assay_tensor a = columns_of(&gates, 0, ff), b = columns_of(&gates, ff, ff);
-    const assay_tensor da = columns_of(&dgates, 0, ff), db = columns_of(&dgates, ff, ff);
-    tensor_map *const maps[] = {&job.d, &job.weight, &job.a, &job.b, &job.da, &job.db};
-    const tensor_lines lines[] = {frame_lines(&d, ROWS), frame_lines(&weight, DEPTH),
-                                  frame_lines(&a, BOX),  frame_lines(&b, BOX),
-                                  frame_lines(&da, BOX), frame_lines(&db, BOX)};
-    const assay_status status = make_frame_maps(6, maps, lines);
-    return status != ASSAY_OK ? status
-                              : launch_in_frame<gates_grad_job::tile>(stream, job);
+    typedef frame_choice<gates_grad_product> choice;
+    const gates_grad_product product = {d, weight, gates, dgates, d.shape[0], weight.shape[1]};
+    const choice choices[] = {
+        frame_choice_of<middle_tile::columns>(product, MIDDLE_TIME, launch_gates_grad<middle_tile>),
+        frame_choice_of<narrow_tile::columns>(product, NARROW_TIME,
+                                              launch_gates_grad<narrow_tile>)};
+    return launch_fastest(stream, product, choices);
 }
 
 #endif

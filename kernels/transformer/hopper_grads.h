@@ -53,8 +53,11 @@ template <typename Tile> struct grad_job {
             }
         }
     }
+    __device__ __forceinline__ nothing_prepared prepare(hopper_place, int) const {
+        return {};
+    }
     __device__ __forceinline__ void finish(hopper_place, int group, const float *sums,
-                                           hopper_ring<Tile> &ring) const {
+                                           nothing_prepared, hopper_ring<Tile> &ring) const {
 #pragma unroll
         for (int i = 0; i < boxes; ++i) {
             if (i % in_stage == 0)
@@ -113,11 +116,11 @@ static assay_status grad_of_weight(void *stream, const assay_tensor &dy, const a
                                   to.count * to.part[0].shape[0],
                                   to.part[0].shape[1],
                                   tokens};
-    const placed_choice<grad_product> choices[] = {
-        placed_choice_of<wide_tile>(product, WIDE_TIME, launch_grad<wide_tile>),
-        placed_choice_of<middle_tile>(product, MIDDLE_TIME, launch_grad<middle_tile>),
-        placed_choice_of<narrow_tile>(product, NARROW_TIME, launch_grad<narrow_tile>),
-        placed_choice_of<thin_tile>(product, THIN_TIME, launch_grad<thin_tile>)};
+    const frame_choice<grad_product> choices[] = {
+        frame_choice_of<wide_tile::columns>(product, WIDE_TIME, launch_grad<wide_tile>),
+        frame_choice_of<middle_tile::columns>(product, MIDDLE_TIME, launch_grad<middle_tile>),
+        frame_choice_of<narrow_tile::columns>(product, NARROW_TIME, launch_grad<narrow_tile>),
+        frame_choice_of<thin_tile::columns>(product, THIN_TIME, launch_grad<thin_tile>)};
     return launch_fastest(stream, product, choices);
 }
 

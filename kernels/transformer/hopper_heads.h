@@ -17,10 +17,32 @@
 
 enum { HEAD = BOX /* columns */ };
 
-/* A matrix (tokens, columns) in memory. With heads, those of several tensors follow each other. */
+/* n / d for n from 0 to 2^31 - 1, by a product: a division takes a hundred cycles, and a thread that
+ * fills a ring would be late. With s = ⌈log2 d⌉ and m = ⌊2^32 (2^s - d) / d⌋ + 1, n / d is
+ * ⌊(⌊m n / 2^32⌋ + n) / 2^s⌋ (Granlund and Montgomery). */
+struct quick_divisor {
+    uint32_t d, m, s;
+};
+
+static inline quick_divisor quick_divisor_of(int64_t d) {
+    quick_divisor q = {(uint32_t)d, 0, 0};
+    while ((int64_t)1 << q.s < d)
+        ++q.s;
+    q.m = (uint32_t)((((uint64_t)1 << q.s) - (uint64_t)d) * ((uint64_t)1 << 32) / (uint64_t)d + 1);
+    return q;
+}
+
+static __device__ __forceinline__ int32_t divide(int32_t n, const quick_divisor &by) {
+    const uint64_t high = (uint64_t)by.m * (uint32_t)n >> 32;
+    return (int32_t)((high + (uint32_t)n) >> by.s);
+}
+
+/* A matrix (tokens, columns) in memory. With heads, those of up to three tensors follow each other.
+ */
 struct placed_map {
     tensor_map map;
-    int32_t heads, b, t; /* heads 0: rows */
+    int32_t heads, b; /* heads 0: rows */
+    quick_divisor t;
 };
 
 /* Where the box at (line, column) begins there. */
@@ -32,8 +54,10 @@ static __device__ __forceinline__ placed_box place_box(const placed_map &x, int3
                                                        int32_t column) {
     if (x.heads == 0)
         return {column, line};
-    const int32_t which = column / HEAD / x.heads, head = column / HEAD % x.heads;
-    return {0, ((which * x.b + line / x.t) * x.heads + head) * x.t + line % x.t};
+    const int32_t t = (int32_t)x.t.d, batch = divide(line, x.t), all = column / HEAD;
+    const int32_t which = (all >= x.heads) + (all >= 2 * x.heads) + (all >= 3 * x.heads);
+    const int32_t before = (which * x.b + batch) * x.heads + all - which * x.heads;
+    return {0, before * t + line - batch * t};
 }
 
 /* LINES of an operand at (line, k). */
@@ -55,7 +79,12 @@ struct alignas(8) float_pair {
     float first, second;
 };
 
-template <typename Tile, typename Kind> struct placed_job {
+/* Cosines and sines of a thread's pairs in the boxes of one tile, whose rows are the same in all. */
+struct box_angles {
+    float_pair of[BOX / 2]; /* every second one, as each_pair() counts */
+};
+
+template <typename Tile, typename Kind, bool TURNS> struct placed_job {
     typedef Kind kind;
     static constexpr int step = Tile::columns, boxes = Tile::boxes, in_stage = Tile::per_stage;
     static constexpr bool brings = false;
@@ -81,27 +110,37 @@ template <typename Tile, typename Kind> struct placed_job {
         tensor_store(&out.map, to.column, to.line, box);
     }
 
-    /* Turns the pair at `column` of a head of token `line`. */
-    __device__ __forceinline__ __nv_bfloat162 turn_pair(__nv_bfloat162 x, int32_t line,
-                                                        int column) const {
-        const float_pair by = load_whole(reinterpret_cast<const float_pair *>(
-            angles + (int64_t)(line % out.t) * HEAD + column));
+    /* Before the products, which take longer than the loads. */
+    __device__ __forceinline__ box_angles prepare(hopper_place at, int group) const {
+        box_angles by = {};
+        if (!TURNS || at.column >= turned)
+            return by;
+        const int32_t first = at.row - divide(at.row, out.t) * (int32_t)out.t.d + group * BOX;
+        each_pair(NULL, [&](__nv_bfloat162 *, int row, int column, int s) {
+            by.of[s / 2] = load_whole(reinterpret_cast<const float_pair *>(
+                angles + (int64_t)(first + row) * HEAD + column));
+        });
+        return by;
+    }
+
+    static __device__ __forceinline__ __nv_bfloat162 turn_pair(__nv_bfloat162 x,
+                                                               const float_pair &by) {
         bf16 a, b;
         rotate(__low2bfloat16(x), __high2bfloat16(x), by.first, by.second, &a, &b);
         return __halves2bfloat162(a, b);
     }
 
     __device__ __forceinline__ void finish(hopper_place at, int group, const float *sums,
-                                           hopper_ring<Tile> &ring) const {
+                                           const box_angles &by, hopper_ring<Tile> &ring) const {
 #pragma unroll
         for (int i = 0; i < boxes; ++i) {
-            const bool turns = at.column + i * BOX < turned;
+            const bool turns = TURNS && at.column + i * BOX < turned;
             if (ring.is_first(i))
                 open_results(ring);
-            each_pair(ring.box(i, group), [&](__nv_bfloat162 *pair, int row, int column, int s) {
+            each_pair(ring.box(i, group), [&](__nv_bfloat162 *pair, int, int, int s) {
                 const __nv_bfloat162 x =
                     __floats2bfloat162_rn(sums[i * BOX / 2 + s], sums[i * BOX / 2 + s + 1]);
-                *pair = turns ? turn_pair(x, at.row + group * BOX + row, column) : x;
+                *pair = turns ? turn_pair(x, by.of[s / 2]) : x;
             });
             if (ring.is_last(i))
                 close_results(ring);
@@ -114,7 +153,7 @@ template <typename Tile, typename Kind> struct placed_job {
 /* A matrix (tokens, columns), or tensors (b, heads, t, 64) one behind the other. */
 struct placed_tensor {
     assay_tensor lines;
-    int64_t heads, b, t;
+    int64_t heads, b, t; /* heads 0: rows */
 };
 
 static inline placed_tensor placed(const assay_tensor &x, int64_t tokens) {
@@ -136,13 +175,13 @@ static inline assay_status make_placed_map(const placed_tensor &x, int32_t box_l
     const tensor_lines lines = frame_lines(&x.lines, box_lines);
     to->heads = (int32_t)x.heads;
     to->b = (int32_t)x.b;
-    to->t = (int32_t)x.t;
+    to->t = quick_divisor_of(x.t);
     return make_tensor_map(&to->map, &lines);
 }
 
-template <typename Tile, typename Kind>
+template <typename Tile, typename Kind, bool TURNS>
 static assay_status launch_placed(void *stream, const placed_product &x) {
-    placed_job<Tile, Kind> job = {};
+    placed_job<Tile, Kind, TURNS> job = {};
     job.p = frame_problem(x.m, x.n, x.k);
     job.angles = x.angles;
     job.turned = (int32_t)x.turned;
@@ -154,36 +193,13 @@ static assay_status launch_placed(void *stream, const placed_product &x) {
     return status == ASSAY_OK ? launch_in_frame<Tile>(stream, job) : status;
 }
 
-template <typename Product> struct placed_choice {
-    int64_t time; /* until all multiprocessors are done */
-    assay_status (*launch)(void *stream, const Product &x);
-};
-
-template <typename Tile, typename Product>
-static placed_choice<Product> placed_choice_of(const Product &x, int64_t tile_time,
-                                               assay_status (*launch)(void *, const Product &)) {
-    const int64_t turns = ceil_div(hopper_tiles<Tile::columns>(x.m, x.n), ASSAY_MULTIPROCESSORS);
-    return {turns * tile_time, launch};
-}
-
-/* As hopper_multiply.h chooses: of two that take as long, the wider tiles. */
-template <typename Product, int N>
-static assay_status launch_fastest(void *stream, const Product &x,
-                                   const placed_choice<Product> (&choices)[N]) {
-    const placed_choice<Product> *best = choices;
-    for (const placed_choice<Product> &c : choices)
-        if (c.time < best->time)
-            best = &c;
-    return best->launch(stream, x);
-}
-
-template <typename Kind>
+template <typename Kind, bool TURNS>
 static assay_status multiply_placed(void *stream, const placed_product &x) {
-    const placed_choice<placed_product> choices[] = {
-        placed_choice_of<wide_tile>(x, WIDE_TIME, launch_placed<wide_tile, Kind>),
-        placed_choice_of<middle_tile>(x, MIDDLE_TIME, launch_placed<middle_tile, Kind>),
-        placed_choice_of<narrow_tile>(x, NARROW_TIME, launch_placed<narrow_tile, Kind>),
-        placed_choice_of<thin_tile>(x, THIN_TIME, launch_placed<thin_tile, Kind>)};
+    const frame_choice<placed_product> choices[] = {
+        frame_choice_of<wide_tile::columns>(x, WIDE_TIME, launch_placed<wide_tile, Kind, TURNS>),
+        frame_choice_of<middle_tile::columns>(x, MIDDLE_TIME, launch_placed<middle_tile, Kind, TURNS>),
+        frame_choice_of<narrow_tile::columns>(x, NARROW_TIME, launch_placed<narrow_tile, Kind, TURNS>),
+        frame_choice_of<thin_tile::columns>(x, THIN_TIME, launch_placed<thin_tile, Kind, TURNS>)};
     return launch_fastest(stream, x, choices);
 }
 
@@ -194,7 +210,9 @@ static assay_status placed_forward(void *stream, const assay_tensor &x, const as
     const int64_t n = weight.shape[0], k = weight.shape[1];
     const placed_product product = {
         placed(x, tokens), placed(weight, n), placed(y, tokens), tokens, n, k, angles, turned};
-    return multiply_placed<hopper_kind<true, true, false>>(stream, product);
+    typedef hopper_kind<true, true, false> kind;
+    return turned > 0 ? multiply_placed<kind, true>(stream, product)
+                      : multiply_placed<kind, false>(stream, product);
 }
 
 /* dx = dy weight. */
@@ -203,7 +221,7 @@ static assay_status placed_dx(void *stream, const assay_tensor &dy, const assay_
     const int64_t n = weight.shape[1], k = weight.shape[0];
     const placed_product product = {
         placed(dy, tokens), placed(weight, k), placed(dx, tokens), tokens, n, k, NULL, 0};
-    return multiply_placed<hopper_kind<true, false, false>>(stream, product);
+    return multiply_placed<hopper_kind<true, false, false>, false>(stream, product);
 }
 
 /* dweight = dyᵀ x. */
@@ -212,7 +230,7 @@ static assay_status placed_dw(void *stream, const assay_tensor &dy, const assay_
     const int64_t m = dweight.shape[0], n = dweight.shape[1];
     const placed_product product = {
         placed(dy, tokens), placed(x, tokens), placed(dweight, m), m, n, tokens, NULL, 0};
-    return multiply_placed<hopper_kind<false, false, false>>(stream, product);
+    return multiply_placed<hopper_kind<false, false, false>, false>(stream, product);
 }
 
 /* Whether a box of 128 tokens is always of one batch, and one of 64 columns of one head. */

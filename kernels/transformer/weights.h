@@ -18,7 +18,7 @@ static inline void add_block(walk *w, copies *list, const assay_tensor *paramete
         add_copy(list, parameters[b.first + i * b.step], part_of(&to, i, b.count));
 }
 
-/* A layer's parameters in one launch. */
+/* The parameters of some layers in one launch. */
 static inline void load_weights(walk *w, const assay_tensor *parameters) {
     copies list = {};
     for (int64_t number = FIRST_LAYER_BLOCK; number <= head_block(&w->m); ++number)
