@@ -9,8 +9,10 @@
 #define ASSAY_TRANSFORMER_FORWARD_H
 
 #include "kernels/transformer/activations.h"
+#include "kernels/transformer/fuse.h"
 #include "kernels/transformer/heads.h"
 #include "kernels/transformer/operators.h"
+#include "kernels/transformer/weights.h"
 
 /* q, k and v, of which the first two are one tensor, and turned. */
 static inline heads three_heads(const assay_tensor *q_and_k, assay_tensor v) {
@@ -18,22 +20,6 @@ static inline heads three_heads(const assay_tensor *q_and_k, assay_tensor v) {
 }
 static inline heads one_of_heads(assay_tensor o) {
     return {{o}, 1, 0};
-}
-
-/* ---- what a composition may do inside of products ---- */
-
-/* Parts are asked and measured one by one, which needs no less. */
-static inline const fusions *may_fuse(const walk *w) {
-    return w->purpose == RUN && w->m.dtype == ASSAY_BF16 ? w->parts->fused : NULL;
-}
-static inline const fusions *fused_gates(const walk *w) {
-    const fusions *f = may_fuse(w);
-    return f != NULL && f->rows_fit(w->m.tokens, w->m.ff, w->m.d) ? f : NULL;
-}
-static inline const fusions *fused_heads(const walk *w) {
-    const model *m = &w->m;
-    const fusions *f = may_fuse(w);
-    return f != NULL && f->heads_fit(m->tokens, m->t, m->d, m->head_dim) ? f : NULL;
 }
 
 /* q, k and v by heads as one tensor, where v lies behind the others: else it has no data. */
@@ -54,7 +40,8 @@ static inline void project_heads(walk *w, int64_t layer, const activations *s) {
     if (f != NULL && all.data != NULL) {
         if (runs(w))
             w->status = f->forward(w->stream, s->first, weight, all, w->m.tokens,
-                                   static_cast<const float *>(w->angles.data), 2 * w->m.d);
+                                   static_cast<const float *>(w->angles.data), 2 * w->m.d,
+                                   none_ahead);
         return;
     }
     const assay_tensor rows = take_rows(w, 3 * w->m.d);
@@ -69,7 +56,7 @@ static inline void project_output(walk *w, int64_t layer, const activations *s,
     const assay_tensor weight = weight_of(w, block_in(layer, PROJECTION));
     if (f != NULL) {
         if (runs(w))
-            w->status = f->forward(w->stream, s->o, weight, branch, w->m.tokens, NULL, 0);
+            w->status = f->forward(w->stream, s->o, weight, branch, w->m.tokens, NULL, 0, none_ahead);
         return;
     }
     merge_heads(w, one_of_heads(s->o), s->merged);
@@ -88,15 +75,21 @@ static inline void attention_branch(walk *w, int64_t layer, const activations *s
 static inline void feed_forward_branch(walk *w, int64_t layer, const activations *s, bool keep,
                                        assay_tensor branch) {
     const fusions *f = fused_gates(w);
-    const assay_tensor weights = weight_of(w, block_in(layer, GATES));
+    const assay_tensor weights = weight_of(w, block_in(layer, GATES)),
+                       down = weight_of(w, block_in(layer, DOWN));
     if (f == NULL) {
         linear_forward(w, s->second, weights, s->gates);
         swiglu_forward(w, columns_of(&s->gates, 0, w->m.ff),
                        columns_of(&s->gates, w->m.ff, w->m.ff), s->gated);
     } else if (runs(w)) {
-        w->status = f->gates_forward(w->stream, s->second, weights, s->gates, s->gated, keep);
+        w->status = f->gates_forward(w->stream, s->second, weights, s->gates, s->gated, keep,
+                                     copies_behind(w, layer, true));
     }
-    linear_forward(w, s->gated, weight_of(w, block_in(layer, DOWN)), branch);
+    if (f == NULL || !f->rows_fit(w->m.tokens, w->m.d, w->m.ff))
+        linear_forward(w, s->gated, down, branch);
+    else if (runs(w))
+        w->status = f->forward(w->stream, s->gated, down, branch, w->m.tokens, NULL, 0,
+                               copies_behind(w, layer, false));
 }
 
 /* The stream behind the layers, and normalised: what the head sees. */

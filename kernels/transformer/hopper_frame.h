@@ -3,6 +3,8 @@
  * together with the steps beside it, which the job says. The roles of the threads and the ring of
  * stages are those there, and so is each sum's order.
  *
+ * Two warps that have no role there copy parameters for products to come (fusions.h).
+ *
  * A job has
  *     step               columns from one tile's place to the next one's
  *     boxes, in_stage    of 64 by 64 elements of a warpgroup: how many leave for each tile, and how
@@ -19,7 +21,9 @@
 #ifndef ASSAY_TRANSFORMER_HOPPER_FRAME_H
 #define ASSAY_TRANSFORMER_HOPPER_FRAME_H
 
+#include "kernels/common/pack.h"
 #include "kernels/matmul_accumulate/hopper_widths.h"
+#include "kernels/transformer/fusions.h"
 
 template <typename Job>
 static constexpr int frame_stages = (Job::boxes + Job::in_stage - 1) / Job::in_stage;
@@ -75,6 +79,42 @@ static __device__ __forceinline__ void frame_drain(const Job &job, hopper_ring<T
     bulk_wait<0>();
 }
 
+/* ---- threads 64 to 127 of the first warpgroup ---- */
+
+enum { AHEAD_THREADS = 64, AHEAD_PACKS = AHEAD_PIECE / 8 / AHEAD_THREADS /* of a thread */ };
+
+static __device__ __forceinline__ void copy_piece(const float *from, bf16 *to, int64_t first,
+                                                  int64_t elements) {
+    pack<float> held[AHEAD_PACKS][2];
+    const int64_t at = first + (int64_t)(threadIdx.x % AHEAD_THREADS) * 8;
+#pragma unroll
+    for (int k = 0; k < AHEAD_PACKS; ++k)
+#pragma unroll
+        for (int half = 0; half < 2; ++half)
+            if (at + k * AHEAD_THREADS * 8 < elements)
+                held[k][half] = load_whole(reinterpret_cast<const pack<float> *>(
+                    from + at + k * AHEAD_THREADS * 8 + 4 * half));
+#pragma unroll
+    for (int k = 0; k < AHEAD_PACKS; ++k) {
+        pack<bf16> p;
+        for (int v = 0; v < 8; ++v)
+            p.v[v] = narrow<bf16>(held[k][v / 4].v[v % 4]);
+        if (at + k * AHEAD_THREADS * 8 < elements)
+            store_pack(to + at + k * AHEAD_THREADS * 8, p, 8, true);
+    }
+}
+
+static __device__ __forceinline__ void copy_ahead(const copies_ahead &all) {
+    int which = 0;
+    for (int64_t piece = all.first + blockIdx.x; piece < all.last; piece += gridDim.x) {
+        while (piece >= all.end[which])
+            ++which;
+        const int64_t before = which > 0 ? all.end[which - 1] : 0;
+        copy_piece(all.from[which], all.to[which], (piece - before) * AHEAD_PIECE,
+                   all.elements[which]);
+    }
+}
+
 /* ---- the warpgroups that multiply ---- */
 
 template <typename Tile> static __device__ __forceinline__ void open_results(hopper_ring<Tile> &ring) {
@@ -108,7 +148,8 @@ static __device__ __forceinline__ void each_pair(unsigned char *box, Visit visit
 
 template <typename Tile, typename Job>
 static __global__ void __launch_bounds__(THREADS, 1)
-    multiply_in_frame(const __grid_constant__ Job job) {
+    multiply_in_frame(const __grid_constant__ Job job,
+                      const __grid_constant__ copies_ahead ahead) {
     ASSAY_DYNAMIC_SHARED(unsigned char, shared);
     hopper_ring<Tile> ring = ring_in<hopper_ring<Tile>>(shared);
     static_assert(frame_stages<Job> < Tile::stages, "slices come while results leave");
@@ -122,6 +163,8 @@ static __global__ void __launch_bounds__(THREADS, 1)
             frame_fill<Tile>(job, ring);
         else if (threadIdx.x == 32)
             frame_drain<Tile>(job, ring);
+        else if (threadIdx.x / AHEAD_THREADS == 1)
+            copy_ahead(ahead);
     } else {
         const int group = (int)threadIdx.x / GROUP - 1;
         registers_raise<MANY_REGISTERS>();
@@ -135,11 +178,11 @@ static __global__ void __launch_bounds__(THREADS, 1)
 }
 
 template <typename Tile, typename Job>
-static assay_status launch_in_frame(void *stream, const Job &job) {
+static assay_status launch_in_frame(void *stream, const Job &job, const copies_ahead &ahead) {
     const int64_t blocks =
         clamp(hopper_tiles<Job::step>(job.p.m, job.p.n), 0, ASSAY_MULTIPROCESSORS);
     return ASSAY_LAUNCH(stream, whole_grid(blocks), dim3(THREADS), Tile::shared_bytes,
-                        (multiply_in_frame<Tile, Job>), job);
+                        (multiply_in_frame<Tile, Job>), job, ahead);
 }
 
 /* ---- on the host ---- */

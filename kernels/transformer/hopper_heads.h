@@ -168,6 +168,7 @@ struct placed_product {
     int64_t m, n, k;
     const float *angles;
     int64_t turned;
+    const copies_ahead *ahead;
 };
 
 static inline assay_status make_placed_map(const placed_tensor &x, int32_t box_lines,
@@ -190,7 +191,7 @@ static assay_status launch_placed(void *stream, const placed_product &x) {
         status = make_placed_map(x.right, Kind::right_k ? Tile::columns : DEPTH, &job.right);
     if (status == ASSAY_OK)
         status = make_placed_map(x.out, BOX, &job.out);
-    return status == ASSAY_OK ? launch_in_frame<Tile>(stream, job) : status;
+    return status == ASSAY_OK ? launch_in_frame<Tile>(stream, job, *x.ahead) : status;
 }
 
 template <typename Kind, bool TURNS>
@@ -206,10 +207,11 @@ static assay_status multiply_placed(void *stream, const placed_product &x) {
 /* y = x weightᵀ, of which the first `turned` columns are turned by the angles. */
 static assay_status placed_forward(void *stream, const assay_tensor &x, const assay_tensor &weight,
                                    const assay_tensor &y, int64_t tokens, const float *angles,
-                                   int64_t turned) {
+                                   int64_t turned, const copies_ahead &ahead) {
     const int64_t n = weight.shape[0], k = weight.shape[1];
     const placed_product product = {
-        placed(x, tokens), placed(weight, n), placed(y, tokens), tokens, n, k, angles, turned};
+        placed(x, tokens), placed(weight, n), placed(y, tokens), tokens, n, k, angles, turned,
+        &ahead};
     typedef hopper_kind<true, true, false> kind;
     return turned > 0 ? multiply_placed<kind, true>(stream, product)
                       : multiply_placed<kind, false>(stream, product);
@@ -220,7 +222,7 @@ static assay_status placed_dx(void *stream, const assay_tensor &dy, const assay_
                               const assay_tensor &dx, int64_t tokens) {
     const int64_t n = weight.shape[1], k = weight.shape[0];
     const placed_product product = {
-        placed(dy, tokens), placed(weight, k), placed(dx, tokens), tokens, n, k, NULL, 0};
+        placed(dy, tokens), placed(weight, k), placed(dx, tokens), tokens, n, k, NULL, 0, &none_ahead};
     return multiply_placed<hopper_kind<true, false, false>, false>(stream, product);
 }
 
@@ -229,7 +231,7 @@ static assay_status placed_dw(void *stream, const assay_tensor &dy, const assay_
                               const assay_tensor &dweight, int64_t tokens) {
     const int64_t m = dweight.shape[0], n = dweight.shape[1];
     const placed_product product = {
-        placed(dy, tokens), placed(x, tokens), placed(dweight, m), m, n, tokens, NULL, 0};
+        placed(dy, tokens), placed(x, tokens), placed(dweight, m), m, n, tokens, NULL, 0, &none_ahead};
     return multiply_placed<hopper_kind<false, false, false>, false>(stream, product);
 }
 

@@ -18,6 +18,7 @@ typedef struct walk {
     const composition *parts;
     model m;
     assay_tensor weights; /* flat, as the operators read them: in the dtype of activations */
+    const assay_tensor *ahead; /* parameters of weights still to be made, layer by layer: weights.h */
     assay_tensor angles;  /* of rope: heads.h */
     const assay_tensor *gradients;   /* where backward leaves each parameter's, fp32 … */
     const struct training *training; /* … or what is done with them instead */
