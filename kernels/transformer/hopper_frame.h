@@ -157,6 +157,8 @@ static __global__ void __launch_bounds__(THREADS, 1)
     if (threadIdx.x == 0)
         make_barriers(ring);
     __syncthreads();
+    begin_next_grid();
+    await_last_grid();
     if (threadIdx.x < GROUP) {
         registers_lower<FEW_REGISTERS>();
         if (threadIdx.x == 0)
@@ -181,8 +183,8 @@ template <typename Tile, typename Job>
 static assay_status launch_in_frame(void *stream, const Job &job, const copies_ahead &ahead) {
     const int64_t blocks =
         clamp(hopper_tiles<Job::step>(job.p.m, job.p.n), 0, ASSAY_MULTIPROCESSORS);
-    return ASSAY_LAUNCH(stream, whole_grid(blocks), dim3(THREADS), Tile::shared_bytes,
-                        (multiply_in_frame<Tile, Job>), job, ahead);
+    return ASSAY_LAUNCH_EARLY(stream, whole_grid(blocks), dim3(THREADS), Tile::shared_bytes,
+                              (multiply_in_frame<Tile, Job>), job, ahead);
 }
 
 /* ---- on the host ---- */
