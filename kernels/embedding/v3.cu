@@ -5,19 +5,19 @@
  * have different rows. Forward copies a row for each token, and starts all of a thread's loads
  * before it stores the first. Backward first sorts the tokens by their rows (v3_order.h), then
  * each thread adds the dy of its rows' tokens, eight loads at a time, and stores; most rows have no
- * token and are zeros.
+ * token and are zeros. A row of more than SHORT tokens is left for the end, when all lanes of the
+ * block add parts of it, one behind the other, and the first lane adds the parts.
  *
  * Against v1: backward finds the tokens of 256 rows by reading the ids twice, not once for each
  * element. Bytes: forward t d elements read and written; backward dy read once, dtable written
  * once, and the ids (v / 128) times, 4 t bytes each from the L2 cache: a hundredth of dtable at
  * t = 4096, d = 2560 in bf16. Flops: t d additions backward.
  *
- * Each element's sum is in the order of tokens, as in v1.
- *
- * The step before had no workspace: each warp searched all ids for its row, 32 at a time, and where
- * d is no multiple of 256 packs the last strip of columns had idle threads. t = 4096, v = 50304,
- * d = 2560, bf16, cold, H100: 21.3 us forward and 538 backward then, 20.4 and 116 now; memory alone
- * takes 14 and 86.
+ * The steps before, bf16, cold, H100, backward. Without a workspace each warp searched all ids for
+ * its row: t = 4096, v = 50304, d = 2560 took 538 us, where memory alone takes 86 (and forward,
+ * with idle threads where d is no multiple of 256 packs, 21.3; 20.4 now). With the sort and one
+ * lane for each row it took 116, and 331 where v = 10000, d = 768 and the tokens are letters of a
+ * text. With all lanes for a long row these take 125 and 43.
  */
 #include "kernels/common/pack.h"
 #include "kernels/embedding/v3_order.h"
@@ -27,10 +27,6 @@ enum { THREADS = 256, GATHER_ROWS = 2, SUM_ROWS = 4, BATCH = 8 };
 /* Of backward: the most threads along d in a block, and the most tokens of a row that one of its
  * lanes adds by itself. */
 enum { SUM_COLUMNS = 128, SHORT = 32 };
-
-/* Of backward: blocks whose rows are dealt out in turn. Frequent tokens, as those of letters, often
- * have ids side by side, and a block adds few of them so. */
-enum { WINDOW = 16 };
 
 /* Blocks of `columns` threads along d by THREADS / columns rows at a time. */
 struct cut {
@@ -177,10 +173,9 @@ static __global__ void __launch_bounds__(THREADS)
     sum_tokens(sorted tokens, rows<const T> dy, rows<T> dtable, sizes s, cut c, bool dy_packs,
                bool dtable_packs) {
     const int lanes = THREADS / c.columns, lane = (int)threadIdx.x / c.columns;
-    /* The block's rows: the first, WINDOW apart, and the first behind the last. */
-    const int64_t group = blockIdx.x / c.strips, all = (int64_t)WINDOW * lanes * SUM_ROWS;
-    const int64_t first = group / WINDOW * all + group % WINDOW;
-    const int64_t last = clamp(s.v, 0, first / all * all + all);
+    /* The block's rows lie far apart, because frequent tokens, as those of letters, often have ids
+     * side by side. */
+    const int64_t first = blockIdx.x / c.strips, step = gridDim.x / c.strips;
     const int64_t column =
         (blockIdx.x % c.strips * c.columns + threadIdx.x % c.columns) * pack<T>::size;
     const sum_job<T> job = {tokens,
@@ -193,14 +188,14 @@ static __global__ void __launch_bounds__(THREADS)
     bool many = false;
 #pragma unroll
     for (int k = 0; k < SUM_ROWS; ++k) {
-        const int64_t row = clamp(first + (k * lanes + lane) * WINDOW, 0, s.v - 1);
+        const int64_t row = clamp(first + (k * lanes + lane) * step, 0, s.v - 1);
         begin[k] = job.begin(row);
         end[k] = job.end(row);
         many = many || end[k] - begin[k] > SHORT;
     }
 #pragma unroll
     for (int k = 0; k < SUM_ROWS; ++k) {
-        const int64_t row = first + (k * lanes + lane) * WINDOW;
+        const int64_t row = first + (k * lanes + lane) * step;
         acc_t<T> sum[pack<T>::size] = {};
         if (row >= s.v || end[k] - begin[k] > SHORT)
             continue;
@@ -209,7 +204,7 @@ static __global__ void __launch_bounds__(THREADS)
     }
     if (!__syncthreads_or(many))
         return;
-    for (int64_t row = first; row < last; row += WINDOW)
+    for (int64_t row = first; row < s.v; row += step)
         if (job.end(row) - job.begin(row) > SHORT)
             sum_together(job, row, lane, lanes);
 }
@@ -235,8 +230,7 @@ template <typename T> static assay_status run_backward(const assay_call *call) {
     const assay_status status = launch_order(call->stream, ids_of(call), s, tokens);
     if (status != ASSAY_OK)
         return status;
-    const int64_t windows = ceil_div(s.v, THREADS / c.columns * SUM_ROWS * WINDOW);
-    return ASSAY_LAUNCH(call->stream, whole_grid(windows * WINDOW * c.strips), dim3(THREADS), 0, (sum_tokens<T>),
+    return ASSAY_LAUNCH(call->stream, grid_for(s.v, SUM_ROWS, c), dim3(THREADS), 0, (sum_tokens<T>),
                         tokens, rows_of<const T>(&call->in[DY]), rows_of<T>(&call->out[0]), s, c,
                         takes_packs(&call->in[DY]), takes_packs(&call->out[0]));
 }
