@@ -39,9 +39,9 @@ static inline void project_heads(walk *w, int64_t layer, const activations *s) {
     const assay_tensor all = all_heads(&w->m, &s->rotated, &s->v);
     if (f != NULL && all.data != NULL) {
         if (runs(w))
-            w->status = f->forward(w->stream, s->first, weight, all, w->m.tokens,
-                                   static_cast<const float *>(w->angles.data), 2 * w->m.d,
-                                   none_ahead);
+            w->status =
+                f->forward(w->stream, s->first, weight, all, w->m.tokens,
+                           static_cast<const float *>(w->angles.data), 2 * w->m.d, none_ahead);
         return;
     }
     const assay_tensor rows = take_rows(w, 3 * w->m.d);
@@ -56,7 +56,8 @@ static inline void project_output(walk *w, int64_t layer, const activations *s,
     const assay_tensor weight = weight_of(w, block_in(layer, PROJECTION));
     if (f != NULL) {
         if (runs(w))
-            w->status = f->forward(w->stream, s->o, weight, branch, w->m.tokens, NULL, 0, none_ahead);
+            w->status =
+                f->forward(w->stream, s->o, weight, branch, w->m.tokens, NULL, 0, none_ahead);
         return;
     }
     merge_heads(w, one_of_heads(s->o), s->merged);

@@ -117,7 +117,8 @@ static __device__ __forceinline__ void copy_ahead(const copies_ahead &all) {
 
 /* ---- the warpgroups that multiply ---- */
 
-template <typename Tile> static __device__ __forceinline__ void open_results(hopper_ring<Tile> &ring) {
+template <typename Tile>
+static __device__ __forceinline__ void open_results(hopper_ring<Tile> &ring) {
     mbarrier_wait(ring.full(), ring.round);
 }
 
@@ -148,8 +149,7 @@ static __device__ __forceinline__ void each_pair(unsigned char *box, Visit visit
 
 template <typename Tile, typename Job>
 static __global__ void __launch_bounds__(THREADS, 1)
-    multiply_in_frame(const __grid_constant__ Job job,
-                      const __grid_constant__ copies_ahead ahead) {
+    multiply_in_frame(const __grid_constant__ Job job, const __grid_constant__ copies_ahead ahead) {
     ASSAY_DYNAMIC_SHARED(unsigned char, shared);
     hopper_ring<Tile> ring = ring_in<hopper_ring<Tile>>(shared);
     static_assert(frame_stages<Job> < Tile::stages, "slices come while results leave");
@@ -233,7 +233,7 @@ template <typename Product> struct frame_choice {
 
 template <int STEP, typename Product>
 static frame_choice<Product> frame_choice_of(const Product &x, int64_t tile_time,
-                                               assay_status (*launch)(void *, const Product &)) {
+                                             assay_status (*launch)(void *, const Product &)) {
     const int64_t turns = ceil_div(hopper_tiles<STEP>(x.m, x.n), ASSAY_MULTIPROCESSORS);
     return {turns * tile_time, launch};
 }

@@ -2,10 +2,10 @@
  * The feed-forward's products with swiglu inside, for v3_hopper. The bits are those of linear and
  * swiglu one after the other: each sum is rounded to bf16 first.
  *
- * Forward: one half of a tile has columns of a = x W1ᵀ, the other the same of b = x W3ᵀ, side by side in a
- * thread's registers, which puts y = silu(a) b beside them. a and b go to memory only where a
- * backward is to find them. Backward: a tile of dy = d W2 finds a and b in its boxes and leaves da
- * and db there; dy itself never is in memory.
+ * Forward: one half of a tile has columns of a = x W1ᵀ, the other the same of b = x W3ᵀ, side by
+ * side in a thread's registers, which puts y = silu(a) b beside them. a and b go to memory only
+ * where a backward is to find them. Backward: a tile of dy = d W2 finds a and b in its boxes and
+ * leaves da and db there; dy itself never is in memory.
  *
  * Bytes that a layer's tokens move less than in two steps: 4 ff forward, 8 ff where nothing is
  * kept, and 4 ff backward.

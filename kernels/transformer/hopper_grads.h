@@ -46,10 +46,9 @@ template <typename Tile> struct grad_job {
 #pragma unroll
             for (int j = 0; j < WIDE_BOX / 8; ++j) {
                 const float *from = sums + 4 * j + 2 * half;
-                *reinterpret_cast<float_pair *>(box + row * TENSOR_LINE_BYTES +
-                                                ((2 * j + lane % 4 / 2) ^ row % 8) * 16 +
-                                                lane % 2 * 8) = {widen(narrow<bf16>(from[0])),
-                                                                 widen(narrow<bf16>(from[1]))};
+                *reinterpret_cast<float_pair *>(
+                    box + row * TENSOR_LINE_BYTES + ((2 * j + lane % 4 / 2) ^ row % 8) * 16 +
+                    lane % 2 * 8) = {widen(narrow<bf16>(from[0])), widen(narrow<bf16>(from[1]))};
             }
         }
     }
@@ -80,8 +79,7 @@ static inline tensor_lines wide_lines(const assay_tensor &t) {
     return {t.data, 2 * t.shape[1], t.shape[0], 2 * t.stride[0], BOX};
 }
 
-template <typename Tile>
-static assay_status launch_grad(void *stream, const grad_product &x) {
+template <typename Tile> static assay_status launch_grad(void *stream, const grad_product &x) {
     grad_job<Tile> job = {};
     job.p = frame_problem(x.m, x.n, x.tokens);
     job.rows = (int32_t)x.to->part[0].shape[0];

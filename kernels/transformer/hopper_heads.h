@@ -17,8 +17,8 @@
 
 enum { HEAD = BOX /* columns */ };
 
-/* n / d for n from 0 to 2^31 - 1, by a product: a division takes a hundred cycles, and a thread that
- * fills a ring would be late. With s = ⌈log2 d⌉ and m = ⌊2^32 (2^s - d) / d⌋ + 1, n / d is
+/* n / d for n from 0 to 2^31 - 1, by a product: a division takes a hundred cycles, and a thread
+ * that fills a ring would be late. With s = ⌈log2 d⌉ and m = ⌊2^32 (2^s - d) / d⌋ + 1, n / d is
  * ⌊(⌊m n / 2^32⌋ + n) / 2^s⌋ (Granlund and Montgomery). */
 struct quick_divisor {
     uint32_t d, m, s;
@@ -79,7 +79,8 @@ struct alignas(8) float_pair {
     float first, second;
 };
 
-/* Cosines and sines of a thread's pairs in the boxes of one tile, whose rows are the same in all. */
+/* Cosines and sines of a thread's pairs in the boxes of one tile, whose rows are the same in all.
+ */
 struct box_angles {
     float_pair of[BOX / 2]; /* every second one, as each_pair() counts */
 };
@@ -198,8 +199,10 @@ template <typename Kind, bool TURNS>
 static assay_status multiply_placed(void *stream, const placed_product &x) {
     const frame_choice<placed_product> choices[] = {
         frame_choice_of<wide_tile::columns>(x, WIDE_TIME, launch_placed<wide_tile, Kind, TURNS>),
-        frame_choice_of<middle_tile::columns>(x, MIDDLE_TIME, launch_placed<middle_tile, Kind, TURNS>),
-        frame_choice_of<narrow_tile::columns>(x, NARROW_TIME, launch_placed<narrow_tile, Kind, TURNS>),
+        frame_choice_of<middle_tile::columns>(x, MIDDLE_TIME,
+                                              launch_placed<middle_tile, Kind, TURNS>),
+        frame_choice_of<narrow_tile::columns>(x, NARROW_TIME,
+                                              launch_placed<narrow_tile, Kind, TURNS>),
         frame_choice_of<thin_tile::columns>(x, THIN_TIME, launch_placed<thin_tile, Kind, TURNS>)};
     return launch_fastest(stream, x, choices);
 }
@@ -209,9 +212,15 @@ static assay_status placed_forward(void *stream, const assay_tensor &x, const as
                                    const assay_tensor &y, int64_t tokens, const float *angles,
                                    int64_t turned, const copies_ahead &ahead) {
     const int64_t n = weight.shape[0], k = weight.shape[1];
-    const placed_product product = {
-        placed(x, tokens), placed(weight, n), placed(y, tokens), tokens, n, k, angles, turned,
-        &ahead};
+    const placed_product product = {placed(x, tokens),
+                                    placed(weight, n),
+                                    placed(y, tokens),
+                                    tokens,
+                                    n,
+                                    k,
+                                    angles,
+                                    turned,
+                                    &ahead};
     typedef hopper_kind<true, true, false> kind;
     return turned > 0 ? multiply_placed<kind, true>(stream, product)
                       : multiply_placed<kind, false>(stream, product);
@@ -222,7 +231,8 @@ static assay_status placed_dx(void *stream, const assay_tensor &dy, const assay_
                               const assay_tensor &dx, int64_t tokens) {
     const int64_t n = weight.shape[1], k = weight.shape[0];
     const placed_product product = {
-        placed(dy, tokens), placed(weight, k), placed(dx, tokens), tokens, n, k, NULL, 0, &none_ahead};
+        placed(dy, tokens), placed(weight, k), placed(dx, tokens), tokens, n, k, NULL, 0,
+        &none_ahead};
     return multiply_placed<hopper_kind<true, false, false>, false>(stream, product);
 }
 
@@ -231,7 +241,8 @@ static assay_status placed_dw(void *stream, const assay_tensor &dy, const assay_
                               const assay_tensor &dweight, int64_t tokens) {
     const int64_t m = dweight.shape[0], n = dweight.shape[1];
     const placed_product product = {
-        placed(dy, tokens), placed(x, tokens), placed(dweight, m), m, n, tokens, NULL, 0, &none_ahead};
+        placed(dy, tokens), placed(x, tokens), placed(dweight, m), m, n, tokens, NULL, 0,
+        &none_ahead};
     return multiply_placed<hopper_kind<false, false, false>, false>(stream, product);
 }
 

@@ -4,8 +4,8 @@
 #define ASSAY_TRANSFORMER_WEIGHTS_H
 
 #include "kernels/transformer/copies.h"
-#include "kernels/transformer/gradients.h"
 #include "kernels/transformer/fuse.h"
+#include "kernels/transformer/gradients.h"
 
 /* Adds a block's parameters; launches what there is where the list could not take another block. */
 static inline void add_block(walk *w, copies *list, const assay_tensor *parameters,
