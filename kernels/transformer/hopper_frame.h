@@ -157,16 +157,17 @@ static __global__ void __launch_bounds__(THREADS, 1)
     if (threadIdx.x == 0)
         make_barriers(ring);
     __syncthreads();
-    begin_next_grid();
     await_last_grid();
     if (threadIdx.x < GROUP) {
         registers_lower<FEW_REGISTERS>();
-        if (threadIdx.x == 0)
+        if (threadIdx.x == 0) {
             frame_fill<Tile>(job, ring);
-        else if (threadIdx.x == 32)
+            begin_next_grid();
+        } else if (threadIdx.x == 32) {
             frame_drain<Tile>(job, ring);
-        else if (threadIdx.x / AHEAD_THREADS == 1)
+        } else if (threadIdx.x / AHEAD_THREADS == 1) {
             copy_ahead(ahead);
+        }
     } else {
         const int group = (int)threadIdx.x / GROUP - 1;
         registers_raise<MANY_REGISTERS>();

@@ -7,7 +7,7 @@
  * where a backward is to find them. Backward: a tile of dy = d W2 finds a and b in its boxes and
  * leaves da and db there; dy itself never is in memory.
  *
- * Bytes that a layer's tokens move less than in two steps: 4 ff forward, 8 ff where nothing is
+ * Bytes that each token and layer move less than in two steps: 4 ff forward, 8 ff where nothing is
  * kept, and 4 ff backward.
  */
 #ifndef ASSAY_TRANSFORMER_HOPPER_GATES_H

@@ -4,8 +4,8 @@
  * box begins differs, and no kernel changes the layout. q and k are turned before they leave. The
  * bits are those of linear and of heads.h one after the other: each sum is rounded to bf16 first.
  *
- * Bytes that a layer's tokens move less than with split_heads() and merge_heads(): 8 d forward and
- * 2 d backward.
+ * Bytes that each token and layer move less than with split_heads() and merge_heads(): 16 d forward
+ * and 8 d backward.
  */
 #ifndef ASSAY_TRANSFORMER_HOPPER_HEADS_H
 #define ASSAY_TRANSFORMER_HOPPER_HEADS_H
