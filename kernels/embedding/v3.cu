@@ -5,24 +5,28 @@
  * have different rows. Forward copies a row for each token, and starts all of a thread's loads
  * before it stores the first. Backward first sorts the tokens by their rows (v3_order.h), then
  * each thread adds the dy of its rows' tokens, eight loads at a time, and stores; most rows have no
- * token and are zeros.
+ * token and are zeros. A row of more than SHORT tokens is left for the end, when all lanes of the
+ * block add parts of it, one behind the other, and the first lane adds the parts.
  *
  * Against v1: backward finds the tokens of 256 rows by reading the ids twice, not once for each
  * element. Bytes: forward t d elements read and written; backward dy read once, dtable written
  * once, and the ids (v / 128) times, 4 t bytes each from the L2 cache: a hundredth of dtable at
  * t = 4096, d = 2560 in bf16. Flops: t d additions backward.
  *
- * Each element's sum is in the order of tokens, as in v1.
- *
- * The step before had no workspace: each warp searched all ids for its row, 32 at a time, and where
- * d is no multiple of 256 packs the last strip of columns had idle threads. t = 4096, v = 50304,
- * d = 2560, bf16, cold, H100: 21.3 us forward and 538 backward then, 20.4 and 116 now; memory alone
- * takes 14 and 86.
+ * The steps before, bf16, cold, H100, backward. Without a workspace each warp searched all ids for
+ * its row: t = 4096, v = 50304, d = 2560 took 538 us, where memory alone takes 86 (and forward,
+ * with idle threads where d is no multiple of 256 packs, 21.3; 20.4 now). With the sort and one
+ * lane for each row it took 116, and 331 where v = 10000, d = 768 and the tokens are letters of a
+ * text. With all lanes for a long row these take 125 and 43.
  */
 #include "kernels/common/pack.h"
 #include "kernels/embedding/v3_order.h"
 
 enum { THREADS = 256, GATHER_ROWS = 2, SUM_ROWS = 4, BATCH = 8 };
+
+/* Of backward: the most threads along d in a block, and the most tokens of a row that one of its
+ * lanes adds by itself. */
+enum { SUM_COLUMNS = 128, SHORT = 32 };
 
 /* Blocks of `columns` threads along d by THREADS / columns rows at a time. */
 struct cut {
@@ -30,11 +34,12 @@ struct cut {
     int64_t strips; /* blocks along d */
 };
 
-/* With the fewest threads that have no column; half a warp or less only where a row is as short. */
-template <typename T> static cut cut_for(int64_t d) {
+/* With the fewest threads that have no column, `most` or fewer; half a warp or less only where a
+ * row is as short. */
+template <typename T> static cut cut_for(int64_t d, int most) {
     const int64_t packs = d > 0 ? ceil_div(d, pack<T>::size) : 1;
-    int best = THREADS;
-    for (int columns = THREADS / 2; columns >= WARP || columns >= packs; columns /= 2)
+    int best = most;
+    for (int columns = most / 2; columns >= WARP || columns >= packs; columns /= 2)
         if (ceil_div(packs, columns) * columns < ceil_div(packs, best) * best)
             best = columns;
     return {best, ceil_div(packs, best)};
@@ -112,34 +117,96 @@ static __device__ __forceinline__ void add_tokens(const int32_t *order, const in
         add(sum, load_pack(dy.data + *order * dy.stride, left, packs));
 }
 
+/* What one block adds and where to. */
+template <typename T> struct sum_job {
+    const sorted &tokens;
+    const rows<const T> &dy;
+    const rows<T> &dtable;
+    int64_t left; /* elements from the thread's column on */
+    bool dy_packs, dtable_packs;
+
+    __device__ __forceinline__ int32_t begin(int64_t row) const {
+        return tokens.start[row];
+    }
+    __device__ __forceinline__ int32_t end(int64_t row) const {
+        return tokens.start[row + 1];
+    }
+    /* Tokens of the order from `first` on, before `last`. */
+    __device__ __forceinline__ void add(int32_t first, int32_t last,
+                                        acc_t<T> (&sum)[pack<T>::size]) const {
+        if (left > 0)
+            add_tokens<T>(tokens.order + first, tokens.order + last, dy, left, dy_packs, sum);
+    }
+    __device__ __forceinline__ void store(int64_t row, const acc_t<T> (&sum)[pack<T>::size]) const {
+        pack<T> p;
+        for (int v = 0; v < pack<T>::size; ++v)
+            p.v[v] = narrow<T>(sum[v]);
+        if (left > 0)
+            store_pack(dtable.data + row * dtable.stride, p, left, dtable_packs);
+    }
+};
+
+/* A row of many tokens, by all of a block: each lane adds a part of them, then the first lane the
+ * parts. Call it with all threads. */
+template <typename T>
+static __device__ __forceinline__ void sum_together(const sum_job<T> &job, int64_t row, int lane,
+                                                    int lanes) {
+    __shared__ acc_t<T> parts[THREADS][pack<T>::size];
+    const int32_t begin = job.begin(row), end = job.end(row);
+    const int64_t part = ceil_div(end - begin, lanes);
+    const int32_t first = (int32_t)clamp(begin + lane * part, begin, end);
+    acc_t<T> sum[pack<T>::size] = {};
+    job.add(first, (int32_t)clamp(first + part, first, end), sum);
+    for (int v = 0; v < pack<T>::size; ++v)
+        parts[threadIdx.x][v] = sum[v];
+    __syncthreads();
+    for (int other = 1; lane == 0 && other < lanes; ++other)
+        for (int v = 0; v < pack<T>::size; ++v)
+            sum[v] += parts[threadIdx.x + other * (THREADS / lanes)][v];
+    if (lane == 0)
+        job.store(row, sum);
+    __syncthreads();
+}
+
 template <typename T>
 static __global__ void __launch_bounds__(THREADS)
     sum_tokens(sorted tokens, rows<const T> dy, rows<T> dtable, sizes s, cut c, bool dy_packs,
                bool dtable_packs) {
-    const place at = place_in<T>(c, SUM_ROWS);
-    const int64_t left = s.d - at.column;
+    const int lanes = THREADS / c.columns, lane = (int)threadIdx.x / c.columns;
+    /* The block's rows lie far apart, because frequent tokens, as those of letters, often have ids
+     * side by side. */
+    const int64_t first = blockIdx.x / c.strips, step = gridDim.x / c.strips;
+    const int64_t column =
+        (blockIdx.x % c.strips * c.columns + threadIdx.x % c.columns) * pack<T>::size;
+    const sum_job<T> job = {tokens,
+                            {dy.data + column, dy.stride},
+                            {dtable.data + column, dtable.stride},
+                            s.d - column,
+                            dy_packs,
+                            dtable_packs};
     int32_t begin[SUM_ROWS], end[SUM_ROWS];
-    if (at.row >= s.v || left <= 0)
-        return;
+    bool many = false;
 #pragma unroll
     for (int k = 0; k < SUM_ROWS; ++k) {
-        const int64_t row = clamp(at.row + k * at.lanes, 0, s.v - 1);
-        begin[k] = tokens.start[row];
-        end[k] = tokens.start[row + 1];
+        const int64_t row = clamp(first + (k * lanes + lane) * step, 0, s.v - 1);
+        begin[k] = job.begin(row);
+        end[k] = job.end(row);
+        many = many || end[k] - begin[k] > SHORT;
     }
 #pragma unroll
     for (int k = 0; k < SUM_ROWS; ++k) {
-        const int64_t row = at.row + k * at.lanes;
+        const int64_t row = first + (k * lanes + lane) * step;
         acc_t<T> sum[pack<T>::size] = {};
-        pack<T> p;
-        if (row >= s.v)
-            break;
-        add_tokens<T>(tokens.order + begin[k], tokens.order + end[k],
-                      {dy.data + at.column, dy.stride}, left, dy_packs, sum);
-        for (int v = 0; v < pack<T>::size; ++v)
-            p.v[v] = narrow<T>(sum[v]);
-        store_pack(dtable.data + row * dtable.stride + at.column, p, left, dtable_packs);
+        if (row >= s.v || end[k] - begin[k] > SHORT)
+            continue;
+        job.add(begin[k], end[k], sum);
+        job.store(row, sum);
     }
+    if (!__syncthreads_or(many))
+        return;
+    for (int64_t row = first; row < s.v; row += step)
+        if (job.end(row) - job.begin(row) > SHORT)
+            sum_together(job, row, lane, lanes);
 }
 
 /* Blocks for `rows`, so many each thread, in whole strips: memory holds no table for which these
@@ -150,7 +217,7 @@ static dim3 grid_for(int64_t rows, int rows_per_thread, const cut &c) {
 
 template <typename T> static assay_status run_forward(const assay_call *call) {
     const sizes s = sizes_of(call);
-    const cut c = cut_for<T>(s.d);
+    const cut c = cut_for<T>(s.d, THREADS);
     return ASSAY_LAUNCH(call->stream, grid_for(s.t, GATHER_ROWS, c), dim3(THREADS), 0, (gather<T>),
                         ids_of(call), rows_of<const T>(&call->in[1]), rows_of<T>(&call->out[0]), s,
                         c, takes_packs(&call->in[1]), takes_packs(&call->out[0]));
@@ -158,7 +225,7 @@ template <typename T> static assay_status run_forward(const assay_call *call) {
 
 template <typename T> static assay_status run_backward(const assay_call *call) {
     const sizes s = sizes_of(call);
-    const cut c = cut_for<T>(s.d);
+    const cut c = cut_for<T>(s.d, SUM_COLUMNS);
     const sorted tokens = sorted_at(call->workspace, s);
     const assay_status status = launch_order(call->stream, ids_of(call), s, tokens);
     if (status != ASSAY_OK)

@@ -1,13 +1,12 @@
 /*
- * Shared by the versions of rope: the tensors of a call, the angle of a pair, and the rotation of
- * one. dx is dy rotated by the opposite angle, so that both stages are the same kernel.
+ * Shared by the versions of rope: the tensors of a call. dx is dy rotated by the opposite angle, so
+ * that both stages are the same kernel.
  */
 #ifndef ASSAY_ROPE_PAIRS_H
 #define ASSAY_ROPE_PAIRS_H
 
 #include "device/grid.h"
-#include "kernels/common/exp64.h"
-#include "kernels/common/trig.h"
+#include "kernels/rope/turn.h"
 
 /* One call: rows of `to` are those of `from` rotated, row r being at position start + r % s. */
 struct rotation {
@@ -41,23 +40,6 @@ template <typename T> struct matrix {
 
 template <typename T> static inline matrix<T> matrix_of(const assay_tensor *t) {
     return {static_cast<T *>(t->data), assay_tensor_row_stride(t)};
-}
-
-/* cos and sin of position theta^(-pair / pairs), made in fp64 whatever the tensors' type. */
-static __device__ __forceinline__ turn turn_at(double log_theta, double direction, int64_t position,
-                                               int64_t pair, int64_t pairs) {
-    const double exponent = -log_theta * ((double)pair / (double)pairs);
-    const turn t = turn_of((double)position * exp_(exponent));
-    return {t.cosine, direction * t.sine};
-}
-
-/* Rotates (a, b), in the accumulator's type. */
-template <typename T>
-static __device__ __forceinline__ void rotate(T a, T b, acc_t<T> cosine, acc_t<T> sine, T *to_a,
-                                              T *to_b) {
-    const acc_t<T> x = widen(a), y = widen(b);
-    *to_a = narrow<T>(fma_(x, cosine, -(y * sine)));
-    *to_b = narrow<T>(fma_(x, sine, y * cosine));
 }
 
 /* Calls `function<T>(call, stage)` with the storage type of the call. */

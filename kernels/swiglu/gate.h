@@ -1,10 +1,9 @@
-/* Shared by the versions of swiglu: the tensors of a call, and the arithmetic of one element. */
+/* Shared by the versions of swiglu: the tensors of a call. */
 #ifndef ASSAY_SWIGLU_GATE_H
 #define ASSAY_SWIGLU_GATE_H
 
 #include "device/grid.h"
-#include "kernels/common/exp.h"
-#include "kernels/common/exp64.h"
+#include "kernels/swiglu/element.h"
 
 /* Tensors of the same shape: where their rows begin. */
 template <typename T> struct matrix {
@@ -40,20 +39,6 @@ static inline tensors tensors_of(const assay_call *call, assay_stage stage) {
         t.db = &call->out[1];
     }
     return t;
-}
-
-/* Where exp(-a) overflows, the quotient is 0. */
-template <typename A> static __device__ __forceinline__ A sigma_of(A a) {
-    return (A)1 / ((A)1 + exp_(-a));
-}
-
-/* silu(a) b, and db for b = dy. */
-template <typename A> static __device__ __forceinline__ A gated(A a, A sigma, A b) {
-    return a * sigma * b;
-}
-
-template <typename A> static __device__ __forceinline__ A grad_gate(A a, A sigma, A b, A dy) {
-    return dy * b * (sigma * fma_(a, (A)1 - sigma, (A)1));
 }
 
 /* Calls `function<T>(call)` with the storage type of the call. */

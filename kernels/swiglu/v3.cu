@@ -12,19 +12,8 @@
  * bytes takes 61.2 and 98.2.
  */
 #include "kernels/common/packs.h"
-#include "kernels/common/special.h"
 #include "kernels/common/stream.h"
 #include "kernels/swiglu/gate.h"
-
-/* sigma of an element of a tensor of T. */
-template <typename T> static __device__ __forceinline__ acc_t<T> sigma_in(acc_t<T> a) {
-    if constexpr (sizeof(T) > 2) {
-        return sigma_of(a);
-    } else {
-        const float power = exp_close(-fabsf(a)), larger = rcp_unit(1.0f + power);
-        return a < 0.0f ? power * larger : larger;
-    }
-}
 
 template <typename T>
 static __global__ void __launch_bounds__(PACK_THREADS)

@@ -9,7 +9,7 @@
 #include "kernels/common/pack.h"
 #include "kernels/transformer/walk.h"
 
-enum { COPY_THREADS = 256 };
+enum { ROW_THREADS = 256 };
 
 /* Equally spaced rows of `columns` elements. */
 template <typename T> struct rows_of_type {
@@ -83,7 +83,7 @@ template <typename To, typename From> struct copy_of_type {
  * on their way before the first store, an H100 took 35 us for a layer's gradients of 7.1 million
  * elements, and 25 us so: fewer registers let twice as many blocks run. */
 template <typename To> constexpr int TILE_PIECES = 8 / PIECE<To>;
-template <typename To> constexpr int TILE = TILE_PIECES<To> *COPY_THREADS;
+template <typename To> constexpr int TILE = TILE_PIECES<To> *ROW_THREADS;
 
 template <typename To, typename From>
 static __device__ __forceinline__ void copy_tile(const copy_of_type<To, From> &c, int64_t tile) {
@@ -91,7 +91,7 @@ static __device__ __forceinline__ void copy_tile(const copy_of_type<To, From> &c
     int64_t row[TILE_PIECES<To>], column[TILE_PIECES<To>];
 #pragma unroll
     for (int u = 0; u < TILE_PIECES<To>; ++u) {
-        const int64_t e = tile * TILE<To> + u * COPY_THREADS + threadIdx.x;
+        const int64_t e = tile * TILE<To> + u * ROW_THREADS + threadIdx.x;
         /* Long copies are of one row, and need no division. */
         row[u] = c.rows > 1 ? e / c.row_pieces : e >= c.row_pieces;
         column[u] = (e - row[u] * c.row_pieces) * PIECE<To>;
@@ -108,7 +108,8 @@ static __device__ __forceinline__ void copy_tile(const copy_of_type<To, From> &c
 
 /* Copies of one launch: as many as a layer has parameters. Their tiles are counted through, those
  * of copy k end before end[k]. */
-enum { MOST_COPIES = LAYER_WEIGHTS };
+/* Those of five layers: a kernel's arguments have 4 KB. */
+enum { MOST_COPIES = 5 * LAYER_WEIGHTS };
 
 template <typename To, typename From> struct copies_of_type {
     copy_of_type<To, From> copy[MOST_COPIES];
@@ -156,7 +157,7 @@ static inline void launch_copies(walk *w, const copies *list) {
         all.end[k] = tiles;
     }
     all.count = list->count;
-    w->status = ASSAY_LAUNCH(w->stream, linear_grid(tiles, 1), dim3(COPY_THREADS), 0,
+    w->status = ASSAY_LAUNCH(w->stream, linear_grid(tiles, 1), dim3(ROW_THREADS), 0,
                              (copy_rows<To, From>), all);
 }
 

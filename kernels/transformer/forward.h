@@ -9,8 +9,10 @@
 #define ASSAY_TRANSFORMER_FORWARD_H
 
 #include "kernels/transformer/activations.h"
+#include "kernels/transformer/fuse.h"
 #include "kernels/transformer/heads.h"
 #include "kernels/transformer/operators.h"
+#include "kernels/transformer/weights.h"
 
 /* q, k and v, of which the first two are one tensor, and turned. */
 static inline heads three_heads(const assay_tensor *q_and_k, assay_tensor v) {
@@ -20,25 +22,75 @@ static inline heads one_of_heads(assay_tensor o) {
     return {{o}, 1, 0};
 }
 
-static inline void attention_branch(walk *w, int64_t layer, const activations *s,
-                                    assay_tensor branch) {
+/* q, k and v by heads as one tensor, where v lies behind the others: else it has no data. */
+static inline assay_tensor all_heads(const model *m, const assay_tensor *q_and_k,
+                                     const assay_tensor *v) {
+    const int64_t shape[] = {3 * m->b, m->heads, m->t, m->head_dim};
+    const bool behind = v->data == part_of(q_and_k, 2, 2).data;
+    return dense_at(behind ? q_and_k->data : NULL, v->dtype, 4, shape);
+}
+
+/* ---- the branches ---- */
+
+static inline void project_heads(walk *w, int64_t layer, const activations *s) {
+    const fusions *f = fused_heads(w);
     const size_t before = mark(w);
+    const assay_tensor weight = weight_of(w, block_in(layer, QKV));
+    const assay_tensor all = all_heads(&w->m, &s->rotated, &s->v);
+    if (f != NULL && all.data != NULL) {
+        if (runs(w))
+            w->status =
+                f->forward(w->stream, s->first, weight, all, w->m.tokens,
+                           static_cast<const float *>(w->angles.data), 2 * w->m.d, none_ahead);
+        return;
+    }
     const assay_tensor rows = take_rows(w, 3 * w->m.d);
-    linear_forward(w, s->first, weight_of(w, block_in(layer, QKV)), rows);
+    linear_forward(w, s->first, weight, rows);
     split_heads(w, rows, three_heads(&s->rotated, s->v));
-    attention_forward(w, part_of(&s->rotated, 0, 2), part_of(&s->rotated, 1, 2), s->v, s->o,
-                      s->lse);
-    merge_heads(w, one_of_heads(s->o), s->merged);
-    linear_forward(w, s->merged, weight_of(w, block_in(layer, PROJECTION)), branch);
     go_back(w, before);
 }
 
-static inline void feed_forward_branch(walk *w, int64_t layer, const activations *s,
+static inline void project_output(walk *w, int64_t layer, const activations *s,
+                                  assay_tensor branch) {
+    const fusions *f = fused_heads(w);
+    const assay_tensor weight = weight_of(w, block_in(layer, PROJECTION));
+    if (f != NULL) {
+        if (runs(w))
+            w->status =
+                f->forward(w->stream, s->o, weight, branch, w->m.tokens, NULL, 0, none_ahead);
+        return;
+    }
+    merge_heads(w, one_of_heads(s->o), s->merged);
+    linear_forward(w, s->merged, weight, branch);
+}
+
+static inline void attention_branch(walk *w, int64_t layer, const activations *s,
+                                    assay_tensor branch) {
+    project_heads(w, layer, s);
+    attention_forward(w, part_of(&s->rotated, 0, 2), part_of(&s->rotated, 1, 2), s->v, s->o,
+                      s->lse);
+    project_output(w, layer, s, branch);
+}
+
+/* `keep`: for a backward. */
+static inline void feed_forward_branch(walk *w, int64_t layer, const activations *s, bool keep,
                                        assay_tensor branch) {
-    linear_forward(w, s->second, weight_of(w, block_in(layer, GATES)), s->gates);
-    swiglu_forward(w, columns_of(&s->gates, 0, w->m.ff), columns_of(&s->gates, w->m.ff, w->m.ff),
-                   s->gated);
-    linear_forward(w, s->gated, weight_of(w, block_in(layer, DOWN)), branch);
+    const fusions *f = fused_gates(w);
+    const assay_tensor weights = weight_of(w, block_in(layer, GATES)),
+                       down = weight_of(w, block_in(layer, DOWN));
+    if (f == NULL) {
+        linear_forward(w, s->second, weights, s->gates);
+        swiglu_forward(w, columns_of(&s->gates, 0, w->m.ff),
+                       columns_of(&s->gates, w->m.ff, w->m.ff), s->gated);
+    } else if (runs(w)) {
+        w->status = f->gates_forward(w->stream, s->second, weights, s->gates, s->gated, keep,
+                                     copies_behind(w, layer, true));
+    }
+    if (f == NULL || !f->rows_fit(w->m.tokens, w->m.d, w->m.ff))
+        linear_forward(w, s->gated, down, branch);
+    else if (runs(w))
+        w->status = f->forward(w->stream, s->gated, down, branch, w->m.tokens, NULL, 0,
+                               copies_behind(w, layer, false));
 }
 
 /* The stream behind the layers, and normalised: what the head sees. */
@@ -63,7 +115,7 @@ static inline void forward_layers(walk *w, assay_tensor tokens, const store *kep
         attention_branch(w, layer, &s, branch);
         rmsnorm_add_forward(w, s.x, branch, weight_of(w, block_in(layer, SECOND_NORM)), s.middle,
                             s.second);
-        feed_forward_branch(w, layer, &s, branch);
+        feed_forward_branch(w, layer, &s, kept->all, branch);
         if (layer + 1 == w->m.layers)
             break;
         const activations next = activations_of(w, kept, layer + 1);

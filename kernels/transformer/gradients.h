@@ -64,20 +64,41 @@ static inline void update_parameter(walk *w, int64_t p, assay_tensor g, assay_te
     go_back(w, before);
 }
 
-static inline void step_with(walk *w, int64_t number, const block *b, const assay_tensor *made) {
-    const size_t before = mark(w);
+/* A step with a block's gradient g, in fp32. */
+static inline void update_block(walk *w, int64_t number, const block *b, const assay_tensor *g) {
     const assay_tensor m = block_in_flat(&w->m, &w->training->m, number);
     const assay_tensor v = block_in_flat(&w->m, &w->training->v, number);
-    assay_tensor g = *made;
-    if (made->dtype != ASSAY_F32) {
-        g = block_at(take(w, assay_tensor_count(made), ASSAY_F32), ASSAY_F32, b);
-        copy(w, *made, g);
-    }
     const int64_t n = part_length(b);
     for (int64_t i = 0; i < b->count; ++i)
-        update_parameter(w, b->first + i * b->step, vector_in(&g, i * n, n),
-                         vector_in(&m, i * n, n), vector_in(&v, i * n, n));
+        update_parameter(w, b->first + i * b->step, vector_in(g, i * n, n), vector_in(&m, i * n, n),
+                         vector_in(&v, i * n, n));
+}
+
+static inline assay_tensor take_wide_gradient(walk *w, const block *b) {
+    return block_at(take(w, b->count * part_length(b), ASSAY_F32), ASSAY_F32, b);
+}
+
+static inline void step_with(walk *w, int64_t number, const block *b, const assay_tensor *made) {
+    const size_t before = mark(w);
+    assay_tensor g = *made;
+    if (made->dtype != ASSAY_F32) {
+        g = take_wide_gradient(w, b);
+        copy(w, *made, g);
+    }
+    update_block(w, number, b, &g);
     go_back(w, before);
+}
+
+/* Where a block's gradient is wanted in fp32: in the call's outputs, or for a step. */
+static inline grad_parts wanted_gradient(walk *w, const block *b) {
+    grad_parts to = {};
+    if (w->training != NULL) {
+        to.part[to.count++] = take_wide_gradient(w, b);
+        return to;
+    }
+    for (; to.count < b->count; ++to.count)
+        to.part[to.count] = w->gradients[b->first + to.count * b->step];
+    return to;
 }
 
 /* Room for a block's gradient, in the dtype that the operators make it in. */

@@ -10,8 +10,9 @@
 #ifndef ASSAY_TRANSFORMER_HEADS_H
 #define ASSAY_TRANSFORMER_HEADS_H
 
+#include "device/grid.h"
 #include "kernels/common/pack.h"
-#include "kernels/rope/pairs.h"
+#include "kernels/rope/turn.h"
 #include "kernels/transformer/walk.h"
 
 static constexpr double ROPE_THETA = 1e4;
@@ -153,6 +154,46 @@ static inline void merge_heads(walk *w, heads from, assay_tensor rows) {
         launch_heads<__nv_bfloat16, MERGE>(w, rows.data, &from);
     else
         launch_heads<float, MERGE>(w, rows.data, &from);
+}
+
+/* ---- turned where they lie ---- */
+
+enum { TURN_THREADS = 256, TURN_PACKS = 2 /* of a thread */ };
+
+/* Rows of `length` elements, of which row r has the angles of position r % t; whole packs. */
+template <typename T>
+static __global__ void __launch_bounds__(TURN_THREADS)
+    turn_back(T *data, const float *angles, int64_t rows, int64_t t, int64_t length) {
+    begin_next_grid();
+    const int64_t row_packs = length / pack<T>::size;
+    const int64_t first = ((int64_t)blockIdx.x * TURN_PACKS) * TURN_THREADS + threadIdx.x;
+    pack<T> x[TURN_PACKS];
+#pragma unroll
+    for (int k = 0; k < TURN_PACKS; ++k) {
+        const int64_t p = first + k * TURN_THREADS;
+        if (p < rows * row_packs)
+            x[k] = load_whole(reinterpret_cast<const pack<T> *>(data) + p);
+    }
+#pragma unroll
+    for (int k = 0; k < TURN_PACKS; ++k) {
+        const int64_t p = first + k * TURN_THREADS;
+        if (p >= rows * row_packs)
+            continue;
+        const int64_t row = p / row_packs, at = p % row_packs * pack<T>::size;
+        turn_pack<MERGE>(x[k], load_angles<T>(angles + row % t * length + at, length - at, true));
+        store_pack(data + p * pack<T>::size, x[k], pack<T>::size, true);
+    }
+}
+
+/* By the opposite angles: gradients of what the angles had turned, in bf16, whole packs. */
+static inline void turn_heads_back(walk *w, assay_tensor x) {
+    const int64_t length = w->m.head_dim, rows = assay_tensor_count(&x) / length;
+    const int64_t packs = rows * length / pack<__nv_bfloat16>::size;
+    if (runs(w))
+        w->status = ASSAY_LAUNCH(w->stream, whole_grid(ceil_div(packs, TURN_THREADS * TURN_PACKS)),
+                                 dim3(TURN_THREADS), 0, (turn_back<__nv_bfloat16>),
+                                 static_cast<__nv_bfloat16 *>(x.data),
+                                 static_cast<const float *>(w->angles.data), rows, w->m.t, length);
 }
 
 #endif

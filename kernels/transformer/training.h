@@ -8,7 +8,6 @@
 
 #include "kernels/transformer/backward.h"
 #include "kernels/transformer/batches.h"
-#include "kernels/transformer/weights.h"
 
 /* The head: its loss, its own gradient, and that of the last norm's result. */
 static inline void head_both(walk *w, assay_tensor target, const last_norm *last, assay_tensor loss,

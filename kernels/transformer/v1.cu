@@ -13,6 +13,7 @@ static constexpr composition parts = {
     .swiglu = "v1",
     .cross_entropy = "v1",
     .adamw = "v1",
+    .fused = NULL,
 };
 
 ASSAY_VARIANT(transformer, v1) = {

@@ -20,6 +20,7 @@ static constexpr composition parts = {
     .swiglu = "v3",
     .cross_entropy = "v3",
     .adamw = "v3",
+    .fused = NULL,
 };
 
 #endif

@@ -14,6 +14,7 @@ static constexpr composition parts = {
     .swiglu = "v3",
     .cross_entropy = "v3",
     .adamw = "v3",
+    .fused = NULL,
 };
 
 ASSAY_VARIANT(transformer, v3) = {

@@ -1,11 +1,28 @@
 /*
- * transformer v3_hopper, ours, for sm_90a alone and bf16 alone: v3 with products, and attention's
- * forward, by TMA and wgmma.
+ * transformer v3_hopper, ours, for sm_90a alone and bf16 alone: v3 with products and attention by
+ * TMA and wgmma.
  *
- * Against v3: linear and attention v3_hopper. A case that one of these declines, it declines by
- * that one's line.
+ * Against v3: linear and attention v3_hopper, and inside of the products swiglu (hopper_gates.h),
+ * the heads' layout and rope (hopper_heads.h), gradients in fp32 (hopper_grads.h) and the copy of
+ * the next layer's parameters (hopper_frame.h), where sizes allow it: 64 columns a head and a
+ * multiple of 128 tokens for the heads, whole packs for the others. A case that linear or attention
+ * declines, it declines by that one's line.
  */
+#include "kernels/transformer/hopper_gates.h"
+#include "kernels/transformer/hopper_grads.h"
 #include "kernels/transformer/stages.h"
+
+static constexpr fusions fused = {
+    .rows_fit = rows_fit,
+    .heads_fit = heads_fit,
+    .gates_forward = gates_forward,
+    .gates_backward = gates_backward,
+    .forward = placed_forward,
+    .dx = placed_dx,
+    .grad_fits = grad_fits,
+    .grad = grad_of_weight,
+    .dw = placed_dw,
+};
 
 static constexpr composition parts = {
     .name = "v3_hopper",
@@ -16,6 +33,7 @@ static constexpr composition parts = {
     .swiglu = "v3",
     .cross_entropy = "v3",
     .adamw = "v3",
+    .fused = &fused,
 };
 
 ASSAY_VARIANT(transformer, v3_hopper) = {
