@@ -45,38 +45,9 @@ template <class T> static __device__ __forceinline__ T load_whole(const T *from)
     return *from;
 }
 
-/* Compute capability 9.0 has them. */
-static __device__ __forceinline__ void begin_next_grid() {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.launch_dependents;");
-#endif
-}
-static __device__ __forceinline__ void await_last_grid() {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.wait;" ::: "memory");
-#endif
-}
-
-template <class... P, class... A>
-static inline cudaError_t assay_cuda_start_early(void *stream, dim3 grid, dim3 block,
-                                                 size_t shared_bytes, void (*kernel)(P...),
-                                                 A... arguments) {
-    cudaLaunchAttribute serial = {};
-    serial.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    serial.val.programmaticStreamSerializationAllowed = 1;
-    cudaLaunchConfig_t how = {};
-    how.gridDim = grid;
-    how.blockDim = block;
-    how.dynamicSmemBytes = shared_bytes;
-    how.stream = static_cast<cudaStream_t>(stream);
-    how.attrs = &serial;
-    how.numAttrs = 1;
-    return cudaLaunchKernelEx(&how, kernel, arguments...);
-}
-
 template <class... P, class... A>
 static inline assay_status assay_cuda_launch(const char *name, void *stream, dim3 grid, dim3 block,
-                                             size_t shared_bytes, bool early, void (*kernel)(P...),
+                                             size_t shared_bytes, void (*kernel)(P...),
                                              A... arguments) {
     static_assert(sizeof...(P) == sizeof...(A), "a launch needs one argument for each parameter");
     if (grid.x == 0 || grid.y == 0 || grid.z == 0)
@@ -97,10 +68,7 @@ static inline assay_status assay_cuda_launch(const char *name, void *stream, dim
                 name, shared_bytes, cudaGetErrorString(error), cudaGetErrorName(error));
         }
     }
-    if (early)
-        (void)assay_cuda_start_early(stream, grid, block, shared_bytes, kernel, arguments...);
-    else
-        kernel<<<grid, block, shared_bytes, static_cast<cudaStream_t>(stream)>>>(arguments...);
+    kernel<<<grid, block, shared_bytes, static_cast<cudaStream_t>(stream)>>>(arguments...);
     cudaError_t error = cudaGetLastError();
     if (error == cudaSuccess)
         return ASSAY_OK;
@@ -111,11 +79,7 @@ static inline assay_status assay_cuda_launch(const char *name, void *stream, dim
 }
 
 #define ASSAY_LAUNCH(stream, grid, block, shared_bytes, kernel, ...)                               \
-    assay_cuda_launch(#kernel, (stream), (grid), (block), (shared_bytes), false,                   \
-                      kernel __VA_OPT__(, ) __VA_ARGS__)
-
-#define ASSAY_LAUNCH_EARLY(stream, grid, block, shared_bytes, kernel, ...)                         \
-    assay_cuda_launch(#kernel, (stream), (grid), (block), (shared_bytes), true,                    \
+    assay_cuda_launch(#kernel, (stream), (grid), (block), (shared_bytes),                          \
                       kernel __VA_OPT__(, ) __VA_ARGS__)
 
 #endif

@@ -43,10 +43,6 @@
  *     Launches `kernel` (parenthesise a template: (kernel<float, 4>)) and says how the launch
  *     went. Opts in to more than 48 KB of dynamic shared memory by itself. A grid with an empty
  *     axis is not launched and is ASSAY_OK.
- * ASSAY_LAUNCH_EARLY(the same arguments)
- *     The same of a kernel all of whose threads call await_last_grid() before they touch global
- *     memory; compute capability 9.0. It may begin when all blocks of the grid before have called
- *     begin_next_grid() or ended.
  * ASSAY_DYNAMIC_SHARED(type, name);
  *     In a kernel: declares `type *name`, the launch's dynamic shared memory, 16-byte aligned.
  * T load_whole(const T *from);

@@ -60,15 +60,6 @@ static inline assay_status sim_launch_with(sim_launch launch, dim3 grid, dim3 bl
              #kernel, __FILE__, __LINE__, {}, {}, 0, nullptr, nullptr, nullptr, nullptr, nullptr}, \
          (grid), (block), (shared_bytes), kernel __VA_OPT__(, ) __VA_ARGS__))
 
-/* Grids run one after the other here. */
-#define ASSAY_LAUNCH_EARLY(stream, grid, block, shared_bytes, kernel, ...)                         \
-    ASSAY_LAUNCH(stream, grid, block, shared_bytes, kernel __VA_OPT__(, ) __VA_ARGS__)
-
-static inline void begin_next_grid() {
-}
-static inline void await_last_grid() {
-}
-
 #define ASSAY_DYNAMIC_SHARED(type, name) type *name = static_cast<type *>(sim_dynamic_shared())
 
 #endif

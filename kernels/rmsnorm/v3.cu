@@ -74,7 +74,6 @@ template <typename T, int HELD, bool WHOLE, bool RESIDUAL>
 static __global__ void __launch_bounds__(GROUP_THREADS, WHOLE ? 4 : 2)
     normalise(matrix<const T> x, matrix<const T> r, const T *w, matrix<T> h, matrix<T> y,
               int64_t rows, int64_t d, acc_t<T> eps, split cut) {
-    begin_next_grid();
     const group_place<T> at(cut.lanes);
     const bool packs = cut.packs;
     const int64_t i = (int64_t)blockIdx.x * at.groups + at.group, length = i < rows ? d : 0;

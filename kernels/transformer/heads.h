@@ -164,7 +164,6 @@ enum { TURN_THREADS = 256, TURN_PACKS = 2 /* of a thread */ };
 template <typename T>
 static __global__ void __launch_bounds__(TURN_THREADS)
     turn_back(T *data, const float *angles, int64_t rows, int64_t t, int64_t length) {
-    begin_next_grid();
     const int64_t row_packs = length / pack<T>::size;
     const int64_t first = ((int64_t)blockIdx.x * TURN_PACKS) * TURN_THREADS + threadIdx.x;
     pack<T> x[TURN_PACKS];

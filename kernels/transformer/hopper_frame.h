@@ -157,17 +157,14 @@ static __global__ void __launch_bounds__(THREADS, 1)
     if (threadIdx.x == 0)
         make_barriers(ring);
     __syncthreads();
-    await_last_grid();
     if (threadIdx.x < GROUP) {
         registers_lower<FEW_REGISTERS>();
-        if (threadIdx.x == 0) {
+        if (threadIdx.x == 0)
             frame_fill<Tile>(job, ring);
-            begin_next_grid();
-        } else if (threadIdx.x == 32) {
+        else if (threadIdx.x == 32)
             frame_drain<Tile>(job, ring);
-        } else if (threadIdx.x / AHEAD_THREADS == 1) {
+        else if (threadIdx.x / AHEAD_THREADS == 1)
             copy_ahead(ahead);
-        }
     } else {
         const int group = (int)threadIdx.x / GROUP - 1;
         registers_raise<MANY_REGISTERS>();
@@ -184,8 +181,8 @@ template <typename Tile, typename Job>
 static assay_status launch_in_frame(void *stream, const Job &job, const copies_ahead &ahead) {
     const int64_t blocks =
         clamp(hopper_tiles<Job::step>(job.p.m, job.p.n), 0, ASSAY_MULTIPROCESSORS);
-    return ASSAY_LAUNCH_EARLY(stream, whole_grid(blocks), dim3(THREADS), Tile::shared_bytes,
-                              (multiply_in_frame<Tile, Job>), job, ahead);
+    return ASSAY_LAUNCH(stream, whole_grid(blocks), dim3(THREADS), Tile::shared_bytes,
+                        (multiply_in_frame<Tile, Job>), job, ahead);
 }
 
 /* ---- on the host ---- */
