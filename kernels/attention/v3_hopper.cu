@@ -40,8 +40,8 @@
  *     heads in groups, whose walks go up and down by turns: a group fits into L2, and short walks
  *         meet long ones (hopper_backward_plan.h). H200: 1,328 / 2,334, all heads at once 1,691 /
  *         3,734, cuDNN 1,682 / 2,532.
- *     without a mask eight heads at least are under way: s = 8192, d = 80 / 128 1,178 / 1,279 us,
- *         then 1,143 / 1,241, cuDNN 1,140 / 1,189.
+ *     without a mask eight heads at least are under way: s = 8192, d = 80 / 128 1,175 / 1,325 us,
+ *         then 1,143 / 1,241.
  *     where d is at most 32, or from 65 to 96, so many columns: b = 4, h = 16, s = 1024, d = 32 /
  *         80 124 / 213, then 101 / 190, cuDNN 125 / 203.
  *
