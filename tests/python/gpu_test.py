@@ -106,7 +106,8 @@ def timed(name):
                             device="cuda", peers="none", samples=10)
     except assay.AssayError as error:
         return None, str(error)
-    return bool(found), f"{[round(r.median_us, 1) for r in found.own]} us" if found else found.own[0].reason
+    said = f"{[round(r.median_us, 1) for r in found.own]} us"
+    return bool(found), said if found else "; ".join(r.reason for r in found.own if r.reason)
 
 
 def times():
