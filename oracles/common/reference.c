@@ -3,6 +3,7 @@
 #include "assay/usual.h"
 #include "oracles/common/bound.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -48,10 +49,34 @@ static assay_status answer(assay_reference *r, const assay_problem *p, assay_ora
     return status;
 }
 
+static bool has_subnormal(const assay_arrays *arrays) {
+    for (int32_t i = 0; i < arrays->count; ++i)
+        for (int64_t e = 0; arrays->data[i] && e < arrays->size[i]; ++e)
+            if (arrays->data[i][e] != 0 && fabs(arrays->data[i][e]) < (double)FLT_MIN)
+                return true;
+    return false;
+}
+
+/* TF32 drops 13 bits of a number. A subnormal one may have no more, so that no bound that is
+ * relative to it holds. */
+static void limit_tf32(assay_bounds *bounds) {
+    for (int32_t i = 0; i < bounds->element.count; ++i)
+        if (bounds->outside[i][0] == '\0')
+            snprintf(bounds->outside[i], ASSAY_WHY,
+                     "an input has subnormal numbers, of which TF32 keeps too few bits");
+}
+
 assay_status reference_limit(assay_reference *r, const assay_problem *p,
                              const assay_rounding *rounding) {
     const assay_oracle_args args = {
         .params = &p->c.params, .sig = &p->sig, .in = &p->in, .cot = &p->cot};
+    if (p->c.params.math == ASSAY_TF32) {
+        const bool in = has_subnormal(&p->in);
+        if (in)
+            limit_tf32(&r->out_bound);
+        if (in || has_subnormal(&p->cot))
+            limit_tf32(&r->grad_bound);
+    }
     return p->c.op->outside ? p->c.op->outside(&args, rounding, &r->out_bound, &r->grad_bound)
                             : ASSAY_OK;
 }
