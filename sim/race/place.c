@@ -1,5 +1,7 @@
 #include "sim/race/place.h"
 
+#include "sim/count/count_access.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -14,20 +16,29 @@ typedef struct slot {
 static struct {
     const sim_site *sites;
     size_t n_sites;
+    size_t n; /* slots in use */
     slot slot[SLOTS];
 } places;
 
+/* What names places is told when a launch ends, but for counts. A table that is nearly full would
+ * be searched from end to end at every access. */
 void sim_places_begin(const sim_site *sites, size_t n) {
     places.sites = sites;
     places.n_sites = n;
+    if (places.n < SLOTS / 2 || sim_count_on())
+        return;
+    memset(places.slot, 0, sizeof places.slot);
+    places.n = 0;
 }
 
 static uint32_t place_of(const char *file, uintptr_t at) {
     const size_t first = (size_t)(((uintptr_t)file + at) * UINT64_C(0x9e3779b97f4a7c15) >> 40);
     for (size_t i = 0; i < SLOTS; ++i) {
         slot *s = &places.slot[(first + i) % SLOTS];
-        if (s->at == 0)
+        if (s->at == 0) {
             *s = (slot){file, at};
+            ++places.n;
+        }
         if (s->at == at && s->file == file)
             return (uint32_t)(places.n_sites + 1 + (first + i) % SLOTS);
     }
