@@ -202,7 +202,7 @@ static void *serve_apart(void *argument) {
     assay_status status = s->device->begin_thread ? s->device->begin_thread() : ASSAY_OK;
     if (status == ASSAY_OK)
         (void)serve(s);
-    (void)close(s->channel); /* who asks there sees it end */
+    (void)close(s->channel); /* the process that asks through it reads its end */
     end(&s->problem);
     free(s);
     return NULL;

@@ -200,7 +200,8 @@ void sim_waits_complete(sim_location *l, const sim_race_side *by) {
 
 /* ---- waits ---- */
 
-/* The running thread knows all arrivals of a phase: so it is complete, whoever waited for it. */
+/* Whether the running thread knows all arrivals of a phase. Then the phase is complete, even if the
+ * thread has not waited for it. */
 static bool knows_arrivals(const phase *p) {
     for (uint32_t i = 0; i < p->n; ++i) {
         const arrival *a = &p->arrivals[i];
