@@ -7,10 +7,19 @@
 bool sim_race_compiled;
 void (*sim_race_guard)(void *memory, size_t bytes, bool on);
 
+enum { PAGE = 4096, PAGES = 64 };
+
+/* A page that one allocation fills, or in which none is. */
+typedef struct whole_page {
+    uintptr_t number; /* + 1 */
+    bool inside;
+} whole_page;
+
 static struct {
     sim_range *list; /* by address */
     size_t n, capacity;
-    const sim_range *last; /* found */
+    const sim_range *last;   /* found */
+    whole_page whole[PAGES]; /* that were asked for, by their number's low bits */
 } allocations;
 
 /* Index of the first that ends behind `address`. */
@@ -33,6 +42,28 @@ const sim_range *sim_allocation_of(const volatile void *address) {
     if (i == allocations.n || (const volatile char *)address < allocations.list[i].low)
         return NULL;
     return allocations.last = &allocations.list[i];
+}
+
+bool sim_is_allocated(const volatile void *address) {
+    const uintptr_t number = (uintptr_t)address / PAGE + 1;
+    whole_page *whole = &allocations.whole[number % PAGES];
+    if (whole->number == number)
+        return whole->inside;
+    const char *const page = (const char *)((number - 1) * PAGE);
+    const size_t i = find(page);
+    const sim_range *range = i < allocations.n ? &allocations.list[i] : NULL;
+    if (!range || range->low >= page + PAGE)
+        *whole = (whole_page){number, false};
+    else if (range->low <= page && range->high >= page + PAGE)
+        *whole = (whole_page){number, true};
+    else
+        return sim_allocation_of(address) != NULL;
+    return whole->inside;
+}
+
+static void forget_found(void) {
+    allocations.last = NULL;
+    memset(allocations.whole, 0, sizeof allocations.whole);
 }
 
 /* Reports then tell the address alone. But for kernels of C++ only memory that is noted here is
@@ -63,7 +94,7 @@ void trace_alloc(void *memory, size_t bytes) {
     memmove(&allocations.list[i + 1], &allocations.list[i], (allocations.n - i) * sizeof range);
     allocations.list[i] = range;
     ++allocations.n;
-    allocations.last = NULL;
+    forget_found();
 }
 
 void trace_release(void *memory) {
@@ -73,5 +104,5 @@ void trace_release(void *memory) {
     --allocations.n;
     memmove(&allocations.list[i], &allocations.list[i + 1],
             (allocations.n - i) * sizeof allocations.list[0]);
-    allocations.last = NULL;
+    forget_found();
 }

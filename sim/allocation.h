@@ -7,4 +7,7 @@
 /* NULL: nothing of the device's. trace_alloc() and trace_release() tell what is. */
 const sim_range *sim_allocation_of(const volatile void *address);
 
+/* Whether there is one: a faster answer. */
+bool sim_is_allocated(const volatile void *address);
+
 #endif

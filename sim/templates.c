@@ -16,6 +16,8 @@ static struct {
     variable *at;
     size_t count, room;
     const sim_section *current; /* of the launch, if it has any */
+    sim_range around;           /* all of those */
+    const sim_range *last;      /* found */
 } all;
 
 /* ---- the table of symbols ---- */
@@ -126,6 +128,7 @@ static assay_status note(const sim_section *section, char *low, size_t bytes) {
                               "simulated device: no memory for a list of %zu shared variables",
                               room);
         all.at = grown;
+        all.last = NULL;
         all.room = room;
     }
     all.at[all.count++] = (variable){section, {low, low + bytes}};
@@ -135,6 +138,7 @@ static assay_status note(const sim_section *section, char *low, size_t bytes) {
 /* Of an object that has gone, and lay where this one does. */
 static void forget(const sim_section *section) {
     size_t kept = 0;
+    all.last = NULL;
     for (size_t i = 0; i < all.count; ++i)
         if (all.at[i].section != section)
             all.at[kept++] = all.at[i];
@@ -164,17 +168,28 @@ assay_status sim_templates_read(const sim_section *section, const char *image, s
 
 void sim_templates_fill(const sim_section *section) {
     all.current = NULL;
+    all.last = NULL;
+    all.around = (sim_range){NULL, NULL};
     for (size_t i = 0; i < all.count; ++i)
         if (all.at[i].section == section) {
-            sim_fill(all.at[i].range.low, (size_t)(all.at[i].range.high - all.at[i].range.low));
+            const sim_range *r = &all.at[i].range;
+            sim_fill(r->low, (size_t)(r->high - r->low));
+            if (!all.current || r->low < all.around.low)
+                all.around.low = r->low;
+            if (!all.current || r->high > all.around.high)
+                all.around.high = r->high;
             all.current = section;
         }
 }
 
 const sim_range *sim_templates_of(const volatile void *address) {
-    for (size_t i = 0; all.current && i < all.count; ++i)
+    if (!sim_in_range(&all.around, address))
+        return NULL;
+    if (all.last && sim_in_range(all.last, address))
+        return all.last;
+    for (size_t i = 0; i < all.count; ++i)
         if (all.at[i].section == all.current && sim_in_range(&all.at[i].range, address))
-            return &all.at[i].range;
+            return all.last = &all.at[i].range;
     return NULL;
 }
 

@@ -13,13 +13,11 @@ typedef struct waiting {
     char value[SIM_WORD];
 } waiting;
 
-static struct {
-    waiting waits[WAITING]; /* the oldest first */
-    int32_t n;
-} guesses;
+static waiting waits[WAITING]; /* the oldest first */
+int32_t sim_guesses_waiting;
 
 void sim_guess_begin(void) {
-    guesses.n = 0;
+    sim_guesses_waiting = 0;
 }
 
 static void tell(const waiting *w, sim_race_class class) {
@@ -30,15 +28,14 @@ static void tell(const waiting *w, sim_race_class class) {
 }
 
 static void end_wait(int32_t i, sim_race_class class) {
-    const waiting ended = guesses.waits[i];
-    --guesses.n;
-    memmove(&guesses.waits[i], &guesses.waits[i + 1],
-            (size_t)(guesses.n - i) * sizeof guesses.waits[0]);
+    const waiting ended = waits[i];
+    --sim_guesses_waiting;
+    memmove(&waits[i], &waits[i + 1], (size_t)(sim_guesses_waiting - i) * sizeof waits[0]);
     tell(&ended, class);
 }
 
 void sim_guess_end(void) {
-    while (guesses.n > 0)
+    while (sim_guesses_waiting > 0)
         end_wait(0, SIM_RACE);
 }
 
@@ -49,31 +46,31 @@ static bool is_of(const sim_guess_reader *r, uint32_t serial, int32_t thread,
 
 void sim_guess_wait(const sim_race_found *found, const sim_guess_reader *reader,
                     const volatile char *value) {
-    for (int32_t i = 0; i < guesses.n; ++i) {
-        const waiting *w = &guesses.waits[i];
+    for (int32_t i = 0; i < sim_guesses_waiting; ++i) {
+        const waiting *w = &waits[i];
         if (is_of(&w->reader, reader->serial, reader->thread, reader->address) &&
             w->found.after.place == found->after.place &&
             w->found.before.place == found->before.place)
             return;
     }
-    if (guesses.n == WAITING)
+    if (sim_guesses_waiting == WAITING)
         end_wait(0, SIM_RACE);
-    waiting *w = &guesses.waits[guesses.n++];
+    waiting *w = &waits[sim_guesses_waiting++];
     *w = (waiting){.found = *found, .reader = *reader, .knows_value = value != NULL};
     for (uint32_t i = 0; value && i < reader->bytes; ++i)
         w->value[i] = value[i]; /* memcpy would be recorded (race_access.c) */
 }
 
 void sim_guess_again(const sim_word_access *a) {
-    for (int32_t i = guesses.n - 1; i >= 0; --i)
-        if (is_of(&guesses.waits[i].reader, a->serial, sim_running_now.thread, a->address))
+    for (int32_t i = sim_guesses_waiting - 1; i >= 0; --i)
+        if (is_of(&waits[i].reader, a->serial, sim_running_now.thread, a->address))
             end_wait(i, SIM_RACE);
 }
 
 void sim_guess_compared(const sim_word_access *a) {
     const uint32_t bytes = (uint32_t)__builtin_popcount(sim_entry_bytes(a->what));
-    for (int32_t i = guesses.n - 1; i >= 0; --i) {
-        const waiting *w = &guesses.waits[i];
+    for (int32_t i = sim_guesses_waiting - 1; i >= 0; --i) {
+        const waiting *w = &waits[i];
         if (!is_of(&w->reader, a->serial, sim_running_now.thread, a->address))
             continue;
         const bool same =

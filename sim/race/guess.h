@@ -24,6 +24,9 @@ typedef struct sim_guess_reader {
 void sim_guess_wait(const sim_race_found *found, const sim_guess_reader *reader,
                     const volatile char *value);
 
+/* How many wait. */
+extern int32_t sim_guesses_waiting;
+
 /* The running thread reads the place again, so it has made use of what it read; or it compares and
  * swaps there: a->value is what it compares with. */
 void sim_guess_again(const sim_word_access *a);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 struct sim_known {
+    uint64_t id; /* no other one ever has it */
     uint32_t references;
     uint32_t visit;          /* the last walk that came by */
     sim_known *part[2];      /* of a join that has not been looked into */
@@ -16,6 +17,7 @@ struct sim_known {
 static struct {
     int32_t n_threads;
     uint32_t visit;
+    uint64_t made;
     sim_known **stack;
     size_t capacity;
 } walk;
@@ -35,6 +37,7 @@ void sim_known_begin(int32_t n_threads) {
 static sim_known *make(void) {
     sim_known *known = need(calloc(1, sizeof *known));
     known->references = 1;
+    known->id = ++walk.made;
     return known;
 }
 
@@ -202,4 +205,37 @@ uint32_t sim_known_until(sim_known *known, uint32_t block, int32_t thread) {
     const uint32_t own = find(known, sim_one_thread(block, thread));
     const uint32_t all = find(known, sim_whole_block(block));
     return own > all ? own : all;
+}
+
+static uint32_t lanes_before(sim_known *known, uint32_t block, uint32_t warp, uint32_t lanes,
+                             uint32_t time) {
+    uint32_t before = 0;
+    for (uint32_t rest = lanes; rest != 0; rest &= rest - 1) {
+        const int32_t lane = __builtin_ctz(rest);
+        if (time < sim_known_until(known, block, (int32_t)(warp * 32) + lane))
+            before |= 1u << lane;
+    }
+    return before;
+}
+
+typedef struct answer {
+    uint64_t id; /* of what was asked */
+    uint32_t block, warp, lanes, time, before;
+} answer;
+
+/* Words that were accessed together are asked about together. */
+uint32_t sim_known_before(sim_known *known, uint32_t block, uint32_t warp, uint32_t lanes,
+                          uint32_t time) {
+    enum { ANSWERS = 16 };
+    static answer answers[ANSWERS];
+    if (!known)
+        return 0;
+    const uint64_t hash = (known->id * 31 + time) * 31 + block + warp;
+    answer *const a = &answers[hash % ANSWERS];
+    if (a->id != known->id || a->block != block || a->warp != warp || a->lanes != lanes ||
+        a->time != time) {
+        const uint32_t before = lanes_before(known, block, warp, lanes, time);
+        *a = (answer){known->id, block, warp, lanes, time, before};
+    }
+    return a->before;
 }

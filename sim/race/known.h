@@ -52,4 +52,8 @@ void sim_known_settle(sim_known *known);
 /* Up to which tick of its clock the thread's past is known; 0: nothing of it is. */
 uint32_t sim_known_until(sim_known *known, uint32_t block, int32_t thread);
 
+/* Which of a warp's lanes did their work of `time` before. */
+uint32_t sim_known_before(sim_known *known, uint32_t block, uint32_t warp, uint32_t lanes,
+                          uint32_t time);
+
 #endif

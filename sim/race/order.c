@@ -1,17 +1,6 @@
 /* What comes before what: questions of the running thread to the clocks. */
 #include "sim/race/clocks.h"
 
-static uint32_t known_lanes(sim_known *known, uint32_t serial, uint32_t warp, uint32_t lanes,
-                            uint32_t time) {
-    uint32_t before = 0;
-    for (uint32_t rest = lanes; known && rest != 0; rest &= rest - 1) {
-        const int32_t lane = __builtin_ctz(rest);
-        if (time < sim_known_until(known, serial, (int32_t)warp * SIM_WARP + lane))
-            before |= 1u << lane;
-    }
-    return before;
-}
-
 uint32_t sim_order_before(uint32_t serial, uint32_t warp, uint32_t lanes, uint32_t time) {
     const sim_running *r = &sim_running_now;
     const sim_clocks *c = r->clocks;
@@ -29,7 +18,7 @@ uint32_t sim_order_before(uint32_t serial, uint32_t warp, uint32_t lanes, uint32
         }
     }
     if (c->tied && before != lanes)
-        before |= known_lanes(c->ties[r->thread].known, serial, warp, lanes & ~before, time);
+        before |= sim_known_before(c->ties[r->thread].known, serial, warp, lanes & ~before, time);
     return before;
 }
 
@@ -95,7 +84,7 @@ uint32_t sim_order_before_end(const sim_clocks *c, uint32_t serial, uint32_t war
     uint32_t before = 0;
     for (int32_t t = 0; c->tied && t < c->n_threads && before != lanes; ++t)
         if (t == 0 || c->ties[t].known != c->ties[t - 1].known)
-            before |= known_lanes(c->ties[t].known, serial, warp, lanes & ~before, time);
+            before |= sim_known_before(c->ties[t].known, serial, warp, lanes & ~before, time);
     return before;
 }
 
@@ -104,6 +93,6 @@ bool sim_order_lacks_fence(uint32_t serial, uint32_t warp, uint32_t lanes, uint3
     if (!c->tied)
         return false;
     const sim_ties *ties = &c->ties[sim_running_now.thread];
-    return known_lanes(ties->pending[GPU_SCOPE], serial, warp, lanes, time) != 0 ||
-           known_lanes(ties->pending[BLOCK_SCOPE], serial, warp, lanes, time) != 0;
+    return sim_known_before(ties->pending[GPU_SCOPE], serial, warp, lanes, time) != 0 ||
+           sim_known_before(ties->pending[BLOCK_SCOPE], serial, warp, lanes, time) != 0;
 }

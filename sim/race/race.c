@@ -93,6 +93,15 @@ static inline bool is_alike(const sim_word_access *a, const sim_entry *e) {
            (e->serial != a->serial || e->time >= sim_running_now.base);
 }
 
+/* Threads and agents work in order: to know a read is to know those before it. The last one of a
+ * kind stands for all. */
+static inline void succeed(const sim_word_access *a, sim_entry *e) {
+    if (e->lanes == a->lane)
+        e->time = a->time;
+    else if (e->time != a->time)
+        e->lanes &= ~a->lane;
+}
+
 typedef struct visit {
     sim_entry *same;        /* the entry that the access joins */
     const sim_entry *alike; /* one that stands for it to all but some */
@@ -107,9 +116,8 @@ static inline bool walk(const sim_word_access *a, sim_entry *entries, int32_t ro
         sim_entry *e = &entries[i];
         if (is_dead(a, e))
             continue;
-        if (e->serial == a->serial && e->what == a->what && !sim_is_thread(a->serial) &&
-            e->lanes == a->lane && (a->how & SIM_WRITES) == 0)
-            e->time = a->time; /* an agent works in order: to know this is to know all before it */
+        if (e->serial == a->serial && e->what == a->what && (a->how & SIM_WRITES) == 0)
+            succeed(a, e);
         if (e->what == a->what && e->time == a->time && e->serial == a->serial) {
             v->same = &entries[kept];
             if ((a->how & SIM_WRITES) != 0 && (a->how & SIM_STRONG) == 0 &&
@@ -164,7 +172,7 @@ static bool absorb(const sim_word_access *a, sim_entry *entries, int32_t room) {
 }
 
 static void see_guesses(const sim_word_access *a, sim_page *page, size_t word) {
-    if (a->how == SIM_READS)
+    if (a->how == SIM_READS && sim_guesses_waiting > 0)
         sim_guess_again(a);
     if (!a->compares)
         return;

@@ -46,6 +46,10 @@ static bool is_other_shared(const volatile void *address) {
     return sim_templates_of(address) != NULL || sim_cluster_find(address, &rank, &of_other);
 }
 
+static inline bool is_shared(const volatile void *address) {
+    return is_own_shared(address) || (!sim_is_allocated(address) && is_other_shared(address));
+}
+
 /* Behind the shared memory that the block has, where other launches have theirs, or before it. */
 static bool is_beyond(const volatile void *address) {
     const sim_range room = {sim_recorder_now.shared[1].low - SIM_DYNAMIC_GUARD,
@@ -59,6 +63,22 @@ static inline void check_written(const sim_word_access *a, sim_page *page, size_
     if ((a->how & SIM_READS) != 0 && (*written & bytes) != bytes)
         sim_find_single(a, SIM_UNINITIALISED, (size_t)__builtin_popcount(bytes));
     *written |= (unsigned char)bytes; /* after a bad read too: one report for each place */
+}
+
+/* Most cells are far from those of the accesses before: the processor brings those of an access
+ * together. */
+static inline void fetch_ahead(const volatile void *address, size_t bytes) {
+    enum { MOST = 32 }; /* words */
+    const uintptr_t at = (uintptr_t)address, number = at / SIM_PAGE + 1;
+    const struct sim_recent *recent = &sim_recent[number % SIM_RECENT];
+    const size_t first = at % SIM_PAGE / SIM_WORD, end = first + (bytes + SIM_WORD - 1) / SIM_WORD;
+    if (recent->number != number)
+        return;
+    for (size_t word = first; word < end && word < first + MOST && word < SIM_PAGE_WORDS; ++word) {
+        __builtin_prefetch(&recent->page->cell[word], 1);
+        if (recent->page->more)
+            __builtin_prefetch(&recent->page->more[word], 1);
+    }
 }
 
 /* `by`: an agent; NULL: the thread itself. */
@@ -77,12 +97,13 @@ static void record(const volatile void *address, size_t bytes, uint32_t how, con
                          .first = r->first,
                          .compares = (how & SIM_COMPARES) != 0,
                          .value = value};
-    a.shared = is_own_shared(a.address) || is_other_shared(a.address);
+    a.shared = is_shared(address);
     const uint32_t what = a.how | thread / SIM_WARP << SIM_WARP_SHIFT | a.place << SIM_PLACE_SHIFT;
     if (!a.shared && is_beyond(address)) {
         sim_find_single(&a, SIM_BEYOND, bytes);
         return;
     }
+    fetch_ahead(address, bytes);
     while (bytes > 0) {
         const uintptr_t at = (uintptr_t)a.address;
         const size_t first = at % SIM_WORD;
@@ -149,7 +170,7 @@ static inline bool record_quick(const volatile void *address, size_t bytes, uint
                           (uint32_t)sim_running_now.thread / SIM_WARP << SIM_WARP_SHIFT |
                           place << SIM_PLACE_SHIFT;
     const sim_page *page = recent->page;
-    if (page->written && !is_own_shared(address))
+    if (page->written && !is_own_shared(address) && !sim_templates_of(address))
         return false;
     for (size_t word = at % SIM_PAGE / SIM_WORD, n = bytes / SIM_WORD; n > 0; ++word, --n) {
         if (page->written && (how & SIM_READS) != 0 && page->written[word] != 15)
@@ -184,7 +205,7 @@ static uint32_t how_of_kind(sim_access kind) {
 static bool is_watched(const volatile void *address) {
     return is_own_shared(address) ||
            (!sim_in_range(&sim_stacks, address) &&
-            (sim_allocation_of(address) || is_other_shared(address) || is_beyond(address)));
+            (sim_is_allocated(address) || is_other_shared(address) || is_beyond(address)));
 }
 
 /* Neither the device's memory nor any of the host's that kernels of C++ may use. */
