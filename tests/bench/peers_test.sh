@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # bench/peers on the CPU (peers_test.py); exit 77 where there is no PyTorch, after a look at how an
 # arm says so.
-#     peers_test.sh ASSAY [LIBTORCH_ARM [ARM...]]
+#     peers_test.sh [--part I/N] ASSAY [LIBTORCH_ARM [ARM...]]
 # LIBTORCH_ARM is a program, or empty; ARM `all` is every one, which takes minutes.
 set -euo pipefail
 export OMP_NUM_THREADS=1 # its tensors are small, and a thread for each processor would wait for others
@@ -25,6 +25,11 @@ if ! "$python" -c 'import h5py'; then
     echo "skipped: no h5py: pip install h5py"
     exit 77
 fi
+part=()
+if [ "$1" = --part ]; then
+    part=("$1" "$2")
+    shift 2
+fi
 assay=$1
 arms=("${@:3}")
 if [ ${#arms[@]} -eq 0 ]; then
@@ -34,4 +39,4 @@ if [ -x "${2:-}" ]; then
     export ASSAY_LIBTORCH_ARM=$2
     arms+=(libtorch)
 fi
-exec "$python" "$source_root/tests/bench/peers_test.py" "$assay" "$source_root" "${arms[@]}"
+exec "$python" "$source_root/tests/bench/peers_test.py" "${part[@]}" "$assay" "$source_root" "${arms[@]}"
