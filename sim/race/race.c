@@ -119,11 +119,15 @@ static inline bool walk(const sim_word_access *a, sim_entry *entries, int32_t ro
         if (e->serial == a->serial && e->what == a->what && (a->how & SIM_WRITES) == 0)
             succeed(a, e);
         if (e->what == a->what && e->time == a->time && e->serial == a->serial) {
-            v->same = &entries[kept];
             if ((a->how & SIM_WRITES) != 0 && (a->how & SIM_STRONG) == 0 &&
                 (e->lanes & ~a->lane) != 0)
                 compare(a, e); /* two lanes of one store */
             e->lanes |= a->lane;
+            if (v->same) { /* both have become so */
+                v->same->lanes |= e->lanes;
+                continue;
+            }
+            v->same = &entries[kept];
         } else {
             compare(a, e);
             if (e->lanes == 0)
