@@ -21,6 +21,7 @@ from peer import Peer, Refused
 
 # Of the largest element. fp64 tells one formula from another, the others one order of sums.
 TOLERANCE = {"f64": 1e-11, "f32": 3e-5, "bf16": 3e-2, "f16": 4e-3}
+SHORTCUT = "conv3d_groupnorm_mean"  # the operator that has this arm
 MOVED = 1e-3  # of a training's way; without the decay of weights it is off by sixty times that
 
 CASES = {
@@ -295,9 +296,12 @@ def main():
     assay, source, *arms = words
     with tempfile.TemporaryDirectory() as folder:
         cases = list(all_cases(assay, folder, list(CASES)[part::parts]))
-    right = part > 0 or check_memory(source)
+    last = part == parts - 1
+    right = not last or check_memory(source)
     for arm in expanded(source, arms):
-        if arm in ("torch", "libtorch") and part == 0:
+        if arm == "shortcut" and SHORTCUT not in [operator for operator, _, _ in cases]:
+            continue  # PyTorch takes seconds to start
+        if arm in ("torch", "libtorch") and last:
             right = check_manners(source, arm) and right
         right = check_arm(source, arm, cases) and right
     print("all arms are right" if right else "SOME ARMS ARE WRONG")
