@@ -3,10 +3,10 @@
 
     peers_test.py [--part I/N] ASSAY SOURCE ARM...
 
---part: only every Nth operator, from the Ith on, counted from 0. ASSAY is the program, SOURCE the tree that it was built from; ARM `all` is every one in
-Python, and for `libtorch` ASSAY_LIBTORCH_ARM names the program. Each case has two input sets; each
-stage's outputs and gradients are compared, those of timed calls too. Triton's kernels run in its
-interpreter.
+--part: only every Nth operator, from the Ith on, counted from 0. ASSAY is the program, SOURCE the
+tree that it was built from; ARM `all` is every one in Python, and for `libtorch` ASSAY_LIBTORCH_ARM
+names the program. Each case has two input sets; each stage's outputs and gradients are compared,
+those of timed calls too. Triton's kernels run in its interpreter.
 """
 
 import os
