@@ -27,6 +27,8 @@ assay_status unit_find(const char *root, const char *path, char name[UNIT_NAME],
     *found = false;
     if (sscanf(path, "kernels/%31[^/]/v%d", op, &version) == 2)
         snprintf(name, UNIT_NAME, "v%d_%s", version, op);
+    else if (sscanf(path, "kernels/%31[^/]/hopper_%n", op, &end) == 1 && end > 0)
+        snprintf(name, UNIT_NAME, "hopper_%s", op);
     else if (sscanf(path, "kernels/common/%63[^./].h%n", name, &end) != 1 || end == 0 || path[end])
         return ASSAY_OK;
     snprintf(file, sizeof file, "%s/tests/sim/%s.cu", root, name);

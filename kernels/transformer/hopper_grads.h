@@ -13,7 +13,7 @@ enum { WIDE_BOX = BOX / 2 /* columns of fp32 in a box */ };
 
 /* The result's rows are those of several tensors, of `rows` each. */
 template <typename Tile> struct grad_job {
-    typedef hopper_kind<false, false, false> kind;
+    typedef dw_kind kind;
     static constexpr int step = Tile::columns, boxes = 2 * Tile::boxes, in_stage = Tile::per_stage;
     static constexpr bool brings = false;
     hopper_problem p;

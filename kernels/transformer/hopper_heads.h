@@ -208,42 +208,56 @@ static assay_status multiply_placed(void *stream, const placed_product &x) {
 }
 
 /* y = x weightᵀ, of which the first `turned` columns are turned by the angles. */
+static inline placed_product forward_product(const assay_tensor &x, const assay_tensor &weight,
+                                             const assay_tensor &y, int64_t tokens,
+                                             const float *angles, int64_t turned,
+                                             const copies_ahead &ahead) {
+    const int64_t n = weight.shape[0], k = weight.shape[1];
+    return {placed(x, tokens),
+            placed(weight, n),
+            placed(y, tokens),
+            tokens,
+            n,
+            k,
+            angles,
+            turned,
+            &ahead};
+}
+/* dx = dy weight. */
+static inline placed_product dx_product(const assay_tensor &dy, const assay_tensor &weight,
+                                        const assay_tensor &dx, int64_t tokens) {
+    const int64_t n = weight.shape[1], k = weight.shape[0];
+    return {placed(dy, tokens), placed(weight, k), placed(dx, tokens), tokens, n, k, NULL, 0,
+            &none_ahead};
+}
+/* dweight = dyᵀ x. */
+static inline placed_product dw_product(const assay_tensor &dy, const assay_tensor &x,
+                                        const assay_tensor &dweight, int64_t tokens) {
+    const int64_t m = dweight.shape[0], n = dweight.shape[1];
+    return {placed(dy, tokens), placed(x, tokens), placed(dweight, m), m, n, tokens, NULL, 0,
+            &none_ahead};
+}
+
+typedef hopper_kind<true, true, false> forward_kind;
+typedef hopper_kind<true, false, false> dx_kind;
+typedef hopper_kind<false, false, false> dw_kind;
+
 static assay_status placed_forward(void *stream, const assay_tensor &x, const assay_tensor &weight,
                                    const assay_tensor &y, int64_t tokens, const float *angles,
                                    int64_t turned, const copies_ahead &ahead) {
-    const int64_t n = weight.shape[0], k = weight.shape[1];
-    const placed_product product = {placed(x, tokens),
-                                    placed(weight, n),
-                                    placed(y, tokens),
-                                    tokens,
-                                    n,
-                                    k,
-                                    angles,
-                                    turned,
-                                    &ahead};
-    typedef hopper_kind<true, true, false> kind;
-    return turned > 0 ? multiply_placed<kind, true>(stream, product)
-                      : multiply_placed<kind, false>(stream, product);
+    const placed_product product = forward_product(x, weight, y, tokens, angles, turned, ahead);
+    return turned > 0 ? multiply_placed<forward_kind, true>(stream, product)
+                      : multiply_placed<forward_kind, false>(stream, product);
 }
 
-/* dx = dy weight. */
 static assay_status placed_dx(void *stream, const assay_tensor &dy, const assay_tensor &weight,
                               const assay_tensor &dx, int64_t tokens) {
-    const int64_t n = weight.shape[1], k = weight.shape[0];
-    const placed_product product = {
-        placed(dy, tokens), placed(weight, k), placed(dx, tokens), tokens, n, k, NULL, 0,
-        &none_ahead};
-    return multiply_placed<hopper_kind<true, false, false>, false>(stream, product);
+    return multiply_placed<dx_kind, false>(stream, dx_product(dy, weight, dx, tokens));
 }
 
-/* dweight = dyᵀ x. */
 static assay_status placed_dw(void *stream, const assay_tensor &dy, const assay_tensor &x,
                               const assay_tensor &dweight, int64_t tokens) {
-    const int64_t m = dweight.shape[0], n = dweight.shape[1];
-    const placed_product product = {
-        placed(dy, tokens), placed(x, tokens), placed(dweight, m), m, n, tokens, NULL, 0,
-        &none_ahead};
-    return multiply_placed<hopper_kind<false, false, false>, false>(stream, product);
+    return multiply_placed<dw_kind, false>(stream, dw_product(dy, x, dweight, tokens));
 }
 
 /* Whether a box of 128 tokens is always of one batch, and one of 64 columns of one head. */

@@ -8,21 +8,8 @@
  * multiple of 128 tokens for the heads, whole packs for the others. A case that linear or attention
  * declines, it declines by that one's line.
  */
-#include "kernels/transformer/hopper_gates.h"
-#include "kernels/transformer/hopper_grads.h"
+#include "kernels/transformer/hopper_fused.h"
 #include "kernels/transformer/stages.h"
-
-static constexpr fusions fused = {
-    .rows_fit = rows_fit,
-    .heads_fit = heads_fit,
-    .gates_forward = gates_forward,
-    .gates_backward = gates_backward,
-    .forward = placed_forward,
-    .dx = placed_dx,
-    .grad_fits = grad_fits,
-    .grad = grad_of_weight,
-    .dw = placed_dw,
-};
 
 static constexpr composition parts = {
     .name = "v3_hopper",
@@ -33,7 +20,7 @@ static constexpr composition parts = {
     .swiglu = "v3",
     .cross_entropy = "v3",
     .adamw = "v3",
-    .fused = &fused,
+    .fused = &hopper_fused,
 };
 
 ASSAY_VARIANT(transformer, v3_hopper) = {
