@@ -24,6 +24,7 @@ constexpr composition apart = made_of("apart", NULL);
 
 /* What a result holds before: of two that are to be equal, each something else. */
 enum before : unsigned char { TOGETHER = 0x5a, APART = 0xa5 };
+enum { BEHIND = 4096 /* bytes, which nothing writes to */ };
 
 unsigned char *aligned(std::vector<unsigned char> &memory) {
     return memory.data() + (ARENA_ALIGNMENT - (uintptr_t)memory.data() % ARENA_ALIGNMENT);
@@ -36,7 +37,7 @@ struct owned {
 
     owned(assay_dtype dtype, std::initializer_list<int64_t> shape, unsigned char filled) {
         tensor = dense_at(NULL, dtype, (int32_t)shape.size(), shape.begin());
-        memory.assign(bytes() + ARENA_ALIGNMENT, filled);
+        memory.assign(bytes() + ARENA_ALIGNMENT + BEHIND, filled);
         tensor.data = aligned(memory);
     }
     owned(const owned &) = delete;
@@ -91,7 +92,8 @@ struct result {
             REQUIRE_MSG(memcmp(got + (size_t)e * size, want + (size_t)e * size, size) == 0,
                         "%s, tiles of %d columns: element %d of %d has other bits", what,
                         (int)columns, (int)e, (int)count);
-        together.memory.assign(together.memory.size(), TOGETHER);
+        memset(together.tensor.data, TOGETHER, together.bytes());
+        check_untouched();
     }
     /* Nothing was written. */
     void check_untouched() const {
@@ -134,7 +136,7 @@ struct parts {
 
 /* ---- gates ---- */
 
-enum { TOKENS = 200, FF = 136, WIDTH = 72 };
+enum { SOME_TOKENS = 200, FF = 136, WIDTH = 72 };
 
 /* One tensor of whole pieces, one of a piece and a pack. */
 struct copied_ahead {
@@ -175,17 +177,17 @@ template <typename Check> void by_all_tiles(Check check) {
 
 template <bool KEEP> void check_gates() {
     random_numbers numbers;
-    parts p(1, TOKENS, 1, FF);
-    const given x(numbers, {TOKENS, WIDTH}), weights(numbers, {2 * FF, WIDTH});
-    result gates({TOKENS, 2 * FF}), y({TOKENS, FF});
+    parts p(1, SOME_TOKENS, 1, FF);
+    const given x(numbers, {SOME_TOKENS, WIDTH}), weights(numbers, {2 * FF, WIDTH});
+    result gates({SOME_TOKENS, 2 * FF}), y({SOME_TOKENS, FF});
     copied_ahead ahead(numbers, p);
     linear_forward(&p.w, x, weights, gates.apart);
     swiglu_forward(&p.w, columns_of(&gates.apart.tensor, 0, FF),
                    columns_of(&gates.apart.tensor, FF, FF), y.apart);
     p.check();
     by_tiles<wide_tile, narrow_tile>([&]<typename Tile>() {
-        const gates_product product = {x,      weights, gates.together, y.together,
-                                       TOKENS, FF,      &ahead.list};
+        const gates_product product = {x,           weights, gates.together, y.together,
+                                       SOME_TOKENS, FF,      &ahead.list};
         REQUIRE_OK((launch_gates<Tile, KEEP>(NULL, product)));
         y.check("swiglu of the gates", Tile::columns);
         if (KEEP)
@@ -198,18 +200,20 @@ template <bool KEEP> void check_gates() {
 
 void check_gates_backward() {
     random_numbers numbers;
-    parts p(1, TOKENS, 1, FF);
-    const given d(numbers, {TOKENS, WIDTH}), weight(numbers, {WIDTH, FF});
-    const given gates(numbers, {TOKENS, 2 * FF}), gated(numbers, {TOKENS, FF});
-    result dgates({TOKENS, 2 * FF});
-    const owned dgated(ASSAY_BF16, {TOKENS, FF}, APART), dweight(ASSAY_BF16, {WIDTH, FF}, APART);
+    parts p(1, SOME_TOKENS, 1, FF);
+    const given d(numbers, {SOME_TOKENS, WIDTH}), weight(numbers, {WIDTH, FF});
+    const given gates(numbers, {SOME_TOKENS, 2 * FF}), gated(numbers, {SOME_TOKENS, FF});
+    result dgates({SOME_TOKENS, 2 * FF});
+    const owned dgated(ASSAY_BF16, {SOME_TOKENS, FF}, APART),
+        dweight(ASSAY_BF16, {WIDTH, FF}, APART);
     linear_backward(&p.w, gated, weight, d, dgated, dweight);
     swiglu_backward(&p.w, columns_of(&gates.tensor, 0, FF), columns_of(&gates.tensor, FF, FF),
                     dgated, columns_of(&dgates.apart.tensor, 0, FF),
                     columns_of(&dgates.apart.tensor, FF, FF));
     p.check();
     by_tiles<middle_tile, narrow_tile>([&]<typename Tile>() {
-        REQUIRE_OK(launch_gates_grad<Tile>(NULL, {d, weight, gates, dgates.together, TOKENS, FF}));
+        REQUIRE_OK(
+            launch_gates_grad<Tile>(NULL, {d, weight, gates, dgates.together, SOME_TOKENS, FF}));
         dgates.check("the gates' gradients", Tile::columns);
     });
 }
@@ -302,10 +306,11 @@ void check_output(const heads_case &c) {
 /* Of `count` weights side by side, to a tensor each. */
 void check_wide_gradient(int64_t count, int64_t rows) {
     random_numbers numbers;
-    parts p(1, TOKENS, 1, FF);
+    parts p(1, SOME_TOKENS, 1, FF);
     const int64_t n = count * rows;
-    const given x(numbers, {TOKENS, FF}), dy(numbers, {TOKENS, n}), weight(numbers, {n, FF});
-    const owned dx(ASSAY_BF16, {TOKENS, FF}, APART), dweight(ASSAY_BF16, {n, FF}, APART);
+    const given x(numbers, {SOME_TOKENS, FF}), dy(numbers, {SOME_TOKENS, n}),
+        weight(numbers, {n, FF});
+    const owned dx(ASSAY_BF16, {SOME_TOKENS, FF}, APART), dweight(ASSAY_BF16, {n, FF}, APART);
     result wide({n, FF}, ASSAY_F32);
     linear_backward(&p.w, x, weight, dy, dx, dweight);
     copy(&p.w, dweight, wide.apart);
@@ -313,12 +318,21 @@ void check_wide_gradient(int64_t count, int64_t rows) {
     grad_parts to = {};
     for (; to.count < count; ++to.count)
         to.part[to.count] = part_of(&wide.together.tensor, to.count, count);
-    REQUIRE(grad_fits(dy, x, to, TOKENS));
-    const grad_product product = {placed(dy, TOKENS), placed(x, TOKENS), &to, n, FF, TOKENS};
+    REQUIRE(grad_fits(dy, x, to, SOME_TOKENS));
+    const grad_product product = {
+        placed(dy, SOME_TOKENS), placed(x, SOME_TOKENS), &to, n, FF, SOME_TOKENS};
     by_all_tiles([&]<typename Tile>() {
         REQUIRE_OK(launch_grad<Tile>(NULL, product));
         wide.check("the gradient in fp32", Tile::columns);
     });
+}
+
+/* ---- what is taken ---- */
+
+bool takes_gradient(const assay_tensor &dy, const assay_tensor &x, const assay_tensor &first,
+                    const assay_tensor &second) {
+    const grad_parts to = {{first, second}, 2};
+    return grad_fits(dy, x, to, SOME_TOKENS);
 }
 
 /* ---- a model ---- */
@@ -455,6 +469,38 @@ ASSAY_TEST(transformer_fused, gradients_in_fp32, "unit transformer") {
     check_wide_gradient(1, WIDTH);
     check_wide_gradient(2, 2 * BOX);
     check_wide_gradient(3, BOX);
+}
+
+ASSAY_TEST(transformer_fused, sizes_that_are_taken, "unit transformer") {
+    constexpr int64_t most = MOST_EXTENT;
+    CHECK(rows_fit(most, 8, 8) && rows_fit(1, most / 4 / 8 * 8, 8) && rows_fit(1, 8, most / 8 * 8));
+    CHECK(!rows_fit(most + 1, 8, 8));
+    CHECK(!rows_fit(8, most / 4 + 8, 8) && !rows_fit(8, 8, most + 8));
+    CHECK(!rows_fit(0, 8, 8) && !rows_fit(8, 0, 8) && !rows_fit(8, 8, 0));
+    CHECK(!rows_fit(8, 12, 8) && !rows_fit(8, 8, 12));
+    CHECK(heads_fit(256, 128, 128, 64) && heads_fit(256, 256, 128, 64));
+    CHECK(!heads_fit(256, 64, 128, 64) && !heads_fit(256, 128, 128, 32));
+    CHECK(!heads_fit(most + 1, 128, 128, 64) && !heads_fit(128, 128, most / 12 / 64 * 64 + 64, 64));
+}
+
+ASSAY_TEST(transformer_fused, gradients_that_are_taken, "unit transformer") {
+    const owned dy(ASSAY_BF16, {SOME_TOKENS, 2 * BOX}, 0), x(ASSAY_BF16, {SOME_TOKENS, WIDTH}, 0);
+    const owned to(ASSAY_F32, {BOX, WIDTH}, 0), narrow(ASSAY_BF16, {BOX, WIDTH}, 0);
+    const owned odd(ASSAY_F32, {BOX - 1, WIDTH}, 0);
+    CHECK(takes_gradient(dy, x, to, to));
+    CHECK(!takes_gradient(dy, x, narrow, to) && !takes_gradient(dy, x, to, narrow));
+    CHECK(!takes_gradient(dy, x, odd, odd));
+    const assay_tensor askew = {.data = static_cast<float *>(to.tensor.data) + 1,
+                                .dtype = ASSAY_F32,
+                                .rank = 2,
+                                .inner = 1,
+                                .shape = {BOX, WIDTH},
+                                .stride = {WIDTH, 1}};
+    CHECK(!takes_gradient(dy, x, askew, to) && !takes_gradient(dy, x, to, askew));
+    const assay_tensor rows = columns_of(&dy.tensor, 1, 2 * BOX - 1);
+    CHECK(!takes_gradient(rows, x, to, to));
+    const assay_tensor columns = columns_of(&x.tensor, 1, WIDTH - 1);
+    CHECK(!takes_gradient(dy, columns, to, to));
 }
 
 /* Heads of 64 columns, and whole tiles of tokens. */
