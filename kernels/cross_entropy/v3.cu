@@ -2,7 +2,7 @@
  * cross_entropy v3, fused: the logits are read once forward, and once backward; with gradient=1
  * once for loss, lse and gradient together.
  *
- * A group of lanes (1 to 32, or a whole block) takes one token's row. Forward keeps a running
+ * A group of lanes (1 to 512, a whole block) takes one token's row. Forward keeps a running
  * maximum and sum in each lane (v3_row.h), so that one reading gives lse; a last block then takes
  * each token's loss from lse and a single logit and sums them in a fixed order, without atomics.
  * Backward needs only lse: dlogits goes out as the logits come in. With gradient=1 the group keeps
@@ -19,11 +19,13 @@
  * The step before had exp of kernels/common/exp.h, one branch before each load, and kept rows in
  * fp32, one block a multiprocessor. t = 4096, v = 50304, bf16, cold, H100: 256 us forward, 312
  * backward, 834 with gradient=1 then, 164, 285 and 292 now; memory alone takes 137, 275 and 275.
+ * Rows that a warp was too few for had a whole block each: v = 10000, 71, 75 and 91 us then, 46, 63
+ * and 67 with 128, 256 and 256 lanes.
  */
 #include "kernels/cross_entropy/v3_gradient.h"
 #include "kernels/cross_entropy/v3_row.h"
 
-enum { MEAN_THREADS = 1024, MOST_PACKS = 16, BATCH = 4 };
+enum { MEAN_THREADS = 1024, MOST_PACKS = 16, MOST_GRADED = 8, BATCH = 4 };
 
 template <typename T>
 static __device__ __forceinline__ row_sum<acc_t<T>> part_of_row(const tokens<T> &x, const group &g,
@@ -104,7 +106,7 @@ template <typename T>
 static assay_status launch_grad_rows(const assay_call *call, const gradient<T> &g,
                                      const assay_tensor *dlogits) {
     const tokens<T> x = tokens_of<T>(call);
-    const int lanes = lanes_for<T>(x.v, MOST_PACKS);
+    const int lanes = lanes_for<T>(x.v, MOST_GRADED);
     return ASSAY_LAUNCH(call->stream, whole_grid(ceil_div(x.t, THREADS / lanes)), dim3(THREADS), 0,
                         (grad_rows<T>), x, g, lanes, takes_packs(&call->in[0]),
                         takes_packs(dlogits));

@@ -81,7 +81,7 @@ static __global__ void __launch_bounds__(THREADS, BLOCKS)
 
 /* ---- which rows fit ---- */
 
-enum { MOST_HELD = 4 }; /* packs a lane, before a whole block takes the row */
+enum { MOST_HELD = 8 }; /* packs a lane, while a block has more lanes for the row */
 
 struct keeping {
     int lanes, held; /* packs of each lane */

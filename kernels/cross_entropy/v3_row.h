@@ -101,8 +101,8 @@ static __device__ __forceinline__ row_sum<A> merge_in_warp(row_sum<A> row, int l
     return row;
 }
 
-/* The same of each group of `lanes` threads of the block: a power of two up to a warp, or the whole
- * block. All threads of the block must come here, once. */
+/* The same of each group of `lanes` threads of the block, a power of two. All threads of the block
+ * must come here, once. */
 template <typename A>
 static __device__ __forceinline__ row_sum<A> merge_lanes(row_sum<A> row, int lanes) {
     row = merge_in_warp(row, lanes < WARP ? lanes : WARP);
@@ -112,7 +112,8 @@ static __device__ __forceinline__ row_sum<A> merge_lanes(row_sum<A> row, int lan
     if (threadIdx.x % WARP == 0)
         warps[threadIdx.x / WARP] = row;
     __syncthreads();
-    return merge_in_warp(warps[threadIdx.x % WARPS], WARPS);
+    const int of_row = lanes / WARP, first = (int)threadIdx.x / lanes * of_row;
+    return merge_in_warp(warps[first + (int)threadIdx.x % of_row], of_row);
 }
 
 template <typename A> static __device__ __forceinline__ A lse_of(const row_sum<A> &row) {
@@ -134,14 +135,12 @@ static __device__ __forceinline__ pack<T> grade(const pack<T> &x, int64_t j, int
     return narrow_pack<T>(result);
 }
 
-/* Lanes for one row of v logits: one pack each if a warp suffices, and the whole block when a warp
- * would have more than `most` packs a lane. */
+/* Lanes for one row of v logits: one pack each if a warp suffices; else as few as have at most
+ * `most` packs each, up to a block. */
 template <typename T> static int lanes_for(int64_t v, int64_t most) {
     const int64_t packs = ceil_div(v, pack<T>::size);
-    if (packs > most * WARP)
-        return THREADS;
     int lanes = 1;
-    while (lanes < WARP && lanes < packs)
+    while (lanes < THREADS && lanes < packs && (lanes < WARP || packs > most * lanes))
         lanes *= 2;
     return lanes;
 }
