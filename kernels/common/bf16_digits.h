@@ -26,14 +26,14 @@ constexpr int MOST_BINADES = 86;
 constexpr int MARKED = INT32_MIN; /* in place of a power */
 constexpr int FEWEST_K = 64; /* below, docs/numerics.md does not prove six products within bounds */
 
-/* Of a line, the bits of |x|; zeros are not the smallest. */
+/* Of a line, the bits of |x|; those of the smallest less 1, so that zeros are not it. */
 struct extremes {
     uint32_t largest = 0, smallest = UINT32_MAX;
 
     __device__ __forceinline__ void add(float x) {
-        const uint32_t bits = __float_as_uint(x) & 0x7fffffff;
+        const uint32_t bits = __float_as_uint(x) & 0x7fffffff, less = bits - 1;
         largest = bits > largest ? bits : largest;
-        smallest = bits > 0 && bits < smallest ? bits : smallest;
+        smallest = less < smallest ? less : smallest;
     }
     /* Over LANES neighbours of a warp; each of them gets them. */
     template <int LANES> __device__ __forceinline__ void meet() {
@@ -51,11 +51,11 @@ static __device__ __forceinline__ int32_t exponent_of(uint32_t bits) {
     return bits < 0x00800000 ? -118 - __clz((int)bits) : (int32_t)(bits >> 23) - 127;
 }
 
-/* What brings the digits of a line of such extremes back. */
+/* What brings the digits of a line of such extremes back; the smallest less 1, as above. */
 static __device__ __forceinline__ int32_t power_of(uint32_t largest, uint32_t smallest) {
     if (largest == 0)
         return 0;
-    if (largest >= 0x7f800000 || exponent_of(largest) - exponent_of(smallest) > MOST_BINADES)
+    if (largest >= 0x7f800000 || exponent_of(largest) - exponent_of(smallest + 1) > MOST_BINADES)
         return MARKED;
     return exponent_of(largest) - TOP;
 }

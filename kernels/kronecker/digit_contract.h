@@ -2,10 +2,11 @@
  * One stage by digits: out[row, l, j, r] = sum over i of in[row, l, i, r] W[i, j].
  *
  * A block keeps COLUMNS columns of the factor in shared memory as digits. Each of its warpgroups
- * takes tiles of LINES columns of the state in turn: copies the numbers to shared memory, takes
- * them from there to registers, has their digits there, and leaves the tile to the copies of the
- * next, which are under way while products are. A column of the state is a line of digits, all of
- * its k in the four lanes that have the line: its power costs no pass of its own.
+ * takes tiles of LINES columns of the state in turn: copies the numbers to shared memory, takes all
+ * of them to registers, and leaves the tile to the copies of the next, which are under way while
+ * digits are made and products are. The second slice's digits are made beside products of the
+ * first. A column of the state is a line of digits, all of its k in
+ * the four lanes that have the line: its power costs no pass of its own.
  */
 #ifndef ASSAY_KRONECKER_DIGIT_CONTRACT_H
 #define ASSAY_KRONECKER_DIGIT_CONTRACT_H
@@ -13,10 +14,13 @@
 #include "kernels/kronecker/digit_factor.h"
 #include "kernels/kronecker/digit_state.h"
 
-/* Warpgroups of a block: what registers allow, of which a thread has 128, 168 or 255. */
+/* Warpgroups of a block: what registers allow, of which a thread has 128, 168 or 255. With fewer
+ * than it takes to hold a slice's numbers, digits and sums, ptxas makes each wgmma wait for the one
+ * before. `stages`: tiles of a warpgroup, of which all but one are on their way. */
 template <int SLICES, int COLUMNS> struct contract_shape {
     static constexpr int groups = SLICES * COLUMNS == 64 ? 4 : SLICES * COLUMNS == 128 ? 3 : 2;
     static constexpr int threads = groups * GROUP;
+    static constexpr int stages = SLICES == 1 ? 2 : 1;
 };
 
 struct digit_contraction {
@@ -123,36 +127,42 @@ template <int SLICES, int COLUMNS, bool LAST>
 static __global__ void __launch_bounds__(contract_shape<SLICES, COLUMNS>::threads, 1)
     contract_by_digits(digit_contraction p) {
     typedef line_tile<LAST, SLICES> tile_shape;
-    constexpr int GROUPS = contract_shape<SLICES, COLUMNS>::groups, BLOCK = GROUPS * GROUP;
+    typedef contract_shape<SLICES, COLUMNS> shape;
+    constexpr int GROUPS = shape::groups, BLOCK = GROUPS * GROUP, STAGES = shape::stages;
     ASSAY_DYNAMIC_SHARED(unsigned char, shared);
     const factor_boxes<SLICES, COLUMNS> boxes = {shared +
                                                  (0 - shared_address(shared)) % TENSOR_ALIGNMENT};
     const int group = (int)threadIdx.x / GROUP;
-    float *const tile =
-        reinterpret_cast<float *>(boxes.boxes + boxes.bytes) + group * tile_shape::elements;
+    float *const tiles = reinterpret_cast<float *>(boxes.boxes + boxes.bytes) +
+                         group * STAGES * tile_shape::elements;
     const uint32_t parts = (uint32_t)ceil_div(p.out.extent, COLUMNS);
     const factor_part w = {p.w, p.in.extent, p.out.extent, (int)(blockIdx.x % parts) * COLUMNS};
     const uint32_t step = gridDim.x / parts * GROUPS * LINES;
     uint32_t first = (blockIdx.x / parts + gridDim.x / parts * (uint32_t)group) * LINES;
-    const auto fetch = [&](uint32_t from) {
+    const auto fetch = [&](uint32_t from, float *tile) {
         if (from < p.axes.columns)
             fetch_columns<LAST, tile_shape::depth>(p.axes, p.in, from, 0, tile, tile_shape::stride);
         cp_async_commit();
     };
     fetch_factor<SLICES, COLUMNS, BLOCK>(w, boxes);
     cp_async_commit();
-    fetch(first);
-    cp_async_wait<1>();
-    const factor_kind kind = split_factor<SLICES, COLUMNS, LAST, BLOCK>(boxes);
+#pragma unroll
+    for (int i = 0; i < STAGES; ++i)
+        fetch(first + i * step, tiles + i * tile_shape::elements);
+    cp_async_wait<STAGES>();
+    const factor_kind kind = split_factor<SLICES, COLUMNS, LAST, BLOCK>(boxes, boxes.raw());
+    int stage = 0;
     for (; first < p.axes.columns; first += step) {
-        cp_async_wait<0>();
+        cp_async_wait<STAGES - 1>();
         group_barrier();
-        slice_numbers x;
+        float *const tile = tiles + stage * tile_shape::elements;
+        stage = stage + 1 == STAGES ? 0 : stage + 1;
+        slice_numbers x[SLICES];
         extremes found[2];
 #pragma unroll
         for (int s = 0; s < SLICES; ++s) {
-            take_slice<tile_shape>(tile, s, x);
-            add_extremes(x, found);
+            take_slice<tile_shape>(tile, s, x[s]);
+            add_extremes(x[s], found);
         }
         const line_powers lines(found);
         const result_lines<LAST> out(p.axes, p.out, first, w.first);
@@ -163,25 +173,21 @@ static __global__ void __launch_bounds__(contract_shape<SLICES, COLUMNS>::thread
                 if (c < p.axes.columns && j < p.out.extent)
                     p.out.data[column_at<LAST>(p.axes, p.out, c) + (int64_t)j * p.axes.right] = sum;
             });
+        group_barrier();
+        fetch(first + STAGES * step, tile);
         float total[COLUMNS / 2];
+        const slice_digits digits(x[0], lines);
+        start_slice<COLUMNS>(digits, boxes.slice(0), total);
+        if constexpr (SLICES == 2) {
+            const slice_digits second(x[1], lines);
+            finish_slice(total);
+            float sums[COLUMNS / 2];
+            multiply_slice<COLUMNS>(second, boxes.slice(1), sums);
 #pragma unroll
-        for (int s = 0; s < SLICES; ++s) {
-            if (SLICES > 1)
-                take_slice<tile_shape>(tile, s, x);
-            if (s == SLICES - 1) {
-                group_barrier();
-                fetch(first + step);
-            }
-            const slice_digits digits(x, lines);
-            if (s == 0) {
-                multiply_slice<COLUMNS>(digits, boxes.slice(s), total);
-            } else {
-                float sums[COLUMNS / 2];
-                multiply_slice<COLUMNS>(digits, boxes.slice(s), sums);
-#pragma unroll
-                for (int i = 0; i < COLUMNS / 2; ++i)
-                    total[i] += sums[i];
-            }
+            for (int i = 0; i < COLUMNS / 2; ++i)
+                total[i] += sums[i];
+        } else {
+            finish_slice(total);
         }
         put_sums<COLUMNS>(total, lines, boxes.power(), boxes.scale(), kind.odd, out);
     }
@@ -190,8 +196,9 @@ static __global__ void __launch_bounds__(contract_shape<SLICES, COLUMNS>::thread
 template <int SLICES, int COLUMNS, bool LAST>
 static assay_status launch_contract(void *stream, const digit_contraction &p) {
     typedef contract_shape<SLICES, COLUMNS> shape;
-    constexpr size_t bytes = TENSOR_ALIGNMENT + factor_boxes<SLICES, COLUMNS>::bytes +
-                             shape::groups * line_tile<LAST, SLICES>::elements * sizeof(float);
+    constexpr size_t bytes =
+        TENSOR_ALIGNMENT + factor_boxes<SLICES, COLUMNS>::bytes +
+        shape::groups * shape::stages * line_tile<LAST, SLICES>::elements * sizeof(float);
     static_assert(bytes <= ASSAY_MAX_SHARED, "factor and tiles fit a block");
     const int64_t parts = ceil_div(p.out.extent, COLUMNS);
     const int64_t blocks = clamp(ceil_div(p.axes.columns, LINES), 0,

@@ -75,8 +75,8 @@ struct factor_kind {
  * column at a time, which k `K_INNER` says (k_at()). It begins with a barrier, and ends with one
  * behind which products may begin. */
 template <int SLICES, int COLUMNS, bool K_INNER, int BLOCK>
-static __device__ __forceinline__ factor_kind
-split_factor(const factor_boxes<SLICES, COLUMNS> &to) {
+static __device__ __forceinline__ factor_kind split_factor(const factor_boxes<SLICES, COLUMNS> &to,
+                                                           const float *raw) {
     constexpr int UNITS = COLUMNS * SLICES * STEPS, TURNS = (UNITS + BLOCK - 1) / BLOCK;
     constexpr int STRIDE = factor_boxes<SLICES, COLUMNS>::raw_stride;
     for (int j = (int)threadIdx.x; j < COLUMNS; j += BLOCK) {
@@ -93,7 +93,7 @@ split_factor(const factor_boxes<SLICES, COLUMNS> &to) {
         extremes found;
 #pragma unroll
         for (int place = 0; place < STEP; ++place) {
-            x[turn][place] = to.raw()[column * STRIDE + u / COLUMNS * STEP + k_at<K_INNER>(place)];
+            x[turn][place] = raw[column * STRIDE + u / COLUMNS * STEP + k_at<K_INNER>(place)];
             found.add(x[turn][place]);
         }
         atomicMax(to.largest() + column, found.largest);

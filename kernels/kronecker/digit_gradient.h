@@ -83,21 +83,28 @@ static __device__ __forceinline__ void split_cotangent(const gradient_shared<LAS
     fence_proxy_async();
 }
 
+/* total[e] += x, whatever e is: totals stay in registers. */
+template <int N> static __device__ __forceinline__ void add_to(float (&total)[N], int e, float x) {
+#pragma unroll
+    for (int i = 0; i < N; ++i)
+        total[i] = i == e ? total[i] + x : total[i];
+}
+
 /* total[e] += e's chain over the tile, where its line or column has no digits. */
 template <bool LAST>
 static __device__ __forceinline__ void add_marked(const gradient_shared<LAST> &s,
                                                   const line_powers &lines, float (&total)[32]) {
     typedef typename gradient_shared<LAST>::tile tile;
-#pragma unroll
+#pragma unroll 1
     for (int e = 0; e < 32; ++e) {
-        const int line = own_line() + 8 * (e % 4 / 2), j = own_column(e / 4) + e % 2;
-        if (lines.power[e % 4 / 2] != MARKED && s.power[j] != MARKED)
+        const int half = e % 4 / 2, line = own_line() + 8 * half, j = own_column(e / 4) + e % 2;
+        if ((half == 0 ? lines.power[0] : lines.power[1]) != MARKED && s.power[j] != MARKED)
             continue;
         float sum = 0;
 #pragma unroll 1
         for (int k = 0; k < SLICE; ++k)
             sum = fma_(s.in[tile::at(line, k)], s.cotangent[tile::at(j, k)], sum);
-        total[e] += sum;
+        add_to(total, e, sum);
     }
 }
 

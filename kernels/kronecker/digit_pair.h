@@ -1,22 +1,23 @@
 /*
  * The last two modes of a layer in one pass, both of 64 to 64: a warpgroup's tile is the 64 x 64
- * elements that they mix. The first mode's results go from registers to shared memory, as numbers,
- * and come back as the second mode's lines.
+ * elements that they mix. The first product's results go from registers to shared memory, as
+ * numbers, and come back as the second one's lines. LAST: the last mode comes first; in backward,
+ * where cotangents go the other way, it comes second.
  */
 #ifndef ASSAY_KRONECKER_DIGIT_PAIR_H
 #define ASSAY_KRONECKER_DIGIT_PAIR_H
 
 #include "kernels/kronecker/digit_contract.h"
 
-constexpr int PAIR_GROUPS = 4, PAIR_THREADS = PAIR_GROUPS * GROUP;
+constexpr int PAIR_GROUPS = 3, PAIR_THREADS = PAIR_GROUPS * GROUP;
 
-typedef line_tile<true, 1> pair_in;
 typedef line_tile<false, 1> pair_between;
 typedef factor_boxes<1, 64> pair_boxes;
 
 /* Tiles are units of (row, left), 64 columns of the last mode each. */
 struct digit_pair {
-    digit_axes axes; /* of the last mode */
+    digit_axes axes;    /* of the last mode */
+    digit_axes in_axes; /* of the mode that comes first, the last one but in backward */
     digit_state<const float> in;
     digit_state<float> between; /* the state between the modes, kept if its data are not NULL */
     digit_state<float> out;
@@ -25,10 +26,12 @@ struct digit_pair {
 
 constexpr int PAIR_BOXES = (pair_boxes::bytes + TENSOR_ALIGNMENT - 1) / TENSOR_ALIGNMENT *
                            TENSOR_ALIGNMENT; /* of one factor */
-constexpr int PAIR_TILE = pair_in::elements + pair_between::elements;
-constexpr size_t PAIR_SHARED =
-    TENSOR_ALIGNMENT + 2 * PAIR_BOXES + PAIR_GROUPS * PAIR_TILE * sizeof(float);
-static_assert(PAIR_SHARED <= ASSAY_MAX_SHARED, "two factors and the tiles fit a block");
+template <bool LAST>
+constexpr int PAIR_TILE = line_tile<LAST, 1>::elements + pair_between::elements;
+template <bool LAST>
+constexpr size_t PAIR_SHARED = TENSOR_ALIGNMENT + 2 * PAIR_BOXES +
+                               PAIR_GROUPS *PAIR_TILE<LAST> * sizeof(float);
+static_assert(PAIR_SHARED<true> <= ASSAY_MAX_SHARED, "two factors and the tiles fit a block");
 
 /* One of the two products: of the lines in `tile` by the factor in `boxes`. Calls `free` when the
  * tile has been read. */
@@ -63,18 +66,35 @@ static __device__ __forceinline__ void put_two(float *to, float low, float high,
         to[1] = high;
 }
 
+/* Two neighbours of a line's results, in 64 x 64 elements of global memory whose inner axis is that
+ * of the columns or that of the lines. */
+template <bool COLUMNS_INNER>
+static __device__ __forceinline__ void put_near(float *to, int line, int j, float low, float high,
+                                                bool has_low, bool has_high, bool pairs) {
+    if (COLUMNS_INNER) {
+        put_two(to + line * 64 + j, low, high, has_low, has_high, pairs);
+        return;
+    }
+    if (has_low)
+        to[j * 64 + line] = low;
+    if (has_high)
+        to[(j + 1) * 64 + line] = high;
+}
+
+template <bool LAST>
 static __global__ void __launch_bounds__(PAIR_THREADS, 1) contract_pair(digit_pair p) {
+    typedef line_tile<LAST, 1> pair_in;
     ASSAY_DYNAMIC_SHARED(unsigned char, shared);
     unsigned char *const aligned = shared + (0 - shared_address(shared)) % TENSOR_ALIGNMENT;
     const pair_boxes boxes[2] = {{aligned}, {aligned + PAIR_BOXES}};
     const uint32_t group = threadIdx.x / GROUP, step = gridDim.x * PAIR_GROUPS * LINES;
     float *const tile =
-        reinterpret_cast<float *>(aligned + 2 * PAIR_BOXES) + group * (uint32_t)PAIR_TILE;
+        reinterpret_cast<float *>(aligned + 2 * PAIR_BOXES) + group * (uint32_t)PAIR_TILE<LAST>;
     float *const between = tile + pair_in::elements;
     uint32_t first = (blockIdx.x + gridDim.x * group) * LINES;
     const auto fetch = [&](uint32_t from) {
         if (from < p.axes.columns)
-            fetch_columns<true, 64>(p.axes, p.in, from, 0, tile, pair_in::stride);
+            fetch_columns<LAST, 64>(p.in_axes, p.in, from, 0, tile, pair_in::stride);
         cp_async_commit();
     };
     for (int i = 0; i < 2; ++i)
@@ -82,8 +102,9 @@ static __global__ void __launch_bounds__(PAIR_THREADS, 1) contract_pair(digit_pa
     cp_async_commit();
     fetch(first);
     cp_async_wait<1>();
-    const factor_kind kinds[2] = {split_factor<1, 64, true, PAIR_THREADS>(boxes[0]),
-                                  split_factor<1, 64, false, PAIR_THREADS>(boxes[1])};
+    const factor_kind kinds[2] = {
+        split_factor<1, 64, LAST, PAIR_THREADS>(boxes[0], boxes[0].raw()),
+        split_factor<1, 64, false, PAIR_THREADS>(boxes[1], boxes[1].raw())};
     for (; first < p.axes.columns; first += step) {
         cp_async_wait<0>();
         group_barrier(); /* and all have left `between` */
@@ -99,32 +120,29 @@ static __global__ void __launch_bounds__(PAIR_THREADS, 1) contract_pair(digit_pa
                 const int line = own_line() + 8 * half, j = own_column(i);
                 put_two(between + pair_between::at(j, line), low, high, has_low, has_high, true);
                 if (kept)
-                    put_two(kept + line * LINES + j, low, high, has_low, has_high, p.between.pairs);
+                    put_near<LAST>(kept, line, j, low, high, has_low, has_high, p.between.pairs);
             },
             [&](int line, int j, float sum) {
                 between[pair_between::at(j, line)] = sum;
                 if (kept)
-                    kept[line * LINES + j] = sum;
+                    kept[LAST ? line * 64 + j : j * 64 + line] = sum;
             });
         group_barrier();
         float *const out = p.out.data + column_at<true>(p.axes, p.out, first);
         multiply_lines<pair_between>(
             between, boxes[1], p.w[1], kinds[1], [] {},
             [&](int half, int i, float low, float high, bool has_low, bool has_high) {
-                float *const to = out + own_column(i) * 64 + own_line() + 8 * half;
-                if (has_low)
-                    to[0] = low;
-                if (has_high)
-                    to[64] = high;
+                put_near<!LAST>(out, own_line() + 8 * half, own_column(i), low, high, has_low,
+                                has_high, p.out.pairs);
             },
-            [&](int line, int j, float sum) { out[j * 64 + line] = sum; });
+            [&](int line, int j, float sum) { out[LAST ? j * 64 + line : line * 64 + j] = sum; });
     }
 }
 
-static assay_status launch_pair(void *stream, const digit_pair &p) {
+template <bool LAST> static assay_status launch_pair(void *stream, const digit_pair &p) {
     const int64_t blocks = clamp(p.axes.columns / LINES, 0, ASSAY_MULTIPROCESSORS);
-    return ASSAY_LAUNCH(stream, whole_grid(blocks), dim3(PAIR_THREADS), PAIR_SHARED, contract_pair,
-                        p);
+    return ASSAY_LAUNCH(stream, whole_grid(blocks), dim3(PAIR_THREADS), (PAIR_SHARED<LAST>),
+                        (contract_pair<LAST>), p);
 }
 
 #endif

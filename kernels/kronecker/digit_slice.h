@@ -184,11 +184,12 @@ static __device__ __forceinline__ int box_place(int line, int place) {
     return line * TENSOR_LINE_BYTES + ((place / 8 ^ line % 8) * 16);
 }
 
-/* sums = the slice's digits times those of the right operand: small products first, as
- * docs/numerics.md asks. `boxes`: three, digit 0 first. */
-template <int COLUMNS>
+/* Starts sums = the slice's digits times those of the right operand: small products first, as
+ * docs/numerics.md asks. `boxes`: three, digit 0 first. Until finish_slice() the digits stay as
+ * they are. SWAPPED: in the order that has the bits of the operands in each other's place. */
+template <int COLUMNS, bool SWAPPED = false>
 static __device__ __forceinline__ void
-multiply_slice(const slice_digits &left, const unsigned char *boxes, float (&sums)[COLUMNS / 2]) {
+start_slice(const slice_digits &left, const unsigned char *boxes, float (&sums)[COLUMNS / 2]) {
     constexpr uint32_t box = COLUMNS * TENSOR_LINE_BYTES >> 4, step = STEP * sizeof(bf16) >> 4;
     constexpr int of_left[] = {1, 2, 0, 1, 0, 0}, of_right[] = {1, 0, 2, 0, 1, 0};
     const uint64_t right = wgmma_descriptor(shared_address(boxes), 0);
@@ -197,11 +198,22 @@ multiply_slice(const slice_digits &left, const unsigned char *boxes, float (&sum
     for (int i = 0; i < 6; ++i)
 #pragma unroll
         for (int s = 0; s < STEPS; ++s)
-            wgmma<bf16, false>(sums, left.word[of_left[i]][s], right + of_right[i] * box + s * step,
+            wgmma<bf16, false>(sums, left.word[SWAPPED ? of_right[i] : of_left[i]][s],
+                               right + (SWAPPED ? of_left[i] : of_right[i]) * box + s * step,
                                i + s > 0);
     wgmma_commit();
+}
+
+template <int WORDS> static __device__ __forceinline__ void finish_slice(float (&sums)[WORDS]) {
     wgmma_wait<0>();
     wgmma_results(sums);
+}
+
+template <int COLUMNS>
+static __device__ __forceinline__ void
+multiply_slice(const slice_digits &left, const unsigned char *boxes, float (&sums)[COLUMNS / 2]) {
+    start_slice<COLUMNS>(left, boxes, sums);
+    finish_slice(sums);
 }
 
 #endif

@@ -68,7 +68,21 @@ static __device__ __forceinline__ void
 fetch_columns(const digit_axes &a, const digit_state<const float> &s, uint32_t first, int low,
               float *tile, int stride) {
     constexpr int ACROSS = (LAST ? EXTENTS : LINES) / 4, DOWN = LAST ? LINES : EXTENTS;
+    constexpr int AT_ONCE = GROUP / ACROSS;
     const int thread = (int)threadIdx.x % GROUP, quad = thread % ACROSS * 4;
+    /* All of the tile is there, and its lines are evenly apart: addresses cost little. */
+    if (s.packs && first + LINES <= a.columns && low + EXTENTS <= s.extent &&
+        (!LAST || s.outer != 0)) {
+        const int line = thread / ACROSS;
+        const int64_t apart = LAST ? s.outer : (int64_t)a.right;
+        const float *from =
+            LAST ? s.data + ((int64_t)(first + (uint32_t)line) * apart + low + quad)
+                 : s.data + (column_at<LAST>(a, s, first + (uint32_t)quad) + (low + line) * apart);
+#pragma unroll
+        for (int i = 0; i < DOWN / AT_ONCE; ++i, from += AT_ONCE * apart)
+            cp_async_16(tile + (line + i * AT_ONCE) * stride + quad, from);
+        return;
+    }
     const auto copy = [&](int down, int64_t from, int there) {
         float *const to = tile + down * stride + quad;
         if (s.packs) {

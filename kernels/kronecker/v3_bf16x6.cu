@@ -8,41 +8,43 @@
  * 64 of them in its registers, so that their powers and digits cost no pass over memory: numbers
  * come to shared memory by cp.async, digits are made on the way to wgmma's left operand, and the
  * factor's digits stay in shared memory (digit_contract.h). The last two modes of a layer, 64 x 64
- * each, share a pass (digit_pair.h). The gradient of a factor is a sum over all columns, of which
- * 64 at a time are lines with powers of their own (digit_gradient.h). Lines that have no digits,
- * with an Inf, a NaN, or more than 86 binades, go through chains of multiply-adds where they are
- * met; so does the gradient of a mode with fewer than 64 columns, by v3's tiles.
+ * each, share a pass (digit_pair.h); where there are few rows, the last two modes of any such
+ * extents share a launch (digit_small.h). The gradient of a factor is a sum over all columns, of
+ * which 64 at a time are lines with powers of their own (digit_gradient.h). Lines that have no
+ * digits, with an Inf, a NaN, or more than 86 binades, go through chains of multiply-adds where
+ * they are met; so does the gradient of a mode with fewer than 64 columns, by v3's tiles.
  *
  * Against v3, whose limit is FFMA (60 TFLOP/s): six products at 800 TFLOP/s are 2.2 times as fast.
- * Floors, H200, us, b = 1024 (32 for the last), forward: memory for one pass over the state,
- * passes, six products, FFMA. Copies, digits and products of one warpgroup come one after the
- * other; only those of different warpgroups overlap, so that a pass of 128^2 takes 70 to 80. Times
- * cold, forward / backward, of this kernel and of v2, which calls cuBLAS; 64^3 for b = 128, an
- * eighth.
+ * Floors, us, b = 1024 (32 for the last), forward: memory for one pass over the state (of an H200),
+ * passes, six products, FFMA. Times on an H100, cold, forward / backward: of v2, which calls
+ * cuBLAS; of this kernel when digits of both slices and the copies of the next tile waited for
+ * products; and now, when they do not, and the numbers leave shared memory at once. A pass of 128^2
+ * then takes 67, not 79. 64^3 for b = 128, an eighth.
  *
- *                  a pass   passes   products   FFMA     here         v2          v3
- *     64^2              8        1          8     18      24 / 100     46 / 143    61 / 176
- *     128^2            31        2         64    143     152 / 463    244 / 637   356 / 1287
- *     64^3            502        2        773   1718     209 / 763    426 / 1298  553 / 1971
- *     128^2, b = 32     1        2          2      4      23 / 60      21 / 57    417 / 328
+ *                  a pass   passes   products   FFMA      v2           before       here
+ *     64^2              8        1          8     18      47 / 145     25 / 101     25 / 96
+ *     128^2            31        2         64    143     242 / 649    158 / 469    135 / 381
+ *     64^3            502        2        773   1718     443 / 1355   239 / 824    237 / 747
+ *     128^2, b = 32     1        2          2      4      20 / 54      23 / 59      15 / 53
  *
  * Backward makes the states between two stages again, a pass each, or two of 64 x 64 in a pass that
- * writes both. A stage then takes a kernel for dW, which reads two states, and one for dx, which
- * reads one and writes one: 2 passes. Products: of forward those of all stages but the last, and
- * twice those of all.
+ * writes both; so it makes their cotangents. A stage takes a kernel for dW, which reads two states,
+ * and one for dx, which reads one and writes one: 2 passes. Products: of forward those of all
+ * stages but the last, and twice those of all.
  *
  * Bytes: forward the state in and out once a pass. Flops: 12 a multiply-add on tensor cores.
  */
 #include "kernels/common/variants.h"
 #include "kernels/kronecker/digit_gradient.h"
 #include "kernels/kronecker/digit_pair.h"
+#include "kernels/kronecker/digit_small.h"
 #include "kernels/kronecker/v3_passes.h"
 
 enum { MOST_K = 2 * SLICE };
 
 /* ---- the plan ---- */
 
-enum digit_pass { BY_TILES, BY_DIGITS, BY_PAIR };
+enum digit_pass { BY_TILES, BY_DIGITS, BY_PAIR, BY_SMALL };
 
 struct digit_plan {
     plan passes; /* of v3, in tiles; those below by digits instead */
@@ -69,6 +71,15 @@ static bool takes_pair(const chain &c, int32_t i, assay_stage direction) {
     return c.stages[i + 1].right == LINES;
 }
 
+/* Whether forward makes stages i and i + 1, the last modes of a layer, by digit_small.h. */
+static bool takes_small(const chain &c, int32_t i) {
+    if (i + 1 >= c.count || c.stages[i].right != 1 || c.stages[i + 1].right != c.stages[i].q)
+        return false;
+    const stage &s = c.stages[i];
+    return takes_digits(c, s, ASSAY_FORWARD) && takes_digits(c, c.stages[i + 1], ASSAY_FORWARD) &&
+           ceil_div(c.rows * s.left, LINES) < ASSAY_MULTIPROCESSORS;
+}
+
 static digit_plan plan_digits(const chain &c, assay_stage direction) {
     digit_plan made = {};
     plan &passes = made.passes;
@@ -86,11 +97,21 @@ static digit_plan plan_digits(const chain &c, assay_stage direction) {
         } else if (direction == ASSAY_FORWARD && takes_pair(c, first, direction)) {
             kind = BY_PAIR;
             count = 2;
+        } else if (direction == ASSAY_FORWARD && takes_small(c, first)) {
+            kind = BY_SMALL;
+            count = 2;
         }
         made.some = made.some || kind != BY_TILES;
         passes.first[++passes.count] = first + count;
     }
     return made;
+}
+
+/* Whether backward makes the cotangents in front of a step and of the one before it by one launch:
+ * where the walk does not keep the second one where the cotangent is that comes in. */
+static bool makes_two_back(const chain &c, const plan &made, int32_t step) {
+    return step >= 1 && (step == 1 || step + 1 == made.count) && step < made.count &&
+           takes_pair(c, made.first[step - 1], ASSAY_BACKWARD);
 }
 
 /* Elements of the workspace: states between steps, partial gradients of a pass in tiles, and those
@@ -128,14 +149,34 @@ struct digit_steps : tile_steps<float> {
         return launch_sum_gradients(call->stream, sums, these);
     }
 
-    assay_status pair(const pass &p, state<const float> in, state<float> between,
+    /* Modes of stages i and i + 1 by digit_pair.h, forward, or their cotangents in the other order.
+     */
+    assay_status pair(int32_t i, bool back, state<const float> in, state<float> between,
                       state<float> out) const {
-        const stage &s = stage_of(p, 0);
-        return launch_pair(call->stream, {axes_of(s, c->rows),
-                                          digit_state_of(in, s, LINES),
-                                          digit_state_of(between, s, LINES),
-                                          digit_state_of(out, s, LINES),
-                                          {weight(s), weight(stage_of(p, 1))}});
+        const stage &last = c->stages[i], &first = c->stages[i + 1], &s = back ? first : last;
+        const factor<const float> w = weight(last), v = weight(first);
+        const digit_pair both = {axes_of(last, c->rows),
+                                 axes_of(s, c->rows),
+                                 digit_state_of(in, s, LINES),
+                                 digit_state_of(between, last, LINES),
+                                 digit_state_of(out, last, LINES),
+                                 {back ? factor<const float>{v.w, v.column, v.row} : w,
+                                  back ? factor<const float>{w.w, w.column, w.row} : v}};
+        return back ? launch_pair<false>(call->stream, both)
+                    : launch_pair<true>(call->stream, both);
+    }
+
+    /* Modes of stages i and i + 1 by digit_small.h. */
+    assay_status small(int32_t i, state<const float> in, state<float> out) const {
+        const stage &last = c->stages[i], &first = c->stages[i + 1];
+        return launch_small(call->stream, {axes_of(last, c->rows),
+                                           digit_state_of(in, last, last.p),
+                                           {weight(last), weight(first)},
+                                           {(int32_t)last.p, (int32_t)first.p},
+                                           {(int32_t)last.q, (int32_t)first.q},
+                                           out,
+                                           (uint32_t)first.left,
+                                           digit_state_of(out, last, last.q).pairs});
     }
 
     /* Whether backward makes the states behind this step and behind the next one by one kernel. */
@@ -147,12 +188,14 @@ struct digit_steps : tile_steps<float> {
         const pass p = pass_of(*c, *made, step, ASSAY_FORWARD, sizeof(float));
         const stage &s = stage_of(p, 0);
         if (digits->kind[step] == BY_PAIR)
-            return pair(p, in, {}, out);
+            return pair(p.first, false, in, {}, out);
+        if (digits->kind[step] == BY_SMALL)
+            return small(p.first, in, out);
         if (digits->kind[step] == BY_TILES)
             return forward_tile(p, in, out);
         if (direction == ASSAY_BACKWARD && makes_two(step)) {
             const walk w = walk_of_passes(*c, *made);
-            return pair(p, in, out, walk_state<float>(call, w, step + 1));
+            return pair(p.first, false, in, out, walk_state<float>(call, w, step + 1));
         }
         if (direction == ASSAY_BACKWARD && step > 0 && makes_two(step - 1))
             return ASSAY_OK;
@@ -174,12 +217,20 @@ struct digit_steps : tile_steps<float> {
         next += splits * s.p * s.q;
         if (status == ASSAY_OK && count == MOST_SUMS)
             status = finish();
+        if (status != ASSAY_OK || makes_two_back(*c, *made, step + 1))
+            return status;
+        if (makes_two_back(*c, *made, step)) {
+            const int32_t last = made->count - 1;
+            const state<float> before = step == 1
+                                            ? state_of<float>(&call->out[0])
+                                            : walk_state<float>(call, walk_of_passes(*c, *made),
+                                                                last + (last - step + 1) % 2);
+            return pair(p.first - 1, true, cotangent, out, before);
+        }
         const factor<const float> w = weight(s);
-        return status == ASSAY_OK ? contract_digits(call->stream, {axes_of(s, c->rows),
-                                                                   dy,
-                                                                   digit_state_of(out, s, s.p),
-                                                                   {w.w, w.column, w.row}})
-                                  : status;
+        return contract_digits(
+            call->stream,
+            {axes_of(s, c->rows), dy, digit_state_of(out, s, s.p), {w.w, w.column, w.row}});
     }
 };
 

@@ -324,6 +324,8 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "b=13 f=64 q=128 dtype=f32"},
     {ASSAY_CI,
      "b=3 f=129x66 q=64x130 dtype=f32"}, /* factors too large for digits, or on one side */
+    {ASSAY_CI, "b=1 f=64x100 q=65x127 dtype=f32 pad=3 misalign=1"}, /* two modes, one launch */
+    {ASSAY_CI, "b=1 f=64x66 layers=2 dtype=f32 fill=inf,mixed"},
     {ASSAY_CI, "b=3 f=2x64x64 q=3x64x64 dtype=f32 fill=normal,inf"},
     {ASSAY_CI, "b=3 f=64x64,66x64 dtype=f32 fill=inf,nan,wide,huge,denormal,mixed,cancel"},
     /* one tensor misaligned among aligned ones */

@@ -1,7 +1,7 @@
 /*
  * kronecker v3_bf16x6: results scale as lines do, to the last bit, whatever way their powers go;
- * lines without digits are chains of multiply-adds and disturb no other; two modes in one pass have
- * the bits of two passes. No bound asks for any of these.
+ * lines without digits are chains of multiply-adds and disturb no other; two modes in one launch
+ * have the bits of two. No bound asks for any of these.
  */
 #include <math.h>
 #include <random>
@@ -10,6 +10,7 @@
 // Behind the headers of C++, which have a __noinline__ of their own.
 #include "kernels/kronecker/digit_gradient.h"
 #include "kernels/kronecker/digit_pair.h"
+#include "kernels/kronecker/digit_small.h"
 #include "tests/shim/assay_test.h"
 
 namespace {
@@ -169,9 +170,12 @@ ASSAY_TEST(kronecker_v3_bf16x6, gradients_scale_with_lines, "unit kronecker") {
 }
 
 ASSAY_TEST(kronecker_v3_bf16x6, marked_lines_of_gradients_are_chains, "unit kronecker") {
-    for (const stage &s : {stage{0, 4, 64, 70, 1}, stage{0, 1, 66, 64, 4}}) {
-        const int64_t rows = LINES / (s.left * s.right); /* one slice */
+    for (const stage &s : {stage{0, 4, 64, 70, 1}, stage{0, 1, 66, 64, 4}, stage{0, 4, 100, 70, 1},
+                           stage{0, 1, 66, 128, 4}}) {
+        const int64_t rows = 2 * LINES / (s.left * s.right); /* two slices, one with numbers */
         numbers in = random_numbers(LINES * s.p, 7), dy = random_numbers(LINES * s.q, 8);
+        in.resize(2 * in.size());
+        dy.resize(2 * dy.size());
         const numbers plain = gradient(s, rows, in, dy);
         const int64_t line = 5, column = s.q - 3;
         in[place(s, s.p, 0, line)] = ldexpf(1, 60);
@@ -194,26 +198,103 @@ ASSAY_TEST(kronecker_v3_bf16x6, marked_lines_of_gradients_are_chains, "unit kron
     }
 }
 
-ASSAY_TEST(kronecker_v3_bf16x6, a_pair_has_the_bits_of_two_passes, "unit kronecker") {
-    const int64_t rows = 9, left = 2, units = rows * left;
-    const stage last = {0, left * LINES, LINES, LINES, 1}, upper = {1, left, LINES, LINES, LINES};
-    numbers in = random_numbers(units * LINES * LINES, 9);
-    numbers w[2] = {random_numbers(LINES * LINES, 10), random_numbers(LINES * LINES, 11)};
-    in[5 * LINES * LINES + 70] = INFINITY;
-    in[3 * LINES * LINES] = ldexpf(1, 90);
-    w[1][3 * LINES + 9] = ldexpf(1, 100);
-    const numbers middle = contract(last, rows, in, w[0]);
-    const numbers want = contract(upper, rows, middle, w[1]);
-    numbers between(in.size(), -1), out(in.size(), -1);
-    const int64_t stride = left * LINES * LINES;
-    const state<const float> from = {in.data(), stride};
-    const state<float> kept = {between.data(), stride}, to = {out.data(), stride};
-    REQUIRE_OK(launch_pair(NULL, {axes_of(last, rows),
-                                  digit_state_of(from, last, LINES),
-                                  digit_state_of(kept, last, LINES),
-                                  digit_state_of(to, last, LINES),
-                                  {{w[0].data(), LINES, 1}, {w[1].data(), LINES, 1}}}));
+namespace {
+
+/* Two modes' stages, factors of numbers with an Inf and powers too far apart, and what two launches
+ * make of them, forward or, of cotangents, backward. */
+struct two_modes {
+    stage last, upper;
+    int64_t rows;
+    numbers in, w[2], middle, out;
+};
+
+factor<const float> transposed(const numbers &w, int64_t q) {
+    return {w.data(), 1, q};
+}
+
+numbers contract_back(const stage &s, int64_t rows, const numbers &in, const numbers &w) {
+    numbers out((size_t)(columns_of(s, rows) * s.p), NAN);
+    const state<const float> from = {in.data(), s.left * s.q * s.right};
+    const state<float> to = {out.data(), s.left * s.p * s.right};
+    REQUIRE_OK(contract_digits(NULL, {axes_of(s, rows), digit_state_of(from, s, s.q),
+                                      digit_state_of(to, s, s.p), transposed(w, s.q)}));
+    return out;
+}
+
+/* p and q of the last mode and of the one in front of it. */
+two_modes modes_of(const int64_t (&last)[2], const int64_t (&upper)[2], int64_t rows, int64_t left,
+                   bool back) {
+    two_modes t = {{0, left * upper[0], last[0], last[1], 1},
+                   {1, left, upper[0], upper[1], last[1]},
+                   rows,
+                   {},
+                   {random_numbers(last[0] * last[1], 10), random_numbers(upper[0] * upper[1], 11)},
+                   {},
+                   {}};
+    const int64_t unit = back ? last[1] * upper[1] : last[0] * upper[0];
+    t.in = random_numbers(rows * left * unit, 9);
+    t.in[(size_t)unit + 70] = INFINITY;
+    t.in[(size_t)unit * 2 - 200] = ldexpf(1, 90);
+    t.w[1][(size_t)(3 * upper[1] + 9)] = ldexpf(1, 100);
+    t.middle =
+        back ? contract_back(t.upper, rows, t.in, t.w[1]) : contract(t.last, rows, t.in, t.w[0]);
+    t.out = back ? contract_back(t.last, rows, t.middle, t.w[0])
+                 : contract(t.upper, rows, t.middle, t.w[1]);
+    return t;
+}
+
+void check_two(const two_modes &t, const numbers &between, const numbers &out) {
     for (size_t e = 0; e < out.size(); ++e)
-        REQUIRE_MSG(same(out[e], want[e]) && same(between[e], middle[e]), "%d: %a, not %a", (int)e,
-                    (double)out[e], (double)want[e]);
+        REQUIRE_MSG(same(out[e], t.out[e]), "%d: %a, not %a", (int)e, (double)out[e],
+                    (double)t.out[e]);
+    for (size_t e = 0; e < between.size(); ++e)
+        REQUIRE_MSG(same(between[e], t.middle[e]), "between, %d: %a, not %a", (int)e,
+                    (double)between[e], (double)t.middle[e]);
+}
+
+} // namespace
+
+ASSAY_TEST(kronecker_v3_bf16x6, a_pair_has_the_bits_of_two_passes, "unit kronecker") {
+    for (const bool back : {false, true}) {
+        const two_modes t = modes_of({LINES, LINES}, {LINES, LINES}, 9, 2, back);
+        const stage &s = back ? t.upper : t.last;
+        numbers between(t.in.size(), -1), out(t.in.size(), -1);
+        const int64_t stride = 2 * LINES * LINES;
+        const state<const float> from = {t.in.data(), stride};
+        const state<float> kept = {between.data(), stride}, to = {out.data(), stride};
+        digit_pair p = {axes_of(t.last, t.rows),
+                        axes_of(s, t.rows),
+                        digit_state_of(from, s, LINES),
+                        digit_state_of(kept, t.last, LINES),
+                        digit_state_of(to, t.last, LINES),
+                        {{t.w[0].data(), LINES, 1}, {t.w[1].data(), LINES, 1}}};
+        if (back) {
+            p.w[0] = transposed(t.w[1], LINES);
+            p.w[1] = transposed(t.w[0], LINES);
+        }
+        REQUIRE_OK(back ? launch_pair<false>(NULL, p) : launch_pair<true>(NULL, p));
+        check_two(t, between, out);
+    }
+}
+
+ASSAY_TEST(kronecker_v3_bf16x6, a_small_launch_has_the_bits_of_two, "unit kronecker") {
+    const struct {
+        int64_t last[2], upper[2];
+    } sizes[] = {{{100, 65}, {64, 127}}, {{128, 128}, {70, 64}}};
+    for (const auto &z : sizes) {
+        const two_modes t = modes_of(z.last, z.upper, 2, 2, false);
+        numbers out(t.out.size(), -1);
+        const state<const float> from = {t.in.data(), (int64_t)t.in.size() / t.rows};
+        const state<float> to = {out.data(), (int64_t)out.size() / t.rows};
+        REQUIRE_OK(
+            launch_small(NULL, {axes_of(t.last, t.rows),
+                                digit_state_of(from, t.last, t.last.p),
+                                {{t.w[0].data(), z.last[1], 1}, {t.w[1].data(), z.upper[1], 1}},
+                                {(int32_t)t.last.p, (int32_t)t.upper.p},
+                                {(int32_t)t.last.q, (int32_t)t.upper.q},
+                                to,
+                                (uint32_t)t.upper.left,
+                                digit_state_of(to, t.last, t.last.q).pairs}));
+        check_two(t, {}, out);
+    }
 }
