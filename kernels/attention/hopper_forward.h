@@ -64,22 +64,27 @@ static __device__ __forceinline__ void load_all(const sizes &n, const head_group
 
 /* ---- a warpgroup ---- */
 
+/* What a thread's weights of a tile and a row may come to without a look at its products. */
+static constexpr float MOST_WEIGHT = 256;
 static constexpr float LN_2 = 0x1.62e430p-1f;
 
 /*
- * Of a thread's two rows: a product q·k near the largest one so far, this thread's part of the sum
- * of the weights, and the exponent of 2 that weights are relative to. That is base · to_log2,
- * rounded, whose rounding then is a factor of all of the row's weights, and falls out of their
- * quotients. Beyond 2^10 it might be a large factor: there the base is subtracted from products,
- * and `origin` is 0. `near`: no row of the warp's is such a one.
+ * Of a thread's two rows: a product q·k near the largest one so far, and this thread's part of the
+ * sum of the weights. These are relative to 2^origin, which is base · to_log2, rounded; its
+ * rounding then is a factor of all of the row's weights, and falls out of their quotients. Beyond
+ * 2^10 it might be a large factor: there the base is subtracted from products, and `origin` is 0.
+ * `near`: no row of the warp's is such a one, and each has seen a product.
  */
 struct hopper_rows {
-    float base[2], sum[2], origin[2];
+    float base[2], sum[2];
     bool near;
 };
 
 static __device__ __forceinline__ bool is_near(float base, float to_log2) {
     return fabsf(base * to_log2) < 0x1p10f;
+}
+static __device__ __forceinline__ float origin_of(float base, float to_log2) {
+    return is_near(base, to_log2) ? base * to_log2 : 0;
 }
 
 /* Groups take turns at the tensor cores: while one multiplies the others weigh. */
@@ -88,12 +93,6 @@ static __device__ __forceinline__ void take_turn(int group) {
 }
 template <typename Plan> static __device__ __forceinline__ void give_turn(int group) {
     barrier_arrive(1 + (group + 1) % Plan::GROUPS, 2 * GROUP);
-}
-
-/* The group's warps, where no product keeps them together: a stage that the first has given back is
- * filled again, and a warp that has not seen it by then would wait for ever. */
-template <typename Plan> static __device__ __forceinline__ void gather_group(int group) {
-    barrier_sync(1 + Plan::GROUPS + group, GROUP);
 }
 
 /* The largest of the thread's products in a row: four chains, for their latency. */
@@ -119,13 +118,13 @@ static __device__ __forceinline__ bool move_bases(Scores &s, hopper_rows &rows, 
     bool near = true;
     UNROLL
     for (int r = 0; r < 2; ++r) {
-        const float before = is_near(rows.base[r], to_log2) ? 0 : rows.base[r];
-        const float base = fmaxf(rows.base[r], largest_of<4, 1>(top[r]));
+        const float old = rows.base[r], base = fmaxf(old, largest_of<4, 1>(top[r]));
+        const float before = is_near(old, to_log2) ? 0 : old;
         const bool is = is_near(base, to_log2);
-        const float origin = is ? base * to_log2 : 0, now = is ? 0 : exp_base(base);
-        shrink[r] = ex2_here(fma_(before - now, to_log2, rows.origin[r] - origin));
+        const float now = is ? 0 : exp_base(base);
+        shrink[r] = ex2_here(
+            fma_(before - now, to_log2, origin_of(old, to_log2) - origin_of(base, to_log2)));
         rows.base[r] = base;
-        rows.origin[r] = origin;
         rows.sum[r] *= shrink[r];
         near = near && is;
     }
@@ -133,63 +132,113 @@ static __device__ __forceinline__ bool move_bases(Scores &s, hopper_rows &rows, 
     return true;
 }
 
-/* Turns products into weights. What is subtracted of far bases' products is subtracted before
- * anything is rounded, however large scores are. */
+/* What is subtracted of far bases' products is subtracted before anything is rounded, however large
+ * scores are. */
 template <typename Scores>
-static __device__ __forceinline__ void weigh(Scores &s, hopper_rows &rows, float to_log2) {
-    if (!rows.near) {
-        UNROLL
-        for (int r = 0; r < 2; ++r) {
-            const float far = is_near(rows.base[r], to_log2) ? 0 : exp_base(rows.base[r]);
-            UNROLL
-            for (int c = 0; c < Scores::WIDTH; ++c)
-                s.at(r, c) -= far;
-        }
-    }
+static __device__ __forceinline__ void subtract_far(Scores &s, const hopper_rows &rows,
+                                                    float to_log2) {
+    if (rows.near)
+        return;
     UNROLL
     for (int r = 0; r < 2; ++r) {
-        float sum[2] = {0, 0};
+        const float far = is_near(rows.base[r], to_log2) ? 0 : exp_base(rows.base[r]);
         UNROLL
-        for (int c = 0; c < Scores::WIDTH; ++c) {
-            s.at(r, c) = ex2_here(fma_(s.at(r, c), to_log2, -rows.origin[r]));
-            sum[c % 2] += s.at(r, c);
-        }
-        rows.sum[r] += sum[0] + sum[1];
+        for (int c = 0; c < Scores::WIDTH; ++c)
+            s.at(r, c) -= far;
     }
 }
 
+/* Turns products into weights, and adds them up. */
+template <typename Scores>
+static __device__ __forceinline__ void weigh(Scores &s, const hopper_rows &rows, float to_log2,
+                                             float sums[2]) {
+    UNROLL
+    for (int r = 0; r < 2; ++r) {
+        const float base = rows.base[r];
+        const float origin = rows.near ? base * to_log2 : origin_of(base, to_log2);
+        float sum[2] = {0, 0};
+        UNROLL
+        for (int c = 0; c < Scores::WIDTH; ++c) {
+            s.at(r, c) = ex2_here(fma_(s.at(r, c), to_log2, -origin));
+            sum[c % 2] += s.at(r, c);
+        }
+        sums[r] = sum[0] + sum[1];
+    }
+}
+
+/* A warp makes its products of a tile of keys again, for itself: those of wgmma have become
+ * weights. The lane is made anew, so that no register of the loop around has what depends on it. */
+template <int D, typename T, int N>
+static __device__ __forceinline__ void multiply_again(hopper_sums<N> &s, const unsigned char *q,
+                                                      const unsigned char *k) {
+    const int here = (int)made_anew((uint32_t)lane());
+    const int line = here % 8, odd = here / 8 % 2, upper = here / 16;
+    q += (warp() % GROUP_WARPS * 16 + odd * 8 + line) * TENSOR_LINE_BYTES;
+    k += (upper * 8 + line) * TENSOR_LINE_BYTES;
+    UNROLL
+    for (int i = 0; i < N / 2; ++i)
+        s.value[i] = 0;
+    UNROLL_BY(1)
+    for (int step = 0; step < D / STEP; ++step) {
+        const int box = step * STEP / BOX, piece = step % (BOX / STEP) * 2;
+        uint32_t x[4];
+        ldmatrix_x4(x, q + box * GROUP_ROWS * TENSOR_LINE_BYTES + ((piece + upper) ^ line) * 16);
+        UNROLL
+        for (int j = 0; j < N / 16; ++j) {
+            uint32_t y[4];
+            ldmatrix_x4(y,
+                        k + (box * N + 16 * j) * TENSOR_LINE_BYTES + ((piece + odd) ^ line) * 16);
+            UNROLL
+            for (int i = 0; i < 2; ++i)
+                mma(s.value + 4 * (2 * j + i), x, y + 2 * i, T());
+        }
+    }
+    __syncwarp(); /* before the tile is handed back */
+}
+
 /* By how much a row's base is beyond what its weights are relative to. */
-static __device__ __forceinline__ float beyond_origin(const hopper_rows &rows, int r,
-                                                      float to_log2) {
-    return is_near(rows.base[r], to_log2) ? fma_(rows.base[r], to_log2, -rows.origin[r]) : 0;
+static __device__ __forceinline__ float beyond_origin(float base, float to_log2) {
+    return is_near(base, to_log2) ? fma_(base, to_log2, -(base * to_log2)) : 0;
+}
+
+/* Of a thread's two rows: the sum of all of their weights, and 1 / sum, 0 where that is 0. */
+struct hopper_ends {
+    float sum[2], inverse[2];
+};
+
+/* What needs no result, and so is done while the last values are multiplied. */
+template <typename T>
+static __device__ __forceinline__ hopper_ends close_rows(const hopper_problem<T> &p, int64_t head,
+                                                         int64_t first, const hopper_rows &rows) {
+    hopper_ends ends;
+    UNROLL
+    for (int r = 0; r < 2; ++r) {
+        const int64_t query = first + tensor_core<T>::row(r);
+        const float sum = sum_over<4>(rows.sum[r]);
+        if (query < p.n.sq && tensor_core<T>::mate() == 0)
+            row(p.lse, head)[query] =
+                sum == 0 ? NO_SCORE
+                         : rows.base[r] * p.n.scale +
+                               (log_(sum) - LN_2 * beyond_origin(rows.base[r], p.to_log2));
+        ends.sum[r] = sum;
+        ends.inverse[r] = __uint_as_float(made_anew(__float_as_uint(sum == 0 ? 0 : 1 / sum)));
+    }
+    return ends;
 }
 
 template <typename T, int N>
 static __device__ __forceinline__ void finish_rows(const hopper_problem<T> &p, int64_t head,
                                                    int64_t first, hopper_sums<N> &o,
-                                                   const hopper_rows &rows) {
-    float sum[2];
+                                                   const hopper_ends &ends) {
     UNROLL
     for (int r = 0; r < 2; ++r) {
-        const int64_t query = first + tensor_core<T>::row(r);
-        sum[r] = sum_over<4>(rows.sum[r]);
-        if (query < p.n.sq && tensor_core<T>::mate() == 0)
-            row(p.lse, head)[query] =
-                sum[r] == 0 ? NO_SCORE
-                            : rows.base[r] * p.n.scale +
-                                  (log_(sum[r]) - LN_2 * beyond_origin(rows, r, p.to_log2));
-    }
-    float inverse[2];
-    UNROLL
-    for (int r = 0; r < 2; ++r) {
-        inverse[r] = sum[r] == 0 ? 0 : 1 / sum[r];
-        if (__any_sync(UINT32_MAX, sum[r] == 0)) {
+        if (__any_sync(UINT32_MAX, ends.sum[r] == 0)) {
             UNROLL
             for (int c = 0; c < hopper_sums<N>::WIDTH; ++c)
-                o.at(r, c) = sum[r] == 0 ? 0 : o.at(r, c);
+                o.at(r, c) = ends.sum[r] == 0 ? 0 : o.at(r, c);
         }
     }
-    store_sums(o, p.o, head, first, 0, [&](int r, float value) { return value * inverse[r]; });
+    store_sums(o, p.o, head, first, 0, [&](int r, float value) { return value * ends.inverse[r]; });
 }
 
 /* One tile of queries. `round`: parity of those that came. */
@@ -206,14 +255,14 @@ attend(const hopper_problem<T> &p, const hopper_memory<Plan> &memory, int warp, 
     hopper_sums<Plan::KEYS> s;
     hopper_sums<Plan::COLUMNS> o;
     uint32_t weights[Plan::KEYS / STEP][4];
-    hopper_rows rows = {{NO_SCORE, NO_SCORE}, {0, 0}, {0, 0}, true};
-    float shrink[2];
+    hopper_rows rows = {{NO_SCORE, NO_SCORE}, {0, 0}, false};
+    hopper_ends ends;
 
     const auto wait = [&](const ring_place<Plan::STAGES> &stage) {
         mbarrier_wait(memory.full(stage.stage), stage.round);
     };
     const auto release = [&](const ring_place<Plan::STAGES> &stage) {
-        if (leads_group())
+        if (lane() == 0)
             mbarrier_arrive(memory.empty(stage.stage));
     };
     const auto address = [&](const ring_place<Plan::STAGES> &stage) {
@@ -223,17 +272,47 @@ attend(const hopper_problem<T> &p, const hopper_memory<Plan> &memory, int warp, 
         UNROLL_BY(1)
         for (int i = 0; i < stages; ++i) {
             wait(ring);
-            gather_group<Plan>(group);
+            __syncwarp(); /* a lane that has not seen it come by then would wait for ever */
             release(ring);
             ring.next();
         }
     };
-    const auto weigh_tile = [&](int tile) {
+    const auto hide = [&](int tile) {
         if (tile >= clear)
             hide_keys<tensor_core<T>>(s, p.n, first, (int64_t)tile * Plan::KEYS, NO_SCORE);
-        const bool moved = move_bases(s, rows, p.to_log2, p.leap, shrink);
-        weigh(s, rows, p.to_log2);
-        return moved;
+    };
+    /*
+     * Of keys in a stage, behind the first tile. Its largest product is in no hurry: weights are
+     * relative to what was large before, and their sum tells whether they fit. Where they do not,
+     * or there is no base near enough, the row's base moves first, and o with it.
+     */
+    const auto weigh_tile = [&](int tile, int stage) {
+        bool by_largest = !rows.near;
+        float leap = p.leap, sums[2];
+        UNROLL_BY(1)
+        for (;;) {
+            hide(tile);
+            if (by_largest) {
+                float shrink[2];
+                if (move_bases(s, rows, p.to_log2, leap, shrink)) {
+                    wgmma_wait<0>();
+                    wgmma_results(o.value);
+                    multiply_rows(o, shrink);
+                }
+                subtract_far(s, rows, p.to_log2);
+            }
+            weigh(s, rows, p.to_log2, sums);
+            const bool fit = sums[0] <= MOST_WEIGHT && sums[1] <= MOST_WEIGHT; /* not a NaN */
+            if (by_largest || __all_sync(UINT32_MAX, fit))
+                break;
+            wgmma_wait<0>(); /* the other product's operands leave their registers */
+            wgmma_results(o.value);
+            multiply_again<Plan::COLUMNS, T>(s, memory.queries(group), memory.stage(stage));
+            by_largest = true;
+            leap = 0; /* or the next tile would come here again */
+        }
+        rows.sum[0] += sums[0];
+        rows.sum[1] += sums[1];
     };
     const uint32_t queries = shared_address(memory.queries(group));
 
@@ -252,7 +331,11 @@ attend(const hopper_problem<T> &p, const hopper_memory<Plan> &memory, int warp, 
         wgmma_results(s.value);
         release(ring);
         ring.next();
-        weigh_tile(0);
+        hide(0);
+        float shrink[2]; /* of nothing */
+        move_bases(s, rows, p.to_log2, p.leap, shrink);
+        subtract_far(s, rows, p.to_log2);
+        weigh(s, rows, p.to_log2, rows.sum);
         round_weights<T>(weights, s);
         wait(ring);
     }
@@ -270,31 +353,31 @@ attend(const hopper_problem<T> &p, const hopper_memory<Plan> &memory, int warp, 
         give_turn<Plan>(group);
         wgmma_wait<1>();
         wgmma_results(s.value);
+        weigh_tile(tile, ring.stage);
         release(ring);
-        const bool moved = weigh_tile(tile);
         wait(behind); /* a loop, in front of which ptxas leaves what stands there */
         wgmma_wait<0>();
         wgmma_results(o.value);
         release(values);
         round_weights<T>(weights, s);
-        if (moved) /* ever more rarely along a walk */
-            multiply_rows(o, shrink);
         ring = behind;
     }
     if (own > 0) {
-        if (leads_group())
+        if (lane() == 0)
             mbarrier_arrive(memory.queries_empty(group));
         skip(own < tiles ? 1 : 0);
         wait(ring);
         wgmma_fence();
         start_results<T>(o, weights, address(ring));
         look_ahead(); /* where the next tile is, while the last one is multiplied */
+        ends = close_rows(p, at.head, first, rows);
         wgmma_wait<0>();
         wgmma_results(o.value);
         release(ring);
         ring.next();
     } else {
         look_ahead();
+        ends = close_rows(p, at.head, first, rows);
     }
     UNROLL_BY(1)
     for (int tile = own; tile < tiles; ++tile) { /* of which the group sees nothing */
@@ -303,10 +386,10 @@ attend(const hopper_problem<T> &p, const hopper_memory<Plan> &memory, int warp, 
         give_turn<Plan>(group);
     }
     skip(own < tiles ? 1 : 0);
-    if (own == 0 && tiles > 0 && leads_group()) /* all warps have seen them come, by now */
+    if (own == 0 && tiles > 0 && lane() == 0)
         mbarrier_arrive(memory.queries_empty(group));
     round ^= tiles > 0;
-    finish_rows<T>(p, at.head, first, o, rows);
+    finish_rows(p, at.head, first, o, ends);
 }
 
 template <typename Plan, typename T>

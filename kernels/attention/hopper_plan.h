@@ -7,13 +7,14 @@
  *
  *     k 0,  k 1, v 0,  k 2, v 1,  ...  k n - 1, v n - 2,  v n - 1
  *
- * so that the scores of a tile can be under way while the one before is weighed. Every group waits
- * for every stage and hands it back, also where none of its own queries sees the tile.
+ * so that the scores of a tile can be under way while the one before is weighed. Every warp waits
+ * for every stage and hands it back, also where none of its own queries sees the tile: keys once it
+ * has weighed them, as it may read them again (hopper_forward.h).
  *
  * Two mbarriers for each stage, and two for each group's queries:
  *
  *     full     one arrival and the copies' bytes      the loading thread to the groups
- *     empty    an arrival of each group that has it   the groups to the loading thread
+ *     empty    an arrival of each warp that has it    the groups to the loading thread
  */
 #ifndef ASSAY_ATTENTION_HOPPER_PLAN_H
 #define ASSAY_ATTENTION_HOPPER_PLAN_H
@@ -27,6 +28,7 @@ template <int D_, int GROUPS_, int KEYS_, int STAGES_, int COLUMNS_ = D_> struct
     static constexpr int D = D_, COLUMNS = COLUMNS_, GROUPS = GROUPS_, KEYS = KEYS_,
                          STAGES = STAGES_;
     static constexpr int ROWS = GROUPS * GROUP_ROWS, THREADS = (GROUPS + 1) * GROUP;
+    static constexpr int RELEASES = GROUP_WARPS; /* arrivals of a group that hands something back */
     static constexpr int FEW_REGISTERS = GROUPS == 3 ? 32 : 24;
     static constexpr int MANY_REGISTERS = GROUPS == 2 ? 240 : GROUPS == 3 ? 160 : 112;
     static constexpr int QUERY_BYTES = GROUP_ROWS * D * 2, STAGE_BYTES = KEYS * D * 2;
@@ -69,11 +71,11 @@ template <typename Plan>
 static __device__ __forceinline__ void make_barriers(const hopper_memory<Plan> &memory) {
     for (int i = 0; i < Plan::STAGES; ++i) {
         mbarrier_init(memory.full(i), 1);
-        mbarrier_init(memory.empty(i), Plan::GROUPS);
+        mbarrier_init(memory.empty(i), Plan::GROUPS * Plan::RELEASES);
     }
     for (int group = 0; group < Plan::GROUPS; ++group) {
         mbarrier_init(memory.queries_full(group), 1);
-        mbarrier_init(memory.queries_empty(group), 1);
+        mbarrier_init(memory.queries_empty(group), Plan::RELEASES);
     }
     mbarriers_made();
 }

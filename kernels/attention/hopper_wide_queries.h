@@ -20,7 +20,7 @@
 struct wide_queries_plan {
     static constexpr int D = 256, GROUPS = 2, KEYS = 64, STAGES = 3;
     static constexpr int ROWS = GROUPS * GROUP_ROWS, THREADS = (GROUPS + 1) * GROUP;
-    static constexpr int FEW_REGISTERS = 24, MANY_REGISTERS = 240;
+    static constexpr int RELEASES = 1, FEW_REGISTERS = 24, MANY_REGISTERS = 240;
     static constexpr int OWN_BYTES = GROUP_ROWS * D * 2, QUERY_BYTES = 2 * OWN_BYTES;
     static constexpr int STAGE_BYTES = KEYS * D * 2;
     static constexpr int SHARED = TENSOR_ALIGNMENT + GROUPS * QUERY_BYTES + STAGES * STAGE_BYTES +

@@ -5,11 +5,13 @@
  * most 64, of 128, 192 or 256, as divides best, of one head or group of heads after the other,
  * whose keys and values stay in L2 (hopper_groups.h). One thread brings queries, keys and values by
  * TMA; the other warpgroups have 64 queries each (hopper_plan.h, hopper_forward.h). The online
- * softmax is v3's with two changes: exp2 is the special function unit's, whose bits the simulated
- * device has, and a row's base moves not with every larger score but once weights would exceed
- * 2^LEAP, so that o is hardly ever multiplied. A thread looks for such a leap among its own
- * products; only where there is one do a row's four lanes trade their largest. A weight's exponent
- * is one fma: in bits, a base is rounded once for all of a row (hopper_forward.h). Where d is at
+ * softmax is v3's with three changes. exp2 is the special function unit's, whose bits the simulated
+ * device has. A row's base moves not with every larger score but once weights would exceed 2^8, so
+ * that o is hardly ever multiplied. And behind the first tile of keys nothing waits for a look at
+ * the products: weights are made at once, relative to the base, and their sums, which are needed
+ * anyway, tell whether they fit. Where they do not, the warp makes the tile's products again, by
+ * mma.sync, and its rows' bases move to the largest ones. A weight's exponent is one fma: in bits,
+ * a base is rounded once for all of a row (hopper_forward.h). Where d is at
  * most 32, or from 65 to 96, so many columns are multiplied. Four lanes trade their words of o, so
  * that each stores 16 bytes. H100, bf16, b = 4, h = 16, causal, in microseconds, stores of 4 bytes,
  * of 16, cuDNN: s = 512, d = 128 29.5, 25.1, 24.8; d = 256 52.1, 43.4, 42.8; s = 4096, d = 64 340,
