@@ -69,22 +69,19 @@ static constexpr float MOST_WEIGHT = 256;
 static constexpr float LN_2 = 0x1.62e430p-1f;
 
 /*
- * Of a thread's two rows: a product q·k near the largest one so far, and this thread's part of the
- * sum of the weights. These are relative to 2^origin, which is base · to_log2, rounded; its
- * rounding then is a factor of all of the row's weights, and falls out of their quotients. Beyond
- * 2^10 it might be a large factor: there the base is subtracted from products, and `origin` is 0.
- * `near`: no row of the warp's is such a one, and each has seen a product.
+ * Of a thread's two rows: a product q·k near the largest one so far, this thread's part of the sum
+ * of the weights, and the exponent of 2 that weights are relative to. That is base · to_log2,
+ * rounded, whose rounding then is a factor of all of the row's weights, and falls out of their
+ * quotients. Beyond 2^10 it might be a large factor: there the base is subtracted from products,
+ * and `origin` is 0. `near`: no row of the warp's is such a one, and each has seen a product.
  */
 struct hopper_rows {
-    float base[2], sum[2];
+    float base[2], sum[2], origin[2];
     bool near;
 };
 
 static __device__ __forceinline__ bool is_near(float base, float to_log2) {
     return fabsf(base * to_log2) < 0x1p10f;
-}
-static __device__ __forceinline__ float origin_of(float base, float to_log2) {
-    return is_near(base, to_log2) ? base * to_log2 : 0;
 }
 
 /* Groups take turns at the tensor cores: while one multiplies the others weigh. */
@@ -118,13 +115,13 @@ static __device__ __forceinline__ bool move_bases(Scores &s, hopper_rows &rows, 
     bool near = true;
     UNROLL
     for (int r = 0; r < 2; ++r) {
-        const float old = rows.base[r], base = fmaxf(old, largest_of<4, 1>(top[r]));
-        const float before = is_near(old, to_log2) ? 0 : old;
+        const float before = is_near(rows.base[r], to_log2) ? 0 : rows.base[r];
+        const float base = fmaxf(rows.base[r], largest_of<4, 1>(top[r]));
         const bool is = is_near(base, to_log2);
-        const float now = is ? 0 : exp_base(base);
-        shrink[r] = ex2_here(
-            fma_(before - now, to_log2, origin_of(old, to_log2) - origin_of(base, to_log2)));
+        const float origin = is ? base * to_log2 : 0, now = is ? 0 : exp_base(base);
+        shrink[r] = ex2_here(fma_(before - now, to_log2, rows.origin[r] - origin));
         rows.base[r] = base;
+        rows.origin[r] = origin;
         rows.sum[r] *= shrink[r];
         near = near && is;
     }
@@ -154,12 +151,10 @@ static __device__ __forceinline__ void weigh(Scores &s, const hopper_rows &rows,
                                              float sums[2]) {
     UNROLL
     for (int r = 0; r < 2; ++r) {
-        const float base = rows.base[r];
-        const float origin = rows.near ? base * to_log2 : origin_of(base, to_log2);
         float sum[2] = {0, 0};
         UNROLL
         for (int c = 0; c < Scores::WIDTH; ++c) {
-            s.at(r, c) = ex2_here(fma_(s.at(r, c), to_log2, -origin));
+            s.at(r, c) = ex2_here(fma_(s.at(r, c), to_log2, -rows.origin[r]));
             sum[c % 2] += s.at(r, c);
         }
         sums[r] = sum[0] + sum[1];
@@ -167,12 +162,12 @@ static __device__ __forceinline__ void weigh(Scores &s, const hopper_rows &rows,
 }
 
 /* A warp makes its products of a tile of keys again, for itself: those of wgmma have become
- * weights. The lane is made anew, so that no register of the loop around has what depends on it. */
+ * weights.
+ */
 template <int D, typename T, int N>
 static __device__ __forceinline__ void multiply_again(hopper_sums<N> &s, const unsigned char *q,
                                                       const unsigned char *k) {
-    const int here = (int)made_anew((uint32_t)lane());
-    const int line = here % 8, odd = here / 8 % 2, upper = here / 16;
+    const int line = lane() % 8, odd = lane() / 8 % 2, upper = lane() / 16;
     q += (warp() % GROUP_WARPS * 16 + odd * 8 + line) * TENSOR_LINE_BYTES;
     k += (upper * 8 + line) * TENSOR_LINE_BYTES;
     UNROLL
@@ -197,8 +192,9 @@ static __device__ __forceinline__ void multiply_again(hopper_sums<N> &s, const u
 }
 
 /* By how much a row's base is beyond what its weights are relative to. */
-static __device__ __forceinline__ float beyond_origin(float base, float to_log2) {
-    return is_near(base, to_log2) ? fma_(base, to_log2, -(base * to_log2)) : 0;
+static __device__ __forceinline__ float beyond_origin(const hopper_rows &rows, int r,
+                                                      float to_log2) {
+    return is_near(rows.base[r], to_log2) ? fma_(rows.base[r], to_log2, -rows.origin[r]) : 0;
 }
 
 /* Of a thread's two rows: the sum of all of their weights, and 1 / sum, 0 where that is 0. */
@@ -219,7 +215,7 @@ static __device__ __forceinline__ hopper_ends close_rows(const hopper_problem<T>
             row(p.lse, head)[query] =
                 sum == 0 ? NO_SCORE
                          : rows.base[r] * p.n.scale +
-                               (log_(sum) - LN_2 * beyond_origin(rows.base[r], p.to_log2));
+                               (log_(sum) - LN_2 * beyond_origin(rows, r, p.to_log2));
         ends.sum[r] = sum;
         ends.inverse[r] = __uint_as_float(made_anew(__float_as_uint(sum == 0 ? 0 : 1 / sum)));
     }
@@ -255,7 +251,8 @@ attend(const hopper_problem<T> &p, const hopper_memory<Plan> &memory, int warp, 
     hopper_sums<Plan::KEYS> s;
     hopper_sums<Plan::COLUMNS> o;
     uint32_t weights[Plan::KEYS / STEP][4];
-    hopper_rows rows = {{NO_SCORE, NO_SCORE}, {0, 0}, false};
+    hopper_rows rows = {{NO_SCORE, NO_SCORE}, {0, 0}, {0, 0}, false};
+    float shrink[2];
     hopper_ends ends;
 
     const auto wait = [&](const ring_place<Plan::STAGES> &stage) {
@@ -281,38 +278,37 @@ attend(const hopper_problem<T> &p, const hopper_memory<Plan> &memory, int warp, 
         if (tile >= clear)
             hide_keys<tensor_core<T>>(s, p.n, first, (int64_t)tile * Plan::KEYS, NO_SCORE);
     };
+    const auto weigh_by_largest = [&](float leap, float sums[2]) {
+        const bool moved = move_bases(s, rows, p.to_log2, leap, shrink);
+        subtract_far(s, rows, p.to_log2);
+        weigh(s, rows, p.to_log2, sums);
+        return moved;
+    };
     /*
-     * Of keys in a stage, behind the first tile. Its largest product is in no hurry: weights are
-     * relative to what was large before, and their sum tells whether they fit. Where they do not,
-     * or there is no base near enough, the row's base moves first, and o with it.
+     * Of keys in a stage, behind the first tile. Weights are made relative to what was large
+     * before, and their sum tells whether they fit. Where they do not, the warp makes its products
+     * again, and looks for the largest ones from then on.
      */
+    bool looks = true;
     const auto weigh_tile = [&](int tile, int stage) {
-        bool by_largest = !rows.near;
-        float leap = p.leap, sums[2];
-        UNROLL_BY(1)
-        for (;;) {
-            hide(tile);
-            if (by_largest) {
-                float shrink[2];
-                if (move_bases(s, rows, p.to_log2, leap, shrink)) {
-                    wgmma_wait<0>();
-                    wgmma_results(o.value);
-                    multiply_rows(o, shrink);
-                }
-                subtract_far(s, rows, p.to_log2);
-            }
+        bool moved = false, fit = false; /* a NaN does not */
+        float sums[2];
+        hide(tile);
+        if (!Plan::LOOKS && !looks) {
             weigh(s, rows, p.to_log2, sums);
-            const bool fit = sums[0] <= MOST_WEIGHT && sums[1] <= MOST_WEIGHT; /* not a NaN */
-            if (by_largest || __all_sync(UINT32_MAX, fit))
-                break;
-            wgmma_wait<0>(); /* the other product's operands leave their registers */
-            wgmma_results(o.value);
-            multiply_again<Plan::COLUMNS, T>(s, memory.queries(group), memory.stage(stage));
-            by_largest = true;
-            leap = 0; /* or the next tile would come here again */
+            fit = __all_sync(UINT32_MAX, sums[0] <= MOST_WEIGHT && sums[1] <= MOST_WEIGHT);
+            if (!fit) {
+                multiply_again<Plan::COLUMNS, T>(s, memory.queries(group), memory.stage(stage));
+                hide(tile);
+            }
+        }
+        if (!fit) {
+            moved = weigh_by_largest(looks ? p.leap : 0, sums);
+            looks = true;
         }
         rows.sum[0] += sums[0];
         rows.sum[1] += sums[1];
+        return moved;
     };
     const uint32_t queries = shared_address(memory.queries(group));
 
@@ -332,10 +328,8 @@ attend(const hopper_problem<T> &p, const hopper_memory<Plan> &memory, int warp, 
         release(ring);
         ring.next();
         hide(0);
-        float shrink[2]; /* of nothing */
-        move_bases(s, rows, p.to_log2, p.leap, shrink);
-        subtract_far(s, rows, p.to_log2);
-        weigh(s, rows, p.to_log2, rows.sum);
+        weigh_by_largest(p.leap, rows.sum);
+        looks = Plan::LOOKS || !rows.near;
         round_weights<T>(weights, s);
         wait(ring);
     }
@@ -353,13 +347,18 @@ attend(const hopper_problem<T> &p, const hopper_memory<Plan> &memory, int warp, 
         give_turn<Plan>(group);
         wgmma_wait<1>();
         wgmma_results(s.value);
-        weigh_tile(tile, ring.stage);
-        release(ring);
+        if (Plan::LOOKS)
+            release(ring);
+        const bool moved = weigh_tile(tile, ring.stage);
+        if (!Plan::LOOKS)
+            release(ring);
         wait(behind); /* a loop, in front of which ptxas leaves what stands there */
         wgmma_wait<0>();
         wgmma_results(o.value);
         release(values);
         round_weights<T>(weights, s);
+        if (moved) /* ever more rarely along a walk */
+            multiply_rows(o, shrink);
         ring = behind;
     }
     if (own > 0) {

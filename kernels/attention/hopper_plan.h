@@ -23,7 +23,8 @@
 #include "kernels/attention/hopper_groups.h"
 
 /* Of two groups each thread has 240 registers, of three 160, of four 112: o has D / 2 of them, the
- * scores of a tile KEYS / 2, their weights KEYS / 4. */
+ * scores of a tile KEYS / 2, their weights KEYS / 4. LOOKS: in each tile a row's largest product is
+ * looked for before it is weighed. Without (hopper_forward.h) takes more registers. */
 template <int D_, int GROUPS_, int KEYS_, int STAGES_, int COLUMNS_ = D_> struct hopper_plan {
     static constexpr int D = D_, COLUMNS = COLUMNS_, GROUPS = GROUPS_, KEYS = KEYS_,
                          STAGES = STAGES_;
@@ -31,6 +32,8 @@ template <int D_, int GROUPS_, int KEYS_, int STAGES_, int COLUMNS_ = D_> struct
     static constexpr int RELEASES = GROUP_WARPS; /* arrivals of a group that hands something back */
     static constexpr int FEW_REGISTERS = GROUPS == 3 ? 32 : 24;
     static constexpr int MANY_REGISTERS = GROUPS == 2 ? 240 : GROUPS == 3 ? 160 : 112;
+    static constexpr int SPARE_REGISTERS = MANY_REGISTERS - COLUMNS / 2 - KEYS / 2 - KEYS / 4;
+    static constexpr bool LOOKS = D > 128 || SPARE_REGISTERS < 48;
     static constexpr int QUERY_BYTES = GROUP_ROWS * D * 2, STAGE_BYTES = KEYS * D * 2;
     static constexpr int SHARED = TENSOR_ALIGNMENT + GROUPS * QUERY_BYTES + STAGES * STAGE_BYTES +
                                   2 * (STAGES + GROUPS) * (int)sizeof(uint64_t);
