@@ -13,19 +13,19 @@
  * mma.sync, moves its rows' bases to the largest ones, and looks before it weighs until the walk
  * ends; where registers are few or d is more than 128, it always looks (hopper_plan.h). A weight's
  * exponent is one fma: in bits, a base is rounded once for all of a row (hopper_forward.h). Where d
- * is at most 32, or from 65 to 96, so many columns are multiplied. Four lanes trade their words of o, so
- * that each stores 16 bytes. H100, bf16, b = 4, h = 16, causal, in microseconds, stores of 4 bytes,
- * of 16, cuDNN: s = 512, d = 128 29.5, 25.1, 24.8; d = 256 52.1, 43.4, 42.8; s = 4096, d = 64 340,
- * 317, 335; d = 128 464, 443, 559.
- * Without a mask all heads at once, two after two, cuDNN: s = 1024, d = 128 79.8, 69.3, 63.1; d =
- * 256 150, 112, 121. Tiles of 128 or 192 queries, of 256, cuDNN: d = 64, s = 512 21.8, 19.6, 18.1;
- * s = 1024 49.3, 48.0, 46.2, causal 39.1, 35.5, 37.2; s = 2048 164, 156, 156.
- * With one fma, few columns and stores without branches, before, after, cuDNN, without a mask: s =
- * 1024, d = 32 44.7, 40.5, 46.2; d = 64 47.4, 43.5, 47.5; d = 80 67.5, 61.3, 62.4; s = 4096, d = 32
- * 525, 477, 627; d = 64 527, 479, 568; d = 80 790, 710, 789; d = 128 789, 802, 818.
- * Without a look behind the first tile, before, after, cuDNN, without a mask: s = 512, d = 128 28.0,
- * 26.6, 25.9; s = 4096, d = 32 493, 415, 573; d = 80 723, 663, 795; d = 128 837, 744, 822. A leap of
- * each row by 2^140 in s = 4096, d = 128 837, 793; scores that grow all along the walk 858, 905.
+ * is at most 32, or from 65 to 96, so many columns are multiplied. Four lanes trade their words of
+ * o, so that each stores 16 bytes. H100, bf16, b = 4, h = 16, causal, in microseconds, stores of 4
+ * bytes, of 16, cuDNN: s = 512, d = 128 29.5, 25.1, 24.8; d = 256 52.1, 43.4, 42.8; s = 4096, d =
+ * 64 340, 317, 335; d = 128 464, 443, 559. Without a mask all heads at once, two after two, cuDNN:
+ * s = 1024, d = 128 79.8, 69.3, 63.1; d = 256 150, 112, 121. Tiles of 128 or 192 queries, of 256,
+ * cuDNN: d = 64, s = 512 21.8, 19.6, 18.1; s = 1024 49.3, 48.0, 46.2, causal 39.1, 35.5, 37.2; s =
+ * 2048 164, 156, 156. With one fma, few columns and stores without branches, before, after, cuDNN,
+ * without a mask: s = 1024, d = 32 44.7, 40.5, 46.2; d = 64 47.4, 43.5, 47.5; d = 80 67.5, 61.3,
+ * 62.4; s = 4096, d = 32 525, 477, 627; d = 64 527, 479, 568; d = 80 790, 710, 789; d = 128 789,
+ * 802, 818. Without a look behind the first tile, before, after, cuDNN, without a mask: s = 512, d
+ * = 128 28.0, 26.6, 25.9; s = 4096, d = 32 493, 415, 573; d = 80 723, 663, 795; d = 128 837, 744,
+ * 822. A leap of each row by 2^140 in s = 4096, d = 128 837, 793; scores that grow all along the
+ * walk 858, 905.
  *
  * Backward. A block has 128 keys and walks along the queries that see them
  * (hopper_backward_plan.h, hopper_backward.h): 5 products for each pair of tiles, where v3's two
