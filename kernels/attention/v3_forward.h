@@ -60,9 +60,10 @@ template <typename Core, typename Plan> static constexpr int forward_shared() {
                                Plan::WARPS * Core::template scratch<Plan::BANDS, Plan::STREAMED>);
 }
 
+/* A block's rows of o and lse, of the tile of queries `at`. */
 template <typename Core, typename Plan>
-static __global__ void __launch_bounds__(Plan::THREADS, Plan::BLOCKS)
-    forward_tiles(forward_problem<typename Core::storage> p) {
+static __device__ __forceinline__ void attend_tile(const forward_problem<typename Core::storage> &p,
+                                                   const place &at) {
     typedef typename Core::storage T;
     typedef typename Core::template sums<Plan::BANDS, Plan::STREAMED> scores;
     constexpr int D = Plan::D, STREAMED = Plan::STREAMED, THREADS = Plan::THREADS;
@@ -73,7 +74,6 @@ static __global__ void __launch_bounds__(Plan::THREADS, Plan::BLOCKS)
     T *const scratch =
         values + STAGES * STAGE + warp() * Core::template scratch<Plan::BANDS, STREAMED>;
 
-    const place at = query_place<Plan>(blockIdx.x, p.n, {0, p.n.heads, 0, p.n.sk});
     const sequence<const T> k = head_of(p.k, at.head), v = head_of(p.v, at.head);
     const int64_t first = at.row + warp() / Plan::SPLITS * Plan::WARP_ROWS;
     const int64_t reach = keys_in_reach(p.n, first, Plan::WARP_ROWS);
@@ -153,6 +153,12 @@ static __global__ void __launch_bounds__(Plan::THREADS, Plan::BLOCKS)
     }
     store<Core>(o, head_of(p.o, at.head), first, 0,
                 [&](int r, float value) { return sum[r] == 0 ? 0 : value * inverse[r]; });
+}
+
+template <typename Core, typename Plan>
+static __global__ void __launch_bounds__(Plan::THREADS, Plan::BLOCKS)
+    forward_tiles(forward_problem<typename Core::storage> p) {
+    attend_tile<Core, Plan>(p, query_place<Plan>(blockIdx.x, p.n, {0, p.n.heads, 0, p.n.sk}));
 }
 
 #endif

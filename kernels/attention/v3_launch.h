@@ -23,18 +23,23 @@ static assay_status launch_forward(void *stream, const forward_problem<typename 
                         (forward_tiles<Core, Plan>), p);
 }
 
-template <typename Core, int D> static assay_status run_forward(const assay_call *call) {
-    typedef typename Core::storage T;
-    typedef plans<Core, D> plans;
+template <typename T> static forward_problem<T> forward_problem_of(const assay_call *call) {
     const tensors t = tensors_of(call, ASSAY_FORWARD);
     const sizes n = sizes_of(call->params);
-    const forward_problem<T> p = {n,
-                                  to_log2(n),
-                                  sequence_of<const T>(t.q),
-                                  sequence_of<const T>(t.k),
-                                  sequence_of<const T>(t.v),
-                                  sequence_of<T>(t.o),
-                                  rows_of<float>(t.lse)};
+    return {n,
+            to_log2(n),
+            sequence_of<const T>(t.q),
+            sequence_of<const T>(t.k),
+            sequence_of<const T>(t.v),
+            sequence_of<T>(t.o),
+            rows_of<float>(t.lse)};
+}
+
+template <typename Core, int D> static assay_status run_forward(const assay_call *call) {
+    typedef plans<Core, D> plans;
+    const forward_problem<typename Core::storage> p =
+        forward_problem_of<typename Core::storage>(call);
+    const sizes &n = p.n;
     if constexpr (Core::SPLITS) {
         if (too_few(n.heads * ceil_div(n.sq, plans::forward_few::ROWS)))
             return launch_forward<Core, typename plans::forward_fewer>(call->stream, p);

@@ -16,6 +16,7 @@
 #ifndef ASSAY_KERNELS_COMMON_BF16_DIGITS_H
 #define ASSAY_KERNELS_COMMON_BF16_DIGITS_H
 
+#include "kernels/common/exp64.h"
 #include "kernels/common/hopper.h"
 
 typedef __nv_bfloat16 bf16;
@@ -60,11 +61,6 @@ static __device__ __forceinline__ int32_t power_of(uint32_t largest, uint32_t sm
     return exponent_of(largest) - TOP;
 }
 
-/* 2^power, which fp32 may not have. */
-static __device__ __forceinline__ double power_of_two(int32_t power) {
-    return __longlong_as_double((long long)(power + 1023) << 52);
-}
-
 struct digits_of {
     bf16 digit[DIGITS];
 
@@ -79,7 +75,7 @@ struct digits_of {
 
 /* The sum of scaled numbers' products as one of the numbers' own: rounded where it is subnormal. */
 static __device__ __forceinline__ float unscale(float sum, int32_t power) {
-    return (float)(sum * power_of_two(power));
+    return (float)(sum * power_of_two(power)); /* which fp32 may not have */
 }
 
 #endif

@@ -1,0 +1,75 @@
+/*
+ * The block of attention v3_bf16x6: its tiles, its shared memory and its order of work.
+ *
+ * GROUPS warpgroups have 64 queries each, three digits of them, one thread of a warpgroup of its
+ * own brings what they need. A ring's units have one digit of KEYS keys or values. For each tile
+ * of keys it brings digits 2, 1 and 0 of the keys, then those of the values. All groups wait for
+ * every unit, and give it back, each one by an arrival.
+ */
+#ifndef ASSAY_ATTENTION_DIGIT_PLAN_H
+#define ASSAY_ATTENTION_DIGIT_PLAN_H
+
+#include "kernels/attention/digit_split.h"
+#include "kernels/attention/hopper_core.h"
+
+/* A thread's registers: D / 2 of o, as many of a tile's part of it, KEYS / 2 of scores, whose
+ * digits, 3 KEYS / 4, then take their place. */
+template <int D_, int KEYS_, int UNITS_, int COLUMNS_ = D_> struct digit_plan {
+    static constexpr int D = D_, COLUMNS = COLUMNS_, GROUPS = 2, KEYS = KEYS_, UNITS = UNITS_;
+    static constexpr int ROWS = GROUPS * GROUP_ROWS, THREADS = (GROUPS + 1) * GROUP;
+    static constexpr int FEW_REGISTERS = 24, MANY_REGISTERS = 240;
+    static constexpr int QUERY_BYTES = GROUP_ROWS * D * 2; /* a digit's */
+    static constexpr int UNIT_BYTES = KEYS * D * 2;
+    static constexpr int SHARED = TENSOR_ALIGNMENT + GROUPS * DIGITS * QUERY_BYTES +
+                                  UNITS * UNIT_BYTES +
+                                  (2 * UNITS + GROUPS) * (int)sizeof(uint64_t);
+    static_assert(SHARED <= ASSAY_MAX_SHARED, "a block has them all");
+    static_assert(UNITS >= 2 * DIGITS, "a tile's keys and values");
+};
+
+/* The block's shared memory. */
+template <typename Plan> struct digit_memory {
+    unsigned char *base;
+
+    __device__ __forceinline__ unsigned char *queries(int group, int digit) const {
+        return base + (group * DIGITS + digit) * Plan::QUERY_BYTES;
+    }
+    __device__ __forceinline__ unsigned char *unit(int i) const {
+        return queries(Plan::GROUPS, 0) + i * Plan::UNIT_BYTES;
+    }
+    __device__ __forceinline__ uint64_t *full(int i) const {
+        return reinterpret_cast<uint64_t *>(unit(Plan::UNITS)) + i;
+    }
+    __device__ __forceinline__ uint64_t *empty(int i) const {
+        return full(Plan::UNITS) + i;
+    }
+    __device__ __forceinline__ uint64_t *queries_full(int group) const {
+        return empty(Plan::UNITS) + group;
+    }
+};
+
+template <typename Plan>
+static __device__ __forceinline__ digit_memory<Plan> digit_memory_in(unsigned char *shared) {
+    return {shared + (0 - shared_address(shared)) % TENSOR_ALIGNMENT};
+}
+
+template <typename Plan>
+static __device__ __forceinline__ void make_barriers(const digit_memory<Plan> &memory) {
+    for (int i = 0; i < Plan::UNITS; ++i) {
+        mbarrier_init(memory.full(i), 1);
+        mbarrier_init(memory.empty(i), Plan::GROUPS);
+    }
+    for (int group = 0; group < Plan::GROUPS; ++group)
+        mbarrier_init(memory.queries_full(group), 1);
+    mbarriers_made();
+}
+
+/* A block's tile of queries. Heads come one after the other, so that blocks that run together walk
+ * along the same keys, and of a head the longest walks come first. */
+template <typename Plan>
+static __device__ __forceinline__ place digit_place(int64_t block, const sizes &n) {
+    const int64_t tiles = ceil_div(n.sq, Plan::ROWS);
+    return {block / tiles, (tiles - 1 - block % tiles) * Plan::ROWS};
+}
+
+#endif
