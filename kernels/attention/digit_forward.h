@@ -1,17 +1,14 @@
 /*
- * Forward of attention v3_bf16x6. With x = x0 + x1 + x2 a product x·y is made of six of digits,
- *
- *     x0·y2 + x1·y1 + x2·y0 + x1·y0 + x0·y1 + x0·y0
- *
- * in this order, the small ones first, for the tensor core cuts what it aligns toward zero. A
- * tile's scores begin with a sum of 0, and so does its part of o, which is then added to o in fp32,
- * to nearest. The softmax is v3's, but that exp2 is the special function unit's. Its weights are
- * split in registers. While one warpgroup multiplies the other weighs: they take turns.
+ * Forward of attention v3_bf16x6. A tile's scores begin with a sum of 0, and so does its part of o,
+ * which is then added to o in fp32, to nearest. The softmax is v3's, but that exp2 is the special
+ * function unit's. Its weights are split in registers. While one warpgroup multiplies the other
+ * weighs: they take turns.
  */
 #ifndef ASSAY_ATTENTION_DIGIT_FORWARD_H
 #define ASSAY_ATTENTION_DIGIT_FORWARD_H
 
 #include "kernels/attention/digit_plan.h"
+#include "kernels/attention/digit_products.h"
 #include "kernels/attention/v3_forward.h"
 #include "kernels/common/special.h"
 
@@ -24,7 +21,7 @@ struct digit_problem {
     float to_log2; /* of differences of products q·k: log2(e) / √d */
     sequence<float> o;
     rows<float> lse;
-    const head_marks *marks;
+    const unsigned *marked; /* heads */
 };
 
 /* ---- the loading thread ---- */
@@ -78,36 +75,11 @@ static __device__ __forceinline__ void give_digit_turn(int group) {
     barrier_arrive(2 - group, 2 * GROUP);
 }
 
-/* s += a bᵀ of one digit each, or =, where it is the first product. */
-template <typename Plan>
-static __device__ __forceinline__ void multiply_scores(hopper_sums<Plan::KEYS> &s, uint32_t a,
-                                                       uint32_t b, bool first) {
-    const uint64_t left = wgmma_descriptor(a, 0), right = wgmma_descriptor(b, 0);
-    UNROLL
-    for (int i = 0; i < Plan::COLUMNS / STEP; ++i) {
-        const int box = i * STEP / BOX, inside = i % (BOX / STEP) * BOX_STEP;
-        wgmma<bf16, false, false>(s.value, left + box * GROUP_ROWS * TENSOR_LINE_BYTES / 16 + inside,
-                                  right + box * Plan::KEYS * TENSOR_LINE_BYTES / 16 + inside,
-                                  !first || i > 0);
-    }
-}
-
-/* x += p b, or =. */
-template <int STEPS, int N>
-static __device__ __forceinline__ void multiply_values(hopper_sums<N> &x,
-                                                       const uint32_t (&p)[STEPS][4], uint32_t b,
-                                                       bool first) {
-    const uint64_t right = wgmma_descriptor(b, STEPS * STEP * TENSOR_LINE_BYTES);
-    UNROLL
-    for (int i = 0; i < STEPS; ++i)
-        wgmma<bf16, true>(x.value, p[i], right + i * LINE_STEP, !first || i > 0);
-}
-
 /* Three products of digits, then two, then one; multiply(g, h, first) begins that of digits g and
  * h, of which the second are in the ring, and release(h) gives a unit back. */
 template <typename Wait, typename Multiply, typename Release>
-static __device__ __forceinline__ void six_products(Wait wait, Multiply multiply, Release release,
-                                                    int group) {
+static __device__ __forceinline__ void stream_products(Wait wait, Multiply multiply,
+                                                       Release release, int group) {
     wait(2);
     take_digit_turn(group);
     wgmma_fence();
@@ -155,27 +127,6 @@ static __device__ __forceinline__ void weigh_digits(Scores &s, digit_rows &rows,
     }
 }
 
-/* The digits of 64 x N weights as left operands, of which the sums of two wgmmas' columns are one.
- */
-template <int N>
-static __device__ __forceinline__ void split_weights(uint32_t (&p)[DIGITS][N / STEP][4],
-                                                     const hopper_sums<N> &s) {
-    UNROLL
-    for (int i = 0; i < N / STEP; ++i) {
-        UNROLL
-        for (int j = 0; j < 4; ++j) {
-            float low = s.value[8 * i + 2 * j], high = s.value[8 * i + 2 * j + 1];
-            UNROLL
-            for (int g = 0; g < DIGITS; ++g) {
-                const uint32_t pair = pair_bits(low, high, bf16());
-                p[g][i][j] = pair;
-                low -= __uint_as_float(pair << 16);
-                high -= __uint_as_float(pair & 0xffff0000u);
-            }
-        }
-    }
-}
-
 template <typename Plan>
 static __device__ __forceinline__ void attend_by_digits(const digit_problem &p,
                                                         const digit_memory<Plan> &memory, place at,
@@ -219,10 +170,10 @@ static __device__ __forceinline__ void attend_by_digits(const digit_problem &p,
         {
             hopper_sums<Plan::KEYS> s;
             next_units();
-            six_products(
+            stream_products(
                 wait,
                 [&](int g, int h, bool begins) {
-                    multiply_scores<Plan>(s, shared_address(memory.queries(group, g)), address(h),
+                    multiply_scores<Plan::COLUMNS>(s, shared_address(memory.queries(group, g)), address(h),
                                           begins);
                 },
                 release, group);
@@ -230,11 +181,11 @@ static __device__ __forceinline__ void attend_by_digits(const digit_problem &p,
             if (tile >= clear)
                 hide_keys<tensor_core<float>>(s, p.n, first, (int64_t)tile * Plan::KEYS, NO_SCORE);
             weigh_digits(s, rows, p.to_log2, shrink);
-            split_weights(weights, s);
+            split_sums(weights, s);
         }
         hopper_sums<Plan::COLUMNS> part;
         next_units();
-        six_products(
+        stream_products(
             wait,
             [&](int g, int h, bool begins) {
                 multiply_values(part, weights[g], address(h), begins);
@@ -271,7 +222,7 @@ static __global__ void __launch_bounds__(Plan::THREADS, 1)
     attend_on_digits(const digit_problem p, const __grid_constant__ digit_maps maps) {
     ASSAY_DYNAMIC_SHARED(unsigned char, shared);
     const place at = digit_place<Plan>(blockIdx.x, p.n);
-    if (is_marked(p.marks[at.head], p.n.scale))
+    if (p.marked[at.head] != 0)
         return;
     const digit_memory<Plan> memory = digit_memory_in<Plan>(shared);
     const int tiles = (int)ceil_div(keys_in_reach(p.n, at.row, Plan::ROWS), Plan::KEYS);
@@ -296,11 +247,11 @@ static __global__ void __launch_bounds__(Plan::THREADS, 1)
 
 template <typename Core, typename Plan>
 static __global__ void __launch_bounds__(Plan::THREADS, Plan::BLOCKS)
-    forward_of_marked(const forward_problem<typename Core::storage> p, const head_marks *marks) {
+    forward_of_marked(const forward_problem<typename Core::storage> p, const unsigned *marked) {
     const int64_t tiles = p.n.heads * ceil_div(p.n.sq, Plan::ROWS);
     for (int64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
         const place at = query_place<Plan>(tile, p.n, {0, p.n.heads, 0, p.n.sk});
-        if (is_marked(marks[at.head], p.n.scale)) {
+        if (marked[at.head] != 0) {
             __syncthreads(); /* all warps are done with the tile before */
             attend_tile<Core, Plan>(p, at);
         }

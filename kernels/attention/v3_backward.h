@@ -147,10 +147,10 @@ static __device__ __forceinline__ void hide_queries(Scores &s, const sizes &n, i
     }
 }
 
-/* Blocks with the parts of one tile's columns are neighbours. */
+/* A block's dk and dv, of the tile of keys from `at` on, its columns from `column` on. */
 template <typename Core, typename Plan>
-static __global__ void __launch_bounds__(Plan::THREADS, Plan::BLOCKS)
-    gradients_of_keys(backward_problem<typename Core::storage> p) {
+static __device__ __forceinline__ void
+add_queries(const backward_problem<typename Core::storage> &p, const place &at, int column) {
     typedef typename Core::storage T;
     typedef typename Core::template sums<Plan::BANDS, Plan::STREAMED> scores;
     constexpr int D = Plan::D, STREAMED = Plan::STREAMED, THREADS = Plan::THREADS;
@@ -162,8 +162,6 @@ static __global__ void __launch_bounds__(Plan::THREADS, Plan::BLOCKS)
     T *const scratch = scratches + warp() * SCRATCH;
     float2 *const terms = reinterpret_cast<float2 *>(scratches + Plan::WARPS * SCRATCH);
 
-    const int column = (int)(blockIdx.x % Plan::PARTS) * Plan::COLUMNS;
-    const place at = key_place<Plan>(blockIdx.x / Plan::PARTS, p.part);
     const sequence<const T> q = head_of(p.q, at.head), dout = head_of(p.dout, at.head);
     const int64_t first = at.row + warp() / Plan::SPLITS * Plan::WARP_ROWS;
     const int64_t begin = first_query(p.n, at.row) / Plan::TILE;
@@ -225,6 +223,14 @@ static __global__ void __launch_bounds__(Plan::THREADS, Plan::BLOCKS)
     store<Core>(dv, head_of(p.dv, at.head), first, column, [](int, float sum) { return sum; });
     store<Core>(dk, head_of(p.dk, at.head), first, column,
                 [&](int, float sum) { return sum * p.n.scale; });
+}
+
+/* Blocks with the parts of one tile's columns are neighbours. */
+template <typename Core, typename Plan>
+static __global__ void __launch_bounds__(Plan::THREADS, Plan::BLOCKS)
+    gradients_of_keys(backward_problem<typename Core::storage> p) {
+    add_queries<Core, Plan>(p, key_place<Plan>(blockIdx.x / Plan::PARTS, p.part),
+                            (int)(blockIdx.x % Plan::PARTS) * Plan::COLUMNS);
 }
 
 #endif

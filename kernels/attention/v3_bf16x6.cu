@@ -3,10 +3,13 @@
  * bf16 digits on tensor cores, in place of chains of fp32 multiply-adds.
  */
 #include "kernels/attention/digit_forward.h"
+#include "kernels/attention/digit_keys.h"
 #include "kernels/attention/v3_launch.h"
 
 typedef digit_plan<64, 64, 16> narrow_digits;
 typedef digit_plan<128, 64, 8> middle_digits;
+typedef digit_keys_plan<64, 64, 21> narrow_keys;
+typedef digit_keys_plan<128, 32, 15> middle_keys;
 
 /* A box's coordinates fit 32 bits in the last tile, too. */
 static constexpr int64_t MOST_EXTENT = INT32_MAX - 1024;
@@ -21,38 +24,42 @@ static bool takes_digits(const sizes &n) {
            n.sk <= MOST_EXTENT && n.heads <= MOST_EXTENT / DIGITS;
 }
 
-template <typename Plan> static assay_status launch_digits(const assay_call *call) {
+static const unsigned *marks_at(const assay_call *call, const digit_space &space) {
+    return reinterpret_cast<const unsigned *>(static_cast<char *>(call->workspace) + space.marks);
+}
+
+/* As many blocks as run at a time, or one for each tile. */
+template <typename Plan> static dim3 resident_grid(int64_t tiles) {
+    return whole_grid(clamp(tiles, 0, Plan::BLOCKS * ASSAY_MULTIPROCESSORS));
+}
+
+/* ---- forward ---- */
+
+template <typename Plan> static assay_status forward_on_digits(const assay_call *call) {
     typedef typename plans<fma_core, Plan::D>::forward tiles;
-    constexpr int D = Plan::D;
+    constexpr int D = Plan::D, SIDES = 3;
     const forward_problem<float> v3 = forward_problem_of<float>(call);
     const sizes &n = v3.n;
-    const digit_space space = digit_space_of<D>(n);
-    char *const base = static_cast<char *>(call->workspace);
-    const head_marks *const marks = reinterpret_cast<head_marks *>(base + space.marks);
-    const auto lines = [&](size_t at, int64_t length, int32_t box_lines) -> tensor_lines {
-        return {base + at, D, length, D, box_lines, DIGITS * n.heads, length * D};
-    };
-    const tensor_lines q = lines(space.q, n.sq, GROUP_ROWS), k = lines(space.k, n.sk, Plan::KEYS);
-    const tensor_lines v = lines(space.v, n.sk, Plan::KEYS);
+    const digit_space space = digit_space_of<D>(n, SIDES, 0);
+    const unsigned *const marked = marks_at(call, space);
     digit_maps maps = {};
-    assay_status status = make_tensor_map(&maps.q, &q);
+    assay_status status =
+        map_digits<D>(call, space.side[0], n.heads, n.sq, GROUP_ROWS, &maps.q);
     if (status == ASSAY_OK)
-        status = make_tensor_map(&maps.k, &k);
+        status = map_digits<D>(call, space.side[1], n.heads, n.sk, Plan::KEYS, &maps.k);
     if (status == ASSAY_OK)
-        status = make_tensor_map(&maps.v, &v);
+        status = map_digits<D>(call, space.side[2], n.heads, n.sk, Plan::KEYS, &maps.v);
     if (status == ASSAY_OK)
-        status = split_all<D>(call, n, space);
-    const digit_problem p = {n, v3.to_log2.factor, v3.o, v3.lse, marks};
+        status = split_all<D>(call, tensors_of(call, ASSAY_FORWARD), n.heads, SIDES, space);
+    const digit_problem p = {n, v3.to_log2.factor, v3.o, v3.lse, marked};
     if (status == ASSAY_OK)
         status = ASSAY_LAUNCH(call->stream, whole_grid(n.heads * ceil_div(n.sq, Plan::ROWS)),
                               dim3(Plan::THREADS), Plan::SHARED, (attend_on_digits<Plan>), p, maps);
-    const int64_t blocks = n.heads * ceil_div(n.sq, tiles::ROWS);
     if (status == ASSAY_OK)
-        status = ASSAY_LAUNCH(call->stream,
-                              whole_grid(clamp(blocks, 0, tiles::BLOCKS * ASSAY_MULTIPROCESSORS)),
-                              dim3(tiles::THREADS),
-                              (forward_shared<fma_core, tiles>() * sizeof(float)),
-                              (forward_of_marked<fma_core, tiles>), v3, marks);
+        status = ASSAY_LAUNCH(
+            call->stream, resident_grid<tiles>(n.heads * ceil_div(n.sq, tiles::ROWS)),
+            dim3(tiles::THREADS), (forward_shared<fma_core, tiles>() * sizeof(float)),
+            (forward_of_marked<fma_core, tiles>), v3, marked);
     return status;
 }
 
@@ -60,18 +67,74 @@ static assay_status forward(const assay_call *call) {
     const sizes n = sizes_of(call->params);
     if (!takes_digits(n))
         return DISPATCH_FMA(run_forward, call);
-    return n.d <= 64 ? launch_digits<narrow_digits>(call) : launch_digits<middle_digits>(call);
+    return n.d <= 64 ? forward_on_digits<narrow_digits>(call)
+                     : forward_on_digits<middle_digits>(call);
+}
+
+/* ---- backward ---- */
+
+/* Behind v3's terms and dS. */
+template <int D> static digit_space backward_space_of(const sizes &n) {
+    return digit_space_of<D>(n, SPLIT_SIDES, terms_bytes(n) + slopes_bytes(n));
+}
+
+template <typename Plan>
+static assay_status part_on_digits(void *stream, const backward_problem<float> &p,
+                                   const unsigned *marked, const digit_keys_maps &maps) {
+    typedef typename plans<fma_core, Plan::D>::keys tiles;
+    const auto tiles_of = [&](int64_t rows) { return p.part.heads * ceil_div(p.part.keys, rows); };
+    assay_status status = ASSAY_LAUNCH(stream, whole_grid(tiles_of(Plan::ROWS)),
+                                       dim3(Plan::THREADS), Plan::SHARED,
+                                       (gradients_on_digits<Plan>), p, marked, maps);
+    if (status == ASSAY_OK)
+        status = ASSAY_LAUNCH(stream, resident_grid<tiles>(tiles_of(tiles::ROWS) * tiles::PARTS),
+                              dim3(tiles::THREADS),
+                              (backward_shared<fma_core, tiles>() * sizeof(float)),
+                              (keys_of_marked<fma_core, tiles>), p, marked);
+    return status == ASSAY_OK ? launch_kept<fma_core, Plan::D>(stream, p) : status;
+}
+
+template <typename Plan> static assay_status backward_on_digits(const assay_call *call) {
+    static_assert(KEYS_EACH % Plan::ROWS == 0, "the keys of a tile are of one part");
+    constexpr int D = Plan::D;
+    backward_problem<float> p = backward_problem_of<float>(call);
+    const sizes n = p.n;
+    const digit_space space = backward_space_of<D>(n);
+    const unsigned *const marked = marks_at(call, space);
+    digit_keys_maps maps = {};
+    assay_status status =
+        map_digits<D>(call, space.side[0], n.heads, n.sq, Plan::QUERIES, &maps.q);
+    if (status == ASSAY_OK)
+        status = map_digits<D>(call, space.side[1], n.heads, n.sk, Plan::ROWS, &maps.k);
+    if (status == ASSAY_OK)
+        status = map_digits<D>(call, space.side[2], n.heads, n.sk, Plan::ROWS, &maps.v);
+    if (status == ASSAY_OK)
+        status = map_digits<D>(call, space.side[3], n.heads, n.sq, Plan::QUERIES, &maps.dout);
+    if (status == ASSAY_OK)
+        status = split_all<D>(call, tensors_of(call, ASSAY_BACKWARD), n.heads, SPLIT_SIDES, space);
+    if (status == ASSAY_OK)
+        status = launch_terms(call->stream, p);
+    for (p.part = part_at(n, 0, 0); status == ASSAY_OK && p.part.heads > 0;
+         p.part = part_behind(n, p.part))
+        status = part_on_digits<Plan>(call->stream, p, marked, maps);
+    return status;
 }
 
 static assay_status backward(const assay_call *call) {
-    return DISPATCH_FMA(run_backward, call);
+    const sizes n = sizes_of(call->params);
+    if (!takes_digits(n))
+        return DISPATCH_FMA(run_backward, call);
+    return n.d <= 64 ? backward_on_digits<narrow_keys>(call)
+                     : backward_on_digits<middle_keys>(call);
 }
 
 static size_t workspace(assay_stage stage, const assay_call *call) {
     const sizes n = sizes_of(call->params);
-    if (stage == ASSAY_BACKWARD || !takes_digits(n))
+    if (!takes_digits(n))
         return v3_workspace(stage, call);
-    return n.d <= 64 ? digit_space_of<64>(n).bytes : digit_space_of<128>(n).bytes;
+    if (stage == ASSAY_FORWARD)
+        return n.d <= 64 ? digit_space_of<64>(n, 3, 0).bytes : digit_space_of<128>(n, 3, 0).bytes;
+    return n.d <= 64 ? backward_space_of<64>(n).bytes : backward_space_of<128>(n).bytes;
 }
 
 static assay_status supports(assay_stage stage, const assay_call *call) {

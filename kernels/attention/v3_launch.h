@@ -98,6 +98,15 @@ static assay_status launch_slopes(void *stream, const backward_problem<float> &p
                         (gradients_from_slopes<Plan>), p.n, p.part, p.kept, p.k, p.dq);
 }
 
+/* dq of a part. */
+template <typename Core, int D>
+static assay_status launch_kept(void *stream, const backward_problem<float> &p) {
+    typedef plans<Core, D> plans;
+    if (too_few(p.n.heads * ceil_div(p.n.sq, plans::slopes::ROWS)))
+        return launch_slopes<typename plans::slopes_few>(stream, p);
+    return launch_slopes<typename plans::slopes>(stream, p);
+}
+
 template <typename Core, int D>
 static assay_status launch_part(void *stream, const backward_problem<float> &p) {
     typedef plans<Core, D> plans;
@@ -108,11 +117,7 @@ static assay_status launch_part(void *stream, const backward_problem<float> &p) 
         status = launch_keys<Core, typename plans::keys_few>(stream, p);
     else
         status = launch_keys<Core, typename plans::keys>(stream, p);
-    if (status != ASSAY_OK)
-        return status;
-    if (too_few(p.n.heads * ceil_div(p.n.sq, plans::slopes::ROWS)))
-        return launch_slopes<typename plans::slopes_few>(stream, p);
-    return launch_slopes<typename plans::slopes>(stream, p);
+    return status == ASSAY_OK ? launch_kept<Core, D>(stream, p) : status;
 }
 
 /* All gradients, a part of the scores at a time. */
@@ -125,11 +130,16 @@ static assay_status launch_parts(void *stream, backward_problem<float> p) {
     return status;
 }
 
+template <typename T>
+static assay_status launch_terms(void *stream, const backward_problem<T> &p) {
+    return ASSAY_LAUNCH(stream, linear_grid(p.n.heads * p.n.sq, TERMS_WARPS),
+                        dim3(TERMS_WARPS * WARP), 0, (make_terms<T>), p);
+}
+
 template <typename Core, int D> static assay_status run_backward(const assay_call *call) {
     typedef typename Core::storage T;
     const backward_problem<T> p = backward_problem_of<T>(call);
-    assay_status status = ASSAY_LAUNCH(call->stream, linear_grid(p.n.heads * p.n.sq, TERMS_WARPS),
-                                       dim3(TERMS_WARPS * WARP), 0, (make_terms<T>), p);
+    assay_status status = launch_terms(call->stream, p);
     if (status != ASSAY_OK)
         return status;
     if constexpr (Core::KEEPS_SLOPES) {

@@ -1,0 +1,79 @@
+/*
+ * Products of bf16 digits in attention v3_bf16x6. With x = x0 + x1 + x2 a product x·y is made of six
+ *
+ *     x0·y2 + x1·y1 + x2·y0 + x1·y0 + x0·y1 + x0·y0
+ *
+ * in this order, the small ones first, for the tensor core cuts what it aligns toward zero.
+ */
+#ifndef ASSAY_ATTENTION_DIGIT_PRODUCTS_H
+#define ASSAY_ATTENTION_DIGIT_PRODUCTS_H
+
+#include "kernels/attention/hopper_core.h"
+#include "kernels/common/bf16_digits.h"
+
+/* multiply(g, h, first) begins that of digits g and h. */
+template <typename Multiply>
+static __device__ __forceinline__ void six_products(Multiply multiply) {
+    multiply(0, 2, true);
+    multiply(1, 1, false);
+    multiply(2, 0, false);
+    multiply(1, 0, false);
+    multiply(0, 1, false);
+    multiply(0, 0, false);
+}
+
+/* s += a bᵀ of one digit each, or =, where it is the first product. */
+template <int COLUMNS, int N>
+static __device__ __forceinline__ void multiply_scores(hopper_sums<N> &s, uint32_t a, uint32_t b,
+                                                       bool first) {
+    const uint64_t left = wgmma_descriptor(a, 0), right = wgmma_descriptor(b, 0);
+    UNROLL
+    for (int i = 0; i < COLUMNS / STEP; ++i) {
+        const int box = i * STEP / BOX, inside = i % (BOX / STEP) * BOX_STEP;
+        wgmma<bf16, false, false>(s.value, left + box * GROUP_ROWS * TENSOR_LINE_BYTES / 16 + inside,
+                                  right + box * N * TENSOR_LINE_BYTES / 16 + inside,
+                                  !first || i > 0);
+    }
+}
+
+/* x += p b, or =. */
+template <int STEPS, int N>
+static __device__ __forceinline__ void multiply_values(hopper_sums<N> &x,
+                                                       const uint32_t (&p)[STEPS][4], uint32_t b,
+                                                       bool first) {
+    const uint64_t right = wgmma_descriptor(b, STEPS * STEP * TENSOR_LINE_BYTES);
+    UNROLL
+    for (int i = 0; i < STEPS; ++i)
+        wgmma<bf16, true>(x.value, p[i], right + i * LINE_STEP, !first || i > 0);
+}
+
+/* The digits of 64 x N weights as left operands, of which the sums of two wgmmas' columns are one.
+ */
+template <int N>
+static __device__ __forceinline__ void split_sums(uint32_t (&p)[DIGITS][N / STEP][4],
+                                                     const hopper_sums<N> &s) {
+    UNROLL
+    for (int i = 0; i < N / STEP; ++i) {
+        UNROLL
+        for (int j = 0; j < 4; ++j) {
+            float low = s.value[8 * i + 2 * j], high = s.value[8 * i + 2 * j + 1];
+            UNROLL
+            for (int g = 0; g < DIGITS; ++g) {
+                const uint32_t pair = pair_bits(low, high, bf16());
+                p[g][i][j] = pair;
+                low -= __uint_as_float(pair << 16);
+                high -= __uint_as_float(pair & 0xffff0000u);
+            }
+        }
+    }
+}
+
+/* The sum of three digits of a number, the lower and the upper of a pair: the number itself. */
+static __device__ __forceinline__ float joined(uint32_t p0, uint32_t p1, uint32_t p2, bool upper) {
+    const auto digit = [&](uint32_t p) {
+        return __uint_as_float(upper ? p & 0xffff0000u : p << 16);
+    };
+    return digit(p0) + (digit(p1) + digit(p2));
+}
+
+#endif
