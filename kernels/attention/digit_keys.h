@@ -109,14 +109,6 @@ load_for_keys(const backward_problem<float> &p, const digit_keys_maps &maps,
 
 /* ---- a warpgroup ---- */
 
-template <int UNITS>
-static __device__ __forceinline__ ring_place<UNITS> units_behind(const ring_place<UNITS> &ring,
-                                                                 int count) {
-    const int stage = ring.stage + count;
-    return stage < UNITS ? ring_place<UNITS>{stage, ring.round}
-                         : ring_place<UNITS>{stage - UNITS, ring.round ^ 1};
-}
-
 /* A thread's sums, 64 columns each. */
 template <typename Plan> struct digit_gradients {
     static constexpr int BOXES = Plan::D / BOX;

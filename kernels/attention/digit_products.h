@@ -11,6 +11,15 @@
 #include "kernels/attention/hopper_core.h"
 #include "kernels/common/bf16_digits.h"
 
+/* The unit that comes so many behind another, less than a round. */
+template <int UNITS>
+static __device__ __forceinline__ ring_place<UNITS> units_behind(const ring_place<UNITS> &ring,
+                                                                 int count) {
+    const int stage = ring.stage + count;
+    return stage < UNITS ? ring_place<UNITS>{stage, ring.round}
+                         : ring_place<UNITS>{stage - UNITS, ring.round ^ 1};
+}
+
 /* multiply(g, h, first) begins that of digits g and h. */
 template <typename Multiply>
 static __device__ __forceinline__ void six_products(Multiply multiply) {

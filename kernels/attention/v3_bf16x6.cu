@@ -4,12 +4,15 @@
  */
 #include "kernels/attention/digit_forward.h"
 #include "kernels/attention/digit_keys.h"
+#include "kernels/attention/digit_queries.h"
 #include "kernels/attention/v3_launch.h"
 
 typedef digit_plan<64, 64, 16> narrow_digits;
 typedef digit_plan<128, 64, 8> middle_digits;
 typedef digit_keys_plan<64, 64, 21> narrow_keys;
 typedef digit_keys_plan<128, 32, 15> middle_keys;
+typedef digit_queries_plan<64, 64, 24> narrow_queries;
+typedef digit_queries_plan<128, 64, 12> middle_queries;
 
 /* A box's coordinates fit 32 bits in the last tile, too. */
 static constexpr int64_t MOST_EXTENT = INT32_MAX - 1024;
@@ -78,45 +81,76 @@ template <int D> static digit_space backward_space_of(const sizes &n) {
     return digit_space_of<D>(n, SPLIT_SIDES, terms_bytes(n) + slopes_bytes(n));
 }
 
-template <typename Plan>
+struct backward_digit_maps {
+    digit_keys_maps of_keys;
+    tensor_map walked; /* keys, for dq */
+};
+
+template <typename Keys, typename Queries>
 static assay_status part_on_digits(void *stream, const backward_problem<float> &p,
-                                   const unsigned *marked, const digit_keys_maps &maps) {
-    typedef typename plans<fma_core, Plan::D>::keys tiles;
-    const auto tiles_of = [&](int64_t rows) { return p.part.heads * ceil_div(p.part.keys, rows); };
-    assay_status status = ASSAY_LAUNCH(stream, whole_grid(tiles_of(Plan::ROWS)),
-                                       dim3(Plan::THREADS), Plan::SHARED,
-                                       (gradients_on_digits<Plan>), p, marked, maps);
+                                   const unsigned *marked, const backward_digit_maps &maps) {
+    typedef typename plans<fma_core, Keys::D>::keys key_tiles;
+    typedef typename plans<fma_core, Keys::D>::slopes query_tiles;
+    const auto of_keys = [&](int64_t rows) { return p.part.heads * ceil_div(p.part.keys, rows); };
+    const auto of_queries = [&](int64_t rows) { return p.part.heads * ceil_div(p.n.sq, rows); };
+    assay_status status =
+        ASSAY_LAUNCH(stream, whole_grid(of_keys(Keys::ROWS)), dim3(Keys::THREADS), Keys::SHARED,
+                     (gradients_on_digits<Keys>), p, marked, maps.of_keys);
     if (status == ASSAY_OK)
-        status = ASSAY_LAUNCH(stream, resident_grid<tiles>(tiles_of(tiles::ROWS) * tiles::PARTS),
-                              dim3(tiles::THREADS),
-                              (backward_shared<fma_core, tiles>() * sizeof(float)),
-                              (keys_of_marked<fma_core, tiles>), p, marked);
-    return status == ASSAY_OK ? launch_kept<fma_core, Plan::D>(stream, p) : status;
+        status = ASSAY_LAUNCH(
+            stream, resident_grid<key_tiles>(of_keys(key_tiles::ROWS) * key_tiles::PARTS),
+            dim3(key_tiles::THREADS), (backward_shared<fma_core, key_tiles>() * sizeof(float)),
+            (keys_of_marked<fma_core, key_tiles>), p, marked);
+    if (status == ASSAY_OK)
+        status = ASSAY_LAUNCH(stream, whole_grid(of_queries(Queries::ROWS)),
+                              dim3(Queries::THREADS), Queries::SHARED, (queries_on_digits<Queries>),
+                              p, marked, maps.walked);
+    if (status == ASSAY_OK)
+        status = ASSAY_LAUNCH(stream, resident_grid<query_tiles>(of_queries(query_tiles::ROWS)),
+                              dim3(query_tiles::THREADS),
+                              (slopes_shared<query_tiles>() * sizeof(float)),
+                              (queries_of_marked<query_tiles>), p, marked);
+    return status;
 }
 
-template <typename Plan> static assay_status backward_on_digits(const assay_call *call) {
-    static_assert(KEYS_EACH % Plan::ROWS == 0, "the keys of a tile are of one part");
-    constexpr int D = Plan::D;
+template <int D, typename Keys, typename Queries>
+static assay_status map_backward(const assay_call *call, const sizes &n, const digit_space &space,
+                                 backward_digit_maps *maps) {
+    const struct {
+        int side, box_lines;
+        tensor_map *map;
+    } all[] = {{0, Keys::QUERIES, &maps->of_keys.q},
+               {1, Keys::ROWS, &maps->of_keys.k},
+               {2, Keys::ROWS, &maps->of_keys.v},
+               {3, Keys::QUERIES, &maps->of_keys.dout},
+               {1, Queries::KEYS, &maps->walked}};
+    assay_status status = ASSAY_OK;
+    for (const auto &one : all)
+        if (status == ASSAY_OK)
+            status = map_digits<D>(call, space.side[one.side], n.heads,
+                                   one.side == 1 || one.side == 2 ? n.sk : n.sq, one.box_lines,
+                                   one.map);
+    return status;
+}
+
+template <typename Keys, typename Queries>
+static assay_status backward_on_digits(const assay_call *call) {
+    static_assert(KEYS_EACH % Keys::ROWS == 0, "the keys of a tile are of one part");
+    static_assert(KEYS_EACH % Queries::KEYS == 0, "here, too");
+    constexpr int D = Keys::D;
     backward_problem<float> p = backward_problem_of<float>(call);
     const sizes n = p.n;
     const digit_space space = backward_space_of<D>(n);
     const unsigned *const marked = marks_at(call, space);
-    digit_keys_maps maps = {};
-    assay_status status =
-        map_digits<D>(call, space.side[0], n.heads, n.sq, Plan::QUERIES, &maps.q);
-    if (status == ASSAY_OK)
-        status = map_digits<D>(call, space.side[1], n.heads, n.sk, Plan::ROWS, &maps.k);
-    if (status == ASSAY_OK)
-        status = map_digits<D>(call, space.side[2], n.heads, n.sk, Plan::ROWS, &maps.v);
-    if (status == ASSAY_OK)
-        status = map_digits<D>(call, space.side[3], n.heads, n.sq, Plan::QUERIES, &maps.dout);
+    backward_digit_maps maps = {};
+    assay_status status = map_backward<D, Keys, Queries>(call, n, space, &maps);
     if (status == ASSAY_OK)
         status = split_all<D>(call, tensors_of(call, ASSAY_BACKWARD), n.heads, SPLIT_SIDES, space);
     if (status == ASSAY_OK)
         status = launch_terms(call->stream, p);
     for (p.part = part_at(n, 0, 0); status == ASSAY_OK && p.part.heads > 0;
          p.part = part_behind(n, p.part))
-        status = part_on_digits<Plan>(call->stream, p, marked, maps);
+        status = part_on_digits<Keys, Queries>(call->stream, p, marked, maps);
     return status;
 }
 
@@ -124,8 +158,8 @@ static assay_status backward(const assay_call *call) {
     const sizes n = sizes_of(call->params);
     if (!takes_digits(n))
         return DISPATCH_FMA(run_backward, call);
-    return n.d <= 64 ? backward_on_digits<narrow_keys>(call)
-                     : backward_on_digits<middle_keys>(call);
+    return n.d <= 64 ? backward_on_digits<narrow_keys, narrow_queries>(call)
+                     : backward_on_digits<middle_keys, middle_queries>(call);
 }
 
 static size_t workspace(assay_stage stage, const assay_call *call) {

@@ -98,15 +98,6 @@ static assay_status launch_slopes(void *stream, const backward_problem<float> &p
                         (gradients_from_slopes<Plan>), p.n, p.part, p.kept, p.k, p.dq);
 }
 
-/* dq of a part. */
-template <typename Core, int D>
-static assay_status launch_kept(void *stream, const backward_problem<float> &p) {
-    typedef plans<Core, D> plans;
-    if (too_few(p.n.heads * ceil_div(p.n.sq, plans::slopes::ROWS)))
-        return launch_slopes<typename plans::slopes_few>(stream, p);
-    return launch_slopes<typename plans::slopes>(stream, p);
-}
-
 template <typename Core, int D>
 static assay_status launch_part(void *stream, const backward_problem<float> &p) {
     typedef plans<Core, D> plans;
@@ -117,7 +108,11 @@ static assay_status launch_part(void *stream, const backward_problem<float> &p) 
         status = launch_keys<Core, typename plans::keys_few>(stream, p);
     else
         status = launch_keys<Core, typename plans::keys>(stream, p);
-    return status == ASSAY_OK ? launch_kept<Core, D>(stream, p) : status;
+    if (status != ASSAY_OK)
+        return status;
+    if (too_few(p.n.heads * ceil_div(p.n.sq, plans::slopes::ROWS)))
+        return launch_slopes<typename plans::slopes_few>(stream, p);
+    return launch_slopes<typename plans::slopes>(stream, p);
 }
 
 /* All gradients, a part of the scores at a time. */

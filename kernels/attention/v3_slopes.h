@@ -129,13 +129,12 @@ template <typename Plan> struct slope_sums {
     }
 };
 
-/* Adds dS k of one part to dq, and multiplies by 1 / √d behind the last. */
+/* Adds dS k of one part to dq of a tile of queries, and multiplies by 1 / √d behind the last. */
 template <typename Plan>
-static __global__ void __launch_bounds__(Plan::THREADS, Plan::BLOCKS)
-    gradients_from_slopes(sizes n, share part, slopes from, sequence<const float> k,
-                          sequence<float> dq) {
+static __device__ __forceinline__ void
+add_slopes(const sizes &n, const share &part, const slopes &from, const sequence<const float> &k,
+           const sequence<float> &dq, const place &at) {
     ASSAY_DYNAMIC_SHARED(float, shared);
-    const place at = query_place<Plan>(blockIdx.x, n, part);
     const sequence<const float> keys = head_of(k, at.head);
     const sequence<float> out = head_of(dq, at.head);
     const int end = (int)clamp(keys_in_reach(n, at.row, Plan::ROWS) - part.key, 0, part.keys);
@@ -186,6 +185,13 @@ static __global__ void __launch_bounds__(Plan::THREADS, Plan::BLOCKS)
                     sums.at(i, j) * (part.key + part.keys == n.sk ? n.scale : 1);
         }
     }
+}
+
+template <typename Plan>
+static __global__ void __launch_bounds__(Plan::THREADS, Plan::BLOCKS)
+    gradients_from_slopes(sizes n, share part, slopes from, sequence<const float> k,
+                          sequence<float> dq) {
+    add_slopes<Plan>(n, part, from, k, dq, query_place<Plan>(blockIdx.x, n, part));
 }
 
 #endif
