@@ -30,7 +30,7 @@ template <int D_, int QUERIES_, int UNITS_, int COLUMNS_ = D_> struct digit_keys
     static constexpr int SHARED = TENSOR_ALIGNMENT + 2 * DIGITS * OWN_BYTES + UNITS * UNIT_BYTES +
                                   (2 * UNITS + 1) * (int)sizeof(uint64_t);
     static_assert(SHARED <= ASSAY_MAX_SHARED, "a block has them all");
-    static_assert(UNITS >= GROUPS * TILE_UNITS, "a tile of each warpgroup");
+    static_assert(UNITS > GROUPS * TILE_UNITS, "a tile of each warpgroup, and the next");
     static_assert(2 * ROWS * D * (int)sizeof(float) <= 2 * DIGITS * OWN_BYTES,
                   "sums of one warpgroup have room where keys and values were");
 };
@@ -141,18 +141,20 @@ template <int N>
 static __device__ __forceinline__ void keep_digits(hopper_sums<N> &ds,
                                                    const backward_problem<float> &p, int64_t head,
                                                    int64_t key, int64_t query) {
+    const int wide = (int)clamp(p.kept.stride - query, 0, N);
     UNROLL
     for (int r = 0; r < 2; ++r) {
         const int64_t line = key + tensor_core<float>::row(r);
         if (line >= p.n.sk)
             continue;
-        float *const to = p.kept.data +
-                          ((head - p.part.head) * p.kept.lines + line - p.part.key) * p.kept.stride;
+        float *const to =
+            p.kept.data +
+            (((head - p.part.head) * p.kept.lines + line - p.part.key) * p.kept.stride + query);
         UNROLL
         for (int c = 0; c < hopper_sums<N>::WIDTH; c += 2) {
-            const int64_t first = query + tensor_core<float>::score_column(c);
-            if (first < p.kept.stride)
-                *reinterpret_cast<float2 *>(to + first) = {ds.at(r, c), ds.at(r, c + 1)};
+            const int column = tensor_core<float>::score_column(c);
+            if (column < wide)
+                *reinterpret_cast<float2 *>(to + column) = {ds.at(r, c), ds.at(r, c + 1)};
         }
     }
 }
@@ -279,7 +281,7 @@ static __device__ __forceinline__ void walk_digits(const backward_problem<float>
     constexpr int BOXES = digit_gradients<Plan>::BOXES;
     const int warp = uniform_warp() - GROUP_WARPS, group = warp / GROUP_WARPS;
     const int64_t first = walk.at.row + warp % GROUP_WARPS * 16; /* the warp's */
-    ring_place<Plan::UNITS> ring = {0, 0};
+    ring_place<Plan::UNITS> ring = {group * Plan::TILE_UNITS, 0};
     digit_gradients<Plan> sums;
     UNROLL
     for (int box = 0; box < BOXES; ++box) {
@@ -289,11 +291,9 @@ static __device__ __forceinline__ void walk_digits(const backward_problem<float>
     }
     mbarrier_wait(memory.own_full(), 0);
     UNROLL_BY(1)
-    for (int tile = walk.begin; tile < walk.end; ++tile) {
-        if ((tile - walk.begin) % Plan::GROUPS == group)
-            add_digit_tile<Plan>(p, memory, walk.at, first, (int64_t)tile * Plan::QUERIES, ring,
-                                 sums);
-        ring = units_behind(ring, Plan::TILE_UNITS);
+    for (int tile = walk.begin + group; tile < walk.end; tile += Plan::GROUPS) {
+        add_digit_tile<Plan>(p, memory, walk.at, first, (int64_t)tile * Plan::QUERIES, ring, sums);
+        ring = units_behind(ring, Plan::GROUPS * Plan::TILE_UNITS);
     }
     join_groups(memory, group, sums);
     if (group == 1)

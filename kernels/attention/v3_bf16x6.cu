@@ -21,10 +21,15 @@ static constexpr int64_t MOST_EXTENT = INT32_MAX - 1024;
     ((call)->in[0].shape[3] <= 16 ? function<fma_core, 16>(call)                                   \
                                   : DISPATCH_DEPTH(function, fma_core, call))
 
-/* Whether digits are worth their while, and copies take them. */
+/* Below so many scores for each multiprocessor, digits are not worth their while. */
+static constexpr int64_t FEWEST_SCORES = 8192;
+
+/* Whether they are, and copies take them. */
 static bool takes_digits(const sizes &n) {
-    return n.d > 32 && n.d <= 128 && n.sq > 0 && n.sk > 0 && n.heads > 0 && n.sq <= MOST_EXTENT &&
-           n.sk <= MOST_EXTENT && n.heads <= MOST_EXTENT / DIGITS;
+    return n.d > 32 && n.d <= 128 && n.heads > 0 && n.sq <= MOST_EXTENT && n.sk <= MOST_EXTENT &&
+           n.heads <= MOST_EXTENT / DIGITS &&
+           (double)n.heads * (double)n.sq * (double)n.sk >=
+               (double)FEWEST_SCORES * ASSAY_MULTIPROCESSORS;
 }
 
 static const unsigned *marks_at(const assay_call *call, const digit_space &space) {

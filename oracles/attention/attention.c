@@ -295,6 +295,13 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "b=1 h=2 sq=140 sk=70 d=136 dtype=bf16 exponent=106 operand=3"},
     {ASSAY_CI, "b=1 h=1 sq=200 sk=130 d=256 causal=0,1 dtype=bf16,f16 sched=reverse"},
     {ASSAY_CI, "b=1 h=1 sq=70 sk=80 d=136 causal=1 fill=inf,nan,denormal seed=2,5 dtype=bf16"},
+    /* v3_bf16x6: walks longer than its rings; heads with digits beside heads without; parts */
+    {ASSAY_CI, "b=1 h=2 sq=66 sk=130 d=40,128 causal=0,1 dtype=f32 sched=random"},
+    {ASSAY_CI, "b=1 h=1 sq=30 sk=560 d=128 dtype=f32"},
+    {ASSAY_CI, "b=1 h=1 sq=560 sk=30 d=100 causal=1 dtype=f32"},
+    {ASSAY_CI, "b=1 h=1 sq=17 sk=1060 d=48 causal=1 dtype=f32 pad=5"},
+    {ASSAY_CI, "b=1 h=4 sq=66 sk=70 d=64 fill=huge,mixed,cancel causal=1 dtype=f32"},
+    {ASSAY_CI, "b=1 h=2 sq=130 sk=66 d=40 fill=inf,nan seed=0:3:1 dtype=f32"},
     /* equal rows, equal elements */
     {ASSAY_CI, "b=2 h=2 sq=9 sk=7 d=8 dtype=f32 fill=rows,repeat,constant seed=9"},
     {ASSAY_NIGHTLY, "b=1 h=1 sq=1024 d=64 causal=0,1 dtype=f32,bf16,f16"},
