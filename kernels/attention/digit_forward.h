@@ -21,7 +21,7 @@ struct digit_problem {
     float to_log2; /* of differences of products q·k: log2(e) / √d */
     sequence<float> o;
     rows<float> lse;
-    const unsigned *marked; /* heads */
+    const head_marks *marks;
 };
 
 /* ---- the loading thread ---- */
@@ -168,16 +168,15 @@ static __device__ __forceinline__ void attend_by_digits(const digit_problem &p,
         uint32_t weights[DIGITS][Plan::KEYS / STEP][4];
         float shrink[2];
         {
-            hopper_sums<Plan::KEYS> s;
+            sliced_sums<Plan::COLUMNS, Plan::KEYS> sums;
             next_units();
             stream_products(
                 wait,
                 [&](int g, int h, bool begins) {
-                    multiply_scores<Plan::COLUMNS>(s, shared_address(memory.queries(group, g)), address(h),
-                                          begins);
+                    sums.multiply(shared_address(memory.queries(group, g)), address(h), begins);
                 },
                 release, group);
-            wgmma_results(s.value);
+            hopper_sums<Plan::KEYS> &s = sums.total();
             if (tile >= clear)
                 hide_keys<tensor_core<float>>(s, p.n, first, (int64_t)tile * Plan::KEYS, NO_SCORE);
             weigh_digits(s, rows, p.to_log2, shrink);
@@ -222,7 +221,7 @@ static __global__ void __launch_bounds__(Plan::THREADS, 1)
     attend_on_digits(const digit_problem p, const __grid_constant__ digit_maps maps) {
     ASSAY_DYNAMIC_SHARED(unsigned char, shared);
     const place at = digit_place<Plan>(blockIdx.x, p.n);
-    if (p.marked[at.head] != 0)
+    if (is_marked(p.marks, at.head, p.n.scale))
         return;
     const digit_memory<Plan> memory = digit_memory_in<Plan>(shared);
     const int tiles = (int)ceil_div(keys_in_reach(p.n, at.row, Plan::ROWS), Plan::KEYS);
@@ -247,11 +246,11 @@ static __global__ void __launch_bounds__(Plan::THREADS, 1)
 
 template <typename Core, typename Plan>
 static __global__ void __launch_bounds__(Plan::THREADS, Plan::BLOCKS)
-    forward_of_marked(const forward_problem<typename Core::storage> p, const unsigned *marked) {
+    forward_of_marked(const forward_problem<typename Core::storage> p, const head_marks *marks) {
     const int64_t tiles = p.n.heads * ceil_div(p.n.sq, Plan::ROWS);
     for (int64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
         const place at = query_place<Plan>(tile, p.n, {0, p.n.heads, 0, p.n.sk});
-        if (marked[at.head] != 0) {
+        if (is_marked(marks, at.head, p.n.scale)) {
             __syncthreads(); /* all warps are done with the tile before */
             attend_tile<Core, Plan>(p, at);
         }

@@ -30,7 +30,7 @@ template <int D_, int QUERIES_, int UNITS_, int COLUMNS_ = D_> struct digit_keys
     static constexpr int SHARED = TENSOR_ALIGNMENT + 2 * DIGITS * OWN_BYTES + UNITS * UNIT_BYTES +
                                   (2 * UNITS + 1) * (int)sizeof(uint64_t);
     static_assert(SHARED <= ASSAY_MAX_SHARED, "a block has them all");
-    static_assert(UNITS > GROUPS * TILE_UNITS, "a tile of each warpgroup, and the next");
+    static_assert(UNITS >= GROUPS * TILE_UNITS, "a tile of each warpgroup");
     static_assert(2 * ROWS * D * (int)sizeof(float) <= 2 * DIGITS * OWN_BYTES,
                   "sums of one warpgroup have room where keys and values were");
 };
@@ -196,15 +196,15 @@ add_digit_tile(const backward_problem<float> &p, const digit_keys_memory<Plan> &
     const auto values = [&](int digit) { return keys(DIGITS + digit); };
     uint32_t digits[DIGITS][N / STEP][4];
     {
-        hopper_sums<N> s;
+        sliced_sums<Plan::COLUMNS, N> scores;
         wait(0);
         wgmma_fence();
         six_products([&](int g, int h, bool begins) { /* g of the queries, as in forward */
-            multiply_scores<Plan::COLUMNS>(s, keys(h), address(0, g), begins);
+            scores.multiply(keys(h), address(0, g), begins);
         });
         wgmma_commit();
         wgmma_wait<0>();
-        wgmma_results(s.value);
+        hopper_sums<N> &s = scores.total();
         UNROLL
         for (int c = 0; c < s.WIDTH; ++c) {
             const float lse = terms(c)->x;
@@ -218,14 +218,14 @@ add_digit_tile(const backward_problem<float> &p, const digit_keys_memory<Plan> &
     }
     wait(1);
     add_digit_product<N>(sums.dv, digits, [&](int digit) { return address(1, digit); });
-    hopper_sums<N> ds;
+    sliced_sums<Plan::COLUMNS, N> slopes;
     wgmma_fence();
     six_products([&](int g, int h, bool begins) {
-        multiply_scores<Plan::COLUMNS>(ds, values(g), address(1, h), begins);
+        slopes.multiply(values(g), address(1, h), begins);
     });
     wgmma_commit();
     wgmma_wait<0>();
-    wgmma_results(ds.value);
+    hopper_sums<N> &ds = slopes.total();
     release(1);
     UNROLL
     for (int c = 0; c < ds.WIDTH; ++c) {
@@ -309,11 +309,11 @@ static __device__ __forceinline__ void walk_digits(const backward_problem<float>
 
 template <typename Plan>
 static __global__ void __launch_bounds__(Plan::THREADS, 1)
-    gradients_on_digits(const backward_problem<float> p, const unsigned *marked,
+    gradients_on_digits(const backward_problem<float> p, const head_marks *marks,
                         const __grid_constant__ digit_keys_maps maps) {
     ASSAY_DYNAMIC_SHARED(unsigned char, shared);
     const digit_walk walk = digit_walk_of<Plan>(p, blockIdx.x);
-    if (marked[walk.at.head] != 0)
+    if (is_marked(marks, walk.at.head, p.n.scale))
         return;
     const digit_keys_memory<Plan> memory = {shared +
                                             (0 - shared_address(shared)) % TENSOR_ALIGNMENT};
@@ -344,11 +344,11 @@ static __global__ void __launch_bounds__(Plan::THREADS, 1)
 
 template <typename Core, typename Plan>
 static __global__ void __launch_bounds__(Plan::THREADS, Plan::BLOCKS)
-    keys_of_marked(const backward_problem<typename Core::storage> p, const unsigned *marked) {
+    keys_of_marked(const backward_problem<typename Core::storage> p, const head_marks *marks) {
     const int64_t tiles = p.part.heads * ceil_div(p.part.keys, Plan::ROWS) * Plan::PARTS;
     for (int64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
         const place at = key_place<Plan>(tile / Plan::PARTS, p.part);
-        if (marked[at.head] != 0) {
+        if (is_marked(marks, at.head, p.n.scale)) {
             __syncthreads(); /* all warps are done with the tile before */
             add_queries<Core, Plan>(p, at, (int)(tile % Plan::PARTS) * Plan::COLUMNS);
         }

@@ -11,7 +11,7 @@
 #include "kernels/attention/hopper_core.h"
 #include "kernels/common/bf16_digits.h"
 
-/* The unit that comes so many behind another, less than a round. */
+/* The unit that comes so many behind another, a round at the most. */
 template <int UNITS>
 static __device__ __forceinline__ ring_place<UNITS> units_behind(const ring_place<UNITS> &ring,
                                                                  int count) {
@@ -31,19 +31,39 @@ static __device__ __forceinline__ void six_products(Multiply multiply) {
     multiply(0, 0, false);
 }
 
-/* s += a bᵀ of one digit each, or =, where it is the first product. */
-template <int COLUMNS, int N>
-static __device__ __forceinline__ void multiply_scores(hopper_sums<N> &s, uint32_t a, uint32_t b,
-                                                       bool first) {
-    const uint64_t left = wgmma_descriptor(a, 0), right = wgmma_descriptor(b, 0);
-    UNROLL
-    for (int i = 0; i < COLUMNS / STEP; ++i) {
-        const int box = i * STEP / BOX, inside = i % (BOX / STEP) * BOX_STEP;
-        wgmma<bf16, false, false>(s.value, left + box * GROUP_ROWS * TENSOR_LINE_BYTES / 16 + inside,
-                                  right + box * N * TENSOR_LINE_BYTES / 16 + inside,
-                                  !first || i > 0);
+/* Sums of scores, or of do·v: a slice of 64 columns each, so that what is cut of one is cut of few
+ * products. */
+template <int COLUMNS, int N> struct sliced_sums {
+    static constexpr int SLICES = (COLUMNS + BOX - 1) / BOX;
+    hopper_sums<N> of[SLICES];
+
+    /* Adds a bᵀ of one digit each, or begins with it. */
+    __device__ __forceinline__ void multiply(uint32_t a, uint32_t b, bool first) {
+        const uint64_t left = wgmma_descriptor(a, 0), right = wgmma_descriptor(b, 0);
+        UNROLL
+        for (int i = 0; i < COLUMNS / STEP; ++i) {
+            const int box = i * STEP / BOX, step = i % (BOX / STEP), inside = step * BOX_STEP;
+            wgmma<bf16, false, false>(of[box].value,
+                                      left + box * GROUP_ROWS * TENSOR_LINE_BYTES / 16 + inside,
+                                      right + box * N * TENSOR_LINE_BYTES / 16 + inside,
+                                      !first || step > 0);
+        }
     }
-}
+
+    /* Behind the wait. */
+    __device__ __forceinline__ hopper_sums<N> &total() {
+        UNROLL
+        for (int slice = 0; slice < SLICES; ++slice)
+            wgmma_results(of[slice].value);
+        UNROLL
+        for (int slice = 1; slice < SLICES; ++slice) {
+            UNROLL
+            for (int i = 0; i < N / 2; ++i)
+                of[0].value[i] += of[slice].value[i];
+        }
+        return of[0];
+    }
+};
 
 /* x += p b, or =. */
 template <int STEPS, int N>

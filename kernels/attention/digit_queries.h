@@ -152,12 +152,12 @@ static __device__ __forceinline__ void add_kept(const backward_problem<float> &p
 
 template <typename Plan>
 static __global__ void __launch_bounds__(Plan::THREADS, 1)
-    queries_on_digits(const backward_problem<float> p, const unsigned *marked,
+    queries_on_digits(const backward_problem<float> p, const head_marks *marks,
                       const __grid_constant__ tensor_map keys) {
     ASSAY_DYNAMIC_SHARED(unsigned char, shared);
     place at = digit_place<Plan>(blockIdx.x, p.n);
     at.head += p.part.head;
-    if (marked[at.head] != 0)
+    if (is_marked(marks, at.head, p.n.scale))
         return;
     const digit_queries_memory<Plan> memory = {shared +
                                                (0 - shared_address(shared)) % TENSOR_ALIGNMENT};
@@ -187,11 +187,11 @@ static __global__ void __launch_bounds__(Plan::THREADS, 1)
 
 template <typename Plan>
 static __global__ void __launch_bounds__(Plan::THREADS, Plan::BLOCKS)
-    queries_of_marked(const backward_problem<float> p, const unsigned *marked) {
+    queries_of_marked(const backward_problem<float> p, const head_marks *marks) {
     const int64_t tiles = p.part.heads * ceil_div(p.n.sq, Plan::ROWS);
     for (int64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
         const place at = query_place<Plan>(tile, p.n, p.part);
-        if (marked[at.head] != 0) {
+        if (is_marked(marks, at.head, p.n.scale)) {
             __syncthreads(); /* all warps are done with the tile before */
             add_slopes<Plan>(p.n, p.part, p.kept, p.k, p.dq, at);
         }

@@ -2,8 +2,11 @@
  * q, k, v and do of attention v3_bf16x6 as bf16 digits (kernels/common/bf16_digits.h) in workspace,
  * and which heads have none.
  *
- * Digits are not scaled. A head is marked, of which a number is not 0 and not from 2^LEAST to
- * 2^MOST: v3's multiply-adds compute it.
+ * Digits are not scaled. A head is marked, and v3's multiply-adds compute it, of which a number is
+ * not 0 and not from 2^LEAST to 2^MOST, or whose scores may be larger than MOST_SCORE. What tensor
+ * cores cut is never away from zero. Where one term is most of every score, all scores of a row are
+ * off by the same 2 u or so of themselves, and so is lse: beside large scores that is more than a
+ * chain of multiply-adds is off by, in the mean of many keys.
  */
 #ifndef ASSAY_ATTENTION_DIGIT_SPLIT_H
 #define ASSAY_ATTENTION_DIGIT_SPLIT_H
@@ -19,6 +22,20 @@ enum {
     MOST = 41,
 };
 
+static constexpr float MOST_SCORE = 32;
+
+/* Of a head: whether a number has no digits, and the bits of the largest |q|² and |k|². */
+struct head_marks {
+    unsigned bad, q, k, unused;
+};
+
+static __device__ __forceinline__ bool is_marked(const head_marks *marks, int64_t head,
+                                                 float scale) {
+    const float most = MOST_SCORE / scale;
+    const float q = __uint_as_float(marks[head].q), k = __uint_as_float(marks[head].k);
+    return marks[head].bad != 0 || !(q * k <= most * most); /* NaN is not */
+}
+
 /* Digit g of column c of row r of a head lies at ((g heads + head) length + r) D + c. */
 struct split_side {
     sequence<const float> x;
@@ -30,12 +47,12 @@ struct split_problem {
     int64_t heads;
     split_side side[SPLIT_SIDES];
     int sides;
-    unsigned *marked; /* whether a head is */
+    head_marks *marks;
 };
 
-static __global__ void forget_marks(unsigned *marked, int64_t heads) {
+static __global__ void forget_marks(head_marks *marks, int64_t heads) {
     for (int64_t i = grid_thread(); i < heads; i += grid_threads())
-        marked[i] = 0;
+        marks[i] = {0, 0, 0, 0};
 }
 
 static __device__ __forceinline__ bool has_digits(float x) {
@@ -61,6 +78,7 @@ static __global__ void __launch_bounds__(SPLIT_WARPS *WARP) split_heads(const sp
     const int64_t plane = p.heads * side.x.length * D;
     const int column = (int)threadIdx.x % LANES * 4;
     const sequence<const float> x = head_of(side.x, head);
+    float largest = 0;
     bool bad = false;
     for (int i = (int)threadIdx.x / LANES; i < SPLIT_ROWS; i += STEP_ROWS) {
         const int64_t row = first + i;
@@ -68,6 +86,7 @@ static __global__ void __launch_bounds__(SPLIT_WARPS *WARP) split_heads(const sp
         elements<float> e = {};
         if (inside)
             e = elements_at(x, row, column);
+        float squares = 0;
         four_digits digits[DIGITS];
         UNROLL
         for (int c = 0; c < 4; ++c) {
@@ -75,6 +94,7 @@ static __global__ void __launch_bounds__(SPLIT_WARPS *WARP) split_heads(const sp
             UNROLL
             for (int g = 0; g < DIGITS; ++g)
                 digits[g].v[c] = split.digit[g];
+            squares = fma_(e.v[c], e.v[c], squares);
             bad = bad || !has_digits(e.v[c]);
         }
         UNROLL
@@ -82,9 +102,15 @@ static __global__ void __launch_bounds__(SPLIT_WARPS *WARP) split_heads(const sp
             if (inside)
                 *reinterpret_cast<four_digits *>(
                     side.digits + (g * plane + (head * x.length + row) * D + column)) = digits[g];
+        squares = sum_over<LANES>(squares);
+        largest = squares > largest ? squares : largest; /* NaN is bad, too */
     }
+    largest = LANES < WARP ? fmaxf(largest, __shfl_xor_sync(UINT32_MAX, largest, WARP / 2)) : largest;
+    head_marks *const marks = p.marks + head;
     if (__any_sync(UINT32_MAX, bad) && lane() == 0)
-        atomicMax(p.marked + head, 1u);
+        atomicMax(&marks->bad, 1u);
+    if (which < 2 && lane() == 0)
+        atomicMax(which == 0 ? &marks->q : &marks->k, __float_as_uint(largest));
 }
 
 /* ---- the workspace ---- */
@@ -102,7 +128,7 @@ template <int D> static digit_space digit_space_of(const sizes &n, int sides, si
         s.bytes += (size_t)(n.heads * (i == 1 || i == 2 ? n.sk : n.sq)) * D * DIGITS * sizeof(bf16);
     }
     s.marks = s.bytes;
-    s.bytes += (size_t)n.heads * sizeof(unsigned);
+    s.bytes += (size_t)n.heads * sizeof(head_marks);
     return s;
 }
 
@@ -111,7 +137,7 @@ static assay_status split_all(const assay_call *call, const tensors &t, int64_t 
                               const digit_space &space) {
     const assay_tensor *in[SPLIT_SIDES] = {t.q, t.k, t.v, t.dout};
     char *const base = static_cast<char *>(call->workspace);
-    split_problem p = {heads, {}, sides, reinterpret_cast<unsigned *>(base + space.marks)};
+    split_problem p = {heads, {}, sides, reinterpret_cast<head_marks *>(base + space.marks)};
     int64_t blocks = 0;
     for (int i = 0; i < sides; ++i) {
         const sequence<const float> x = sequence_of<const float>(in[i]);
@@ -120,7 +146,7 @@ static assay_status split_all(const assay_call *call, const tensors &t, int64_t 
         blocks += heads * p.side[i].chunks;
     }
     assay_status status = ASSAY_LAUNCH(call->stream, linear_grid(heads, WARP), dim3(WARP), 0,
-                                       forget_marks, p.marked, heads);
+                                       forget_marks, p.marks, heads);
     if (status == ASSAY_OK)
         status = ASSAY_LAUNCH(call->stream, whole_grid(blocks), dim3(SPLIT_WARPS * WARP), 0,
                               (split_heads<D>), p);

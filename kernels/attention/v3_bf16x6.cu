@@ -9,8 +9,8 @@
 
 typedef digit_plan<64, 64, 16> narrow_digits;
 typedef digit_plan<128, 64, 8> middle_digits;
-typedef digit_keys_plan<64, 64, 21> narrow_keys;
-typedef digit_keys_plan<128, 32, 15> middle_keys;
+typedef digit_keys_plan<64, 32, 40> narrow_keys;
+typedef digit_keys_plan<128, 32, 12> middle_keys;
 typedef digit_queries_plan<64, 64, 24> narrow_queries;
 typedef digit_queries_plan<128, 64, 12> middle_queries;
 
@@ -32,8 +32,8 @@ static bool takes_digits(const sizes &n) {
                (double)FEWEST_SCORES * ASSAY_MULTIPROCESSORS;
 }
 
-static const unsigned *marks_at(const assay_call *call, const digit_space &space) {
-    return reinterpret_cast<const unsigned *>(static_cast<char *>(call->workspace) + space.marks);
+static const head_marks *marks_at(const assay_call *call, const digit_space &space) {
+    return reinterpret_cast<const head_marks *>(static_cast<char *>(call->workspace) + space.marks);
 }
 
 /* As many blocks as run at a time, or one for each tile. */
@@ -49,7 +49,7 @@ template <typename Plan> static assay_status forward_on_digits(const assay_call 
     const forward_problem<float> v3 = forward_problem_of<float>(call);
     const sizes &n = v3.n;
     const digit_space space = digit_space_of<D>(n, SIDES, 0);
-    const unsigned *const marked = marks_at(call, space);
+    const head_marks *const marks = marks_at(call, space);
     digit_maps maps = {};
     assay_status status =
         map_digits<D>(call, space.side[0], n.heads, n.sq, GROUP_ROWS, &maps.q);
@@ -59,7 +59,7 @@ template <typename Plan> static assay_status forward_on_digits(const assay_call 
         status = map_digits<D>(call, space.side[2], n.heads, n.sk, Plan::KEYS, &maps.v);
     if (status == ASSAY_OK)
         status = split_all<D>(call, tensors_of(call, ASSAY_FORWARD), n.heads, SIDES, space);
-    const digit_problem p = {n, v3.to_log2.factor, v3.o, v3.lse, marked};
+    const digit_problem p = {n, v3.to_log2.factor, v3.o, v3.lse, marks};
     if (status == ASSAY_OK)
         status = ASSAY_LAUNCH(call->stream, whole_grid(n.heads * ceil_div(n.sq, Plan::ROWS)),
                               dim3(Plan::THREADS), Plan::SHARED, (attend_on_digits<Plan>), p, maps);
@@ -67,7 +67,7 @@ template <typename Plan> static assay_status forward_on_digits(const assay_call 
         status = ASSAY_LAUNCH(
             call->stream, resident_grid<tiles>(n.heads * ceil_div(n.sq, tiles::ROWS)),
             dim3(tiles::THREADS), (forward_shared<fma_core, tiles>() * sizeof(float)),
-            (forward_of_marked<fma_core, tiles>), v3, marked);
+            (forward_of_marked<fma_core, tiles>), v3, marks);
     return status;
 }
 
@@ -93,28 +93,28 @@ struct backward_digit_maps {
 
 template <typename Keys, typename Queries>
 static assay_status part_on_digits(void *stream, const backward_problem<float> &p,
-                                   const unsigned *marked, const backward_digit_maps &maps) {
+                                   const head_marks *marks, const backward_digit_maps &maps) {
     typedef typename plans<fma_core, Keys::D>::keys key_tiles;
     typedef typename plans<fma_core, Keys::D>::slopes query_tiles;
     const auto of_keys = [&](int64_t rows) { return p.part.heads * ceil_div(p.part.keys, rows); };
     const auto of_queries = [&](int64_t rows) { return p.part.heads * ceil_div(p.n.sq, rows); };
     assay_status status =
         ASSAY_LAUNCH(stream, whole_grid(of_keys(Keys::ROWS)), dim3(Keys::THREADS), Keys::SHARED,
-                     (gradients_on_digits<Keys>), p, marked, maps.of_keys);
+                     (gradients_on_digits<Keys>), p, marks, maps.of_keys);
     if (status == ASSAY_OK)
         status = ASSAY_LAUNCH(
             stream, resident_grid<key_tiles>(of_keys(key_tiles::ROWS) * key_tiles::PARTS),
             dim3(key_tiles::THREADS), (backward_shared<fma_core, key_tiles>() * sizeof(float)),
-            (keys_of_marked<fma_core, key_tiles>), p, marked);
+            (keys_of_marked<fma_core, key_tiles>), p, marks);
     if (status == ASSAY_OK)
         status = ASSAY_LAUNCH(stream, whole_grid(of_queries(Queries::ROWS)),
                               dim3(Queries::THREADS), Queries::SHARED, (queries_on_digits<Queries>),
-                              p, marked, maps.walked);
+                              p, marks, maps.walked);
     if (status == ASSAY_OK)
         status = ASSAY_LAUNCH(stream, resident_grid<query_tiles>(of_queries(query_tiles::ROWS)),
                               dim3(query_tiles::THREADS),
                               (slopes_shared<query_tiles>() * sizeof(float)),
-                              (queries_of_marked<query_tiles>), p, marked);
+                              (queries_of_marked<query_tiles>), p, marks);
     return status;
 }
 
@@ -146,7 +146,7 @@ static assay_status backward_on_digits(const assay_call *call) {
     backward_problem<float> p = backward_problem_of<float>(call);
     const sizes n = p.n;
     const digit_space space = backward_space_of<D>(n);
-    const unsigned *const marked = marks_at(call, space);
+    const head_marks *const marks = marks_at(call, space);
     backward_digit_maps maps = {};
     assay_status status = map_backward<D, Keys, Queries>(call, n, space, &maps);
     if (status == ASSAY_OK)
@@ -155,7 +155,7 @@ static assay_status backward_on_digits(const assay_call *call) {
         status = launch_terms(call->stream, p);
     for (p.part = part_at(n, 0, 0); status == ASSAY_OK && p.part.heads > 0;
          p.part = part_behind(n, p.part))
-        status = part_on_digits<Keys, Queries>(call->stream, p, marked, maps);
+        status = part_on_digits<Keys, Queries>(call->stream, p, marks, maps);
     return status;
 }
 
