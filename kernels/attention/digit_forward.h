@@ -128,9 +128,8 @@ static __device__ __forceinline__ void weigh_digits(Scores &s, digit_rows &rows,
 }
 
 template <typename Plan>
-static __device__ __forceinline__ void attend_by_digits(const digit_problem &p,
-                                                        const digit_memory<Plan> &memory, place at,
-                                                        int tiles) {
+static __device__ __forceinline__ void
+attend_by_digits(const digit_problem &p, const digit_memory<Plan> &memory, place at, int tiles) {
     const int warp = uniform_warp() - GROUP_WARPS, group = warp / GROUP_WARPS;
     const int64_t first = at.row + group * GROUP_ROWS + warp % GROUP_WARPS * 16; /* the warp's */
     const int clear = (int)(visible_keys(p.n, first) / Plan::KEYS); /* tiles without a mask */

@@ -21,8 +21,7 @@
 /* A thread's registers: D of dk and dv, 32 of a part of 64 columns, QUERIES / 2 of scores, and
  * 3 QUERIES / 4 of their digits. */
 template <int D_, int QUERIES_, int UNITS_, int COLUMNS_ = D_> struct digit_keys_plan {
-    static constexpr int D = D_, COLUMNS = COLUMNS_, GROUPS = 2, QUERIES = QUERIES_,
-                         UNITS = UNITS_;
+    static constexpr int D = D_, COLUMNS = COLUMNS_, GROUPS = 2, QUERIES = QUERIES_, UNITS = UNITS_;
     static constexpr int ROWS = GROUP_ROWS, THREADS = (GROUPS + 1) * GROUP, TILE_UNITS = 2 * DIGITS;
     static constexpr int FEW_REGISTERS = 24, MANY_REGISTERS = 240;
     static constexpr int OWN_BYTES = ROWS * D * 2; /* a digit's */
@@ -99,10 +98,9 @@ load_for_keys(const backward_problem<float> &p, const digit_keys_maps &maps,
         uint64_t *const full = memory.full(ring.stage);
         mbarrier_wait(memory.empty(ring.stage), ring.round ^ 1);
         mbarrier_expect(full, Plan::UNIT_BYTES);
-        load_lines<Plan::D, Plan::QUERIES>(memory.unit(ring.stage),
-                                           unit < DIGITS ? &maps.q : &maps.dout,
-                                           (int64_t)tile * Plan::QUERIES,
-                                           plane(DIGITS - 1 - unit % DIGITS), full);
+        load_lines<Plan::D, Plan::QUERIES>(
+            memory.unit(ring.stage), unit < DIGITS ? &maps.q : &maps.dout,
+            (int64_t)tile * Plan::QUERIES, plane(DIGITS - 1 - unit % DIGITS), full);
         ring.next();
     }
 }
@@ -200,7 +198,8 @@ add_digit_tile(const backward_problem<float> &p, const digit_keys_memory<Plan> &
         wait(0);
         wgmma_fence();
         six_products([&](int g, int h, bool begins) { /* g of the queries, as in forward */
-            scores.multiply(keys(h), address(0, g), begins);
+                                                      scores.multiply(keys(h), address(0, g),
+                                                                      begins);
         });
         wgmma_commit();
         wgmma_wait<0>();
@@ -220,9 +219,8 @@ add_digit_tile(const backward_problem<float> &p, const digit_keys_memory<Plan> &
     add_digit_product<N>(sums.dv, digits, [&](int digit) { return address(1, digit); });
     sliced_sums<Plan::COLUMNS, N> slopes;
     wgmma_fence();
-    six_products([&](int g, int h, bool begins) {
-        slopes.multiply(values(g), address(1, h), begins);
-    });
+    six_products(
+        [&](int g, int h, bool begins) { slopes.multiply(values(g), address(1, h), begins); });
     wgmma_commit();
     wgmma_wait<0>();
     hopper_sums<N> &ds = slopes.total();
@@ -233,8 +231,8 @@ add_digit_tile(const backward_problem<float> &p, const digit_keys_memory<Plan> &
         UNROLL
         for (int r = 0; r < 2; ++r) {
             const int step = c / 4, i = c / 2 % 2 * 2 + r; /* as split_sums() has it */
-            const float weight = joined(digits[0][step][i], digits[1][step][i], digits[2][step][i],
-                                        c % 2 == 1);
+            const float weight =
+                joined(digits[0][step][i], digits[1][step][i], digits[2][step][i], c % 2 == 1);
             ds.at(r, c) = weight * (ds.at(r, c) - delta);
         }
     }

@@ -21,8 +21,7 @@ template <int D_, int KEYS_, int UNITS_, int COLUMNS_ = D_> struct digit_plan {
     static constexpr int QUERY_BYTES = GROUP_ROWS * D * 2; /* a digit's */
     static constexpr int UNIT_BYTES = KEYS * D * 2;
     static constexpr int SHARED = TENSOR_ALIGNMENT + GROUPS * DIGITS * QUERY_BYTES +
-                                  UNITS * UNIT_BYTES +
-                                  (2 * UNITS + GROUPS) * (int)sizeof(uint64_t);
+                                  UNITS * UNIT_BYTES + (2 * UNITS + GROUPS) * (int)sizeof(uint64_t);
     static_assert(SHARED <= ASSAY_MAX_SHARED, "a block has them all");
     static_assert(UNITS >= 2 * DIGITS, "a tile's keys and values");
 };

@@ -1,5 +1,6 @@
 /*
- * Products of bf16 digits in attention v3_bf16x6. With x = x0 + x1 + x2 a product x·y is made of six
+ * Products of bf16 digits in attention v3_bf16x6. With x = x0 + x1 + x2 a product x·y is made of
+ * six
  *
  *     x0·y2 + x1·y1 + x2·y0 + x1·y0 + x0·y1 + x0·y0
  *
@@ -43,10 +44,9 @@ template <int COLUMNS, int N> struct sliced_sums {
         UNROLL
         for (int i = 0; i < COLUMNS / STEP; ++i) {
             const int box = i * STEP / BOX, step = i % (BOX / STEP), inside = step * BOX_STEP;
-            wgmma<bf16, false, false>(of[box].value,
-                                      left + box * GROUP_ROWS * TENSOR_LINE_BYTES / 16 + inside,
-                                      right + box * N * TENSOR_LINE_BYTES / 16 + inside,
-                                      !first || step > 0);
+            wgmma<bf16, false, false>(
+                of[box].value, left + box * GROUP_ROWS * TENSOR_LINE_BYTES / 16 + inside,
+                right + box * N * TENSOR_LINE_BYTES / 16 + inside, !first || step > 0);
         }
     }
 
@@ -67,9 +67,8 @@ template <int COLUMNS, int N> struct sliced_sums {
 
 /* x += p b, or =. */
 template <int STEPS, int N>
-static __device__ __forceinline__ void multiply_values(hopper_sums<N> &x,
-                                                       const uint32_t (&p)[STEPS][4], uint32_t b,
-                                                       bool first) {
+static __device__ __forceinline__ void
+multiply_values(hopper_sums<N> &x, const uint32_t (&p)[STEPS][4], uint32_t b, bool first) {
     const uint64_t right = wgmma_descriptor(b, STEPS * STEP * TENSOR_LINE_BYTES);
     UNROLL
     for (int i = 0; i < STEPS; ++i)
@@ -80,7 +79,7 @@ static __device__ __forceinline__ void multiply_values(hopper_sums<N> &x,
  */
 template <int N>
 static __device__ __forceinline__ void split_sums(uint32_t (&p)[DIGITS][N / STEP][4],
-                                                     const hopper_sums<N> &s) {
+                                                  const hopper_sums<N> &s) {
     UNROLL
     for (int i = 0; i < N / STEP; ++i) {
         UNROLL

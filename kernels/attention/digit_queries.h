@@ -60,9 +60,9 @@ struct kept_rows {
             const float *const from = first + line * stride;
             UNROLL
             for (int r = 0; r < 2; ++r)
-                ds.at(r, c) = line < seen[r] ? from[tensor_core<float>::row(r) -
-                                                    tensor_core<float>::row(0)]
-                                             : 0;
+                ds.at(r, c) = line < seen[r]
+                                  ? from[tensor_core<float>::row(r) - tensor_core<float>::row(0)]
+                                  : 0;
         }
     }
 };
@@ -161,8 +161,7 @@ static __global__ void __launch_bounds__(Plan::THREADS, 1)
         return;
     const digit_queries_memory<Plan> memory = {shared +
                                                (0 - shared_address(shared)) % TENSOR_ALIGNMENT};
-    const int64_t seen =
-        clamp(keys_in_reach(p.n, at.row, Plan::ROWS) - p.part.key, 0, p.part.keys);
+    const int64_t seen = clamp(keys_in_reach(p.n, at.row, Plan::ROWS) - p.part.key, 0, p.part.keys);
     const int tiles = (int)ceil_div(seen, Plan::KEYS);
     if (threadIdx.x == 0) {
         tensor_map_prefetch(&keys);

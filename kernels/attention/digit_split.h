@@ -105,7 +105,8 @@ static __global__ void __launch_bounds__(SPLIT_WARPS *WARP) split_heads(const sp
         squares = sum_over<LANES>(squares);
         largest = squares > largest ? squares : largest; /* NaN is bad, too */
     }
-    largest = LANES < WARP ? fmaxf(largest, __shfl_xor_sync(UINT32_MAX, largest, WARP / 2)) : largest;
+    largest =
+        LANES < WARP ? fmaxf(largest, __shfl_xor_sync(UINT32_MAX, largest, WARP / 2)) : largest;
     head_marks *const marks = p.marks + head;
     if (__any_sync(UINT32_MAX, bad) && lane() == 0)
         atomicMax(&marks->bad, 1u);

@@ -1,6 +1,29 @@
 /*
- * attention v3_bf16x6, ours, for sm_90a alone and strict fp32 alone: forward by six products of
- * bf16 digits on tensor cores, in place of chains of fp32 multiply-adds.
+ * attention v3_bf16x6, ours, for sm_90a alone and strict fp32 alone: six products of bf16 digits on
+ * tensor cores in place of chains of fp32 multiply-adds.
+ *
+ * First q, k and v, backward do, too, are split into three bf16 digits in the workspace, by
+ * digit_split.h. Forward (digit_forward.h): a block has 128 queries, two warpgroups with 64 each,
+ * and streams the digits of keys and values past theirs. Backward, for parts of the scores as v3
+ * has them: dk, dv and dS (digit_keys.h), a block 64 keys and their values, whose warpgroups take
+ * tiles of queries in turn; then dq from dS (digit_queries.h). P and dS are split in registers.
+ * Every sum has one order. Heads without digits, head dims up to 32 and from 129 on, and cases of
+ * few scores are v3's. docs/numerics.md tells of errors.
+ *
+ * Flops: 6 times 4 sq sk d a head forward, 6 times 10 backward, d as 64 or 128: at 989 TFLOP/s, b =
+ * 8, s = 16384, d = 128 takes 6.7 and 16.7 ms. Bytes: 10 an element of q, k, v and do to split
+ * them; 6 of q and o's rows once; k and v once for each 128 queries, 6 bytes an element, most of it
+ * from L2, at about 16 bytes a cycle and multiprocessor. Backward q and do once for each 64 keys,
+ * likewise, dS written and read once, k once for each 128 queries.
+ *
+ * In dk's and dv's kernel shared memory is short where d is 128: own digits take 96 KB, those of a
+ * tile of 32 queries 48 KB. Products of 64 x 32 scores with both operands there read 3 KB in 16
+ * cycles, which it brings in 24.
+ *
+ * H100, b = 8, h = 1, cold, no mask, in microseconds, v3, this: forward s = 1024, d = 64 72, 59; d
+ * = 128 146, 98; s = 4096 956, 335; 1,971, 585; s = 16384 14,917, 4,568; 30,916, 8,308. Backward s
+ * = 1024 176, 129; 349, 210; s = 4096 2,339, 1,231; 4,950, 2,202; s = 16384 36,446, 17,744; 78,132,
+ * 37,351, the last before scores had slices. There, dq takes an eighth of it.
  */
 #include "kernels/attention/digit_forward.h"
 #include "kernels/attention/digit_keys.h"
@@ -22,13 +45,13 @@ static constexpr int64_t MOST_EXTENT = INT32_MAX - 1024;
                                   : DISPATCH_DEPTH(function, fma_core, call))
 
 /* Below so many scores for each multiprocessor, digits are not worth their while. */
-static constexpr int64_t FEWEST_SCORES = 8192;
+static constexpr int64_t FEWEST_SCORES = 16384;
 
 /* Whether they are, and copies take them. */
 static bool takes_digits(const sizes &n) {
     return n.d > 32 && n.d <= 128 && n.heads > 0 && n.sq <= MOST_EXTENT && n.sk <= MOST_EXTENT &&
            n.heads <= MOST_EXTENT / DIGITS &&
-           (double)n.heads * (double)n.sq * (double)n.sk >=
+           (double)n.heads * (double)n.sq * (double)n.sk >
                (double)FEWEST_SCORES * ASSAY_MULTIPROCESSORS;
 }
 
@@ -51,8 +74,7 @@ template <typename Plan> static assay_status forward_on_digits(const assay_call 
     const digit_space space = digit_space_of<D>(n, SIDES, 0);
     const head_marks *const marks = marks_at(call, space);
     digit_maps maps = {};
-    assay_status status =
-        map_digits<D>(call, space.side[0], n.heads, n.sq, GROUP_ROWS, &maps.q);
+    assay_status status = map_digits<D>(call, space.side[0], n.heads, n.sq, GROUP_ROWS, &maps.q);
     if (status == ASSAY_OK)
         status = map_digits<D>(call, space.side[1], n.heads, n.sk, Plan::KEYS, &maps.k);
     if (status == ASSAY_OK)
@@ -64,10 +86,10 @@ template <typename Plan> static assay_status forward_on_digits(const assay_call 
         status = ASSAY_LAUNCH(call->stream, whole_grid(n.heads * ceil_div(n.sq, Plan::ROWS)),
                               dim3(Plan::THREADS), Plan::SHARED, (attend_on_digits<Plan>), p, maps);
     if (status == ASSAY_OK)
-        status = ASSAY_LAUNCH(
-            call->stream, resident_grid<tiles>(n.heads * ceil_div(n.sq, tiles::ROWS)),
-            dim3(tiles::THREADS), (forward_shared<fma_core, tiles>() * sizeof(float)),
-            (forward_of_marked<fma_core, tiles>), v3, marks);
+        status =
+            ASSAY_LAUNCH(call->stream, resident_grid<tiles>(n.heads * ceil_div(n.sq, tiles::ROWS)),
+                         dim3(tiles::THREADS), (forward_shared<fma_core, tiles>() * sizeof(float)),
+                         (forward_of_marked<fma_core, tiles>), v3, marks);
     return status;
 }
 
@@ -107,14 +129,13 @@ static assay_status part_on_digits(void *stream, const backward_problem<float> &
             dim3(key_tiles::THREADS), (backward_shared<fma_core, key_tiles>() * sizeof(float)),
             (keys_of_marked<fma_core, key_tiles>), p, marks);
     if (status == ASSAY_OK)
-        status = ASSAY_LAUNCH(stream, whole_grid(of_queries(Queries::ROWS)),
-                              dim3(Queries::THREADS), Queries::SHARED, (queries_on_digits<Queries>),
-                              p, marks, maps.walked);
+        status = ASSAY_LAUNCH(stream, whole_grid(of_queries(Queries::ROWS)), dim3(Queries::THREADS),
+                              Queries::SHARED, (queries_on_digits<Queries>), p, marks, maps.walked);
     if (status == ASSAY_OK)
-        status = ASSAY_LAUNCH(stream, resident_grid<query_tiles>(of_queries(query_tiles::ROWS)),
-                              dim3(query_tiles::THREADS),
-                              (slopes_shared<query_tiles>() * sizeof(float)),
-                              (queries_of_marked<query_tiles>), p, marks);
+        status =
+            ASSAY_LAUNCH(stream, resident_grid<query_tiles>(of_queries(query_tiles::ROWS)),
+                         dim3(query_tiles::THREADS), (slopes_shared<query_tiles>() * sizeof(float)),
+                         (queries_of_marked<query_tiles>), p, marks);
     return status;
 }
 
@@ -132,9 +153,9 @@ static assay_status map_backward(const assay_call *call, const sizes &n, const d
     assay_status status = ASSAY_OK;
     for (const auto &one : all)
         if (status == ASSAY_OK)
-            status = map_digits<D>(call, space.side[one.side], n.heads,
-                                   one.side == 1 || one.side == 2 ? n.sk : n.sq, one.box_lines,
-                                   one.map);
+            status =
+                map_digits<D>(call, space.side[one.side], n.heads,
+                              one.side == 1 || one.side == 2 ? n.sk : n.sq, one.box_lines, one.map);
     return status;
 }
 

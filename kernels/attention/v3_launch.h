@@ -125,8 +125,7 @@ static assay_status launch_parts(void *stream, backward_problem<float> p) {
     return status;
 }
 
-template <typename T>
-static assay_status launch_terms(void *stream, const backward_problem<T> &p) {
+template <typename T> static assay_status launch_terms(void *stream, const backward_problem<T> &p) {
     return ASSAY_LAUNCH(stream, linear_grid(p.n.heads * p.n.sq, TERMS_WARPS),
                         dim3(TERMS_WARPS * WARP), 0, (make_terms<T>), p);
 }
