@@ -18,23 +18,29 @@
  * with a halo of 2.8 times its size, mostly from the L2 cache.
  *
  * dx made dc, of each element 2.8 times, until dw left it, and its windows began where the taps do,
- * not where a pack may. H100, cold, n=128 ci=3 k=3 g=8, microseconds of backward, before and after:
+ * not where a pack may. In TF32, forward then went by boxes, whose windows overlap, and c was in
+ * memory; now, where kernels are 3 x 3 x 3 and x has few channels, forward and dx go plane by plane
+ * and fetch each once (v3_sweep.h, v3_planes.h), and dw makes c again (v3_whole.h): 2 n Co P ci
+ * k^3 flops more for 8 n Co P bytes less. H100, cold, n=128 ci=3 k=3 g=8, microseconds:
  *
- *     co=16 s=16x32x32    TF32 614  483    fp32 681  605
- *     co=24 s=24x32x32         1780 1054        1472 1295
+ *                         backward, fp32    backward, TF32       forward, TF32
+ *     co=16 s=16x32x32    681  605          614  483  403        93  66
+ *     co=24 s=24x32x32    1472 1295         1780 1054 685        148 122
  *
- * It loaded each operand of x from shared memory for one tap. Now a lane's loads serve three, along
- * w on CUDA cores and along h on tensor cores: 0.08 wavefronts of shared memory for a warp's
- * multiply-add, before 0.14, where 0.25 would hold CUDA cores up; 1.1 for an instruction of tensor
- * cores, before 2.3, where 2 would hold them up. Weights stay in shared memory over all boxes of a
- * block.
+ * At first v3 loaded each operand of x from shared memory for one tap. Now a lane's loads serve
+ * three, along w on CUDA cores and along h on tensor cores: 0.08 wavefronts of shared memory for a
+ * warp's multiply-add, before 0.14, where 0.25 would hold CUDA cores up; 1.1 for an instruction of
+ * tensor cores, before 2.3, where 2 would hold them up. Weights stay in shared memory over all
+ * boxes of a block.
  *
  * math=tf32 runs on tensor cores, with operands rounded to nearest, once, in shared memory;
  * everything behind the products is fp32. f32 and f64 run on CUDA cores.
  */
 #include "kernels/common/partials.h"
 #include "kernels/conv3d_groupnorm_mean/v3_input.h"
-#include "kernels/conv3d_groupnorm_mean/v3_weights.h"
+#include "kernels/conv3d_groupnorm_mean/v3_planes.h"
+#include "kernels/conv3d_groupnorm_mean/v3_sweep.h"
+#include "kernels/conv3d_groupnorm_mean/v3_whole.h"
 
 enum {
     LINE = 64,                  /* longest line of a box: longer ones gain nothing */
@@ -215,17 +221,24 @@ template <typename T> struct memory {
     int64_t elements; /* of all */
 };
 
+/* Pieces of a sample that c is made in. */
+template <typename Core> static int64_t pieces_for(const sizes &z) {
+    if (sweeps<Core>(z))
+        return sweep_pieces(z);
+    const tile_plan plan = tile_plan_for<Core>(z);
+    return size_of(plan.boxes) * plan.tiles;
+}
+
 /* `workspace` may be NULL, where the size is asked for; `splits` is 0 forward. */
 template <typename T>
-static memory<T> memory_at(T *workspace, const sizes &z, const tile_plan &plan, int64_t splits) {
+static memory<T> memory_at(T *workspace, const sizes &z, int64_t each, int64_t splits) {
     memory<T> m = {};
     const auto take = [&](int64_t elements) {
         T *const here = workspace ? workspace + m.elements : NULL;
         m.elements += elements;
         return here;
     };
-    const int64_t each = size_of(plan.boxes) * plan.tiles, all = z.n * each * z.co,
-                  channels = z.n * z.co;
+    const int64_t all = z.n * each * z.co, channels = z.n * z.co;
     m.c.line = round_up(z.out.w, 8);
     if (splits > 0) {
         m.c.data = take(channels * channel_stride(m.c, z));
@@ -242,7 +255,7 @@ static memory<T> memory_at(T *workspace, const sizes &z, const tile_plan &plan, 
 template <typename T>
 static memory<T> memory_for(T *workspace, const assay_call *call, const sizes &z, bool backward) {
     const int64_t splits = backward ? BY_SUMS(call, z.co, weight_plan_for, z).splits : 0;
-    return memory_at(workspace, z, BY_TILES(call, z.co, tile_plan_for, z, 0), splits);
+    return memory_at(workspace, z, BY_TILES(call, z.co, pieces_for, z), splits);
 }
 
 template <typename T>
@@ -265,15 +278,19 @@ static size_t workspace(assay_stage stage, const assay_call *call) {
 
 template <typename Core>
 static assay_status make_c(const assay_call *call, const sizes &z,
-                           const memory<typename Core::storage> &m) {
+                           const memory<typename Core::storage> &m,
+                           const kept<typename Core::storage> &c) {
     typedef typename Core::storage T;
     const inputs<T> in = inputs_of<T>(call);
+    if constexpr (Core::ROUNDS)
+        if (sweeps<Core>(z))
+            return launch_sweep<Core::OCTETS_EACH>(call->stream, in.x, in.w, z, m.parts, c);
     const tile_plan plan = tile_plan_for<Core>(z);
     const filters<T> w = {in.w.data, z.ci * in.w.stride, in.w.stride, false};
     const convolution<T> p = convolution_of<Core>(w, z, plan);
     return ASSAY_LAUNCH(call->stream, blocks_for<Core>(z, plan, convolution_bytes<Core>(p)),
                         dim3(THREADS), convolution_bytes<Core>(p), (convolve<Core>), in.x,
-                        packs(in.x, z.in), p, plan.boxes, m.parts, m.c);
+                        packs(in.x, z.in), p, plan.boxes, m.parts, c);
 }
 
 template <typename Core>
@@ -306,10 +323,25 @@ static assay_status make_dw(const assay_call *call, const sizes &z,
     const rows<const T> x = inputs_of<T>(call).x;
     const weight_plan plan = weight_plan_for<Core>(z);
     const int64_t blocks = plan.splits * plan.groups * plan.chunks * slices_of(plan.how);
-    const assay_status status = ASSAY_LAUNCH(
-        call->stream, whole_grid(blocks), dim3((unsigned)Core::BLOCK_WARPS * (unsigned)WARP),
-        weight_bytes<Core>(plan), (weight_gradient<Core>), x, packs(x, z.in), z, plan, g,
-        keeps_cotangent(plan), partial);
+    assay_status status = ASSAY_OK;
+    if constexpr (Core::OCTETS > 0)
+        if (takes_whole<Core>(plan)) {
+            const rows<const T> w = inputs_of<T>(call).w;
+            convolution<T> c = {};
+            c.w = {w.data, z.ci * w.stride, w.stride, false};
+            c.z = z;
+            c.how = plan.how;
+            c.by_k = divider_for((int)z.k);
+            status = ASSAY_LAUNCH(call->stream, whole_grid(blocks), dim3(THREADS),
+                                  whole_bytes<Core::OCTETS>(plan, (int)z.k),
+                                  (whole_weight_gradient<Core::OCTETS>), x, packs(x, z.in), c, plan,
+                                  g.c, g.norm, partial);
+        }
+    if (!takes_whole<Core>(plan))
+        status = ASSAY_LAUNCH(call->stream, whole_grid(blocks),
+                              dim3((unsigned)Core::BLOCK_WARPS * (unsigned)WARP),
+                              weight_bytes<Core>(plan), (weight_gradient<Core>), x, packs(x, z.in),
+                              z, plan, g, keeps_cotangent(plan), partial);
     if (status != ASSAY_OK)
         return status;
     return launch_sum_partials<T>(call->stream, partial, plan.splits, z.co * z.ci * z.taps, dw.data,
@@ -320,11 +352,16 @@ template <typename Core> static assay_status run_forward(const assay_call *call)
     typedef typename Core::storage T;
     const sizes z = sizes_of(call);
     const memory<T> m = memory_of<T>(call, z, false);
-    const assay_status status = make_c<Core>(call, z, m);
+    const assay_status status = make_c<Core>(call, z, m, m.c);
     if (status != ASSAY_OK)
         return status;
     return ASSAY_LAUNCH(call->stream, linear_grid(z.n, 1), dim3(STATE_THREADS), 0, (average<T>),
                         inputs_of<T>(call), m.parts, z, m.state, m.squares, y_of<T>(call));
+}
+
+/* Whether dw's kernel makes c again. */
+template <typename Core> static bool dw_makes_c(const sizes &z) {
+    return takes_whole<Core>(weight_plan_for<Core>(z));
 }
 
 /* c, and all of backward that needs no more of it than its statistics. */
@@ -334,7 +371,8 @@ template <typename Core> static assay_status run_c(const assay_call *call) {
     const memory<T> m = memory_of<T>(call, z, true);
     const gradients<T> out = gradients_of<T>(call);
     const T *const dy = dy_of<T>(call);
-    assay_status status = make_c<Core>(call, z, m);
+    const bool again = BY_SUMS(call, z.co, dw_makes_c, z);
+    assay_status status = make_c<Core>(call, z, m, again ? kept<T>{} : m.c);
     if (status == ASSAY_OK)
         status = A_WARP_EACH(z.n * z.groups, (differentiate<T>), inputs_of<T>(call), dy, m.parts, z,
                              m.state, m.squares, m.norm);
@@ -361,6 +399,10 @@ template <typename Core> static assay_status run_dx(const assay_call *call) {
     const sizes z = sizes_of(call);
     const memory<T> m = memory_of<T>(call, z, true);
     const bool made = BY_SUMS(call, z.co, dw_makes_dc, z);
+    if constexpr (Core::ROUNDS)
+        if (made && goes_by_planes(z))
+            return launch_by_planes(call->stream, z, m.c, inputs_of<T>(call).w,
+                                    gradients_of<T>(call).dx);
     return make_dx<Core>(call, z, {m.c, made ? NULL : m.norm});
 }
 

@@ -11,6 +11,9 @@
  *     add(...)                    the products of a slice
  *     LANE_SLOTS, LANE_CHANNELS   sums of a lane; line(s), place(s), channel(c), at(s, c) are
  *                                 their places in the tile and the group, and they themselves
+ *     whole(s, lines, places)     whether slot s lies in so many lines and places in all lanes,
+ *                                 where that is worth a branch
+ *     SELECTS                     whether other slots are added as zeros, not left out
  *     FIRST_PEER                  lanes that differ in this bit of their number or in a higher one
  *                                 have the same channels
  *     keep(...)                   writes the sums to memory
@@ -43,6 +46,7 @@ template <typename T, int COLUMNS> struct fma_lines : fma_core<T> {
         FIRST_PEER = 1,
         BLOCKS = sizeof(T) == sizeof(double) ? 2 : 4,
         LEADS = 0,
+        SELECTS = 0,
         PITCH = (COLUMNS + PACK - 1) / PACK * PACK /* of a tap's weights */
     };
     T sum[LANE_CHANNELS][RUN] = {};
@@ -55,6 +59,9 @@ template <typename T, int COLUMNS> struct fma_lines : fma_core<T> {
     }
     static __device__ __forceinline__ int channel(int c) {
         return c;
+    }
+    static __device__ __forceinline__ bool whole(int, int, int) {
+        return false; /* of a lane's positions any may be the last of their line */
     }
     __device__ __forceinline__ T at(int s, int c) const {
         return sum[c][s];
@@ -146,20 +153,23 @@ template <typename T, int COLUMNS> struct fma_lines : fma_core<T> {
 };
 
 /* Operands rounded to TF32, on tensor cores: a fragment of 16 positions of a line and 8 j serves
- * the taps kh of all the tile's lines that they reach. */
-template <int OCTETS> struct tf32_lines : tf32_core {
+ * the taps kh of all the tile's lines that they reach. Tiles of convolve_boxes() have TILE_LINES.
+ */
+template <int OCTETS, int LINES_HIGH = TILE_LINES> struct tf32_lines : tf32_core {
+    static constexpr int OCTETS_EACH = OCTETS;
     enum {
         SPAN = 16,
         GROUP = 8 * OCTETS,
-        LANE_SLOTS = 2 * TILE_LINES,
+        LANE_SLOTS = 2 * LINES_HIGH,
         LANE_CHANNELS = 2 * OCTETS,
         FIRST_PEER = 4,
         BLOCKS = OCTETS == 3 ? 3 : 4,
         LEADS = 1,
+        SELECTS = 1,
         PITCH = GROUP,
         FRAGMENT = 2 * WARP /* weights of 8 j and 8 channels */
     };
-    float sum[TILE_LINES][OCTETS][4] = {};
+    float sum[LINES_HIGH][OCTETS][4] = {};
 
     static __device__ __forceinline__ int line(int s) {
         return s / 2;
@@ -169,6 +179,9 @@ template <int OCTETS> struct tf32_lines : tf32_core {
     }
     static __device__ __forceinline__ int channel(int c) {
         return c / 2 * 8 + lane() % 4 * 2 + c % 2;
+    }
+    static __device__ __forceinline__ bool whole(int s, int lines, int places) {
+        return s / 2 < lines && s % 2 * 8 + 8 <= places;
     }
     __device__ __forceinline__ float at(int s, int c) const {
         return sum[s / 2][c / 2][s % 2 * 2 + c % 2];
@@ -222,12 +235,12 @@ template <int OCTETS> struct tf32_lines : tf32_core {
                     y[t][o][1] = __float_as_uint(v.of[1]);
                 }
 #pragma unroll
-            for (int l = 0; l < TILE_LINES + TAPS - 1; ++l, low += pitch, high += pitch) {
+            for (int l = 0; l < LINES_HIGH + TAPS - 1; ++l, low += pitch, high += pitch) {
                 const uint32_t a[4] = {__float_as_uint(low[0]), __float_as_uint(low[8]),
                                        __float_as_uint(high[0]), __float_as_uint(high[8])};
 #pragma unroll
                 for (int t = 0; t < TAPS; ++t)
-                    if (l - t >= 0 && l - t < TILE_LINES)
+                    if (l - t >= 0 && l - t < LINES_HIGH)
 #pragma unroll
                         for (int o = 0; o < OCTETS; ++o)
                             mma_m16n8k8_tf32(sum[l - t][o], a, y[t][o]);
@@ -244,7 +257,7 @@ template <int OCTETS> struct tf32_lines : tf32_core {
             if (channel(c) >= channels)
                 continue;
 #pragma unroll
-            for (int l = 0; l < TILE_LINES && l < lines; ++l, here += to.line) {
+            for (int l = 0; l < LINES_HIGH && l < lines; ++l, here += to.line) {
                 if (left)
                     here[0] = at(2 * l, c);
                 if (right)
@@ -331,7 +344,8 @@ static __device__ __forceinline__ void fetch_group(const convolution<typename Co
     }
 }
 
-template <typename Core> static int group_weights(const cut &how, int k) {
+template <typename Core>
+static __host__ __device__ __forceinline__ int group_weights(const cut &how, int k) {
     return Core::weights(how.channels * how.kd * k, how.kh);
 }
 

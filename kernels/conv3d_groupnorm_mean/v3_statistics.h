@@ -26,6 +26,41 @@ template <typename T> static __device__ __forceinline__ T lane_sum(T v, int firs
     return v;
 }
 
+/* COUNT lane_sum()s together, COUNT a power of two: each step leaves half of them to the lane on
+ * the other side, until each lane has that of number folded<COUNT>(first). The same bits. */
+template <int COUNT, typename T>
+static __device__ __forceinline__ T fold(T (&v)[COUNT], int first) {
+    int peer = first;
+#pragma unroll
+    for (int half = COUNT / 2; half > 0; half /= 2, peer *= 2) {
+        const bool upper = lane() & peer;
+#pragma unroll
+        for (int i = 0; i < half; ++i) {
+            const T given = upper ? v[i] : v[i + half], own = upper ? v[i + half] : v[i];
+            v[i] = own + __shfl_xor_sync(0xffffffffu, given, peer);
+        }
+    }
+#pragma unroll
+    for (; peer < WARP; peer *= 2)
+        v[0] += __shfl_xor_sync(0xffffffffu, v[0], peer);
+    return v[0];
+}
+template <int COUNT> static __device__ __forceinline__ int folded(int first) {
+    int number = 0;
+#pragma unroll
+    for (int half = COUNT / 2; half > 0; half /= 2, first *= 2)
+        number += lane() & first ? half : 0;
+    return number;
+}
+/* A lane below WARP that has number `i`, the lanes' bits below `first` apart. */
+template <int COUNT> static __device__ __forceinline__ int folded_at(int i, int first) {
+    int at = 0;
+#pragma unroll
+    for (int half = COUNT / 2; half > 0; half /= 2, first *= 2)
+        at += i & half ? first : 0;
+    return at;
+}
+
 /* (pieces, co) of each sample; the count of a piece is the same for all its channels. */
 template <typename T> struct pieces {
     T *count, *mean, *squares;
@@ -37,32 +72,69 @@ template <typename Core>
 static __device__ __forceinline__ void reduce(const Core &core, const tile &t, int64_t co,
                                               const pieces<typename Core::storage> &to) {
     typedef typename Core::storage T;
-    bool there[Core::LANE_SLOTS];
-#pragma unroll
-    for (int s = 0; s < Core::LANE_SLOTS; ++s)
-        there[s] = Core::line(s) < t.lines && Core::place(s) < t.places;
     const T count = (T)(t.lines * t.places), share = t.lines > 0 ? T(1) / count : T(0);
+    constexpr int LIVE = Core::LANE_CHANNELS, FOLD = LIVE > 4   ? 8
+                                                     : LIVE > 2 ? 4
+                                                                : 2; /* all, as a power of two */
+    static_assert(LIVE <= FOLD, "each channel's sum has a place");
+    constexpr int FIRST = Core::FIRST_PEER;
+    T all[FOLD] = {};
 #pragma unroll
-    for (int c = 0; c < Core::LANE_CHANNELS; ++c) {
-        T sum = 0, squares = 0;
+    for (int s = 0; s < Core::LANE_SLOTS; ++s) {
+        const bool there = Core::line(s) < t.lines && Core::place(s) < t.places;
+        if (Core::whole(s, t.lines, t.places)) {
 #pragma unroll
-        for (int s = 0; s < Core::LANE_SLOTS; ++s)
-            if (there[s])
-                sum += core.at(s, c);
-        const T mean = lane_sum(sum, Core::FIRST_PEER) * share;
+            for (int c = 0; c < LIVE; ++c)
+                all[c] += core.at(s, c);
+        } else if (Core::SELECTS) {
 #pragma unroll
-        for (int s = 0; s < Core::LANE_SLOTS; ++s) {
-            const T off = core.at(s, c) - mean;
-            if (there[s])
-                squares = fma_(off, off, squares);
+            for (int c = 0; c < LIVE; ++c)
+                all[c] += there ? core.at(s, c) : T(0);
+        } else if (there) {
+#pragma unroll
+            for (int c = 0; c < LIVE; ++c)
+                all[c] += core.at(s, c);
         }
-        squares = lane_sum(squares, Core::FIRST_PEER);
-        if (lane() < Core::FIRST_PEER && t.channel + Core::channel(c) < co) {
-            const int64_t e = (t.n * to.each + t.index) * co + t.channel + Core::channel(c);
-            to.count[e] = count;
-            to.mean[e] = mean;
-            to.squares[e] = squares;
+    }
+    const T mean = fold(all, FIRST) * share;
+    T centre[LIVE];
+#pragma unroll
+    for (int c = 0; c < FOLD; ++c) {
+        all[c] = 0;
+        if (c < LIVE)
+            centre[c] = __shfl_sync(0xffffffffu, mean, folded_at<FOLD>(c, FIRST) + lane() % FIRST);
+    }
+#pragma unroll
+    for (int s = 0; s < Core::LANE_SLOTS; ++s) {
+        const bool there = Core::line(s) < t.lines && Core::place(s) < t.places;
+        if (Core::whole(s, t.lines, t.places)) {
+#pragma unroll
+            for (int c = 0; c < LIVE; ++c) {
+                const T off = core.at(s, c) - centre[c];
+                all[c] = fma_(off, off, all[c]);
+            }
+        } else if (Core::SELECTS) {
+#pragma unroll
+            for (int c = 0; c < LIVE; ++c) {
+                const T off = there ? core.at(s, c) - centre[c] : T(0);
+                all[c] = fma_(off, off, all[c]);
+            }
+        } else if (there) {
+#pragma unroll
+            for (int c = 0; c < LIVE; ++c) {
+                const T off = core.at(s, c) - centre[c];
+                all[c] = fma_(off, off, all[c]);
+            }
         }
+    }
+    const T squares = fold(all, FIRST);
+    const int c = folded<FOLD>(FIRST);
+    const int64_t channel = t.channel + Core::channel(c);
+    if (lane() < FOLD * FIRST && c < Core::LANE_CHANNELS && channel < co) {
+        const int64_t e = (t.n * to.each + t.index) * co + channel;
+        to.count[e] = count;
+        to.mean[e] = mean;
+        to.squares[e] = squares;
     }
 }
 
@@ -79,6 +151,21 @@ static __host__ __device__ __forceinline__ int64_t channel_stride(const kept<T> 
     return z.out.d * z.out.h * c.line;
 }
 
+/* What is to be had of a tile of c: its piece, and c itself where it is kept. */
+template <typename Core>
+static __device__ __forceinline__ void take_tile(const Core &core, const tile &t, const sizes &z,
+                                                 const pieces<typename Core::storage> &to,
+                                                 const kept<typename Core::storage> &c) {
+    reduce(core, t, z.co, to);
+    if (!c.data || t.lines == 0)
+        return;
+    const int64_t channel = channel_stride(c, z);
+    typename Core::storage *const first =
+        c.data + (t.n * z.co + t.channel) * channel + (t.d * z.out.h + t.h) * c.line + t.w;
+    core.keep({first, c.line, channel, true}, t.lines, t.places,
+              least(Core::GROUP, z.co - t.channel));
+}
+
 template <typename Core>
 static __global__ void __launch_bounds__(THREADS, Core::BLOCKS)
     convolve(rows<const typename Core::storage> x, bool packed,
@@ -91,16 +178,7 @@ static __global__ void __launch_bounds__(THREADS, Core::BLOCKS)
             fetch<Core>(x, packed, p.z, p.how.view, s, n, at, window);
             settle<Core>(p.how.view, s, window);
         },
-        [&](const Core &core, const tile &t) {
-            reduce(core, t, p.z.co, to);
-            if (!c.data || t.lines == 0)
-                return;
-            const int64_t channel = channel_stride(c, p.z);
-            T *const first = c.data + (t.n * p.z.co + t.channel) * channel +
-                             (t.d * p.z.out.h + t.h) * c.line + t.w;
-            core.keep({first, c.line, channel, true}, t.lines, t.places,
-                      least(Core::GROUP, p.z.co - t.channel));
-        });
+        [&](const Core &core, const tile &t) { take_tile(core, t, p.z, to, c); });
 }
 
 /* What is known of each sample's channels, (n, co) each: the mean of its convolution without bias
@@ -112,6 +190,7 @@ template <typename T> struct channel_state { T *mean, *level; };
 template <typename T> struct alignas(PACK_BYTES) through_norm { T mean, offset, slope, unused; };
 
 static constexpr int MERGED = 4; /* channels that a warp merges at a time */
+static constexpr int AHEAD = 4;  /* pieces of a lane under way at once */
 
 /* One warp's sums over the pieces of `channels` channels from one on, at most MERGED. */
 template <typename T>
@@ -119,24 +198,47 @@ static __device__ __forceinline__ void merge(const pieces<T> &from, const sizes 
                                              int64_t channel, int channels, T *mean, T *squares) {
     const int64_t first = n * from.each * z.co + channel;
     T sum[MERGED] = {}, rest[MERGED] = {};
-    for (int64_t i = lane(); i < from.each; i += WARP)
+    for (int64_t i = lane(); i < from.each; i += AHEAD * WARP) {
+        T count[AHEAD], part[AHEAD][MERGED]; /* all loads begin at once */
 #pragma unroll
-        for (int c = 0; c < MERGED; ++c)
-            if (c < channels) {
-                const int64_t e = first + i * z.co + c;
-                sum[c] = fma_(from.count[e], from.mean[e], sum[c]);
-            }
+        for (int a = 0; a < AHEAD; ++a) {
+            const bool there = i + a * WARP < from.each;
+            const int64_t e = first + (i + a * WARP) * z.co;
+            count[a] = there ? from.count[e] : T(0);
+#pragma unroll
+            for (int c = 0; c < MERGED; ++c)
+                part[a][c] = there && c < channels ? from.mean[e + c] : T(0);
+        }
+#pragma unroll
+        for (int a = 0; a < AHEAD; ++a)
+#pragma unroll
+            for (int c = 0; c < MERGED; ++c)
+                sum[c] = fma_(count[a], part[a][c], sum[c]);
+    }
 #pragma unroll
     for (int c = 0; c < MERGED; ++c)
         mean[c] = lane_sum(sum[c]) / (T)z.positions;
-    for (int64_t i = lane(); i < from.each; i += WARP)
+    for (int64_t i = lane(); i < from.each; i += AHEAD * WARP) {
+        T count[AHEAD], part[AHEAD][MERGED], own[AHEAD][MERGED];
 #pragma unroll
-        for (int c = 0; c < MERGED; ++c)
-            if (c < channels) {
-                const int64_t e = first + i * z.co + c;
-                const T off = from.mean[e] - mean[c];
-                rest[c] += fma_(from.count[e] * off, off, from.squares[e]);
+        for (int a = 0; a < AHEAD; ++a) {
+            const bool there = i + a * WARP < from.each;
+            const int64_t e = first + (i + a * WARP) * z.co;
+            count[a] = there ? from.count[e] : T(0);
+#pragma unroll
+            for (int c = 0; c < MERGED; ++c) {
+                part[a][c] = there && c < channels ? from.mean[e + c] : mean[c];
+                own[a][c] = there && c < channels ? from.squares[e + c] : T(0);
             }
+        }
+#pragma unroll
+        for (int a = 0; a < AHEAD; ++a)
+#pragma unroll
+            for (int c = 0; c < MERGED; ++c) {
+                const T off = part[a][c] - mean[c];
+                rest[c] += fma_(count[a] * off, off, own[a][c]);
+            }
+    }
 #pragma unroll
     for (int c = 0; c < MERGED; ++c)
         squares[c] = lane_sum(rest[c]);

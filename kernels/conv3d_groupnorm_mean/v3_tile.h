@@ -240,6 +240,24 @@ template <typename T> static inline bool packs(const rows<const T> &x, const vol
            (size_t)v.w * sizeof(T) % PACK_BYTES == 0;
 }
 
+/* Calls body(channel, plane, line, place) for the packs of a window that are this thread's: one or
+ * more of a line's, of some lines. */
+template <int PACK, typename Body>
+static __device__ __forceinline__ void each_pack(const window_shape &view, int channels,
+                                                 const Body &body) {
+    const int wide = least(view.length / PACK, blockDim.x), high = (int)blockDim.x / wide,
+              row = (int)threadIdx.x / wide,
+              rows = row < high ? channels * view.planes * view.lines : 0;
+    for (int place = (int)threadIdx.x % wide * PACK; place < view.length; place += wide * PACK)
+#pragma unroll 2
+        for (int r = row; r < rows; r += high) {
+            int channel = r;
+            const int line = cut_digit(view.by_lines, &channel),
+                      plane = cut_digit(view.by_planes, &channel);
+            body(channel, plane, line, place);
+        }
+}
+
 /* Fetches the window of slice `s` of sample n for a box at `at`, as the core wants its operands: in
  * packs where x allows it, asynchronously. Elements outside of the volume are 0. Complete after a
  * barrier. */
@@ -250,7 +268,6 @@ static __device__ __forceinline__ void fetch(const rows<const typename Core::sto
                                              typename Core::storage *to) {
     typedef typename Core::storage T;
     constexpr int PACK = PACK_BYTES / (int)sizeof(T);
-    const int count = s.channels * view.planes * view.lines * view.length;
     const corner first = {at.d + s.kd, at.h + s.kh, at.w};
     const range d = range_in(first.d, view.planes, z.in.d),
                 h = range_in(first.h, view.lines, z.in.h),
@@ -258,12 +275,7 @@ static __device__ __forceinline__ void fetch(const rows<const typename Core::sto
     const int64_t plane_stride = z.in.h * z.in.w;
     const T *const from = x.data + (n * z.ci + s.channel) * x.stride + first.d * plane_stride +
                           first.h * z.in.w + first.w;
-#pragma unroll 2
-    for (int e = (int)threadIdx.x * PACK; e < count; e += (int)blockDim.x * PACK) {
-        int channel = e;
-        const int place = cut_digit(view.by_length, &channel),
-                  line = cut_digit(view.by_lines, &channel),
-                  plane = cut_digit(view.by_planes, &channel);
+    each_pack<PACK>(view, s.channels, [&](int channel, int plane, int line, int place) {
         const bool there = within(d, plane) && within(h, line);
         const T *const source =
             from + channel * x.stride + plane * plane_stride + line * z.in.w + place;
@@ -278,7 +290,7 @@ static __device__ __forceinline__ void fetch(const rows<const typename Core::sto
                 got.of[i] = there && within(w, place + i) ? source[i] : T(0);
             *target = got;
         }
-    }
+    });
     cp_async_commit();
 }
 
@@ -288,13 +300,10 @@ static __device__ __forceinline__ void settle(const window_shape &view, const sl
                                               typename Core::storage *window) {
     typedef typename Core::storage T;
     constexpr int PACK = PACK_BYTES / (int)sizeof(T);
-    const int count = s.channels * view.planes * view.lines * view.length;
     cp_async_wait<0>();
-    for (int e = (int)threadIdx.x * PACK; Core::ROUNDS && e < count; e += (int)blockDim.x * PACK) {
-        int channel = e;
-        const int place = cut_digit(view.by_length, &channel),
-                  line = cut_digit(view.by_lines, &channel),
-                  plane = cut_digit(view.by_planes, &channel);
+    if (!Core::ROUNDS)
+        return;
+    each_pack<PACK>(view, s.channels, [&](int channel, int plane, int line, int place) {
         pack<T> *const own =
             reinterpret_cast<pack<T> *>(window + offset_in(view, channel, plane, line, place));
         pack<T> v = *own;
@@ -302,7 +311,7 @@ static __device__ __forceinline__ void settle(const window_shape &view, const sl
         for (int i = 0; i < PACK; ++i)
             v.of[i] = Core::operand(v.of[i]);
         *own = v;
-    }
+    });
 }
 
 #endif

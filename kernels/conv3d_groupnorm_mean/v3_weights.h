@@ -41,6 +41,7 @@ static __device__ __forceinline__ void put(const weight_sink<T> &p, int channel,
 /* On CUDA cores: a warp has the 3 x 3 taps of one channel's plane, or of a part of it, and a lane a
  * run of positions. */
 template <typename T> struct fma_sums : fma_core<T> {
+    static constexpr int OCTETS = 0; /* of tensor cores */
     enum {
         GROUP = 8,
         TAPS = 3,
@@ -170,7 +171,8 @@ template <typename T> struct fma_sums : fma_core<T> {
 
 /* On tensor cores: a warp has PLACES of j and 3 kh of all channels, and of the positions strips of
  * 8 by TILE_LINES. */
-template <int OCTETS> struct tf32_sums : tf32_core {
+template <int COUNT> struct tf32_sums : tf32_core {
+    static constexpr int OCTETS = COUNT;
     enum {
         GROUP = 8 * OCTETS,
         TAPS = 3,

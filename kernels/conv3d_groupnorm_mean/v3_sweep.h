@@ -1,0 +1,244 @@
+/*
+ * c of v3 in TF32 where kernels are 3 x 3 x 3 and x has few channels: plane by plane. A block walks
+ * along d through columns of tiles, its share of all planes of c, and has a ring of planes of x in
+ * shared memory, so that it fetches each plane once, two steps before its products.
+ */
+#ifndef ASSAY_CONV3D_GROUPNORM_MEAN_V3_SWEEP_H
+#define ASSAY_CONV3D_GROUPNORM_MEAN_V3_SWEEP_H
+
+#include "kernels/conv3d_groupnorm_mean/v3_statistics.h"
+
+struct sweep_shape {
+    static constexpr int K = 3;
+    /* Tiles of a block, one a warp. */
+    static constexpr int TILES_H = 2, TILES_W = WARPS / TILES_H, TILE_W = 16, TILE_H = TILE_LINES,
+                         HIGH = TILES_H * TILE_H, WIDE = TILES_W * TILE_W;
+    static constexpr int PACK = PACK_BYTES / (int)sizeof(float), LINES = HIGH + K - 1,
+                         PITCH = WIDE + PACK;
+    static constexpr int RING = 5; /* planes: K, and two on their way */
+    /* Banks, modulo 32: 12, and so for channels, as PLANE_SHIFT says. */
+    static constexpr int PLANE = LINES * PITCH + 4, CHANNEL = RING * PLANE + 16;
+    static_assert(PLANE % BANKS == PLANE_SHIFT && CHANNEL % BANKS == PLANE_SHIFT,
+                  "operands of a fragment lie in different banks");
+};
+
+/* Blocks that a multiprocessor should have. */
+template <int OCTETS> struct sweep_blocks { static constexpr int COUNT = OCTETS == 1 ? 4 : 3; };
+
+struct sweep {
+    rows<const float> x;
+    filters<float> w;
+    sizes z;
+    divider by_k;
+    int high, wide, groups, places; /* tiles of blocks in a plane; places: that j numbers */
+    bool packed;
+};
+
+/* Planes [from, end) of one column of tiles. */
+struct sweep_run {
+    int64_t n;
+    int column, h, w, from, end;
+};
+
+static __device__ __forceinline__ sweep_run sweep_at(const sweep &p, int64_t i, int64_t end) {
+    const int64_t all = i / p.z.out.d;
+    sweep_run r;
+    r.from = (int)(i - all * p.z.out.d);
+    r.end = least(p.z.out.d, r.from + end - i);
+    r.n = all / (p.high * p.wide);
+    r.column = (int)(all - r.n * p.high * p.wide);
+    r.h = r.column / p.wide * sweep_shape::HIGH;
+    r.w = r.column % p.wide * sweep_shape::WIDE;
+    return r;
+}
+
+/* The next plane to be fetched, of the block's planes of c from i on. */
+struct sweep_cursor {
+    int64_t i;
+    sweep_run run;
+    int plane;
+};
+
+/* Starts to fetch a plane, zeros where there is no position, and goes to the next one. Each thread
+ * takes a pack of some lines. */
+static __device__ __forceinline__ void fetch_plane(const sweep &p, sweep_cursor *c, int64_t end,
+                                                   float *to) {
+    typedef sweep_shape P;
+    constexpr int PACKS = P::PITCH / P::PACK, ROWS = THREADS / PACKS;
+    if (c->i < end) {
+        const int at = (int)threadIdx.x % PACKS * P::PACK, row = (int)threadIdx.x / PACKS;
+        const int w = c->run.w + at, rows = (int)p.z.ci * P::LINES;
+        const float *const from =
+            p.x.data + c->run.n * p.z.ci * p.x.stride + index_in(p.z.in, c->plane, c->run.h, w);
+#pragma unroll 4
+        for (int r = row; row < ROWS && r < rows; r += ROWS) {
+            const int of = r / P::LINES, l = r - of * P::LINES;
+            float *const target = to + of * P::CHANNEL + l * P::PITCH + at;
+            const float *const source = from + of * p.x.stride + l * p.z.in.w;
+            const bool there = c->run.h + l < p.z.in.h;
+            if (p.packed) {
+                const bool inside = there && w < p.z.in.w;
+                cp_async_16(target, inside ? source : p.x.data, inside ? PACK_BYTES : 0);
+            } else {
+                ::pack<float> got;
+                for (int i = 0; i < P::PACK; ++i)
+                    got.of[i] = there && w + i < p.z.in.w ? source[i] : 0;
+                *reinterpret_cast<::pack<float> *>(target) = got;
+            }
+        }
+        if (++c->plane >= c->run.end + P::K - 1) {
+            c->i += c->run.end - c->run.from;
+            if (c->i < end) {
+                c->run = sweep_at(p, c->i, end);
+                c->plane = c->run.from;
+            }
+        }
+    }
+    cp_async_commit();
+}
+
+/* Makes operands of what this thread has fetched. */
+static __device__ __forceinline__ void settle_plane(const sweep &p, float *plane) {
+    typedef sweep_shape P;
+    constexpr int PACKS = P::PITCH / P::PACK, ROWS = THREADS / PACKS;
+    const int at = (int)threadIdx.x % PACKS * P::PACK, row = (int)threadIdx.x / PACKS,
+              rows = (int)p.z.ci * P::LINES;
+#pragma unroll 4
+    for (int r = row; row < ROWS && r < rows; r += ROWS) {
+        const int of = r / P::LINES, l = r - of * P::LINES;
+        ::pack<float> *const own =
+            reinterpret_cast<::pack<float> *>(plane + of * P::CHANNEL + l * P::PITCH + at);
+        ::pack<float> v = *own;
+#pragma unroll
+        for (int i = 0; i < P::PACK; ++i)
+            v.of[i] = round_to_tf32(v.of[i]);
+        *own = v;
+    }
+}
+
+template <int OCTETS>
+static __global__ void __launch_bounds__(THREADS, sweep_blocks<OCTETS>::COUNT)
+    convolve_by_planes(sweep p, pieces<float> to, kept<float> c) {
+    typedef sweep_shape P;
+    typedef tf32_lines<OCTETS> core_t;
+    ASSAY_DYNAMIC_SHARED(float, ring);
+    const int ci = (int)p.z.ci, each = core_t::weights(ci * P::K * P::K, P::K);
+    float *const weights = ring + ci * P::CHANNEL;
+    int64_t *const source = reinterpret_cast<int64_t *>(weights + p.groups * each);
+    int *const offsets = reinterpret_cast<int *>(source + p.places);
+    const int64_t all = p.z.n * p.high * p.wide * p.z.out.d,
+                  end = all * (blockIdx.x + 1) / gridDim.x;
+    int64_t i = all * blockIdx.x / gridDim.x;
+    if (i >= end)
+        return;
+
+    int fetched = 0, settled = 0, first = 0; /* planes; the first of this step */
+    sweep_cursor next = {i, sweep_at(p, i, end), 0};
+    next.plane = next.run.from;
+    for (; fetched < P::RING; ++fetched)
+        fetch_plane(p, &next, end, ring + fetched * P::PLANE);
+
+    for (int j = (int)threadIdx.x; j < p.places; j += THREADS) {
+        const int kw = j % P::K, kd = j / P::K % P::K, of = j / (P::K * P::K);
+        source[j] = of < ci ? of * p.w.channel + kd * P::K * P::K + kw : -1;
+        for (int slot = 0; slot < P::RING; ++slot)
+            offsets[slot * p.places + j] =
+                of < ci ? of * P::CHANNEL + (slot + kd) % P::RING * P::PLANE + kw
+                        : slot * P::PLANE; /* of the step's, too: finite, times 0 */
+    }
+    __syncthreads();
+    convolution<float> weights_of = {};
+    weights_of.w = p.w;
+    weights_of.z = p.z;
+    weights_of.by_k = p.by_k;
+    const slice s = {0, ci, 0, P::K, 0, P::K};
+    for (int group = 0; group < p.groups; ++group)
+        fetch_group<core_t>(weights_of, s, source, (int64_t)group * core_t::GROUP,
+                            weights + group * each);
+
+    const int high = warp() / P::TILES_W * P::TILE_H, wide = warp() % P::TILES_W * P::TILE_W;
+    window_shape view = {};
+    view.pitch = P::PITCH;
+    while (i < end) {
+        const sweep_run run = sweep_at(p, i, end);
+#pragma unroll 1
+        for (int plane = run.from; plane < run.end; ++plane, ++first) {
+            if (fetched < first + P::K) { /* behind another column */
+                __syncthreads();
+                for (; fetched < first + P::K; ++fetched)
+                    fetch_plane(p, &next, end, ring + fetched % P::RING * P::PLANE);
+            }
+            if (fetched - first - P::K >= 2)
+                cp_async_wait<2>();
+            else if (fetched - first - P::K == 1)
+                cp_async_wait<1>();
+            else
+                cp_async_wait<0>();
+            for (; settled < first + P::K; ++settled)
+                settle_plane(p, ring + settled % P::RING * P::PLANE);
+            __syncthreads();
+            for (; fetched < first + P::RING && first > 0; ++fetched)
+                fetch_plane(p, &next, end, ring + fetched % P::RING * P::PLANE);
+            tile t = {run.n, 0, plane, run.h + high, run.w + wide, 0, 0, 0, 0, true};
+            t.index = ((int64_t)plane * p.high * p.wide + run.column) * WARPS + warp();
+            if (t.w < p.z.out.w) {
+                t.lines = (int)clamp(p.z.out.h - t.h, 0, P::TILE_H);
+                t.places = least(P::TILE_W, p.z.out.w - t.w);
+            }
+            for (int group = 0; group < p.groups; ++group) {
+                core_t core;
+                t.channel = (int64_t)group * core_t::GROUP;
+                if (t.lines > 0)
+                    core.add(ring + high * P::PITCH + wide, view,
+                             offsets + first % P::RING * p.places, s, P::K, weights + group * each);
+                take_tile(core, t, p.z, to, c);
+            }
+        }
+        first += P::K - 1;
+        i += run.end - run.from;
+    }
+}
+
+template <typename Core> static int sweep_weights(const sizes &z) {
+    return (int)ceil_div(z.co, Core::GROUP) *
+           Core::weights((int)z.ci * sweep_shape::K * sweep_shape::K, sweep_shape::K);
+}
+
+/* Whether this kernel makes c. */
+template <typename Core> static bool sweeps(const sizes &z) {
+    return Core::ROUNDS && z.k == sweep_shape::K &&
+           z.ci * sweep_shape::CHANNEL * (int64_t)sizeof(float) <= 56 << 10 &&
+           sweep_weights<Core>(z) * (int64_t)sizeof(float) <= 32 << 10;
+}
+
+/* Pieces of a sample. */
+static inline int64_t sweep_pieces(const sizes &z) {
+    return z.out.d * ceil_div(z.out.h, sweep_shape::HIGH) * ceil_div(z.out.w, sweep_shape::WIDE) *
+           WARPS;
+}
+
+template <int OCTETS>
+static assay_status launch_sweep(void *stream, const rows<const float> &x,
+                                 const rows<const float> &w, const sizes &z,
+                                 const pieces<float> &to, const kept<float> &c) {
+    typedef sweep_shape P;
+    typedef tf32_lines<OCTETS> core_t;
+    const sweep p = {x,
+                     {w.data, z.ci * w.stride, w.stride, false},
+                     z,
+                     divider_for(P::K),
+                     (int)ceil_div(z.out.h, P::HIGH),
+                     (int)ceil_div(z.out.w, P::WIDE),
+                     (int)ceil_div(z.co, core_t::GROUP),
+                     round_up(z.ci * P::K * P::K, 8),
+                     packs(x, z.in)};
+    const size_t shared = (size_t)(z.ci * P::CHANNEL + sweep_weights<core_t>(z)) * sizeof(float) +
+                          (size_t)p.places * (sizeof(int64_t) + P::RING * sizeof(int));
+    const int64_t all = z.n * p.high * p.wide * z.out.d;
+    return ASSAY_LAUNCH(
+        stream,
+        dim3((unsigned)clamp(all, 0, ASSAY_MULTIPROCESSORS * (int64_t)sweep_blocks<OCTETS>::COUNT)),
+        dim3(THREADS), shared, (convolve_by_planes<OCTETS>), p, to, c);
+}
+
+#endif
