@@ -2,21 +2,24 @@
  * layernorm v3, fused: one pass over memory each way.
  *
  * A group of lanes takes one row and keeps it in registers (kernels/common/row_group.h): the mean,
- * then the squares about it, come from there. Backward finds both of a row's sums and writes dx;
- * meanwhile each lane adds up dw and db of its columns over the rows of its block, whose next rows
- * are on their way to shared memory (kernels/common/row_feed.h), and blocks leave partial sums in
- * the workspace, which a second kernel sums in a fixed order. Rows of more than 20480 elements of
- * 16 bits, 10240 of f32 or 5120 of f64 (backward 6144, 3072 and 1536) read the rest again, from the
- * cache, and keep its dw and db in the workspace.
+ * then the squares about it, come from there. Backward, rows of whole packs, more than 32 and up to
+ * 640, are taken by teams of lanes, two rows at a time (v3_teams.h). Of other rows groups find both
+ * of a row's sums and write dx; meanwhile each lane adds up dw and db of its columns over the rows
+ * of its block, whose next rows are on their way to shared memory (kernels/common/row_feed.h). Either
+ * way blocks leave partial sums in the workspace, which a second kernel sums in a fixed order. Rows
+ * of more than 20480 elements of 16 bits, 10240 of f32 or 5120 of f64 (backward 6144, 3072 and 1536)
+ * read the rest again, from the cache, and keep its dw and db in the workspace.
  *
  * Rows of whole packs, few a lane, have kernels of their own: every load, w and b too, begins
  * before the first sum, and there is no code for single elements.
  *
  * bf16, 4096 rows of 2560, H100, cold, forward and backward: 45.9 and 122.7 us with two packs a
  * lane, taken apart as they came; 30.8 and 64.1 us with rows in a warp and packs kept whole; 21.3
- * and 47.2 us now, where a copy of as many bytes takes 18.7 and 25.4. The step before waited for
- * one pack of cold weights after the other, and for its code: 64 rows took 15.7 us and take 5.5
- * now.
+ * and 46.6 us when every load began before the first sum, where a step before had waited for one
+ * pack of cold weights after the other, and for its code. Backward 41.3 us now, by teams, with 32
+ * lanes for a column's partial sums and their kernel's blocks there before the rows' end; a copy of
+ * as many bytes takes 18.7 and 25.7. 4096 rows of 768, backward: 29.0 and 19.6 us; 512 rows of 768:
+ * 21.9 and 10.3.
  *
  * Against v1: every tensor is read and written once. Bytes: x and y forward; x, dy and dx backward,
  * plus the partial sums, two rows of them for at least two rows a group. Flops: 8 rows d forward,
@@ -25,6 +28,7 @@
 #include "kernels/common/partials.h"
 #include "kernels/common/row_feed.h"
 #include "kernels/layernorm/norm.h"
+#include "kernels/layernorm/v3_teams.h"
 
 enum { FEW_HELD = 4, MOST_HELD = 10, MOST_HELD_BACKWARD = 3 };
 
@@ -131,12 +135,6 @@ static __global__ void __launch_bounds__(GROUP_THREADS, WHOLE ? 4 : 2)
 }
 
 /* ---- backward ---- */
-
-template <typename T> struct gradients {
-    matrix<const T> x, dy;
-    const T *w;
-    matrix<T> dx;
-};
 
 /* Adds g and g x^ of one pack. Where there are no elements, dy is 0. */
 template <bool WHOLE, typename T>
@@ -298,8 +296,7 @@ template <typename T> static assay_status run_forward(const assay_call *call) {
 template <typename T, bool WHOLE>
 static assay_status launch_rows(const assay_call *call, const tensors &t, const split &cut,
                                 acc_t<T> *of_w, acc_t<T> *of_b) {
-    const gradients<T> g = {matrix_of<const T>(t.x), matrix_of<const T>(t.dy),
-                            matrix_of<const T>(t.w).data, matrix_of<T>(t.dx)};
+    const gradients<T> g = gradients_of<T>(t);
     const size_t sums = sum_groups_bytes<T>(t.d, cut.lanes);
     return with_held<2, MOST_HELD_BACKWARD>(cut.held, [&](auto held) {
         constexpr int HELD = decltype(held)::value;
@@ -310,23 +307,37 @@ static assay_status launch_rows(const assay_call *call, const tensors &t, const 
     });
 }
 
+/* Blocks that leave partial sums of dw and db. */
+template <typename T> static int64_t partial_rows(const tensors &t) {
+    return takes_teams<T>(t.d) ? split_teams<T>(t.rows, t.d).blocks
+                               : split_for<T>(t, MOST_HELD_BACKWARD, MOST_HELD_BACKWARD).chunks;
+}
+
+template <typename T>
+static assay_status launch_groups(const assay_call *call, const tensors &t, acc_t<T> *of_w,
+                                  acc_t<T> *of_b) {
+    const split cut = split_for<T>(t, MOST_HELD_BACKWARD, MOST_HELD_BACKWARD);
+    const bool whole = holds_whole<T>(t.d, {cut.lanes, cut.held}, MOST_HELD_BACKWARD, cut.packs);
+    return whole ? launch_rows<T, true>(call, t, cut, of_w, of_b)
+                 : launch_rows<T, false>(call, t, cut, of_w, of_b);
+}
+
 template <typename T> static assay_status run_backward(const assay_call *call) {
     const tensors t = tensors_of(call, ASSAY_BACKWARD);
-    const split cut = split_for<T>(t, MOST_HELD_BACKWARD, MOST_HELD_BACKWARD);
-    acc_t<T> *of_w = static_cast<acc_t<T> *>(call->workspace), *of_b = of_w + cut.chunks * t.d;
-    const bool whole = holds_whole<T>(t.d, {cut.lanes, cut.held}, MOST_HELD_BACKWARD, cut.packs);
-    const assay_status status = whole ? launch_rows<T, true>(call, t, cut, of_w, of_b)
-                                      : launch_rows<T, false>(call, t, cut, of_w, of_b);
+    const int64_t parts = partial_rows<T>(t);
+    acc_t<T> *of_w = static_cast<acc_t<T> *>(call->workspace), *of_b = of_w + parts * t.d;
+    const assay_status status = takes_teams<T>(t.d)
+                                    ? launch_teams<T>(call, t, of_w, of_b, all_take_packs(t))
+                                    : launch_groups<T>(call, t, of_w, of_b);
     if (status != ASSAY_OK)
         return status;
     const sums_to<T> dw = {of_w, matrix_of<T>(t.dw).data}, db = {of_b, matrix_of<T>(t.db).data};
-    return launch_sum_partials_of<T>(call->stream, dw, db, cut.chunks, t.d);
+    return launch_sum_partials_of<T>(call->stream, dw, db, parts, t.d);
 }
 
 template <typename T> static size_t partial_bytes(const assay_call *call) {
     const tensors t = tensors_of(call, ASSAY_BACKWARD);
-    return (size_t)(2 * split_for<T>(t, MOST_HELD_BACKWARD, MOST_HELD_BACKWARD).chunks * t.d) *
-           sizeof(acc_t<T>);
+    return (size_t)(2 * partial_rows<T>(t) * t.d) * sizeof(acc_t<T>);
 }
 
 static size_t workspace(assay_stage stage, const assay_call *call) {

@@ -421,6 +421,9 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "n=40 d=130 dtype=f32,f64,bf16,f16 fill=huge,negative,uniform pad=8"},
     {ASSAY_CI, "n=3 d=4096,4097,5000 dtype=f32,bf16 sched=warp"},
     {ASSAY_CI, "n=3 d=2049 dtype=f64 sched=reverse"},
+    /* several teams of v3, and several turns of each */
+    {ASSAY_CI, "n=37 d=264 dtype=f32,f64,bf16,f16"},
+    {ASSAY_CI, "n=21 d=264 dtype=f32,bf16 pad=1 misalign=5 sched=random"},
     {ASSAY_CI, "n=2 d=5125 dtype=f64"}, /* longer than what kernels hold */
     {ASSAY_CI, "n=2 d=11271 dtype=f32"},
     {ASSAY_CI, "n=2 d=20489 dtype=bf16"},

@@ -277,6 +277,9 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "n=5 d=64 residual=1 dtype=f32,bf16 pad=8 misalign=8:17:1"},
     /* four chunks of v3, of which the last has one row */
     {ASSAY_CI, "n=13 d=1025 dtype=f64"},
+    /* several teams of v3, and several turns of each */
+    {ASSAY_CI, "n=37 d=264 residual=0,1 dtype=f32,f64,bf16"},
+    {ASSAY_CI, "n=21 d=264 residual=0,1 dtype=f32,bf16 pad=1 misalign=5 sched=random"},
     {ASSAY_CI, "n=2 d=5125 dtype=f64"}, /* longer than what kernels hold */
     {ASSAY_CI, "n=2 d=11271 dtype=f32"},
     {ASSAY_CI, "n=1 d=20489 dtype=bf16"},
