@@ -13,7 +13,8 @@
  * bf16, 4096 rows of 2560, H100, cold, forward and backward: 59.7 and 48.5 us with two packs a
  * lane, taken apart as they came; 37.4 and 27.7 us with rows in a warp and packs kept whole, and 40
  * instructions for each exp and division; 20.0 and 26.5 us now, where a copy of as many bytes takes
- * 18.7 and 25.4.
+ * 18.7 and 25.4. Backward, a lane that held four packs of y and four of dy had too few registers:
+ * rows of 1600 took 23.9 us, and take 18.5 with at most three.
  *
  * Against v1: x is read once, and each power is computed once. Bytes: x and y forward; y, dy and dx
  * backward. Flops: an exp, a division and 3 more an element forward, 4 backward.
@@ -24,7 +25,7 @@
 #include "kernels/common/special.h"
 #include "kernels/common/stream.h"
 
-enum { FEW_HELD = 4, MOST_HELD = 10 };
+enum { FEW_HELD = 4, FEW_HELD_BACKWARD = 3, MOST_HELD = 10 };
 
 /* How rows are shared out. */
 struct split {
@@ -152,9 +153,10 @@ static __global__ void __launch_bounds__(GROUP_THREADS, WHOLE ? 4 : 2)
 }
 
 template <typename T>
-static split split_for(const assay_tensor *a, const assay_tensor *b, const assay_tensor *c) {
+static split split_for(const assay_tensor *a, const assay_tensor *b, const assay_tensor *c,
+                       int few) {
     const int64_t d = assay_tensor_row_length(a);
-    const row_share share = share_row<T>(d, FEW_HELD, MOST_HELD);
+    const row_share share = share_row<T>(d, few, MOST_HELD);
     return {assay_tensor_rows(a), d, share.lanes, share.held,
             takes_packs(a) && takes_packs(b) && (c == NULL || takes_packs(c))};
 }
@@ -163,15 +165,15 @@ static dim3 grid_of(const split &cut) {
     return whole_grid(ceil_div(cut.rows, GROUP_THREADS / cut.lanes));
 }
 
-template <typename T, typename Launch>
+template <typename T, int FEW, typename Launch>
 static assay_status with_share_of(const split &cut, Launch launch) {
-    return with_share<T, FEW_HELD, MOST_HELD>(cut.d, {cut.lanes, cut.held}, cut.packs, launch);
+    return with_share<T, FEW, MOST_HELD>(cut.d, {cut.lanes, cut.held}, cut.packs, launch);
 }
 
 template <typename T> static assay_status run_forward(const assay_call *call) {
     const assay_tensor *x = &call->in[0], *y = &call->out[0];
-    const split cut = split_for<T>(x, y, NULL);
-    return with_share_of<T>(cut, [&](auto held, auto whole) {
+    const split cut = split_for<T>(x, y, NULL, FEW_HELD);
+    return with_share_of<T, FEW_HELD>(cut, [&](auto held, auto whole) {
         constexpr int HELD = decltype(held)::value;
         constexpr bool WHOLE = decltype(whole)::value;
         return ASSAY_LAUNCH(call->stream, grid_of(cut), dim3(GROUP_THREADS), 0,
@@ -182,8 +184,8 @@ template <typename T> static assay_status run_forward(const assay_call *call) {
 /* Inputs: x, y, dy. */
 template <typename T> static assay_status run_backward(const assay_call *call) {
     const assay_tensor *y = &call->in[1], *dy = &call->in[2], *dx = &call->out[0];
-    const split cut = split_for<T>(y, dy, dx);
-    return with_share_of<T>(cut, [&](auto held, auto whole) {
+    const split cut = split_for<T>(y, dy, dx, FEW_HELD_BACKWARD);
+    return with_share_of<T, FEW_HELD_BACKWARD>(cut, [&](auto held, auto whole) {
         constexpr int HELD = decltype(held)::value;
         constexpr bool WHOLE = decltype(whole)::value;
         return ASSAY_LAUNCH(call->stream, grid_of(cut), dim3(GROUP_THREADS), 0,
