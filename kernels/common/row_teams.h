@@ -10,8 +10,7 @@
 #ifndef ASSAY_KERNELS_COMMON_ROW_TEAMS_H
 #define ASSAY_KERNELS_COMMON_ROW_TEAMS_H
 
-#include "kernels/common/row_group.h"
-#include "kernels/common/stream.h"
+#include "kernels/common/row_feed.h"
 
 /* 96 registers a thread: two blocks of 320 threads on a multiprocessor, or one of more. */
 static constexpr int TEAM_ROWS = 2, TEAM_THREADS = 640, TEAM_WARPS = TEAM_THREADS / GROUP_WARP;
@@ -44,11 +43,14 @@ template <typename T> static inline team_split split_teams(int64_t rows, int64_t
     return cut;
 }
 
-/* Bytes of a block's shared memory: `numbers` for each warp, and a row for each team. */
+/* Bytes of a block's shared memory: `numbers` for each warp; then places for rows of `sources`
+ * tensors, where in the end a row for each team has room. */
 template <typename T>
-static inline size_t team_bytes(const team_split &cut, int64_t d, int numbers) {
-    const int64_t sums = cut.teams > 1 ? cut.teams * d : 0;
-    return (size_t)(numbers * TEAM_WARPS + sums) * sizeof(acc_t<T>);
+static inline size_t team_bytes(const team_split &cut, int64_t d, int numbers, int sources) {
+    const size_t sums = cut.teams > 1 ? (size_t)(cut.teams * d) * sizeof(acc_t<T>) : 0;
+    const size_t places =
+        (size_t)(ROWS_AHEAD * sources * TEAM_ROWS) * (size_t)(cut.lanes * cut.teams) * PACK_BYTES;
+    return (size_t)(numbers * TEAM_WARPS) * sizeof(acc_t<T>) + (sums > places ? sums : places);
 }
 
 /* A lane's place: its team, and its column. */
@@ -58,6 +60,32 @@ template <typename T> struct team_place {
     __device__ __forceinline__ explicit team_place(int lanes_)
         : team((int)threadIdx.x / lanes_), lanes(lanes_),
           column(((int)threadIdx.x - team * lanes_) * pack<T>::size) {
+    }
+};
+
+/* Rows that come while others are worked on: each lane copies its packs of the next rows to places
+ * of its own, past its registers, as in row_feed.h. */
+template <typename T, bool WHOLE> struct team_feed {
+    pack<T> *places;
+    int sources, column, d;
+    int64_t end; /* of the block's rows */
+
+    __device__ __forceinline__ pack<T> *place(bool odd, int source, int r) const {
+        const int row = ((odd ? sources : 0) + source) * TEAM_ROWS + r;
+        return places + row * (int)blockDim.x + threadIdx.x;
+    }
+    /* Starts to copy rows `first` and on of one tensor. */
+    __device__ __forceinline__ void start(bool odd, int source, const matrix<const T> &from,
+                                          int64_t first) const {
+#pragma unroll
+        for (int r = 0; r < TEAM_ROWS; ++r)
+            start_pack<WHOLE>(place(odd, source, r), from.row(first + r) + column,
+                              first + r < end ? d - column : 0, WHOLE);
+    }
+    __device__ __forceinline__ void load(bool odd, int source, pack<T> (&to)[TEAM_ROWS]) const {
+#pragma unroll
+        for (int r = 0; r < TEAM_ROWS; ++r)
+            to[r] = load_kept(place(odd, source, r));
     }
 };
 

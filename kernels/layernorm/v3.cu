@@ -5,21 +5,21 @@
  * then the squares about it, come from there. Backward, rows of whole packs, more than 32 and up to
  * 640, are taken by teams of lanes, two rows at a time (v3_teams.h). Of other rows groups find both
  * of a row's sums and write dx; meanwhile each lane adds up dw and db of its columns over the rows
- * of its block, whose next rows are on their way to shared memory (kernels/common/row_feed.h). Either
- * way blocks leave partial sums in the workspace, which a second kernel sums in a fixed order. Rows
- * of more than 20480 elements of 16 bits, 10240 of f32 or 5120 of f64 (backward 6144, 3072 and 1536)
- * read the rest again, from the cache, and keep its dw and db in the workspace.
+ * of its block, whose next rows are on their way to shared memory (kernels/common/row_feed.h).
+ * Either way blocks leave partial sums in the workspace, which a second kernel sums in a fixed
+ * order. Rows of more than 20480 elements of 16 bits, 10240 of f32 or 5120 of f64 (backward 6144,
+ * 3072 and 1536) read the rest again, from the cache, and keep its dw and db in the workspace.
  *
  * Rows of whole packs, few a lane, have kernels of their own: every load, w and b too, begins
  * before the first sum, and there is no code for single elements.
  *
  * bf16, 4096 rows of 2560, H100, cold, forward and backward: 45.9 and 122.7 us with two packs a
  * lane, taken apart as they came; 30.8 and 64.1 us with rows in a warp and packs kept whole; 21.3
- * and 46.6 us when every load began before the first sum, where a step before had waited for one
- * pack of cold weights after the other, and for its code. Backward 41.3 us now, by teams, with 32
+ * and 47.0 us when every load began before the first sum, where a step before had waited for one
+ * pack of cold weights after the other, and for its code. Backward 37.3 us now, by teams, with 32
  * lanes for a column's partial sums and their kernel's blocks there before the rows' end; a copy of
- * as many bytes takes 18.7 and 25.7. 4096 rows of 768, backward: 29.0 and 19.6 us; 512 rows of 768:
- * 21.9 and 10.3.
+ * as many bytes takes 18.7 and 25.7. 4096 rows of 768, backward: 29.4 and 17.3 us; 512 rows of 768:
+ * 22.3 and 8.9. With the next rows in registers instead of shared memory, 41.3, 19.1 and 9.8.
  *
  * Against v1: every tensor is read and written once. Bytes: x and y forward; x, dy and dx backward,
  * plus the partial sums, two rows of them for at least two rows a group. Flops: 8 rows d forward,

@@ -1,7 +1,7 @@
 /*
  * Backward of layernorm v3 for rows of whole packs: teams of lanes take several rows at a time
- * (kernels/common/row_teams.h). A lane reads x and dy once, the next rows' before it works on
- * these, writes dx when the sums along its rows are known, and adds up dw and db of its own
+ * (kernels/common/row_teams.h). A lane's next rows are on their way to shared memory while it works
+ * on these; it writes dx when the sums along its rows are known, and adds up dw and db of its own
  * columns. A team's first exchange is for the means, its second for the squares about them, its
  * third for g and g x^.
  */
@@ -74,30 +74,26 @@ static __global__ void __launch_bounds__(TEAM_THREADS)
     const team_place<T> at(cut.lanes);
     const int64_t begin = blockIdx.x * cut.rows_per_block, step = cut.teams * TEAM_ROWS;
     const int64_t end = begin + cut.rows_per_block < rows ? begin + cut.rows_per_block : rows;
-    const auto load = [&](const matrix<const T> &from, int64_t row) {
-        return load_part<WHOLE, true>(from.row(row) + at.column, row < end ? d - at.column : 0,
-                                      WHOLE, narrow<T>(0));
-    };
     const pack<T> weight =
         load_part<WHOLE, false>(t.w + at.column, d - at.column, WHOLE, narrow<T>(0));
-    pack<T> next_x[TEAM_ROWS], next_dy[TEAM_ROWS];
+    acc_t<T> *const behind = shared + TURN_NUMBERS * TEAM_WARPS;
+    const team_feed<T, WHOLE> feed = {reinterpret_cast<pack<T> *>(behind), 2, at.column, d, end};
+    const auto start = [&](bool odd, int64_t row) {
+        feed.start(odd, 0, t.x, row);
+        feed.start(odd, 1, t.dy, row);
+        cp_async_commit();
+    };
     acc_t<T> dw[V] = {}, db[V] = {};
     int64_t first = begin + at.team * TEAM_ROWS;
-#pragma unroll
-    for (int r = 0; r < TEAM_ROWS; ++r) {
-        next_x[r] = load(t.x, first + r);
-        next_dy[r] = load(t.dy, first + r);
-    }
-    for (int64_t turn = begin; turn < end; turn += step, first += step) {
+    bool odd = false;
+    start(odd, first);
+    for (int64_t turn = begin; turn < end; turn += step, first += step, odd = !odd) {
         pack<T> x[TEAM_ROWS], dy[TEAM_ROWS];
         team_moments<acc_t<T>> m;
-#pragma unroll
-        for (int r = 0; r < TEAM_ROWS; ++r) {
-            x[r] = next_x[r];
-            dy[r] = next_dy[r];
-            next_x[r] = load(t.x, first + step + r);
-            next_dy[r] = load(t.dy, first + step + r);
-        }
+        start(!odd, first + step);
+        cp_async_wait<1>();
+        feed.load(odd, 0, x);
+        feed.load(odd, 1, dy);
         find_moments(x, dy, weight, at.column < d, cut.lanes, d, eps, shared, m);
         keep_packed(x);
         keep_packed(dy);
@@ -116,19 +112,21 @@ static __global__ void __launch_bounds__(TEAM_THREADS)
                               first + r < end ? d - at.column : 0, WHOLE);
         }
     }
-    acc_t<T> *const parts = shared + TURN_NUMBERS * TEAM_WARPS;
-    sum_teams(dw, at, cut.teams, d, parts, partial_w + blockIdx.x * (int64_t)d);
-    sum_teams(db, at, cut.teams, d, parts, partial_b + blockIdx.x * (int64_t)d);
+    cp_async_wait<0>();
+    __syncthreads(); /* before the sums take the places of rows */
+    sum_teams(dw, at, cut.teams, d, behind, partial_w + blockIdx.x * (int64_t)d);
+    sum_teams(db, at, cut.teams, d, behind, partial_b + blockIdx.x * (int64_t)d);
 }
 
 template <typename T>
 static assay_status launch_teams(const assay_call *call, const tensors &t, acc_t<T> *of_w,
                                  acc_t<T> *of_b, bool packs) {
     const team_split cut = split_teams<T>(t.rows, t.d);
-    return ASSAY_LAUNCH(
-        call->stream, dim3((unsigned)cut.blocks), dim3((unsigned)(cut.lanes * cut.teams)),
-        team_bytes<T>(cut, t.d, TURN_NUMBERS), (packs ? grad_teams<T, true> : grad_teams<T, false>),
-        gradients_of<T>(t), of_w, of_b, t.rows, (int)t.d, (acc_t<T>)t.eps, cut);
+    return ASSAY_LAUNCH(call->stream, dim3((unsigned)cut.blocks),
+                        dim3((unsigned)(cut.lanes * cut.teams)),
+                        team_bytes<T>(cut, t.d, TURN_NUMBERS, 2),
+                        (packs ? grad_teams<T, true> : grad_teams<T, false>), gradients_of<T>(t),
+                        of_w, of_b, t.rows, (int)t.d, (acc_t<T>)t.eps, cut);
 }
 
 #endif

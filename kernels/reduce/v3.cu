@@ -214,8 +214,8 @@ static assay_status make_parts(const assay_call *call, const plan &p, const spli
 struct walk {
     int rank; /* of the axes before the last */
     int64_t rows, length, result, number;
-    int64_t size[ASSAY_MAX_RANK], x[ASSAY_MAX_RANK], dx[ASSAY_MAX_RANK],
-        results[ASSAY_MAX_RANK], numbers[ASSAY_MAX_RANK];
+    int64_t size[ASSAY_MAX_RANK], x[ASSAY_MAX_RANK], dx[ASSAY_MAX_RANK], results[ASSAY_MAX_RANK],
+        numbers[ASSAY_MAX_RANK];
     bool packs; /* rows of x and dx allow 16-byte accesses */
 };
 
@@ -323,12 +323,11 @@ template <typename T> static assay_status run_backward(const assay_call *call) {
             p.first ? find<T, of_first<T>>(call, p, found) : find<T, of_ties<T>>(call, p, found);
     if (status != ASSAY_OK)
         return status;
-    return ASSAY_LAUNCH(call->stream,
-                        linear_grid(w.rows * ceil_div(w.length, pack<T>::size), THREADS),
-                        dim3(THREADS), 0, (p.kind == MAX ? give<T, true> : give<T, false>),
-                        matrix_of<const T>(&call->in[0]), matrix_of<const T>(&call->in[1]),
-                        matrix_of<const T>(&call->in[2]), static_cast<T *>(call->out[0].data),
-                        found, p, w);
+    return ASSAY_LAUNCH(
+        call->stream, linear_grid(w.rows * ceil_div(w.length, pack<T>::size), THREADS),
+        dim3(THREADS), 0, (p.kind == MAX ? give<T, true> : give<T, false>),
+        matrix_of<const T>(&call->in[0]), matrix_of<const T>(&call->in[1]),
+        matrix_of<const T>(&call->in[2]), static_cast<T *>(call->out[0].data), found, p, w);
 }
 
 template <typename T> static int64_t parts_of(const plan &p, const assay_tensor *x) {

@@ -2,25 +2,26 @@
  * rmsnorm v3, fused: one pass over memory each way.
  *
  * A group of lanes takes one row and keeps it in registers (kernels/common/row_group.h): forward
- * adds the residual, stores h, sums the squares over the lanes and writes y. Backward, rows of whole
- * packs, more than 32 and up to 640, are taken by teams of lanes, two rows at a time (v3_teams.h).
- * Of other rows groups add up both of a row's sums and write dx and dr; meanwhile each lane adds up
- * dw of its columns over the rows of its block, whose next rows are on their way to shared memory
- * (kernels/common/row_feed.h). Either way blocks leave partial sums in the workspace, which a second
- * kernel sums in a fixed order. Rows of more than 20480 elements of 16 bits, 10240 of f32 or 5120 of
- * f64 (backward 6144, 3072 and 1536) read the rest a second time, from the cache, and keep its dw in
- * the workspace.
+ * adds the residual, stores h, sums the squares over the lanes and writes y. Backward, rows of
+ * whole packs, more than 32 and up to 640, are taken by teams of lanes, two rows at a time
+ * (v3_teams.h). Of other rows groups add up both of a row's sums and write dx and dr; meanwhile
+ * each lane adds up dw of its columns over the rows of its block, whose next rows are on their way
+ * to shared memory (kernels/common/row_feed.h). Either way blocks leave partial sums in the
+ * workspace, which a second kernel sums in a fixed order. Rows of more than 20480 elements of 16
+ * bits, 10240 of f32 or 5120 of f64 (backward 6144, 3072 and 1536) read the rest a second time,
+ * from the cache, and keep its dw in the workspace.
  *
  * Rows of whole packs, few a lane, have kernels of their own: every load, weights too, begins
  * before the first sum, and there is no code for single elements.
  *
  * bf16, 4096 rows of 2560, H100, cold, forward and backward: 39.9 and 78.4 us with two packs a
  * lane, taken apart as they came; 26.1 and 43.8 us with rows in a warp and packs kept whole; 18.7
- * and 38.1 us when every load began before the first sum, where a step before had waited for one
- * pack of cold weights after the other, and for its code. Backward 32.8 us now, by teams, with 32
+ * and 38.5 us when every load began before the first sum, where a step before had waited for one
+ * pack of cold weights after the other, and for its code. Backward 33.9 us now, by teams, with 32
  * lanes for a column's partial sums and their kernel's blocks there before the rows' end; a copy of
- * as many bytes takes 18.7 and 25.7. 4096 rows of 768, backward: 21.0 and 16.2 us; 512 rows of 768:
- * 14.3 and 8.2.
+ * as many bytes takes 18.7 and 25.7. 4096 rows of 768, backward: 21.3 and 15.8 us; 512 rows of 768:
+ * 14.7 and 8.9; 4096 rows of 2560 with a residual: 52.3 and 47.7. With the next rows in registers
+ * instead of shared memory, 32.5, 16.5, 8.2 and 54.6.
  *
  * Against v1: every tensor is read and written once. Bytes: x, r, y and h forward; h, dy, dh, dx
  * and dr backward, plus the partial sums, one row of them for at least two rows a group. Flops: as
@@ -308,15 +309,9 @@ static assay_status launch_rows(const assay_call *call, const tensors &t, const 
     });
 }
 
-/* With a residual, whose dh is a third tensor, groups are the faster way from 2048 elements of 16
- * bits on. */
-template <typename T> static bool by_teams(const tensors &t) {
-    return takes_teams<T>(t.d) && (t.dh == NULL || t.d < 256 * pack<T>::size);
-}
-
 /* Blocks that leave partial sums of dw. */
 template <typename T> static int64_t partial_rows(const tensors &t) {
-    return by_teams<T>(t) ? split_teams<T>(t.rows, t.d).blocks
+    return takes_teams<T>(t.d) ? split_teams<T>(t.rows, t.d).blocks
                                : split_for<T>(t, MOST_HELD_BACKWARD, MOST_HELD_BACKWARD).chunks;
 }
 
@@ -328,7 +323,7 @@ template <typename T> static assay_status launch_groups(const assay_call *call, 
 
 template <typename T> static assay_status run_backward(const assay_call *call) {
     const tensors t = tensors_of(call, ASSAY_BACKWARD);
-    const assay_status status = by_teams<T>(t) ? launch_teams<T>(call, t, all_take_packs(t))
+    const assay_status status = takes_teams<T>(t.d) ? launch_teams<T>(call, t, all_take_packs(t))
                                                     : launch_groups<T>(call, t);
     if (status != ASSAY_OK)
         return status;

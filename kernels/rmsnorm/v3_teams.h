@@ -1,7 +1,7 @@
 /*
  * Backward of rmsnorm v3 for rows of whole packs: teams of lanes take several rows at a time
- * (kernels/common/row_teams.h). A lane reads h and dy once, the next rows' before it works on
- * these, writes dx and dr when the sums along its rows are known, and adds up dw of its own
+ * (kernels/common/row_teams.h). A lane's next rows are on their way to shared memory while it works
+ * on these; it writes dx and dr when the sums along its rows are known, and adds up dw of its own
  * columns.
  */
 #ifndef ASSAY_RMSNORM_V3_TEAMS_H
@@ -34,33 +34,30 @@ static __global__ void __launch_bounds__(TEAM_THREADS)
     const team_place<T> at(cut.lanes);
     const int64_t begin = blockIdx.x * cut.rows_per_block, step = cut.teams * TEAM_ROWS;
     const int64_t end = begin + cut.rows_per_block < rows ? begin + cut.rows_per_block : rows;
-    const auto load = [&](const matrix<const T> &from, int64_t row) {
-        return load_part<WHOLE, true>(from.row(row) + at.column, row < end ? d - at.column : 0,
-                                      WHOLE, narrow<T>(0));
-    };
     const pack<T> weight =
         load_part<WHOLE, false>(t.w + at.column, d - at.column, WHOLE, narrow<T>(0));
-    pack<T> next_h[TEAM_ROWS], next_dy[TEAM_ROWS];
-    acc_t<T> dw[V] = {};
     acc_t<T> *room = shared, *other_room = shared + TURN_NUMBERS * TEAM_WARPS;
+    acc_t<T> *const behind = shared + 2 * TURN_NUMBERS * TEAM_WARPS;
+    const team_feed<T, WHOLE> feed = {reinterpret_cast<pack<T> *>(behind), RESIDUAL ? 3 : 2,
+                                      at.column, d, end};
+    const auto start = [&](bool odd, int64_t row) {
+        feed.start(odd, 0, t.h, row);
+        feed.start(odd, 1, t.dy, row);
+        if constexpr (RESIDUAL)
+            feed.start(odd, 2, t.dh, row);
+        cp_async_commit();
+    };
+    acc_t<T> dw[V] = {};
     int64_t first = begin + at.team * TEAM_ROWS;
-#pragma unroll
-    for (int r = 0; r < TEAM_ROWS; ++r) {
-        next_h[r] = load(t.h, first + r);
-        next_dy[r] = load(t.dy, first + r);
-    }
-    for (int64_t turn = begin; turn < end; turn += step, first += step) {
+    bool odd = false;
+    start(odd, first);
+    for (int64_t turn = begin; turn < end; turn += step, first += step, odd = !odd) {
         pack<T> h[TEAM_ROWS], dy[TEAM_ROWS], dh[TEAM_ROWS];
         acc_t<T> sum[TURN_NUMBERS] = {}, inverse[TEAM_ROWS], slope[TEAM_ROWS];
-#pragma unroll
-        for (int r = 0; r < TEAM_ROWS; ++r) {
-            h[r] = next_h[r];
-            dy[r] = next_dy[r];
-            next_h[r] = load(t.h, first + step + r);
-            next_dy[r] = load(t.dy, first + step + r);
-            if constexpr (RESIDUAL)
-                dh[r] = load(t.dh, first + r);
-        }
+        start(!odd, first + step);
+        cp_async_wait<1>();
+        feed.load(odd, 0, h);
+        feed.load(odd, 1, dy);
         for (int r = 0; r < TEAM_ROWS; ++r)
             for (int v = 0; v < V; ++v) {
                 const acc_t<T> x = widen(h[r].v[v]);
@@ -75,6 +72,8 @@ static __global__ void __launch_bounds__(TEAM_THREADS)
         spread_rows(root * (products / (acc_t<T>)d), 0, slope); /* as v1 has it */
         keep_packed(h);
         keep_packed(dy);
+        if constexpr (RESIDUAL)
+            feed.load(odd, 2, dh);
 #pragma unroll
         for (int r = 0; r < TEAM_ROWS; ++r) {
             const int left = first + r < end ? d - at.column : 0;
@@ -95,18 +94,19 @@ static __global__ void __launch_bounds__(TEAM_THREADS)
         room = other_room;
         other_room = used;
     }
-    sum_teams(dw, at, cut.teams, d, shared + 2 * TURN_NUMBERS * TEAM_WARPS,
-              partial + blockIdx.x * (int64_t)d);
+    cp_async_wait<0>();
+    __syncthreads(); /* before the sums take the places of rows */
+    sum_teams(dw, at, cut.teams, d, behind, partial + blockIdx.x * (int64_t)d);
 }
 
 template <typename T, bool WHOLE, bool RESIDUAL>
 static assay_status launch_teams_as(const assay_call *call, const tensors &t) {
     const team_split cut = split_teams<T>(t.rows, t.d);
-    return ASSAY_LAUNCH(call->stream, dim3((unsigned)cut.blocks),
-                        dim3((unsigned)(cut.lanes * cut.teams)),
-                        team_bytes<T>(cut, t.d, 2 * TURN_NUMBERS), (grad_teams<T, WHOLE, RESIDUAL>),
-                        gradients_of<T>(t), static_cast<acc_t<T> *>(call->workspace), t.rows,
-                        (int)t.d, (acc_t<T>)t.eps, cut);
+    return ASSAY_LAUNCH(
+        call->stream, dim3((unsigned)cut.blocks), dim3((unsigned)(cut.lanes * cut.teams)),
+        team_bytes<T>(cut, t.d, 2 * TURN_NUMBERS, RESIDUAL ? 3 : 2),
+        (grad_teams<T, WHOLE, RESIDUAL>), gradients_of<T>(t),
+        static_cast<acc_t<T> *>(call->workspace), t.rows, (int)t.d, (acc_t<T>)t.eps, cut);
 }
 
 template <typename T>
