@@ -22,14 +22,14 @@ static assay_status has_tests(const char *path, bool *found) {
 }
 
 assay_status unit_find(const char *root, const char *path, char name[UNIT_NAME], bool *found) {
-    char file[PATH_SIZE], op[UNIT_NAME / 2];
-    int end = 0, version;
+    char file[PATH_SIZE], op[UNIT_NAME / 2], kind[UNIT_NAME / 2 - 1];
+    int end = 0;
     *found = false;
-    if (sscanf(path, "kernels/%31[^/]/v%d", op, &version) == 2)
-        snprintf(name, UNIT_NAME, "v%d_%s", version, op);
-    else if (sscanf(path, "kernels/%31[^/]/hopper_%n", op, &end) == 1 && end > 0)
-        snprintf(name, UNIT_NAME, "hopper_%s", op);
-    else if (sscanf(path, "kernels/common/%63[^./].h%n", name, &end) != 1 || end == 0 || path[end])
+    if (sscanf(path, "kernels/common/%63[^./].h%n", name, &end) == 1 && end > 0 && !path[end])
+        ;
+    else if (sscanf(path, "kernels/%31[^/]/%30[^_./]", op, kind) == 2)
+        snprintf(name, UNIT_NAME, "%s_%s", kind, op);
+    else
         return ASSAY_OK;
     snprintf(file, sizeof file, "%s/tests/sim/%s.cu", root, name);
     return access(file, R_OK) == 0 ? has_tests(file, found) : ASSAY_OK;

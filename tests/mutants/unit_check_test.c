@@ -29,7 +29,8 @@ static bool has_test(const char *root, const char *path, const char *of) {
 ASSAY_TEST(mutants, headers_are_judged_by_their_own_tests, "unit") {
     char root[] = "/tmp/assay-unit-XXXXXX", path[PATH_SIZE];
     static const char *const folders[] = {"tests", "tests/sim"};
-    static const char *const files[] = {"exp", "exp64", "tensor", "v3_rmsnorm", "hopper_linear"};
+    static const char *const files[] = {"exp",        "exp64",         "tensor",
+                                        "v3_rmsnorm", "hopper_linear", "digit_kronecker"};
     REQUIRE(mkdtemp(root) != NULL);
     for (size_t i = 0; i < sizeof folders / sizeof *folders; ++i) {
         snprintf(path, sizeof path, "%s/%s", root, folders[i]);
@@ -39,6 +40,7 @@ ASSAY_TEST(mutants, headers_are_judged_by_their_own_tests, "unit") {
     write_test(root, "exp64", "/* exp */\n\nASSAY_TEST(exp64, one, \"unit\") {\n}\n");
     write_test(root, "tensor", "/* Kernels for tensor_test.c. */\n");
     write_test(root, "hopper_linear", "\nASSAY_TEST(linear, one, \"unit\") {\n}\n");
+    write_test(root, "digit_kronecker", "\nASSAY_TEST(kronecker, one, \"unit\") {\n}\n");
     write_test(root, "v3_rmsnorm", "\nASSAY_TEST(rmsnorm, one, \"unit\") {\n}\n");
 
     CHECK(has_test(root, "kernels/common/exp.h", "exp"));
@@ -47,6 +49,7 @@ ASSAY_TEST(mutants, headers_are_judged_by_their_own_tests, "unit") {
     CHECK(!has_test(root, "kernels/rmsnorm/v1.cu", "v1_rmsnorm"));
     CHECK(has_test(root, "kernels/linear/hopper_tile.h", "hopper_linear"));
     CHECK(!has_test(root, "kernels/linear/tile.h", "hopper_linear"));
+    CHECK(has_test(root, "kernels/kronecker/digit_pair.h", "digit_kronecker"));
     CHECK(has_test(root, "kernels/common/exp64.h", "exp64"));
     CHECK(!has_test(root, "kernels/common/tensor.h", "tensor"));
     CHECK(!has_test(root, "device/grid.h", "grid"));
