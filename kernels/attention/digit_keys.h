@@ -197,10 +197,9 @@ add_digit_tile(const backward_problem<float> &p, const digit_keys_memory<Plan> &
         sliced_sums<Plan::COLUMNS, N> scores;
         wait(0);
         wgmma_fence();
-        six_products([&](int g, int h, bool begins) { /* g of the queries, as in forward */
-                                                      scores.multiply(keys(h), address(0, g),
-                                                                      begins);
-        });
+        /* g is of the queries, as in forward. */
+        six_products(
+            [&](int g, int h, bool begins) { scores.multiply(keys(h), address(0, g), begins); });
         wgmma_commit();
         wgmma_wait<0>();
         hopper_sums<N> &s = scores.total();
