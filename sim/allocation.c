@@ -44,11 +44,12 @@ const sim_range *sim_allocation_of(const volatile void *address) {
     return allocations.last = &allocations.list[i];
 }
 
-bool sim_is_allocated(const volatile void *address) {
-    const uintptr_t number = (uintptr_t)address / PAGE + 1;
+/* NULL: an allocation begins or ends in the page. */
+static const whole_page *whole_page_of(uintptr_t address) {
+    const uintptr_t number = address / PAGE + 1;
     whole_page *whole = &allocations.whole[number % PAGES];
     if (whole->number == number)
-        return whole->inside;
+        return whole;
     const char *const page = (const char *)((number - 1) * PAGE);
     const size_t i = find(page);
     const sim_range *range = i < allocations.n ? &allocations.list[i] : NULL;
@@ -57,8 +58,18 @@ bool sim_is_allocated(const volatile void *address) {
     else if (range->low <= page && range->high >= page + PAGE)
         *whole = (whole_page){number, true};
     else
-        return sim_allocation_of(address) != NULL;
-    return whole->inside;
+        return NULL;
+    return whole;
+}
+
+bool sim_is_allocated(const volatile void *address) {
+    const whole_page *whole = whole_page_of((uintptr_t)address);
+    return whole ? whole->inside : sim_allocation_of(address) != NULL;
+}
+
+bool sim_is_allocated_whole(uintptr_t address) {
+    const whole_page *whole = whole_page_of(address);
+    return whole && whole->inside;
 }
 
 static void forget_found(void) {

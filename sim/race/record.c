@@ -233,12 +233,23 @@ static void record_own(const volatile void *address, size_t bytes, uint32_t how,
                         SIM_STRAY, bytes);
 }
 
+/* Most accesses: to shared memory of the block, or to the device's in a page that has been accessed
+ * of late. */
+static inline bool is_usual(const volatile void *address) {
+    const uintptr_t number = (uintptr_t)address / SIM_PAGE + 1;
+    const struct sim_recent *recent = &sim_recent[number % SIM_RECENT];
+    return recent->number == number && (recent->device || is_own_shared(address));
+}
+
 void sim_race_access(const volatile void *address, size_t bytes, sim_access kind, uint64_t place) {
     if (!sim_trace_on || sim_running_now.thread < 0)
         return;
     if (sim_count_on())
         sim_count_access(address, bytes, kind, place, true);
-    else
+    else if (is_usual(address))
+        record_watched(address, bytes, how_of_kind(kind), NULL,
+                       sim_place_of_address((uintptr_t)place));
+    else if (!sim_in_range(&sim_stacks, address))
         record_own(address, bytes, how_of_kind(kind), NULL, sim_place_of_address((uintptr_t)place));
 }
 

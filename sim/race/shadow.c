@@ -1,4 +1,5 @@
 #include "sim/race/shadow.h"
+#include "sim/allocation.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,7 +108,8 @@ sim_page *sim_shadow_find(uintptr_t number) {
     }
     if (page->launch != shadow.launch)
         note_touched(page);
-    sim_recent[number % SIM_RECENT] = (struct sim_recent){number, page};
+    sim_recent[number % SIM_RECENT] =
+        (struct sim_recent){number, page, sim_is_allocated_whole((number - 1) * SIM_PAGE)};
     return page;
 }
 

@@ -72,6 +72,7 @@ enum { SIM_RECENT = 64 };
 extern struct sim_recent {
     uintptr_t number;
     sim_page *page;
+    bool device; /* one allocation of the device fills it */
 } sim_recent[SIM_RECENT];
 
 static inline sim_page *sim_shadow_page(const volatile void *address) {
