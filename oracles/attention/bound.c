@@ -52,7 +52,7 @@ static void measure(const double *x, const double *c, int64_t rows, int64_t colu
         for (int64_t e = 0; e < columns; ++e) {
             const double distance = attention_distance(x[i * columns + e], c ? c[e] : 0);
             to.sum[i * columns + e] = distance;
-            to.square[i * columns + e] = distance * distance;
+            to.square[i * columns + e] = attention_square(distance);
         }
 }
 
@@ -187,7 +187,7 @@ static attention_state weigh_row(forward_work *w, int64_t i, int64_t query, doub
         const attention_error of_term =
             attention_term_error(&w->rule, &row, &state, e.value[j], of_weight);
         e.sum[j] = of_term.limit;
-        e.square[j] = of_term.spread * of_term.spread;
+        e.square[j] = attention_square(of_term.spread);
     }
     clear_beyond(e.sum, n, s->sk);
     clear_beyond(e.square, n, s->sk);
@@ -329,11 +329,11 @@ static void differentiate_row(backward_work *w, const assay_oracle_args *args, i
         const attention_terms spread = attention_pair_spread(&w->rule, &pair);
         of_s.value[j] = pair.p;
         of_s.sum[j] = limit.ds_k;
-        of_s.square[j] = spread.ds_k * spread.ds_k;
+        of_s.square[j] = attention_square(spread.ds_k);
         of_dp.sum[j] = limit.ds_q;
-        of_dp.square[j] = spread.ds_q * spread.ds_q;
+        of_dp.square[j] = attention_square(spread.ds_q);
         of_p[0][j] = limit.p;
-        of_p[1][j] = spread.p * spread.p;
+        of_p[1][j] = attention_square(spread.p);
     }
     double *rows[] = {of_s.value, of_s.sum, of_s.square, of_dp.sum, of_dp.square, of_p[0], of_p[1]};
     for (size_t r = 0; r < sizeof rows / sizeof *rows; ++r)

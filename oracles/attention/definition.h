@@ -171,9 +171,21 @@ ATTENTION_FN attention_error attention_products(const attention_rule *r, double 
     return f;
 }
 
+/* x². The square of a weight's error may underflow: then it counts as the least normal number, for
+ * a large factor to come. */
+ATTENTION_FN double attention_square(double x) {
+    const double square = x * x, least = 0x1p-1022;
+    return x != 0 && square < least ? least : square;
+}
+
+/* √squares, but the sum where the squares are so small that their products underflowed. */
+ATTENTION_FN double attention_root(double sum, double squares) {
+    return squares >= 0x1p-960 ? sqrt(squares) : sum;
+}
+
 /* min(sum, 4·√squares), the second where `random`. */
 ATTENTION_FN double attention_walk(bool random, double sum, double squares) {
-    const double walk = 4 * sqrt(squares);
+    const double walk = 4 * attention_root(sum, squares);
     return random && walk < sum ? walk : sum;
 }
 
@@ -192,10 +204,10 @@ ATTENTION_FN attention_error attention_product_error(const attention_rule *r, at
     e.limit = f.limit * magnitude;
     e.spread = e.limit;
     if (attention_is_nearest(r))
-        e.spread = fmin(e.limit, f.spread * (r->zero_mean ? fmin(sum, sqrt(squares)) : sum));
+        e.spread = fmin(e.limit, f.spread * (r->zero_mean ? fmin(sum, attention_root(sum, squares)) : sum));
     else if (r->zero_mean)
         e.spread = fmin(e.limit, (f.limit - r->cut) * magnitude +
-                                     r->cut * (fabs(value) + sqrt(squares) / 2));
+                                     r->cut * (fabs(value) + attention_root(sum, squares) / 2));
     return e;
 }
 
@@ -533,8 +545,8 @@ ATTENTION_FN double attention_gradient_bound(const attention_rule *r, double err
 ATTENTION_FN double attention_dq_bound(const attention_rule *r, double scale, double sum,
                                        double squares, double of_delta, double row_error,
                                        double want) {
-    const double walk = 4 * scale * sqrt(squares) + row_error * fabs(want);
-    const double error = r->zero_mean ? fmin(scale * sum, walk) : scale * sum;
+    const double walk = scale * attention_walk(r->zero_mean, sum, squares);
+    const double error = fmin(scale * sum, walk + row_error * fabs(want));
     const double shared = attention_is_finite(of_delta) ? scale * of_delta : 0;
     return attention_gradient_bound(r, error + shared, want);
 }

@@ -96,7 +96,7 @@ static __global__ void measure(const double *x, const double *c, int64_t columns
     for (int64_t e = grid_thread(); e < count; e += grid_threads()) {
         const double distance = attention_distance(x[e], c ? c[e % columns] : 0);
         to.sum[e] = distance;
-        to.square[e] = distance * distance;
+        to.square[e] = attention_square(distance);
     }
 }
 
@@ -212,7 +212,7 @@ static __global__ void weigh(attention_sizes s, attention_rule rule, span chunk,
                                      attention_error{e.sum[j] + t.limit, e.square[j] + t.spread});
         }
         term.sum[j] = of_term.limit;
-        term.square[j] = of_term.spread * of_term.spread;
+        term.square[j] = attention_square(of_term.spread);
     }
     if (threadIdx.x == 0) {
         states[blockIdx.x] = state;
@@ -281,12 +281,12 @@ static __global__ void differentiate(attention_sizes s, attention_rule rule, spa
         }
         e.value[j] = p_value;
         e.sum[j] = limit.ds_k;
-        e.square[j] = spread.ds_k * spread.ds_k;
+        e.square[j] = attention_square(spread.ds_k);
         dp.value[j] = ds;
         dp.sum[j] = limit.ds_q;
-        dp.square[j] = spread.ds_q * spread.ds_q;
+        dp.square[j] = attention_square(spread.ds_q);
         p.sum[j] = limit.p;
-        p.square[j] = spread.p * spread.p;
+        p.square[j] = attention_square(spread.p);
     }
     if (threadIdx.x == 0) {
         rows.delta_error[blockIdx.x] = pair.delta_error;

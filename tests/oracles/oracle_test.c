@@ -98,6 +98,18 @@ ASSAY_TEST(oracle, equal_elements_share_or_the_first_has_all, "unit smoke reduce
     }
 }
 
+/* Weights of 1e-160 make results whose errors have squares below fp64. */
+ASSAY_TEST(oracle, tiny_weights_keep_their_errors, "unit smoke attention") {
+    static const char *const texts[] = {
+        "attention b=1 h=1 sq=3 sk=100 d=64 dtype=bf16 exponent=8",
+        "attention b=1 h=1 sq=90 sk=90 d=96 causal=1 dtype=bf16 exponent=7"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; ++i) {
+        assay_case c;
+        REQUIRE_OK(assay_case_parse(texts[i], &c));
+        compare_twins(&c);
+    }
+}
+
 /* ---- forward alone ---- */
 
 /* Nothing is said of gradients then, not even that they may be NaN. */
