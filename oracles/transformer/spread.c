@@ -9,23 +9,26 @@
 static const double deviations = 6;
 
 assay_status transformer_spread_init(transformer_spread *s, int64_t size, int64_t row) {
-    assay_arrays two;
+    enum { PARTS = 3 };
+    double **const part[PARTS] = {&s->variance, &s->largest, &s->unit};
+    const int64_t length[PARTS] = {size, size, row > 0 ? size / row : 0};
+    assay_arrays parts;
     *s = (transformer_spread){.size = size, .row = row};
-    assay_status status = assay_arrays_init(&two, 2);
-    for (int32_t i = 0; status == ASSAY_OK && i < 2; ++i)
-        status = assay_arrays_add(&two, i, size);
-    if (status == ASSAY_OK) {
-        s->variance = two.data[0];
-        s->largest = two.data[1];
-        two.data[0] = two.data[1] = NULL;
+    assay_status status = assay_arrays_init(&parts, PARTS);
+    for (int32_t i = 0; status == ASSAY_OK && i < PARTS; ++i)
+        status = assay_arrays_add(&parts, i, length[i]);
+    for (int32_t i = 0; status == ASSAY_OK && i < PARTS; ++i) {
+        *part[i] = parts.data[i];
+        parts.data[i] = NULL;
     }
-    assay_arrays_clear(&two);
+    assay_arrays_clear(&parts);
     return status;
 }
 
 void transformer_spread_clear(transformer_spread *s) {
     free(s->variance);
     free(s->largest);
+    free(s->unit);
     *s = (transformer_spread){0};
 }
 
@@ -59,6 +62,17 @@ typedef struct run {
     double gain, weight;
 } run;
 
+/* All runs have the same exact elements. */
+static void take_units(transformer_spread *s, const double *want) {
+    for (int64_t first = 0; first < s->size; first += s->row) {
+        double most = 0;
+        for (int64_t e = first; e < first + s->row; ++e)
+            if (isfinite(want[e]))
+                most = fmax(most, fabs(want[e]));
+        s->unit[first / s->row] = most > 0 ? ldexp(1, ilogb(most)) : 1;
+    }
+}
+
 /* An element that is not finite in the exact result has no bound. */
 static void add_piece(void *context, int64_t first, int64_t last) {
     const run *r = context;
@@ -66,7 +80,8 @@ static void add_piece(void *context, int64_t first, int64_t last) {
         const double deviation = fabs(r->got[e] - r->want[e]) / r->gain;
         if (!isfinite(deviation))
             continue;
-        r->spread->variance[e] += r->weight * deviation * deviation;
+        const double in_units = deviation / r->spread->unit[e / r->spread->row];
+        r->spread->variance[e] += r->weight * in_units * in_units;
         if (r->weight == 0)
             r->spread->largest[e] = fmax(r->spread->largest[e], deviation);
     }
@@ -75,6 +90,8 @@ static void add_piece(void *context, int64_t first, int64_t last) {
 void transformer_spread_add(transformer_spread *s, const double *got, const double *want,
                             double gain, double weight) {
     run r = {s, got, want, gain, weight};
+    if (s->size > 0 && s->unit[0] == 0)
+        take_units(s, want);
     assay_parallel(s->size, add_piece, &r);
 }
 
@@ -88,11 +105,11 @@ static double mean(const double *v, int64_t count) {
 void transformer_spread_bound(const transformer_spread *s, const double *local, bool astray,
                               double *bound) {
     for (int64_t first = 0; first < s->size; first += s->row) {
-        const double of_row = mean(s->variance + first, s->row);
+        const double of_row = mean(s->variance + first, s->row), unit = s->unit[first / s->row];
         for (int64_t e = first; e < first + s->row; ++e) {
             const double sigma = sqrt((s->variance[e] + of_row) / 2);
             bound[e] = astray ? (double)INFINITY
-                              : deviations * sigma + s->largest[e] + (local ? local[e] : 0);
+                              : deviations * sigma * unit + s->largest[e] + (local ? local[e] : 0);
         }
     }
 }

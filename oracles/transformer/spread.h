@@ -25,8 +25,9 @@
 
 typedef struct transformer_spread {
     int64_t size, row; /* elements, and how many make a row */
-    double *variance;  /* of all random runs */
+    double *variance;  /* of all random runs, in units of the row */
     double *largest;   /* of the systematic ones */
+    double *unit;      /* of each row, near its largest exact element: squares do not underflow */
 } transformer_spread;
 
 assay_status transformer_spread_init(transformer_spread *s, int64_t size,

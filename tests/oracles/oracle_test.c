@@ -98,14 +98,16 @@ ASSAY_TEST(oracle, equal_elements_share_or_the_first_has_all, "unit smoke reduce
     }
 }
 
-/* Weights of 1e-160 make results whose errors have squares below fp64. */
-ASSAY_TEST(oracle, tiny_weights_keep_their_errors, "unit smoke attention") {
+/* Weights of 1e-160, and gradients that begin so small, have errors whose squares fp64 lacks. */
+ASSAY_TEST(oracle, tiny_results_keep_their_errors, "unit smoke attention transformer") {
     static const char *const texts[] = {
-        "attention b=1 h=1 sq=3 sk=100 d=64 dtype=bf16 exponent=8",
-        "attention b=1 h=1 sq=90 sk=90 d=96 causal=1 dtype=bf16 exponent=7"};
+        "attention b=1 h=1 sq=3 sk=100 d=64 exponent=8",
+        "attention b=1 h=1 sq=90 sk=90 d=96 causal=1 exponent=7",
+        "transformer size=tiny b=1 t=3 vocab=3 d=4 ff=3 heads=1 exponent=-300 seed=17"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; ++i) {
         assay_case c;
         REQUIRE_OK(assay_case_parse(texts[i], &c));
+        c.params.dtype = ASSAY_F64;
         compare_twins(&c);
     }
 }
