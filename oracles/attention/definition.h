@@ -204,7 +204,8 @@ ATTENTION_FN attention_error attention_product_error(const attention_rule *r, at
     e.limit = f.limit * magnitude;
     e.spread = e.limit;
     if (attention_is_nearest(r))
-        e.spread = fmin(e.limit, f.spread * (r->zero_mean ? fmin(sum, attention_root(sum, squares)) : sum));
+        e.spread = fmin(e.limit,
+                        f.spread * (r->zero_mean ? fmin(sum, attention_root(sum, squares)) : sum));
     else if (r->zero_mean)
         e.spread = fmin(e.limit, (f.limit - r->cut) * magnitude +
                                      r->cut * (fabs(value) + attention_root(sum, squares) / 2));
