@@ -279,8 +279,9 @@ static const assay_case_group cases[] = {
     /* bases of some rows go beyond 2^10, of some do not, and of some only late */
     {ASSAY_CI, "b=1 h=1 sq=33 sk=450 d=64 operand=0 exponent=8 dtype=bf16"},
     {ASSAY_CI, "b=1 h=4 sq=33 sk=300 d=32,128 fill=huge causal=0,1 dtype=bf16,f16"},
-    /* a base beyond 2^10, and behind it a tile of one key whose product is near 0 */
+    /* a base beyond 2^10, at once or by a leap, and behind it one key whose product is near 0 */
     {ASSAY_CI, "b=1 h=8 sq=1 sk=129 d=72 operand=0 exponent=9 seed=6 dtype=bf16"},
+    {ASSAY_CI, "b=1 h=5 sq=1 sk=257 d=72 operand=0 exponent=8 seed=27 dtype=bf16"},
     /* its tiles of 256 queries: one round, and several; queries that see no key; a long walk */
     {ASSAY_CI, "b=1 h=2 sq=200 sk=70,300 d=64 causal=0,1 dtype=bf16,f16"},
     {ASSAY_CI, "b=1 h=6 sq=250 sk=260 d=40 causal=1 dtype=bf16 sched=random"},
