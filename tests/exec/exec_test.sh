@@ -72,8 +72,8 @@ right() { # PROGRAMS: their numbers, and nothing to report
             run 0 --streams "${how#* }" --error-exitcode 9 -- "./$name.${how% *}"
             says out ok
             says err "no problem"
-            [ $name != nodes ] || { says graph.dot KERNEL && says graph.dot '_node_0" -> "graph_'; }
-            [ $name != print ] || says out 'block 1 of 2: says 0.25 1099511627776'
+            [ "$name" != nodes ] || { says graph.dot KERNEL && says graph.dot '_node_0" -> "graph_'; }
+            [ "$name" != print ] || says out 'block 1 of 2: says 0.25 1099511627776'
         done
     done
 }
