@@ -1,6 +1,7 @@
 /*
- * A test for each case of each operator's golden file: our oracle agrees with it; each variant
- * agrees with both; and one for each file, which fails when it cannot be listed.
+ * For each case of each operator's golden file a test that our oracle agrees with it, and one for
+ * each device that all variants agree with both; and one for each file, which fails when it cannot
+ * be listed.
  */
 #include "engine/golden.h"
 #include "tests/shim/assay_test.h"
@@ -14,20 +15,23 @@ enum { PATH = 4096 };
 
 static void load(golden_check *check, const suite_item *item, const assay_device *device) {
     char path[PATH];
-    const char *variant = item->variant;
+    const char *variants[SUITE_VARIANTS];
+    for (int32_t i = 0; i < item->n_together; ++i)
+        variants[i] = item->together[i];
     REQUIRE_OK(assay_golden_path(item->c.op, path, sizeof path));
-    REQUIRE_OK(golden_check_init(check, path, &item->c, device, &variant, 1));
+    REQUIRE_OK(golden_check_init(check, path, &item->c, device, variants, item->n_together));
 }
 
 typedef struct lines {
-    int count;
-    char declined[512]; /* by the variant, and why */
+    int count, declined;
+    char reason[512]; /* the last that declined, and why */
 } lines;
 
 static void check_passed(const golden_line *line, void *context) {
     lines *seen = context;
     if (line->verdict == ASSAY_SKIP) {
-        snprintf(seen->declined, sizeof seen->declined, "%s: %s", line->who, line->reason);
+        ++seen->declined;
+        snprintf(seen->reason, sizeof seen->reason, "%s: %s", line->who, line->reason);
         return;
     }
     ++seen->count;
@@ -54,16 +58,16 @@ static void oracle_agrees(void *context) {
     golden_check_clear(&check);
 }
 
-static void variant_agrees(void *context) {
+static void variants_agree(void *context) {
     const suite_item *item = context;
     golden_check check;
     lines seen = {0};
     load(&check, item, suite_device(item));
     REQUIRE_OK(golden_check_variants(&check, check_passed, &seen));
-    CHECK(seen.declined[0] != '\0' || seen.count == 2 * count_results(&check));
+    CHECK(seen.count == 2 * count_results(&check) * (item->n_together - seen.declined));
     golden_check_clear(&check);
-    if (seen.declined[0] != '\0')
-        SKIP("%s", seen.declined);
+    if (seen.declined == item->n_together)
+        SKIP("%s", seen.reason);
 }
 
 static assay_status accept(const char *text, const char *source, bool foreign, void *context) {
@@ -83,8 +87,25 @@ static void file_can_be_listed(void *context) {
 
 /* ---- registration ---- */
 
+/* The tests of this case, a device each: all variants share what the oracle says. */
+static suite_item open_test[2];
+
+static void end_test(int device) {
+    suite_item *t = &open_test[device];
+    if (t->n_together > 0)
+        suite_register("golden", "", "golden", t, variants_agree);
+    t->n_together = 0;
+}
+
 static void add_variant(const suite_item *item) {
-    suite_register("golden", "", "golden", item, variant_agrees);
+    suite_item *t = &open_test[item->simulated];
+    if (t->n_together == SUITE_VARIANTS)
+        end_test(item->simulated);
+    if (t->n_together == 0) {
+        *t = *item;
+        t->variant[0] = '\0';
+    }
+    memcpy(t->together[t->n_together++], item->variant, sizeof item->variant);
 }
 
 static assay_status register_case(const char *text, const char *source, bool foreign,
@@ -99,6 +120,8 @@ static assay_status register_case(const char *text, const char *source, bool for
     snprintf(name, sizeof name, "oracle %s", text);
     assay_test_register("golden", name, context, oracle_agrees, suite_keep(&item));
     suite_visit_variants(&item.c, ASSAY_CI, add_variant);
+    end_test(0);
+    end_test(1);
     return ASSAY_OK;
 }
 
