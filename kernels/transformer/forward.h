@@ -32,20 +32,32 @@ static inline assay_tensor all_heads(const model *m, const assay_tensor *q_and_k
 
 /* ---- the branches ---- */
 
+/* With copies where there may be some. */
+static inline void product_of_rows(walk *w, int64_t layer, enum layer_block which, assay_tensor x,
+                                   assay_tensor weight, assay_tensor y) {
+    copies_ahead ahead = copies_by(w, layer, which);
+    if (!ahead.spare)
+        linear_forward(w, x, weight, y);
+    else if (runs(w))
+        w->status = may_fuse(w)->forward(w->stream, x, weight, y, w->m.tokens, NULL, 0, &ahead);
+    note_copied(w, &ahead);
+}
+
 static inline void project_heads(walk *w, int64_t layer, const activations *s) {
     const fusions *f = fused_heads(w);
     const size_t before = mark(w);
-    const assay_tensor weight = weight_of(w, block_in(layer, QKV));
+    const assay_tensor weight = brought_weight(w, block_in(layer, QKV));
     const assay_tensor all = all_heads(&w->m, &s->rotated, &s->v);
     if (f != NULL && all.data != NULL) {
+        copies_ahead ahead = copies_by(w, layer, QKV);
         if (runs(w))
-            w->status =
-                f->forward(w->stream, s->first, weight, all, w->m.tokens,
-                           static_cast<const float *>(w->angles.data), 2 * w->m.d, none_ahead);
+            w->status = f->forward(w->stream, s->first, weight, all, w->m.tokens,
+                                   static_cast<const float *>(w->angles.data), 2 * w->m.d, &ahead);
+        note_copied(w, &ahead);
         return;
     }
     const assay_tensor rows = take_rows(w, 3 * w->m.d);
-    linear_forward(w, s->first, weight, rows);
+    product_of_rows(w, layer, QKV, s->first, weight, rows);
     split_heads(w, rows, three_heads(&s->rotated, s->v));
     go_back(w, before);
 }
@@ -53,15 +65,16 @@ static inline void project_heads(walk *w, int64_t layer, const activations *s) {
 static inline void project_output(walk *w, int64_t layer, const activations *s,
                                   assay_tensor branch) {
     const fusions *f = fused_heads(w);
-    const assay_tensor weight = weight_of(w, block_in(layer, PROJECTION));
+    const assay_tensor weight = brought_weight(w, block_in(layer, PROJECTION));
     if (f != NULL) {
+        copies_ahead ahead = copies_by(w, layer, PROJECTION);
         if (runs(w))
-            w->status =
-                f->forward(w->stream, s->o, weight, branch, w->m.tokens, NULL, 0, none_ahead);
+            w->status = f->forward(w->stream, s->o, weight, branch, w->m.tokens, NULL, 0, &ahead);
+        note_copied(w, &ahead);
         return;
     }
     merge_heads(w, one_of_heads(s->o), s->merged);
-    linear_forward(w, s->merged, weight, branch);
+    product_of_rows(w, layer, PROJECTION, s->merged, weight, branch);
 }
 
 static inline void attention_branch(walk *w, int64_t layer, const activations *s,
@@ -76,21 +89,33 @@ static inline void attention_branch(walk *w, int64_t layer, const activations *s
 static inline void feed_forward_branch(walk *w, int64_t layer, const activations *s, bool keep,
                                        assay_tensor branch) {
     const fusions *f = fused_gates(w);
-    const assay_tensor weights = weight_of(w, block_in(layer, GATES)),
-                       down = weight_of(w, block_in(layer, DOWN));
+    const assay_tensor weights = brought_weight(w, block_in(layer, GATES));
     if (f == NULL) {
         linear_forward(w, s->second, weights, s->gates);
         swiglu_forward(w, columns_of(&s->gates, 0, w->m.ff),
                        columns_of(&s->gates, w->m.ff, w->m.ff), s->gated);
     } else if (runs(w)) {
-        w->status = f->gates_forward(w->stream, s->second, weights, s->gates, s->gated, keep,
-                                     copies_behind(w, layer, true));
+        copies_ahead ahead = copies_by(w, layer, GATES);
+        w->status =
+            f->gates_forward(w->stream, s->second, weights, s->gates, s->gated, keep, &ahead);
+        note_copied(w, &ahead);
     }
+    const assay_tensor down = brought_weight(w, block_in(layer, DOWN));
     if (f == NULL || !f->rows_fit(w->m.tokens, w->m.d, w->m.ff))
         linear_forward(w, s->gated, down, branch);
+    else if (runs(w)) {
+        copies_ahead ahead = copies_by(w, layer, DOWN);
+        w->status = f->forward(w->stream, s->gated, down, branch, w->m.tokens, NULL, 0, &ahead);
+        note_copied(w, &ahead);
+    }
+}
+
+static inline void embed_tokens(walk *w, assay_tensor tokens, assay_tensor x) {
+    const fusions *f = embeds(w);
+    if (f == NULL)
+        embedding_forward(w, tokens, weight_of(w, EMBEDDING), x);
     else if (runs(w))
-        w->status = f->forward(w->stream, s->gated, down, branch, w->m.tokens, NULL, 0,
-                               copies_behind(w, layer, false));
+        w->status = f->embed(w->stream, tokens, w->parameters[EMBEDDING_WEIGHT], x);
 }
 
 /* The stream behind the layers, and normalised: what the head sees. */
@@ -109,22 +134,23 @@ static inline void forward_layers(walk *w, assay_tensor tokens, const store *kep
     const size_t before = mark(w);
     const assay_tensor branch = take_rows(w, w->m.d);
     activations s = activations_of(w, kept, 0);
-    embedding_forward(w, tokens, weight_of(w, EMBEDDING), s.x);
-    rmsnorm_forward(w, s.x, weight_of(w, block_in(0, FIRST_NORM)), s.first);
+    embed_tokens(w, tokens, s.x);
+    rmsnorm_forward(w, s.x, brought_weight(w, block_in(0, FIRST_NORM)), s.first);
     for (int64_t layer = 0; layer < w->m.layers; ++layer) {
         attention_branch(w, layer, &s, branch);
-        rmsnorm_add_forward(w, s.x, branch, weight_of(w, block_in(layer, SECOND_NORM)), s.middle,
-                            s.second);
+        rmsnorm_add_forward(w, s.x, branch, brought_weight(w, block_in(layer, SECOND_NORM)),
+                            s.middle, s.second);
         feed_forward_branch(w, layer, &s, kept->all, branch);
         if (layer + 1 == w->m.layers)
             break;
         const activations next = activations_of(w, kept, layer + 1);
-        rmsnorm_add_forward(w, s.middle, branch, weight_of(w, block_in(layer + 1, FIRST_NORM)),
+        rmsnorm_add_forward(w, s.middle, branch, brought_weight(w, block_in(layer + 1, FIRST_NORM)),
                             next.x, next.first);
         s = next;
     }
-    rmsnorm_add_forward(w, s.middle, branch, weight_of(w, last_norm_block(&w->m)), last->x,
+    rmsnorm_add_forward(w, s.middle, branch, brought_weight(w, last_norm_block(&w->m)), last->x,
                         last->y);
+    bring_weight(w, head_block(&w->m));
     go_back(w, before);
 }
 

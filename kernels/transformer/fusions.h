@@ -16,11 +16,12 @@ typedef struct grad_parts {
 } grad_parts;
 
 /*
- * Parameters that a product's idle warps round to bf16 for products to come, while memory has
- * little else to do: `count` dense tensors of whole packs, in pieces. A launch copies those from
- * `first` on, before `last`.
+ * Parameters that a product rounds to bf16 for products to come, while memory has little else to
+ * do: `count` dense tensors of whole packs, in pieces. A launch copies those from `first` on,
+ * before `last`: by idle warps, or, if `spare`, by blocks that have no tile left, and then as many
+ * as they have time for, which it writes to `last`.
  */
-enum { MOST_AHEAD = 9, AHEAD_PIECE = 1024 /* elements */ };
+enum { MOST_AHEAD = 9, AHEAD_PIECE = 1024, SPARE_PIECE = 4096 /* elements */ };
 
 typedef struct copies_ahead {
     const float *from[MOST_AHEAD];
@@ -28,11 +29,16 @@ typedef struct copies_ahead {
     int64_t elements[MOST_AHEAD], end[MOST_AHEAD]; /* end: pieces up to and with this tensor's */
     int64_t first, last;
     int32_t count;
+    bool spare;
 } copies_ahead;
 
 static constexpr copies_ahead none_ahead = {};
 
 typedef struct fusions {
+    /* y = table[ids], rounded to bf16. */
+    assay_status (*embed)(void *stream, const assay_tensor &ids, const assay_tensor &table,
+                          const assay_tensor &y);
+
     /* Whether a weight (n, k), or both gates' (2 n, k), is taken; whether heads are. */
     bool (*rows_fit)(int64_t tokens, int64_t n, int64_t k);
     bool (*heads_fit)(int64_t tokens, int64_t t, int64_t d, int64_t head_dim);
@@ -40,7 +46,7 @@ typedef struct fusions {
     /* y = silu(a) ⊙ b of gates = (a, b) = x weightsᵀ, which are left in memory if `keep`. */
     assay_status (*gates_forward)(void *stream, const assay_tensor &x, const assay_tensor &weights,
                                   const assay_tensor &gates, const assay_tensor &y, bool keep,
-                                  const copies_ahead &ahead);
+                                  copies_ahead *ahead);
     /* The gates' gradients, from d, that of y weightᵀ. */
     assay_status (*gates_backward)(void *stream, const assay_tensor &d, const assay_tensor &weight,
                                    const assay_tensor &gates, const assay_tensor &dgates);
@@ -48,7 +54,7 @@ typedef struct fusions {
     /* y = x weightᵀ, of which the first `turned` columns are turned by the angles (heads.h). */
     assay_status (*forward)(void *stream, const assay_tensor &x, const assay_tensor &weight,
                             const assay_tensor &y, int64_t tokens, const float *angles,
-                            int64_t turned, const copies_ahead &ahead);
+                            int64_t turned, copies_ahead *ahead);
     assay_status (*dx)(void *stream, const assay_tensor &dy, const assay_tensor &weight,
                        const assay_tensor &dx, int64_t tokens);
 

@@ -23,7 +23,7 @@
 
 #include "kernels/common/pack.h"
 #include "kernels/matmul_accumulate/hopper_widths.h"
-#include "kernels/transformer/fusions.h"
+#include "kernels/transformer/hopper_ahead.h"
 
 template <typename Job>
 static constexpr int frame_stages = (Job::boxes + Job::in_stage - 1) / Job::in_stage;
@@ -77,42 +77,6 @@ static __device__ __forceinline__ void frame_drain(const Job &job, hopper_ring<T
         }
     });
     bulk_wait<0>();
-}
-
-/* ---- threads 64 to 127 of the first warpgroup ---- */
-
-enum { AHEAD_THREADS = 64, AHEAD_PACKS = AHEAD_PIECE / 8 / AHEAD_THREADS /* of a thread */ };
-
-static __device__ __forceinline__ void copy_piece(const float *from, bf16 *to, int64_t first,
-                                                  int64_t elements) {
-    pack<float> held[AHEAD_PACKS][2];
-    const int64_t at = first + (int64_t)(threadIdx.x % AHEAD_THREADS) * 8;
-#pragma unroll
-    for (int k = 0; k < AHEAD_PACKS; ++k)
-#pragma unroll
-        for (int half = 0; half < 2; ++half)
-            if (at + k * AHEAD_THREADS * 8 < elements)
-                held[k][half] = load_whole(reinterpret_cast<const pack<float> *>(
-                    from + at + k * AHEAD_THREADS * 8 + 4 * half));
-#pragma unroll
-    for (int k = 0; k < AHEAD_PACKS; ++k) {
-        pack<bf16> p;
-        for (int v = 0; v < 8; ++v)
-            p.v[v] = narrow<bf16>(held[k][v / 4].v[v % 4]);
-        if (at + k * AHEAD_THREADS * 8 < elements)
-            store_pack(to + at + k * AHEAD_THREADS * 8, p, 8, true);
-    }
-}
-
-static __device__ __forceinline__ void copy_ahead(const copies_ahead &all) {
-    int which = 0;
-    for (int64_t piece = all.first + blockIdx.x; piece < all.last; piece += gridDim.x) {
-        while (piece >= all.end[which])
-            ++which;
-        const int64_t before = which > 0 ? all.end[which - 1] : 0;
-        copy_piece(all.from[which], all.to[which], (piece - before) * AHEAD_PIECE,
-                   all.elements[which]);
-    }
 }
 
 /* ---- the warpgroups that multiply ---- */
@@ -174,15 +138,22 @@ static __global__ void __launch_bounds__(THREADS, 1)
             multiply_slices<Tile, typename Job::kind>(job.p, group, ring, sums);
             job.finish(at, group, sums, prepared, ring);
         });
+        copy_to_spare(ahead, hopper_tiles<Job::step>(job.p.m, job.p.n), group);
     }
 }
 
 template <typename Tile, typename Job>
-static assay_status launch_in_frame(void *stream, const Job &job, const copies_ahead &ahead) {
-    const int64_t blocks =
-        clamp(hopper_tiles<Job::step>(job.p.m, job.p.n), 0, ASSAY_MULTIPROCESSORS);
+static assay_status launch_in_frame(void *stream, const Job &job, copies_ahead *ahead) {
+    const int64_t tiles = hopper_tiles<Job::step>(job.p.m, job.p.n);
+    copies_ahead copies = none_ahead;
+    if (ahead != NULL) {
+        take_spare(ahead, tiles, Tile::columns, job.p.slices);
+        copies = *ahead;
+    }
+    const bool all = copies.spare && copies.first < copies.last;
+    const int64_t blocks = all ? ASSAY_MULTIPROCESSORS : clamp(tiles, 0, ASSAY_MULTIPROCESSORS);
     return ASSAY_LAUNCH(stream, whole_grid(blocks), dim3(THREADS), Tile::shared_bytes,
-                        (multiply_in_frame<Tile, Job>), job, ahead);
+                        (multiply_in_frame<Tile, Job>), job, copies);
 }
 
 /* ---- on the host ---- */

@@ -139,7 +139,7 @@ template <typename Tile> struct gates_grad_job {
 struct gates_product {
     assay_tensor x, weights, gates, y;
     int64_t m, n; /* of a, of b and of y */
-    const copies_ahead *ahead;
+    copies_ahead *ahead;
 };
 
 template <typename Tile, bool KEEP>
@@ -155,7 +155,7 @@ static assay_status launch_gates(void *stream, const gates_product &of) {
     const tensor_lines lines[] = {frame_lines(&of.x, ROWS), weights, frame_lines(&of.y, BOX),
                                   frame_lines(&a, BOX), frame_lines(&b, BOX)};
     const assay_status status = make_frame_maps(KEEP ? 5 : 3, maps, lines);
-    return status == ASSAY_OK ? launch_in_frame<Tile>(stream, job, *of.ahead) : status;
+    return status == ASSAY_OK ? launch_in_frame<Tile>(stream, job, of.ahead) : status;
 }
 
 template <bool KEEP> static assay_status multiply_gates(void *stream, const gates_product &x) {
@@ -169,8 +169,8 @@ template <bool KEEP> static assay_status multiply_gates(void *stream, const gate
 /* y = silu(a) ⊙ b of (a, b) = gates = x weightsᵀ, which are left in memory if `keep`. */
 static assay_status gates_forward(void *stream, const assay_tensor &x, const assay_tensor &weights,
                                   const assay_tensor &gates, const assay_tensor &y, bool keep,
-                                  const copies_ahead &ahead) {
-    const gates_product product = {x, weights, gates, y, y.shape[0], y.shape[1], &ahead};
+                                  copies_ahead *ahead) {
+    const gates_product product = {x, weights, gates, y, y.shape[0], y.shape[1], ahead};
     return keep ? multiply_gates<true>(stream, product) : multiply_gates<false>(stream, product);
 }
 
@@ -190,7 +190,7 @@ static assay_status launch_gates_grad(void *stream, const gates_grad_product &x)
                                   frame_lines(&a, BOX),    frame_lines(&b, BOX),
                                   frame_lines(&da, BOX),   frame_lines(&db, BOX)};
     const assay_status status = make_frame_maps(6, maps, lines);
-    return status == ASSAY_OK ? launch_in_frame<Tile>(stream, job, none_ahead) : status;
+    return status == ASSAY_OK ? launch_in_frame<Tile>(stream, job, NULL) : status;
 }
 
 /* The gates' gradients, from that of y weightᵀ. */

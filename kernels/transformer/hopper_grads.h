@@ -90,7 +90,7 @@ template <typename Tile> static assay_status launch_grad(void *stream, const gra
         const tensor_lines lines = wide_lines(x.to->part[i]);
         status = make_tensor_map(&job.out[i], &lines);
     }
-    return status == ASSAY_OK ? launch_in_frame<Tile>(stream, job, none_ahead) : status;
+    return status == ASSAY_OK ? launch_in_frame<Tile>(stream, job, NULL) : status;
 }
 
 /* Each part of as many rows, which a box of 64 lies in one of; all in whole pieces of 16 bytes. */

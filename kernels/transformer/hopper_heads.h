@@ -169,7 +169,7 @@ struct placed_product {
     int64_t m, n, k;
     const float *angles;
     int64_t turned;
-    const copies_ahead *ahead;
+    copies_ahead *ahead;
 };
 
 static inline assay_status make_placed_map(const placed_tensor &x, int32_t box_lines,
@@ -192,7 +192,7 @@ static assay_status launch_placed(void *stream, const placed_product &x) {
         status = make_placed_map(x.right, Kind::right_k ? Tile::columns : DEPTH, &job.right);
     if (status == ASSAY_OK)
         status = make_placed_map(x.out, BOX, &job.out);
-    return status == ASSAY_OK ? launch_in_frame<Tile>(stream, job, *x.ahead) : status;
+    return status == ASSAY_OK ? launch_in_frame<Tile>(stream, job, x.ahead) : status;
 }
 
 template <typename Kind, bool TURNS>
@@ -211,7 +211,7 @@ static assay_status multiply_placed(void *stream, const placed_product &x) {
 static inline placed_product forward_product(const assay_tensor &x, const assay_tensor &weight,
                                              const assay_tensor &y, int64_t tokens,
                                              const float *angles, int64_t turned,
-                                             const copies_ahead &ahead) {
+                                             copies_ahead *ahead) {
     const int64_t n = weight.shape[0], k = weight.shape[1];
     return {placed(x, tokens),
             placed(weight, n),
@@ -221,21 +221,19 @@ static inline placed_product forward_product(const assay_tensor &x, const assay_
             k,
             angles,
             turned,
-            &ahead};
+            ahead};
 }
 /* dx = dy weight. */
 static inline placed_product dx_product(const assay_tensor &dy, const assay_tensor &weight,
                                         const assay_tensor &dx, int64_t tokens) {
     const int64_t n = weight.shape[1], k = weight.shape[0];
-    return {placed(dy, tokens), placed(weight, k), placed(dx, tokens), tokens, n, k, NULL, 0,
-            &none_ahead};
+    return {placed(dy, tokens), placed(weight, k), placed(dx, tokens), tokens, n, k, NULL, 0, NULL};
 }
 /* dweight = dyᵀ x. */
 static inline placed_product dw_product(const assay_tensor &dy, const assay_tensor &x,
                                         const assay_tensor &dweight, int64_t tokens) {
     const int64_t m = dweight.shape[0], n = dweight.shape[1];
-    return {placed(dy, tokens), placed(x, tokens), placed(dweight, m), m, n, tokens, NULL, 0,
-            &none_ahead};
+    return {placed(dy, tokens), placed(x, tokens), placed(dweight, m), m, n, tokens, NULL, 0, NULL};
 }
 
 typedef hopper_kind<true, true, false> forward_kind;
@@ -244,7 +242,7 @@ typedef hopper_kind<false, false, false> dw_kind;
 
 static assay_status placed_forward(void *stream, const assay_tensor &x, const assay_tensor &weight,
                                    const assay_tensor &y, int64_t tokens, const float *angles,
-                                   int64_t turned, const copies_ahead &ahead) {
+                                   int64_t turned, copies_ahead *ahead) {
     const placed_product product = forward_product(x, weight, y, tokens, angles, turned, ahead);
     return turned > 0 ? multiply_placed<forward_kind, true>(stream, product)
                       : multiply_placed<forward_kind, false>(stream, product);

@@ -17,10 +17,13 @@ typedef struct walk {
     walk_purpose purpose;
     const composition *parts;
     model m;
-    assay_tensor weights;      /* flat, as the operators read them: in the dtype of activations */
-    assay_tensor angles;       /* of rope: heads.h */
-    const assay_tensor *ahead; /* parameters that products still have to copy: weights.h */
-    const assay_tensor *gradients;   /* where backward leaves each parameter's, fp32 … */
+    assay_tensor weights; /* flat, as the operators read them: in the dtype of activations */
+    assay_tensor angles;  /* of rope: heads.h */
+    const assay_tensor *parameters; /* that weights are made of: weights.h */
+    bool ahead;                     /* products copy them, a layer behind theirs, … */
+    bool spare;                     /* … or by spare blocks, … */
+    int64_t next, done;             /* … from this block on, of which so many pieces are copied */
+    const assay_tensor *gradients;  /* where backward leaves each parameter's, fp32 … */
     const struct training *training; /* … or what is done with them instead */
     struct layer_gradients *layer;   /* those of the layer at work, if they wait for each other */
     arena memory;

@@ -3,13 +3,11 @@
 #ifndef ASSAY_TRANSFORMER_WEIGHTS_H
 #define ASSAY_TRANSFORMER_WEIGHTS_H
 
+#include "kernels/transformer/ahead.h"
 #include "kernels/transformer/copies.h"
-#include "kernels/transformer/fuse.h"
-#include "kernels/transformer/gradients.h"
 
 /* Adds a block's parameters; launches what there is where the list could not take another block. */
-static inline void add_block(walk *w, copies *list, const assay_tensor *parameters,
-                             int64_t number) {
+static inline void add_block(walk *w, copies *list, int64_t number) {
     const block b = block_of(&w->m, number);
     const assay_tensor to = weight_of(w, number);
     if (list->count + b.count > MOST_COPIES) {
@@ -17,77 +15,76 @@ static inline void add_block(walk *w, copies *list, const assay_tensor *paramete
         list->count = 0;
     }
     for (int64_t i = 0; i < b.count; ++i)
-        add_copy(list, parameters[b.first + i * b.step], part_of(&to, i, b.count));
+        add_copy(list, w->parameters[b.first + i * b.step], part_of(&to, i, b.count));
 }
 
-/* ---- ahead ---- */
+/* ---- the embedding ---- */
 
-static inline bool can_go_ahead(const assay_tensor *p) {
-    const int64_t n = assay_tensor_count(p);
-    return p->dtype == ASSAY_F32 && is_dense(p) && (uintptr_t)p->data % PACK_BYTES == 0 &&
-           n % pack<__nv_bfloat16>::size == 0;
-}
-
-/* Whether products may copy the parameters of the layer behind theirs: of few tokens they would
- * wait for it. On an H100, d = 768, a layer's norms and three of its products take 5 us longer than
- * 139 with 4,096 tokens, 45 longer than 41 with 512; a copy by itself takes 20. In tokens for each
- * multiprocessor: */
-enum { AHEAD_TOKENS = 15 };
-
-static inline bool goes_ahead(const walk *w, const assay_tensor *parameters) {
-    const fusions *f = fused_gates(w);
-    bool all = f != NULL && f->rows_fit(w->m.tokens, w->m.d, w->m.ff) &&
-               w->m.tokens >= AHEAD_TOKENS * (int64_t)ASSAY_MULTIPROCESSORS;
-    for (int64_t p = 0; all && p < parameter_count(&w->m); ++p)
-        all = can_go_ahead(&parameters[p]);
-    return all;
-}
-
-static inline void add_ahead(walk *w, copies_ahead *all, int64_t number) {
-    const block b = block_of(&w->m, number);
-    const assay_tensor to = weight_of(w, number);
-    for (int64_t i = 0; i < b.count; ++i) {
-        const assay_tensor part = part_of(&to, i, b.count);
-        const int32_t k = all->count++;
-        all->from[k] = static_cast<const float *>(w->ahead[b.first + i * b.step].data);
-        all->to[k] = static_cast<__nv_bfloat16 *>(part.data);
-        all->elements[k] = assay_tensor_count(&part);
-        all->end[k] = (k > 0 ? all->end[k - 1] : 0) + ceil_div(all->elements[k], AHEAD_PIECE);
-    }
-}
-
-/* Parts of the copies behind this layer: the gates' product, which takes as long as twice the next
- * one, makes AHEAD_GATES of AHEAD_PARTS. */
-enum { AHEAD_GATES = 11, AHEAD_PARTS = 16 };
-
-static inline copies_ahead copies_behind(walk *w, int64_t layer, bool gates) {
-    copies_ahead all = {};
-    if (w->ahead == NULL || !runs(w))
-        return all;
-    if (layer + 1 < w->m.layers) {
-        for (int64_t which = 0; which < LAYER_BLOCKS; ++which)
-            add_ahead(w, &all, block_in(layer + 1, FIRST_NORM) + which);
-    } else {
-        add_ahead(w, &all, last_norm_block(&w->m));
-        add_ahead(w, &all, head_block(&w->m));
-    }
-    const int64_t pieces = all.end[all.count - 1], cut = pieces * AHEAD_GATES / AHEAD_PARTS;
-    all.first = gates ? 0 : cut;
-    all.last = gates ? cut : pieces;
-    return all;
+/* Where the embedding's rows are read from the parameter itself, which then has no copy. */
+static inline const fusions *embeds(const walk *w) {
+    const fusions *f = may_fuse(w);
+    const assay_tensor *table = &w->parameters[EMBEDDING_WEIGHT];
+    return f != NULL && w->m.d % pack<__nv_bfloat16>::size == 0 && can_go_ahead(table) ? f : NULL;
 }
 
 /* ---- at once ---- */
 
-/* The parameters of some layers in one launch; where products go ahead, of the first layer. */
+/* The parameters of some layers in one launch; where products go ahead, of the first layer; where
+ * their spare blocks do, of none yet. */
 static inline void load_weights(walk *w, const assay_tensor *parameters) {
     copies list = {};
-    w->ahead = goes_ahead(w, parameters) ? parameters : NULL;
-    const int64_t last = w->ahead != NULL ? block_in(0, DOWN) : head_block(&w->m);
-    for (int64_t number = FIRST_LAYER_BLOCK; number <= last; ++number)
-        add_block(w, &list, parameters, number);
-    add_block(w, &list, parameters, EMBEDDING);
+    w->parameters = parameters;
+    const bool copy = products_copy(w), many = has_many_tokens(&w->m);
+    w->ahead = copy && many;
+    w->spare = copy && !many;
+    w->next = FIRST_LAYER_BLOCK;
+    w->done = 0;
+    const int64_t last = w->ahead ? block_in(0, DOWN) : head_block(&w->m);
+    for (int64_t number = FIRST_LAYER_BLOCK; !w->spare && number <= last; ++number)
+        add_block(w, &list, number);
+    if (embeds(w) == NULL)
+        add_block(w, &list, EMBEDDING);
+    if (list.count > 0)
+        copy_all(w, &list);
+}
+
+/* ---- late ---- */
+
+/* Where kernels copy weights because products have not, they go on to as many bytes. */
+static constexpr int64_t LATE_BYTES = (int64_t)8 << 20;
+
+/* What is left of the next block, of which products have copied some pieces. */
+static inline void add_rest(walk *w, copies *list) {
+    const block b = block_of(&w->m, w->next);
+    const assay_tensor to = weight_of(w, w->next);
+    const int64_t n = part_length(&b), pieces = ceil_div(n, SPARE_PIECE);
+    for (int64_t i = 0; i < b.count; ++i) {
+        const int64_t at = clamp((w->done - i * pieces) * SPARE_PIECE, 0, n);
+        const assay_tensor from = as_vector(&w->parameters[b.first + i * b.step]);
+        if (at < n)
+            add_copy(list, vector_in(&from, at, n - at), vector_in(&to, i * n + at, n - at));
+    }
+    w->done = 0;
+    ++w->next;
+}
+
+/* Copies the block and some behind it, unless it was copied before. */
+static inline void bring_weight(walk *w, int64_t number) {
+    if (!w->spare || number < w->next)
+        return;
+    copies list = {};
+    for (int64_t left = LATE_BYTES;
+         w->next <= number || (w->next <= head_block(&w->m) && weight_bytes(w, w->next) <= left &&
+                               list.count + MOST_PARTS <= MOST_COPIES);) {
+        left -= weight_bytes(w, w->next);
+        add_rest(w, &list);
+    }
     copy_all(w, &list);
+}
+
+static inline assay_tensor brought_weight(walk *w, int64_t number) {
+    bring_weight(w, number);
+    return weight_of(w, number);
 }
 
 #endif

@@ -167,6 +167,49 @@ struct copied_ahead {
     }
 };
 
+/* Pieces that blocks without a tile copy: of one tensor from its second piece on, and of another.
+ */
+struct spare_copies {
+    given first, second;
+    result to_first, to_second;
+    copies_ahead list = {};
+
+    spare_copies(random_numbers &numbers, parts &p)
+        : first(numbers, {3 * SPARE_PIECE}, ASSAY_F32),
+          second(numbers, {SPARE_PIECE / 2 + 8}, ASSAY_F32), to_first({3 * SPARE_PIECE}),
+          to_second({SPARE_PIECE / 2 + 8}) {
+        add(first, to_first);
+        add(second, to_second);
+        list.first = 1;
+        copy(&p.w, first, to_first.apart);
+        copy(&p.w, second, to_second.apart);
+        memset(to_first.apart.tensor.data, TOGETHER, SPARE_PIECE * sizeof(bf16));
+    }
+    void add(const assay_tensor &from, const result &to) {
+        const int k = list.count++;
+        list.from[k] = static_cast<const float *>(from.data);
+        list.to[k] = static_cast<bf16 *>(to.together.tensor.data);
+        list.elements[k] = assay_tensor_count(&from);
+        list.end[k] = (k > 0 ? list.end[k - 1] : 0) + ceil_div(list.elements[k], SPARE_PIECE);
+    }
+    copies_ahead *offer() {
+        list.spare = true;
+        list.last = list.end[1];
+        return &list;
+    }
+    void check(int64_t tiles, int64_t columns) {
+        if (tiles % ASSAY_MULTIPROCESSORS == 0) {
+            REQUIRE(list.last == list.first);
+            to_first.check_untouched();
+            to_second.check_untouched();
+            return;
+        }
+        REQUIRE(list.last == list.end[1]);
+        to_first.check("parameters copied by spare blocks", columns);
+        to_second.check("parameters copied by spare blocks", columns);
+    }
+};
+
 /* Tiles of these widths one after the other. */
 template <typename... Tiles, typename Check> void by_tiles(Check check) {
     (check.template operator()<Tiles>(), ...);
@@ -224,7 +267,7 @@ void check_gates_backward() {
 struct heads_case {
     int64_t b, t, heads;
 };
-constexpr heads_case heads_cases[] = {{2, 384, 1}, {2, 128, 3}};
+constexpr heads_case heads_cases[] = {{2, 384, 1}, {3, 128, 1}, {2, 128, 3}};
 
 /* q, k and v of one tensor, the first two turned. */
 heads three_parts(const assay_tensor &all) {
@@ -241,11 +284,13 @@ void check_three_heads(const heads_case &c) {
     linear_forward(&p.w, x, weight, rows);
     split_heads(&p.w, rows, three_parts(all.apart));
     p.check();
-    const placed_product product =
-        forward_product(x, weight, all.together, tokens, p.angles(), 2 * d, none_ahead);
+    spare_copies spare(numbers, p);
     by_all_tiles([&]<typename Tile>() {
+        const placed_product product =
+            forward_product(x, weight, all.together, tokens, p.angles(), 2 * d, spare.offer());
         REQUIRE_OK((launch_placed<Tile, forward_kind, true>(NULL, product)));
         all.check("q, k and v", Tile::columns);
+        spare.check(hopper_tiles<Tile::columns>(tokens, 3 * d), Tile::columns);
     });
 }
 
@@ -288,7 +333,7 @@ void check_output(const heads_case &c) {
     linear_backward(&p.w, merged, weight, dy, dmerged, dweight.apart);
     split_heads(&p.w, dmerged, one_of_heads(dout.apart));
     p.check();
-    const placed_product to_y = forward_product(o, weight, y.together, tokens, NULL, 0, none_ahead);
+    const placed_product to_y = forward_product(o, weight, y.together, tokens, NULL, 0, NULL);
     const placed_product to_dout = dx_product(dy, weight, dout.together, tokens);
     const placed_product to_dweight = dw_product(dy, o, dweight.together, tokens);
     by_all_tiles([&]<typename Tile>() {
@@ -515,6 +560,16 @@ ASSAY_TEST(transformer_fused, a_model_with_heads, "unit transformer") {
 ASSAY_TEST(transformer_fused, a_model_of_other_heads, "unit transformer") {
     model_sizes s = {
         .b = 3, .t = 23, .steps = 0, .vocab = 20, .d = 40, .ff = 72, .layers = 3, .heads = 2};
+    check_model(ASSAY_BACKWARD, s);
+    s.steps = 2;
+    check_model(ASSAY_FORWARD, s);
+}
+
+/* So few tokens that blocks without a tile copy weights, some of which kernels then copy. */
+ASSAY_TEST(transformer_fused, a_model_of_few_tokens, "unit transformer") {
+    model_sizes s = {
+        .b = 1, .t = 21, .steps = 0, .vocab = 20, .d = 72, .ff = 136, .layers = 4, .heads = 3};
+    check_model(ASSAY_FORWARD, s);
     check_model(ASSAY_BACKWARD, s);
     s.steps = 2;
     check_model(ASSAY_FORWARD, s);
