@@ -29,10 +29,13 @@ static inline bool products_copy(const walk *w) {
     return all;
 }
 
-/* Whether idle warps may copy: of few tokens products would wait for them. On an H100, d = 768, a
+/* Whether idle warps copy. Of few tokens products would wait for them: on an H100, d = 768, a
  * layer's norms and three of its products take 5 us longer than 139 with 4,096 tokens, 45 longer
- * than 41 with 512; a copy by itself takes 20. In tokens for each multiprocessor: */
-enum { AHEAD_TOKENS = 15 };
+ * than 41 with 512. With 2,048 tokens forward of large, xl and 2.7b takes 9.9, 20.1 and 31.6 ms
+ * so, 8.7, 18.3 and 28.9 by spare blocks; with 4,096, xl, 32.6 and 32.9. In tokens for each
+ * multiprocessor:
+ */
+enum { AHEAD_TOKENS = 24 };
 
 static inline bool has_many_tokens(const model *m) {
     return m->tokens >= AHEAD_TOKENS * (int64_t)ASSAY_MULTIPROCESSORS;
@@ -77,7 +80,7 @@ static inline copies_ahead copies_behind(const walk *w, int64_t layer, bool gate
 
 /* How far copies may be ahead of the weight that is read, so that most are in the second level's
  * cache when they are. */
-static constexpr int64_t LEAD_BYTES = (int64_t)20 << 20;
+static constexpr int64_t LEAD_BYTES = (int64_t)60 << 20;
 
 static inline int64_t weight_bytes(const walk *w, int64_t number) {
     return block_length(&w->m, number) * (int64_t)assay_dtype_size(w->m.dtype);

@@ -51,7 +51,7 @@ static inline void load_weights(walk *w, const assay_tensor *parameters) {
 /* ---- late ---- */
 
 /* Where kernels copy weights because products have not, they go on to as many bytes. */
-static constexpr int64_t LATE_BYTES = (int64_t)8 << 20;
+static constexpr int64_t LATE_BYTES = (int64_t)24 << 20;
 
 /* What is left of the next block, of which products have copied some pieces. */
 static inline void add_rest(walk *w, copies *list) {
