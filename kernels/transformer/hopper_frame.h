@@ -3,7 +3,8 @@
  * together with the steps beside it, which the job says. The roles of the threads and the ring of
  * stages are those there, and so is each sum's order.
  *
- * Two warps that have no role there copy parameters for products to come (fusions.h).
+ * Two warps that have no role there, or the blocks that have no tile of the last turn, copy
+ * parameters for products to come (hopper_ahead.h).
  *
  * A job has
  *     step               columns from one tile's place to the next one's
