@@ -387,7 +387,12 @@ static assay_status maybe_take(const assay_case *c, void *context) {
 static assay_status draw_unfinite(const fuzz_source *s, assay_rng *rng, assay_case *c,
                                   bool *found) {
     lottery l = {.rng = rng, .winner = c};
-    const assay_status status = assay_op_visit_set(s->op, ASSAY_CI, maybe_take, &l);
+    assay_status status = ASSAY_OK;
+    for (int32_t i = 0; status == ASSAY_OK && i < s->op->n_cases; ++i) {
+        const assay_case_group *group = &s->op->cases[i];
+        if (group->set <= ASSAY_CI && (strstr(group->words, "inf") || strstr(group->words, "nan")))
+            status = assay_op_visit_group(s->op, group, maybe_take, &l);
+    }
     *found = status == ASSAY_OK && l.seen > 0;
     if (*found)
         change_layout(rng, c);
