@@ -34,7 +34,7 @@ static __device__ __forceinline__ void load_digits(const digit_problem &p, const
     const auto plane = [&](int digit) { return digit * p.n.heads + at.head; };
     const auto load = [&](const tensor_map *map, int tile) {
         UNROLL_BY(1)
-        for (int digit = DIGITS - 1; digit >= 0; --digit) {
+        for (int digit = Plan::N_DIGITS - 1; digit >= 0; --digit) {
             uint64_t *const full = memory.full(ring.stage);
             mbarrier_wait(memory.empty(ring.stage), ring.round ^ 1);
             mbarrier_expect(full, Plan::UNIT_BYTES);
@@ -45,8 +45,8 @@ static __device__ __forceinline__ void load_digits(const digit_problem &p, const
     };
     for (int group = 0; group < Plan::GROUPS; ++group) {
         uint64_t *const full = memory.queries_full(group);
-        mbarrier_expect(full, DIGITS * Plan::QUERY_BYTES);
-        for (int digit = 0; digit < DIGITS; ++digit)
+        mbarrier_expect(full, Plan::N_DIGITS * Plan::QUERY_BYTES);
+        for (int digit = 0; digit < Plan::N_DIGITS; ++digit)
             load_lines<Plan::D, GROUP_ROWS>(memory.queries(group, digit), &maps.q,
                                             at.row + group * GROUP_ROWS, plane(digit), full);
         if (group == 0) /* with which the first group begins */
@@ -77,23 +77,30 @@ static __device__ __forceinline__ void give_digit_turn(int group) {
 
 /* Three products of digits, then two, then one; multiply(g, h, first) begins that of digits g and
  * h, of which the second are in the ring, and release(h) gives a unit back. */
-template <typename Wait, typename Multiply, typename Release>
+template <int N_DIGITS, typename Wait, typename Multiply, typename Release>
 static __device__ __forceinline__ void stream_products(Wait wait, Multiply multiply,
                                                        Release release, int group) {
-    wait(2);
+    wait(N_DIGITS - 1);
     take_digit_turn(group);
     wgmma_fence();
-    multiply(0, 2, true);
-    wait(1);
-    multiply(1, 1, false);
-    wait(0);
-    multiply(2, 0, false);
-    wgmma_commit();
-    multiply(1, 0, false);
-    multiply(0, 1, false);
-    wgmma_commit();
-    wgmma_wait<1>();
-    release(2);
+    if constexpr (N_DIGITS == 3) {
+        multiply(0, 2, true);
+        wait(1);
+        multiply(1, 1, false);
+        wait(0);
+        multiply(2, 0, false);
+        wgmma_commit();
+        multiply(1, 0, false);
+        multiply(0, 1, false);
+        wgmma_commit();
+        wgmma_wait<1>();
+        release(2);
+    } else {
+        multiply(0, 1, true);
+        wgmma_commit();
+        wait(0);
+        multiply(1, 0, false);
+    }
     multiply(0, 0, false);
     wgmma_commit();
     give_digit_turn(group);
@@ -130,6 +137,7 @@ static __device__ __forceinline__ void weigh_digits(Scores &s, digit_rows &rows,
 template <typename Plan>
 static __device__ __forceinline__ void
 attend_by_digits(const digit_problem &p, const digit_memory<Plan> &memory, place at, int tiles) {
+    constexpr int N_DIGITS = Plan::N_DIGITS;
     const int warp = uniform_warp() - GROUP_WARPS, group = warp / GROUP_WARPS;
     const int64_t first = at.row + group * GROUP_ROWS + warp % GROUP_WARPS * 16; /* the warp's */
     const int clear = (int)(visible_keys(p.n, first) / Plan::KEYS); /* tiles without a mask */
@@ -137,10 +145,10 @@ attend_by_digits(const digit_problem &p, const digit_memory<Plan> &memory, place
     hopper_sums<Plan::COLUMNS> o;
     digit_rows rows = {{NO_SCORE, NO_SCORE}, {0, 0}};
 
-    ring_place<Plan::UNITS> of_digit[DIGITS];
+    ring_place<Plan::UNITS> of_digit[N_DIGITS];
     const auto next_units = [&] {
         UNROLL
-        for (int digit = DIGITS - 1; digit >= 0; --digit) {
+        for (int digit = N_DIGITS - 1; digit >= 0; --digit) {
             of_digit[digit] = ring;
             ring.next();
         }
@@ -164,12 +172,12 @@ attend_by_digits(const digit_problem &p, const digit_memory<Plan> &memory, place
         mbarrier_wait(memory.queries_full(group), 0);
     UNROLL_BY(1)
     for (int tile = 0; tile < tiles; ++tile) {
-        uint32_t weights[DIGITS][Plan::KEYS / STEP][4];
+        uint32_t weights[N_DIGITS][Plan::KEYS / STEP][4];
         float shrink[2];
         {
-            sliced_sums<Plan::COLUMNS, Plan::KEYS> sums;
+            sliced_sums<Plan::COLUMNS, Plan::KEYS, N_DIGITS> sums;
             next_units();
-            stream_products(
+            stream_products<N_DIGITS>(
                 wait,
                 [&](int g, int h, bool begins) {
                     sums.multiply(shared_address(memory.queries(group, g)), address(h), begins);
@@ -181,20 +189,30 @@ attend_by_digits(const digit_problem &p, const digit_memory<Plan> &memory, place
             weigh_digits(s, rows, p.to_log2, shrink);
             split_sums(weights, s);
         }
-        hopper_sums<Plan::COLUMNS> part;
+        hopper_sums<Plan::COLUMNS> part_, &part = Plan::PARTS ? part_ : o;
+        if constexpr (!Plan::PARTS) {
+            UNROLL
+            for (int r = 0; r < 2; ++r) {
+                UNROLL
+                for (int c = 0; c < o.WIDTH; ++c)
+                    o.at(r, c) *= shrink[r];
+            }
+        }
         next_units();
-        stream_products(
+        stream_products<N_DIGITS>(
             wait,
             [&](int g, int h, bool begins) {
-                multiply_values(part, weights[g], address(h), begins);
+                multiply_values(part, weights[g], address(h), begins && Plan::PARTS);
             },
             release, group);
         wgmma_results(part.value);
-        UNROLL
-        for (int r = 0; r < 2; ++r) {
+        if constexpr (Plan::PARTS) {
             UNROLL
-            for (int c = 0; c < o.WIDTH; ++c)
-                o.at(r, c) = fma_(o.at(r, c), shrink[r], part.at(r, c));
+            for (int r = 0; r < 2; ++r) {
+                UNROLL
+                for (int c = 0; c < o.WIDTH; ++c)
+                    o.at(r, c) = fma_(o.at(r, c), shrink[r], part.at(r, c));
+            }
         }
     }
     if (group == 0)
@@ -220,7 +238,7 @@ static __global__ void __launch_bounds__(Plan::THREADS, 1)
     attend_on_digits(const digit_problem p, const __grid_constant__ digit_maps maps) {
     ASSAY_DYNAMIC_SHARED(unsigned char, shared);
     const place at = digit_place<Plan>(blockIdx.x, p.n);
-    if (is_marked(p.marks, at.head, p.n.scale))
+    if (is_marked<Plan::N_DIGITS>(p.marks, at.head, p.n.scale))
         return;
     const digit_memory<Plan> memory = digit_memory_in<Plan>(shared);
     const int tiles = (int)ceil_div(keys_in_reach(p.n, at.row, Plan::ROWS), Plan::KEYS);
@@ -243,13 +261,13 @@ static __global__ void __launch_bounds__(Plan::THREADS, 1)
 
 /* ---- heads without digits ---- */
 
-template <typename Core, typename Plan>
+template <int N_DIGITS, typename Core, typename Plan>
 static __global__ void __launch_bounds__(Plan::THREADS, Plan::BLOCKS)
     forward_of_marked(const forward_problem<typename Core::storage> p, const head_marks *marks) {
     const int64_t tiles = p.n.heads * ceil_div(p.n.sq, Plan::ROWS);
     for (int64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
         const place at = query_place<Plan>(tile, p.n, {0, p.n.heads, 0, p.n.sk});
-        if (is_marked(marks, at.head, p.n.scale)) {
+        if (is_marked<N_DIGITS>(marks, at.head, p.n.scale)) {
             __syncthreads(); /* all warps are done with the tile before */
             attend_tile<Core, Plan>(p, at);
         }

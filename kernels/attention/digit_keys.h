@@ -20,17 +20,20 @@
 
 /* A thread's registers: D of dk and dv, 32 of a part of 64 columns, QUERIES / 2 of scores, and
  * 3 QUERIES / 4 of their digits. */
-template <int D_, int QUERIES_, int UNITS_, int COLUMNS_ = D_> struct digit_keys_plan {
-    static constexpr int D = D_, COLUMNS = COLUMNS_, GROUPS = 2, QUERIES = QUERIES_, UNITS = UNITS_;
-    static constexpr int ROWS = GROUP_ROWS, THREADS = (GROUPS + 1) * GROUP, TILE_UNITS = 2 * DIGITS;
+template <int DIGITS_, int D_, int QUERIES_, int UNITS_, bool PARTS_ = DIGITS_ == 3, int COLUMNS_ = D_>
+struct digit_keys_plan {
+    static constexpr bool PARTS = PARTS_;
+    static constexpr int N_DIGITS = DIGITS_, D = D_, COLUMNS = COLUMNS_, GROUPS = 2;
+    static constexpr int QUERIES = QUERIES_, UNITS = UNITS_, TILE_UNITS = 2 * N_DIGITS;
+    static constexpr int ROWS = GROUP_ROWS, THREADS = (GROUPS + 1) * GROUP;
     static constexpr int FEW_REGISTERS = 24, MANY_REGISTERS = 240;
     static constexpr int OWN_BYTES = ROWS * D * 2; /* a digit's */
     static constexpr int UNIT_BYTES = QUERIES * D * 2;
-    static constexpr int SHARED = TENSOR_ALIGNMENT + 2 * DIGITS * OWN_BYTES + UNITS * UNIT_BYTES +
+    static constexpr int SHARED = TENSOR_ALIGNMENT + 2 * N_DIGITS * OWN_BYTES + UNITS * UNIT_BYTES +
                                   (2 * UNITS + 1) * (int)sizeof(uint64_t);
     static_assert(SHARED <= ASSAY_MAX_SHARED, "a block has them all");
     static_assert(UNITS >= GROUPS * TILE_UNITS, "a tile of each warpgroup");
-    static_assert(2 * ROWS * D * (int)sizeof(float) <= 2 * DIGITS * OWN_BYTES,
+    static_assert(2 * ROWS * D * (int)sizeof(float) <= 2 * N_DIGITS * OWN_BYTES,
                   "sums of one warpgroup have room where keys and values were");
 };
 
@@ -42,10 +45,10 @@ template <typename Plan> struct digit_keys_memory {
         return base + digit * Plan::OWN_BYTES;
     }
     __device__ __forceinline__ unsigned char *values(int digit) const {
-        return keys(DIGITS + digit);
+        return keys(Plan::N_DIGITS + digit);
     }
     __device__ __forceinline__ unsigned char *unit(int i) const {
-        return values(DIGITS) + i * Plan::UNIT_BYTES;
+        return values(Plan::N_DIGITS) + i * Plan::UNIT_BYTES;
     }
     __device__ __forceinline__ uint64_t *full(int i) const {
         return reinterpret_cast<uint64_t *>(unit(Plan::UNITS)) + i;
@@ -85,8 +88,8 @@ load_for_keys(const backward_problem<float> &p, const digit_keys_maps &maps,
               const digit_keys_memory<Plan> &memory, const digit_walk &walk) {
     ring_place<Plan::UNITS> ring = {0, 0};
     const auto plane = [&](int digit) { return digit * p.n.heads + walk.at.head; };
-    mbarrier_expect(memory.own_full(), 2 * DIGITS * Plan::OWN_BYTES);
-    for (int digit = 0; digit < DIGITS; ++digit) {
+    mbarrier_expect(memory.own_full(), 2 * Plan::N_DIGITS * Plan::OWN_BYTES);
+    for (int digit = 0; digit < Plan::N_DIGITS; ++digit) {
         load_lines<Plan::D, Plan::ROWS>(memory.keys(digit), &maps.k, walk.at.row, plane(digit),
                                         memory.own_full());
         load_lines<Plan::D, Plan::ROWS>(memory.values(digit), &maps.v, walk.at.row, plane(digit),
@@ -99,8 +102,8 @@ load_for_keys(const backward_problem<float> &p, const digit_keys_maps &maps,
         mbarrier_wait(memory.empty(ring.stage), ring.round ^ 1);
         mbarrier_expect(full, Plan::UNIT_BYTES);
         load_lines<Plan::D, Plan::QUERIES>(
-            memory.unit(ring.stage), unit < DIGITS ? &maps.q : &maps.dout,
-            (int64_t)tile * Plan::QUERIES, plane(DIGITS - 1 - unit % DIGITS), full);
+            memory.unit(ring.stage), unit < Plan::N_DIGITS ? &maps.q : &maps.dout,
+            (int64_t)tile * Plan::QUERIES, plane(Plan::N_DIGITS - 1 - unit % Plan::N_DIGITS), full);
         ring.next();
     }
 }
@@ -114,15 +117,15 @@ template <typename Plan> struct digit_gradients {
 };
 
 /* sums += p b: p's digits in registers, b's in three units of QUERIES lines. */
-template <int QUERIES, int BOXES, typename Address>
+template <int QUERIES, int N_DIGITS, int BOXES, typename Address>
 static __device__ __forceinline__ void
-add_digit_product(hopper_sums<BOX> (&sums)[BOXES], const uint32_t (&p)[DIGITS][QUERIES / STEP][4],
+add_digit_product(hopper_sums<BOX> (&sums)[BOXES], const uint32_t (&p)[N_DIGITS][QUERIES / STEP][4],
                   Address address) {
     UNROLL
     for (int box = 0; box < BOXES; ++box) {
         hopper_sums<BOX> part;
         wgmma_fence();
-        six_products([&](int g, int h, bool first) {
+        digit_products<N_DIGITS>([&](int g, int h, bool first) {
             multiply_values(part, p[g], address(h) + box * QUERIES * TENSOR_LINE_BYTES, first);
         });
         wgmma_commit();
@@ -157,25 +160,45 @@ static __device__ __forceinline__ void keep_digits(hopper_sums<N> &ds,
     }
 }
 
+/* The same, begun, without a sum of the tile's own. */
+template <int QUERIES, int N_DIGITS, int BOXES, typename Address>
+static __device__ __forceinline__ void
+start_digit_product(hopper_sums<BOX> (&sums)[BOXES], const uint32_t (&p)[N_DIGITS][QUERIES / STEP][4],
+                    Address address) {
+    wgmma_fence();
+    UNROLL
+    for (int box = 0; box < BOXES; ++box)
+        digit_products<N_DIGITS>([&](int g, int h, bool) {
+            multiply_values(sums[box], p[g], address(h) + box * QUERIES * TENSOR_LINE_BYTES, false);
+        });
+    wgmma_commit();
+}
+template <int BOXES>
+static __device__ __forceinline__ void sums_are_there(hopper_sums<BOX> (&sums)[BOXES]) {
+    UNROLL
+    for (int box = 0; box < BOXES; ++box)
+        wgmma_results(sums[box].value);
+}
+
 template <typename Plan>
 static __device__ __forceinline__ void
 add_digit_tile(const backward_problem<float> &p, const digit_keys_memory<Plan> &memory, place at,
                int64_t first, int64_t query, const ring_place<Plan::UNITS> &ring,
                digit_gradients<Plan> &sums) {
-    constexpr int N = Plan::QUERIES;
+    constexpr int N = Plan::QUERIES, N_DIGITS = Plan::N_DIGITS;
     /* of the queries, 0, or do, 1 */
     const auto unit = [&](int which, int digit) {
-        return units_behind(ring, which * DIGITS + DIGITS - 1 - digit);
+        return units_behind(ring, which * N_DIGITS + N_DIGITS - 1 - digit);
     };
     const auto wait = [&](int which) {
         UNROLL
-        for (int digit = DIGITS - 1; digit >= 0; --digit)
+        for (int digit = N_DIGITS - 1; digit >= 0; --digit)
             mbarrier_wait(memory.full(unit(which, digit).stage), unit(which, digit).round);
     };
     const auto release = [&](int which) {
         if (leads_group()) {
             UNROLL
-            for (int digit = DIGITS - 1; digit >= 0; --digit)
+            for (int digit = N_DIGITS - 1; digit >= 0; --digit)
                 mbarrier_arrive(memory.empty(unit(which, digit).stage));
         }
     };
@@ -191,18 +214,9 @@ add_digit_tile(const backward_problem<float> &p, const digit_keys_memory<Plan> &
     /* So that descriptors are made where they are used, and not kept. */
     const uint32_t own = made_anew(shared_address(memory.base));
     const auto keys = [&](int digit) { return own + digit * Plan::OWN_BYTES; };
-    const auto values = [&](int digit) { return keys(DIGITS + digit); };
-    uint32_t digits[DIGITS][N / STEP][4];
-    {
-        sliced_sums<Plan::COLUMNS, N> scores;
-        wait(0);
-        wgmma_fence();
-        /* g is of the queries, as in forward. */
-        six_products(
-            [&](int g, int h, bool begins) { scores.multiply(keys(h), address(0, g), begins); });
-        wgmma_commit();
-        wgmma_wait<0>();
-        hopper_sums<N> &s = scores.total();
+    const auto values = [&](int digit) { return keys(N_DIGITS + digit); };
+    uint32_t digits[N_DIGITS][N / STEP][4];
+    const auto weigh = [&](hopper_sums<N> &s) {
         UNROLL
         for (int c = 0; c < s.WIDTH; ++c) {
             const float lse = terms(c)->x;
@@ -213,31 +227,70 @@ add_digit_tile(const backward_problem<float> &p, const digit_keys_memory<Plan> &
         if (query + N > p.n.sq || query < first_query(p.n, first + 15))
             hide_queries<tensor_core<float>>(s, p.n, first, query);
         split_sums(digits, s);
+    };
+    const auto differentiate = [&](hopper_sums<N> &ds) {
+        UNROLL
+        for (int c = 0; c < ds.WIDTH; ++c) {
+            const float delta = terms(c)->y;
+            UNROLL
+            for (int r = 0; r < 2; ++r) {
+                const int step = c / 4, i = c / 2 % 2 * 2 + r; /* as split_sums() has it */
+                ds.at(r, c) = joined(digits, step, i, c % 2 == 1) * (ds.at(r, c) - delta);
+            }
+        }
+        keep_digits(ds, p, at.head, first, query);
+    };
+    if constexpr (!Plan::PARTS) {
+        sliced_sums<Plan::COLUMNS, N, N_DIGITS> scores, slopes;
+        wait(0);
+        wgmma_fence();
+        digit_products<N_DIGITS>(
+            [&](int g, int h, bool begins) { scores.multiply(keys(h), address(0, g), begins); });
+        wgmma_commit();
+        wait(1);
+        digit_products<N_DIGITS>(
+            [&](int g, int h, bool begins) { slopes.multiply(values(g), address(1, h), begins); });
+        wgmma_commit();
+        wgmma_wait<1>();
+        weigh(scores.total());
+        start_digit_product<N>(sums.dv, digits, [&](int digit) { return address(1, digit); });
+        wgmma_wait<1>();
+        hopper_sums<N> &ds = slopes.total();
+        differentiate(ds);
+        wgmma_wait<0>();
+        sums_are_there(sums.dv);
+        release(1);
+        split_sums(digits, ds);
+        start_digit_product<N>(sums.dk, digits, [&](int digit) { return address(0, digit); });
+        wgmma_wait<0>();
+        sums_are_there(sums.dk);
+        release(0);
+        return;
+    }
+    {
+        sliced_sums<Plan::COLUMNS, N, N_DIGITS> scores;
+        wait(0);
+        wgmma_fence();
+        /* g is of the queries, as in forward. */
+        digit_products<N_DIGITS>(
+            [&](int g, int h, bool begins) { scores.multiply(keys(h), address(0, g), begins); });
+        wgmma_commit();
+        wgmma_wait<0>();
+        weigh(scores.total());
     }
     wait(1);
-    add_digit_product<N>(sums.dv, digits, [&](int digit) { return address(1, digit); });
-    sliced_sums<Plan::COLUMNS, N> slopes;
+    add_digit_product<N, N_DIGITS>(sums.dv, digits, [&](int digit) { return address(1, digit); });
+    sliced_sums<Plan::COLUMNS, N, N_DIGITS> slopes;
     wgmma_fence();
-    six_products(
+    digit_products<N_DIGITS>(
         [&](int g, int h, bool begins) { slopes.multiply(values(g), address(1, h), begins); });
     wgmma_commit();
     wgmma_wait<0>();
     hopper_sums<N> &ds = slopes.total();
     release(1);
-    UNROLL
-    for (int c = 0; c < ds.WIDTH; ++c) {
-        const float delta = terms(c)->y;
-        UNROLL
-        for (int r = 0; r < 2; ++r) {
-            const int step = c / 4, i = c / 2 % 2 * 2 + r; /* as split_sums() has it */
-            const float weight =
-                joined(digits[0][step][i], digits[1][step][i], digits[2][step][i], c % 2 == 1);
-            ds.at(r, c) = weight * (ds.at(r, c) - delta);
-        }
-    }
-    keep_digits(ds, p, at.head, first, query);
+    differentiate(ds);
     split_sums(digits, ds);
-    add_digit_product<N>(sums.dk, digits, [&](int digit) { return address(0, digit); });
+    add_digit_product<N, N_DIGITS>(sums.dk, digits, [&](int digit) { return address(0, digit); });
     release(0);
 }
 
@@ -310,7 +363,7 @@ static __global__ void __launch_bounds__(Plan::THREADS, 1)
                         const __grid_constant__ digit_keys_maps maps) {
     ASSAY_DYNAMIC_SHARED(unsigned char, shared);
     const digit_walk walk = digit_walk_of<Plan>(p, blockIdx.x);
-    if (is_marked(marks, walk.at.head, p.n.scale))
+    if (is_marked<Plan::N_DIGITS>(marks, walk.at.head, p.n.scale))
         return;
     const digit_keys_memory<Plan> memory = {shared +
                                             (0 - shared_address(shared)) % TENSOR_ALIGNMENT};
@@ -339,13 +392,13 @@ static __global__ void __launch_bounds__(Plan::THREADS, 1)
 
 /* ---- heads without digits ---- */
 
-template <typename Core, typename Plan>
+template <int N_DIGITS, typename Core, typename Plan>
 static __global__ void __launch_bounds__(Plan::THREADS, Plan::BLOCKS)
     keys_of_marked(const backward_problem<typename Core::storage> p, const head_marks *marks) {
     const int64_t tiles = p.part.heads * ceil_div(p.part.keys, Plan::ROWS) * Plan::PARTS;
     for (int64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
         const place at = key_place<Plan>(tile / Plan::PARTS, p.part);
-        if (is_marked(marks, at.head, p.n.scale)) {
+        if (is_marked<N_DIGITS>(marks, at.head, p.n.scale)) {
             __syncthreads(); /* all warps are done with the tile before */
             add_queries<Core, Plan>(p, at, (int)(tile % Plan::PARTS) * Plan::COLUMNS);
         }

@@ -14,16 +14,19 @@
 
 /* A thread's registers: D / 2 of o, as many of a tile's part of it, KEYS / 2 of scores, whose
  * digits, 3 KEYS / 4, then take their place. */
-template <int D_, int KEYS_, int UNITS_, int COLUMNS_ = D_> struct digit_plan {
-    static constexpr int D = D_, COLUMNS = COLUMNS_, GROUPS = 2, KEYS = KEYS_, UNITS = UNITS_;
+template <int DIGITS_, int D_, int KEYS_, int UNITS_, bool PARTS_ = DIGITS_ == 3, int COLUMNS_ = D_>
+struct digit_plan {
+    static constexpr int N_DIGITS = DIGITS_, D = D_, COLUMNS = COLUMNS_, GROUPS = 2, KEYS = KEYS_;
+    static constexpr int UNITS = UNITS_;
+    static constexpr bool PARTS = PARTS_;
     static constexpr int ROWS = GROUPS * GROUP_ROWS, THREADS = (GROUPS + 1) * GROUP;
     static constexpr int FEW_REGISTERS = 24, MANY_REGISTERS = 240;
     static constexpr int QUERY_BYTES = GROUP_ROWS * D * 2; /* a digit's */
     static constexpr int UNIT_BYTES = KEYS * D * 2;
-    static constexpr int SHARED = TENSOR_ALIGNMENT + GROUPS * DIGITS * QUERY_BYTES +
+    static constexpr int SHARED = TENSOR_ALIGNMENT + GROUPS * N_DIGITS * QUERY_BYTES +
                                   UNITS * UNIT_BYTES + (2 * UNITS + GROUPS) * (int)sizeof(uint64_t);
     static_assert(SHARED <= ASSAY_MAX_SHARED, "a block has them all");
-    static_assert(UNITS >= 2 * DIGITS, "a tile's keys and values");
+    static_assert(UNITS >= 2 * N_DIGITS, "a tile's keys and values");
 };
 
 /* The block's shared memory. */
@@ -31,7 +34,7 @@ template <typename Plan> struct digit_memory {
     unsigned char *base;
 
     __device__ __forceinline__ unsigned char *queries(int group, int digit) const {
-        return base + (group * DIGITS + digit) * Plan::QUERY_BYTES;
+        return base + (group * Plan::N_DIGITS + digit) * Plan::QUERY_BYTES;
     }
     __device__ __forceinline__ unsigned char *unit(int i) const {
         return queries(Plan::GROUPS, 0) + i * Plan::UNIT_BYTES;

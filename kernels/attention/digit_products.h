@@ -22,20 +22,25 @@ static __device__ __forceinline__ ring_place<UNITS> units_behind(const ring_plac
 }
 
 /* multiply(g, h, first) begins that of digits g and h. */
-template <typename Multiply>
-static __device__ __forceinline__ void six_products(Multiply multiply) {
-    multiply(0, 2, true);
-    multiply(1, 1, false);
-    multiply(2, 0, false);
-    multiply(1, 0, false);
-    multiply(0, 1, false);
+template <int N_DIGITS, typename Multiply>
+static __device__ __forceinline__ void digit_products(Multiply multiply) {
+    if constexpr (N_DIGITS == 3) {
+        multiply(0, 2, true);
+        multiply(1, 1, false);
+        multiply(2, 0, false);
+        multiply(1, 0, false);
+        multiply(0, 1, false);
+    } else {
+        multiply(0, 1, true);
+        multiply(1, 0, false);
+    }
     multiply(0, 0, false);
 }
 
 /* Sums of scores, or of do·v: a slice of 64 columns each, so that what is cut of one is cut of few
  * products. */
-template <int COLUMNS, int N> struct sliced_sums {
-    static constexpr int SLICES = (COLUMNS + BOX - 1) / BOX;
+template <int COLUMNS, int N, int N_DIGITS> struct sliced_sums {
+    static constexpr int SLICES = N_DIGITS == 3 ? (COLUMNS + BOX - 1) / BOX : 1;
     hopper_sums<N> of[SLICES];
 
     /* Adds a bᵀ of one digit each, or begins with it. */
@@ -45,8 +50,9 @@ template <int COLUMNS, int N> struct sliced_sums {
         for (int i = 0; i < COLUMNS / STEP; ++i) {
             const int box = i * STEP / BOX, step = i % (BOX / STEP), inside = step * BOX_STEP;
             wgmma<bf16, false, false>(
-                of[box].value, left + box * GROUP_ROWS * TENSOR_LINE_BYTES / 16 + inside,
-                right + box * N * TENSOR_LINE_BYTES / 16 + inside, !first || step > 0);
+                of[box % SLICES].value, left + box * GROUP_ROWS * TENSOR_LINE_BYTES / 16 + inside,
+                right + box * N * TENSOR_LINE_BYTES / 16 + inside,
+                !first || step > 0 || box >= SLICES);
         }
     }
 
@@ -77,8 +83,8 @@ multiply_values(hopper_sums<N> &x, const uint32_t (&p)[STEPS][4], uint32_t b, bo
 
 /* The digits of 64 x N weights as left operands, of which the sums of two wgmmas' columns are one.
  */
-template <int N>
-static __device__ __forceinline__ void split_sums(uint32_t (&p)[DIGITS][N / STEP][4],
+template <int N_DIGITS, int N>
+static __device__ __forceinline__ void split_sums(uint32_t (&p)[N_DIGITS][N / STEP][4],
                                                   const hopper_sums<N> &s) {
     UNROLL
     for (int i = 0; i < N / STEP; ++i) {
@@ -86,7 +92,7 @@ static __device__ __forceinline__ void split_sums(uint32_t (&p)[DIGITS][N / STEP
         for (int j = 0; j < 4; ++j) {
             float low = s.value[8 * i + 2 * j], high = s.value[8 * i + 2 * j + 1];
             UNROLL
-            for (int g = 0; g < DIGITS; ++g) {
+            for (int g = 0; g < N_DIGITS; ++g) {
                 const uint32_t pair = pair_bits(low, high, bf16());
                 p[g][i][j] = pair;
                 low -= __uint_as_float(pair << 16);
@@ -96,12 +102,16 @@ static __device__ __forceinline__ void split_sums(uint32_t (&p)[DIGITS][N / STEP
     }
 }
 
-/* The sum of three digits of a number, the lower and the upper of a pair: the number itself. */
-static __device__ __forceinline__ float joined(uint32_t p0, uint32_t p1, uint32_t p2, bool upper) {
-    const auto digit = [&](uint32_t p) {
-        return __uint_as_float(upper ? p & 0xffff0000u : p << 16);
-    };
-    return digit(p0) + (digit(p1) + digit(p2));
+/* The sum of a number's digits, the lower or the upper of a pair; the number itself where they are
+ * three. */
+template <int N_DIGITS, int STEPS>
+static __device__ __forceinline__ float joined(const uint32_t (&p)[N_DIGITS][STEPS][4], int step,
+                                               int i, bool upper) {
+    float sum = 0;
+    UNROLL
+    for (int g = N_DIGITS - 1; g >= 0; --g)
+        sum += __uint_as_float(upper ? p[g][step][i] & 0xffff0000u : p[g][step][i] << 16);
+    return sum;
 }
 
 #endif

@@ -10,8 +10,11 @@
 #include "kernels/attention/v3_backward.h"
 
 /* As digit_plan has them, without queries in shared memory. */
-template <int D_, int KEYS_, int UNITS_, int COLUMNS_ = D_> struct digit_queries_plan {
-    static constexpr int D = D_, COLUMNS = COLUMNS_, GROUPS = 2, KEYS = KEYS_, UNITS = UNITS_;
+template <int DIGITS_, int D_, int KEYS_, int UNITS_, bool PARTS_ = DIGITS_ == 3, int COLUMNS_ = D_>
+struct digit_queries_plan {
+    static constexpr bool PARTS = PARTS_;
+    static constexpr int N_DIGITS = DIGITS_, D = D_, COLUMNS = COLUMNS_, GROUPS = 2, KEYS = KEYS_;
+    static constexpr int UNITS = UNITS_;
     static constexpr int ROWS = GROUPS * GROUP_ROWS, THREADS = (GROUPS + 1) * GROUP;
     static constexpr int FEW_REGISTERS = 24, MANY_REGISTERS = 240;
     static constexpr int UNIT_BYTES = KEYS * D * 2;
@@ -75,7 +78,7 @@ load_for_queries(const backward_problem<float> &p, const tensor_map &map,
     UNROLL_BY(1)
     for (int tile = 0; tile < tiles; ++tile) {
         UNROLL_BY(1)
-        for (int digit = DIGITS - 1; digit >= 0; --digit) {
+        for (int digit = Plan::N_DIGITS - 1; digit >= 0; --digit) {
             uint64_t *const full = memory.full(ring.stage);
             mbarrier_wait(memory.empty(ring.stage), ring.round ^ 1);
             mbarrier_expect(full, Plan::UNIT_BYTES);
@@ -91,7 +94,7 @@ template <typename Plan>
 static __device__ __forceinline__ void add_kept(const backward_problem<float> &p,
                                                 const digit_queries_memory<Plan> &memory, place at,
                                                 int tiles) {
-    constexpr int N = Plan::KEYS;
+    constexpr int N = Plan::KEYS, N_DIGITS = Plan::N_DIGITS;
     const int warp = uniform_warp() - GROUP_WARPS, group = warp / GROUP_WARPS;
     const int64_t first = at.row + group * GROUP_ROWS + warp % GROUP_WARPS * 16; /* the warp's */
     const sequence<float> out = head_of(p.dq, at.head);
@@ -123,16 +126,16 @@ static __device__ __forceinline__ void add_kept(const backward_problem<float> &p
     rows.load(0, ds);
     UNROLL_BY(1)
     for (int tile = 0; tile < tiles; ++tile) {
-        uint32_t digits[DIGITS][N / STEP][4];
-        hopper_sums<Plan::COLUMNS> part;
+        uint32_t digits[N_DIGITS][N / STEP][4];
+        hopper_sums<Plan::COLUMNS> part_, &part = Plan::PARTS ? part_ : dq;
         split_sums(digits, ds);
         rows.load((tile + 1) * N, ds);
-        const auto unit = [&](int digit) { return units_behind(ring, DIGITS - 1 - digit); };
-        stream_products(
+        const auto unit = [&](int digit) { return units_behind(ring, N_DIGITS - 1 - digit); };
+        stream_products<N_DIGITS>(
             [&](int digit) { mbarrier_wait(memory.full(unit(digit).stage), unit(digit).round); },
             [&](int g, int h, bool begins) {
                 multiply_values(part, digits[g], shared_address(memory.unit(unit(h).stage)),
-                                begins);
+                                begins && Plan::PARTS);
             },
             [&](int digit) {
                 if (leads_group())
@@ -140,10 +143,12 @@ static __device__ __forceinline__ void add_kept(const backward_problem<float> &p
             },
             group);
         wgmma_results(part.value);
-        UNROLL
-        for (int i = 0; i < Plan::COLUMNS / 2; ++i)
-            dq.value[i] += part.value[i];
-        ring = units_behind(ring, DIGITS);
+        if constexpr (Plan::PARTS) {
+            UNROLL
+            for (int i = 0; i < Plan::COLUMNS / 2; ++i)
+                dq.value[i] += part.value[i];
+        }
+        ring = units_behind(ring, N_DIGITS);
     }
     if (group == 0)
         take_digit_turn(group);
@@ -157,7 +162,7 @@ static __global__ void __launch_bounds__(Plan::THREADS, 1)
     ASSAY_DYNAMIC_SHARED(unsigned char, shared);
     place at = digit_place<Plan>(blockIdx.x, p.n);
     at.head += p.part.head;
-    if (is_marked(marks, at.head, p.n.scale))
+    if (is_marked<Plan::N_DIGITS>(marks, at.head, p.n.scale))
         return;
     const digit_queries_memory<Plan> memory = {shared +
                                                (0 - shared_address(shared)) % TENSOR_ALIGNMENT};
@@ -184,13 +189,13 @@ static __global__ void __launch_bounds__(Plan::THREADS, 1)
 
 /* ---- heads without digits ---- */
 
-template <typename Plan>
+template <int N_DIGITS, typename Plan>
 static __global__ void __launch_bounds__(Plan::THREADS, Plan::BLOCKS)
     queries_of_marked(const backward_problem<float> p, const head_marks *marks) {
     const int64_t tiles = p.part.heads * ceil_div(p.n.sq, Plan::ROWS);
     for (int64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
         const place at = query_place<Plan>(tile, p.n, p.part);
-        if (is_marked(marks, at.head, p.n.scale)) {
+        if (is_marked<N_DIGITS>(marks, at.head, p.n.scale)) {
             __syncthreads(); /* all warps are done with the tile before */
             add_slopes<Plan>(p.n, p.part, p.kept, p.k, p.dq, at);
         }

@@ -29,11 +29,13 @@ struct head_marks {
     unsigned bad, q, k, unused;
 };
 
+template <int N_DIGITS>
 static __device__ __forceinline__ bool is_marked(const head_marks *marks, int64_t head,
                                                  float scale) {
     const float most = MOST_SCORE / scale;
     const float q = __uint_as_float(marks[head].q), k = __uint_as_float(marks[head].k);
-    return marks[head].bad != 0 || !(q * k <= most * most); /* NaN is not */
+    return marks[head].bad != 0 ||
+           (N_DIGITS == 3 && !(q * k <= most * most)); /* NaN is not */
 }
 
 /* Digit g of column c of row r of a head lies at ((g heads + head) length + r) D + c. */
@@ -66,7 +68,7 @@ struct alignas(8) four_digits {
 };
 
 /* A block splits SPLIT_ROWS rows of one side of one head; LANES lanes a row. */
-template <int D>
+template <int N_DIGITS, int D>
 static __global__ void __launch_bounds__(SPLIT_WARPS *WARP) split_heads(const split_problem p) {
     constexpr int LANES = D / 4, STEP_ROWS = SPLIT_WARPS * WARP / LANES;
     int64_t block = blockIdx.x;
@@ -87,18 +89,18 @@ static __global__ void __launch_bounds__(SPLIT_WARPS *WARP) split_heads(const sp
         if (inside)
             e = elements_at(x, row, column);
         float squares = 0;
-        four_digits digits[DIGITS];
+        four_digits digits[N_DIGITS];
         UNROLL
         for (int c = 0; c < 4; ++c) {
             const digits_of split(e.v[c]);
             UNROLL
-            for (int g = 0; g < DIGITS; ++g)
+            for (int g = 0; g < N_DIGITS; ++g)
                 digits[g].v[c] = split.digit[g];
             squares = fma_(e.v[c], e.v[c], squares);
             bad = bad || !has_digits(e.v[c]);
         }
         UNROLL
-        for (int g = 0; g < DIGITS; ++g)
+        for (int g = 0; g < N_DIGITS; ++g)
             if (inside)
                 *reinterpret_cast<four_digits *>(
                     side.digits + (g * plane + (head * x.length + row) * D + column)) = digits[g];
@@ -121,19 +123,20 @@ struct digit_space {
     size_t side[SPLIT_SIDES], marks, bytes;
 };
 
-template <int D> static digit_space digit_space_of(const sizes &n, int sides, size_t begin) {
+template <int N_DIGITS, int D>
+static digit_space digit_space_of(const sizes &n, int sides, size_t begin) {
     digit_space s = {};
     s.bytes = (begin + 255) / 256 * 256;
     for (int i = 0; i < sides; ++i) {
         s.side[i] = s.bytes;
-        s.bytes += (size_t)(n.heads * (i == 1 || i == 2 ? n.sk : n.sq)) * D * DIGITS * sizeof(bf16);
+        s.bytes += (size_t)(n.heads * (i == 1 || i == 2 ? n.sk : n.sq)) * D * N_DIGITS * sizeof(bf16);
     }
     s.marks = s.bytes;
     s.bytes += (size_t)n.heads * sizeof(head_marks);
     return s;
 }
 
-template <int D>
+template <int N_DIGITS, int D>
 static assay_status split_all(const assay_call *call, const tensors &t, int64_t heads, int sides,
                               const digit_space &space) {
     const assay_tensor *in[SPLIT_SIDES] = {t.q, t.k, t.v, t.dout};
@@ -150,12 +153,12 @@ static assay_status split_all(const assay_call *call, const tensors &t, int64_t 
                                        forget_marks, p.marks, heads);
     if (status == ASSAY_OK)
         status = ASSAY_LAUNCH(call->stream, whole_grid(blocks), dim3(SPLIT_WARPS * WARP), 0,
-                              (split_heads<D>), p);
+                              (split_heads<N_DIGITS, D>), p);
     return status;
 }
 
 /* A map of a side's digits, plane g heads + head digit g of a head. */
-template <int D>
+template <int N_DIGITS, int D>
 static assay_status map_digits(const assay_call *call, size_t at, int64_t heads, int64_t length,
                                int32_t box_lines, tensor_map *map) {
     const tensor_lines lines = {static_cast<char *>(call->workspace) + at,
@@ -163,7 +166,7 @@ static assay_status map_digits(const assay_call *call, size_t at, int64_t heads,
                                 length,
                                 D,
                                 box_lines,
-                                DIGITS * heads,
+                                N_DIGITS * heads,
                                 length * D};
     return make_tensor_map(map, &lines);
 }
