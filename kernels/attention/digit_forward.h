@@ -32,9 +32,9 @@ static __device__ __forceinline__ void load_digits(const digit_problem &p, const
                                                    int tiles) {
     ring_place<Plan::UNITS> ring = {0, 0};
     const auto plane = [&](int digit) { return digit * p.n.heads + at.head; };
-    const auto load = [&](const tensor_map *map, int tile) {
+    const auto load = [&](const tensor_map *map, int tile, int digits) {
         UNROLL_BY(1)
-        for (int digit = Plan::N_DIGITS - 1; digit >= 0; --digit) {
+        for (int digit = digits - 1; digit >= 0; --digit) {
             uint64_t *const full = memory.full(ring.stage);
             mbarrier_wait(memory.empty(ring.stage), ring.round ^ 1);
             mbarrier_expect(full, Plan::UNIT_BYTES);
@@ -45,18 +45,18 @@ static __device__ __forceinline__ void load_digits(const digit_problem &p, const
     };
     for (int group = 0; group < Plan::GROUPS; ++group) {
         uint64_t *const full = memory.queries_full(group);
-        mbarrier_expect(full, Plan::N_DIGITS * Plan::QUERY_BYTES);
-        for (int digit = 0; digit < Plan::N_DIGITS; ++digit)
+        mbarrier_expect(full, Plan::SCORE_DIGITS * Plan::QUERY_BYTES);
+        for (int digit = 0; digit < Plan::SCORE_DIGITS; ++digit)
             load_lines<Plan::D, GROUP_ROWS>(memory.queries(group, digit), &maps.q,
                                             at.row + group * GROUP_ROWS, plane(digit), full);
         if (group == 0) /* with which the first group begins */
-            load(&maps.k, 0);
+            load(&maps.k, 0, Plan::SCORE_DIGITS);
     }
     UNROLL_BY(1)
     for (int tile = 0; tile < tiles; ++tile) {
         if (tile > 0)
-            load(&maps.k, tile);
-        load(&maps.v, tile);
+            load(&maps.k, tile, Plan::SCORE_DIGITS);
+        load(&maps.v, tile, Plan::N_DIGITS);
     }
 }
 
@@ -71,13 +71,13 @@ struct digit_rows {
 static __device__ __forceinline__ void take_digit_turn(int group) {
     barrier_sync(1 + group, 2 * GROUP);
 }
-static __device__ __forceinline__ void give_digit_turn(int group) {
-    barrier_arrive(2 - group, 2 * GROUP);
+template <int GROUPS> static __device__ __forceinline__ void give_digit_turn(int group) {
+    barrier_arrive(1 + (group + 1) % GROUPS, 2 * GROUP);
 }
 
 /* Three products of digits, then two, then one; multiply(g, h, first) begins that of digits g and
  * h, of which the second are in the ring, and release(h) gives a unit back. */
-template <int N_DIGITS, typename Wait, typename Multiply, typename Release>
+template <int N_DIGITS, int GROUPS, typename Wait, typename Multiply, typename Release>
 static __device__ __forceinline__ void stream_products(Wait wait, Multiply multiply,
                                                        Release release, int group) {
     wait(N_DIGITS - 1);
@@ -95,17 +95,19 @@ static __device__ __forceinline__ void stream_products(Wait wait, Multiply multi
         wgmma_commit();
         wgmma_wait<1>();
         release(2);
-    } else {
+    } else if constexpr (N_DIGITS == 2) {
         multiply(0, 1, true);
         wgmma_commit();
         wait(0);
         multiply(1, 0, false);
     }
-    multiply(0, 0, false);
+    multiply(0, 0, N_DIGITS == 1);
     wgmma_commit();
-    give_digit_turn(group);
-    wgmma_wait<1>();
-    release(1);
+    give_digit_turn<GROUPS>(group);
+    if constexpr (N_DIGITS > 1) {
+        wgmma_wait<1>();
+        release(1);
+    }
     wgmma_wait<0>();
     release(0);
 }
@@ -146,9 +148,9 @@ attend_by_digits(const digit_problem &p, const digit_memory<Plan> &memory, place
     digit_rows rows = {{NO_SCORE, NO_SCORE}, {0, 0}};
 
     ring_place<Plan::UNITS> of_digit[N_DIGITS];
-    const auto next_units = [&] {
+    const auto next_units = [&](int digits) {
         UNROLL
-        for (int digit = N_DIGITS - 1; digit >= 0; --digit) {
+        for (int digit = digits - 1; digit >= 0; --digit) {
             of_digit[digit] = ring;
             ring.next();
         }
@@ -166,8 +168,8 @@ attend_by_digits(const digit_problem &p, const digit_memory<Plan> &memory, place
     UNROLL
     for (int i = 0; i < Plan::COLUMNS / 2; ++i)
         o.value[i] = 0;
-    if (group == 1)
-        give_digit_turn(group);
+    if (group == Plan::GROUPS - 1)
+        give_digit_turn<Plan::GROUPS>(group);
     if (tiles > 0)
         mbarrier_wait(memory.queries_full(group), 0);
     UNROLL_BY(1)
@@ -175,9 +177,9 @@ attend_by_digits(const digit_problem &p, const digit_memory<Plan> &memory, place
         uint32_t weights[N_DIGITS][Plan::KEYS / STEP][4];
         float shrink[2];
         {
-            sliced_sums<Plan::COLUMNS, Plan::KEYS, N_DIGITS> sums;
-            next_units();
-            stream_products<N_DIGITS>(
+            sliced_sums<Plan::COLUMNS, Plan::KEYS, Plan::SCORE_DIGITS> sums;
+            next_units(Plan::SCORE_DIGITS);
+            stream_products<Plan::SCORE_DIGITS, Plan::GROUPS>(
                 wait,
                 [&](int g, int h, bool begins) {
                     sums.multiply(shared_address(memory.queries(group, g)), address(h), begins);
@@ -198,8 +200,8 @@ attend_by_digits(const digit_problem &p, const digit_memory<Plan> &memory, place
                     o.at(r, c) *= shrink[r];
             }
         }
-        next_units();
-        stream_products<N_DIGITS>(
+        next_units(N_DIGITS);
+        stream_products<N_DIGITS, Plan::GROUPS>(
             wait,
             [&](int g, int h, bool begins) {
                 multiply_values(part, weights[g], address(h), begins && Plan::PARTS);
@@ -226,7 +228,7 @@ attend_by_digits(const digit_problem &p, const digit_memory<Plan> &memory, place
         inverse[r] = 1 / sum[r];
         if (query < p.n.sq && tensor_core<float>::mate() == 0)
             row(p.lse, at.head)[query] =
-                sum[r] == 0 ? NO_SCORE : rows.base[r] * p.n.scale + log_(sum[r]);
+                sum[r] == 0 ? NO_SCORE : rows.base[r] * (score_unit<Plan::SCORE_DIGITS> * p.n.scale) + log_(sum[r]);
     }
     store<tensor_core<float>>(o, head_of(p.o, at.head), first, 0, [&](int r, float value) {
         return sum[r] == 0 ? 0 : value * inverse[r];
@@ -237,7 +239,7 @@ template <typename Plan>
 static __global__ void __launch_bounds__(Plan::THREADS, 1)
     attend_on_digits(const digit_problem p, const __grid_constant__ digit_maps maps) {
     ASSAY_DYNAMIC_SHARED(unsigned char, shared);
-    const place at = digit_place<Plan>(blockIdx.x, p.n);
+    const place at = digit_place<Plan>(blockIdx.x, p.n, p.n.heads);
     if (is_marked<Plan::N_DIGITS>(p.marks, at.head, p.n.scale))
         return;
     const digit_memory<Plan> memory = digit_memory_in<Plan>(shared);

@@ -14,26 +14,31 @@
 #ifndef ASSAY_ATTENTION_DIGIT_KEYS_H
 #define ASSAY_ATTENTION_DIGIT_KEYS_H
 
+#include "kernels/attention/digit_plan.h"
 #include "kernels/attention/digit_products.h"
 #include "kernels/attention/digit_split.h"
 #include "kernels/attention/v3_backward.h"
 
 /* A thread's registers: D of dk and dv, 32 of a part of 64 columns, QUERIES / 2 of scores, and
  * 3 QUERIES / 4 of their digits. */
-template <int DIGITS_, int D_, int QUERIES_, int UNITS_, bool PARTS_ = DIGITS_ == 3, int COLUMNS_ = D_>
+template <int DIGITS_, int D_, int QUERIES_, int UNITS_, bool PARTS_ = DIGITS_ == 3, int KEY_GROUPS_ = 1, int SCORES_ = DIGITS_, int COLUMNS_ = D_>
 struct digit_keys_plan {
     static constexpr bool PARTS = PARTS_;
+    static constexpr int KEY_GROUPS = KEY_GROUPS_, TURNS = 2 / KEY_GROUPS;
     static constexpr int N_DIGITS = DIGITS_, D = D_, COLUMNS = COLUMNS_, GROUPS = 2;
-    static constexpr int QUERIES = QUERIES_, UNITS = UNITS_, TILE_UNITS = 2 * N_DIGITS;
-    static constexpr int ROWS = GROUP_ROWS, THREADS = (GROUPS + 1) * GROUP;
+    static constexpr int QUERIES = QUERIES_, UNITS = UNITS_, SCORE_DIGITS = SCORES_;
+    static constexpr bool APART = SCORE_DIGITS != N_DIGITS; /* scores' digits are not dk's */
+    static constexpr int TILE_UNITS = 2 * N_DIGITS + (APART ? SCORE_DIGITS : 0);
+    static constexpr int OWN_UNITS = SCORE_DIGITS + N_DIGITS; /* of a key group */
+    static constexpr int ROWS = KEY_GROUPS * GROUP_ROWS, THREADS = (GROUPS + 1) * GROUP;
     static constexpr int FEW_REGISTERS = 24, MANY_REGISTERS = 240;
-    static constexpr int OWN_BYTES = ROWS * D * 2; /* a digit's */
+    static constexpr int OWN_BYTES = GROUP_ROWS * D * 2; /* a digit's */
     static constexpr int UNIT_BYTES = QUERIES * D * 2;
-    static constexpr int SHARED = TENSOR_ALIGNMENT + 2 * N_DIGITS * OWN_BYTES + UNITS * UNIT_BYTES +
+    static constexpr int SHARED = TENSOR_ALIGNMENT + KEY_GROUPS * OWN_UNITS * OWN_BYTES + UNITS * UNIT_BYTES +
                                   (2 * UNITS + 1) * (int)sizeof(uint64_t);
     static_assert(SHARED <= ASSAY_MAX_SHARED, "a block has them all");
-    static_assert(UNITS >= GROUPS * TILE_UNITS, "a tile of each warpgroup");
-    static_assert(2 * ROWS * D * (int)sizeof(float) <= 2 * N_DIGITS * OWN_BYTES,
+    static_assert(UNITS >= TURNS * TILE_UNITS, "a tile of each warpgroup");
+    static_assert(KEY_GROUPS == 2 || 2 * ROWS * D * (int)sizeof(float) <= OWN_UNITS * OWN_BYTES + UNITS * UNIT_BYTES,
                   "sums of one warpgroup have room where keys and values were");
 };
 
@@ -45,10 +50,10 @@ template <typename Plan> struct digit_keys_memory {
         return base + digit * Plan::OWN_BYTES;
     }
     __device__ __forceinline__ unsigned char *values(int digit) const {
-        return keys(Plan::N_DIGITS + digit);
+        return keys(Plan::SCORE_DIGITS + digit);
     }
     __device__ __forceinline__ unsigned char *unit(int i) const {
-        return values(Plan::N_DIGITS) + i * Plan::UNIT_BYTES;
+        return keys(Plan::KEY_GROUPS * Plan::OWN_UNITS) + i * Plan::UNIT_BYTES;
     }
     __device__ __forceinline__ uint64_t *full(int i) const {
         return reinterpret_cast<uint64_t *>(unit(Plan::UNITS)) + i;
@@ -75,7 +80,8 @@ template <typename Plan>
 static __device__ __forceinline__ digit_walk digit_walk_of(const backward_problem<float> &p,
                                                            int64_t block) {
     const int64_t tiles = ceil_div(p.part.keys, Plan::ROWS);
-    const place at = {p.part.head + block / tiles, p.part.key + block % tiles * Plan::ROWS};
+    const turn_of_walks turn = turn_of_walk(block, p.n, p.part.heads, tiles);
+    const place at = {p.part.head + turn.head, p.part.key + turn.tile * Plan::ROWS};
     return {at, (int)(first_query(p.n, at.row) / Plan::QUERIES),
             (int)ceil_div(p.n.sq, Plan::QUERIES)};
 }
@@ -88,11 +94,13 @@ load_for_keys(const backward_problem<float> &p, const digit_keys_maps &maps,
               const digit_keys_memory<Plan> &memory, const digit_walk &walk) {
     ring_place<Plan::UNITS> ring = {0, 0};
     const auto plane = [&](int digit) { return digit * p.n.heads + walk.at.head; };
-    mbarrier_expect(memory.own_full(), 2 * Plan::N_DIGITS * Plan::OWN_BYTES);
-    for (int digit = 0; digit < Plan::N_DIGITS; ++digit) {
-        load_lines<Plan::D, Plan::ROWS>(memory.keys(digit), &maps.k, walk.at.row, plane(digit),
-                                        memory.own_full());
-        load_lines<Plan::D, Plan::ROWS>(memory.values(digit), &maps.v, walk.at.row, plane(digit),
+    mbarrier_expect(memory.own_full(), Plan::KEY_GROUPS * Plan::OWN_UNITS * Plan::OWN_BYTES);
+    for (int i = 0; i < Plan::KEY_GROUPS * Plan::OWN_UNITS; ++i) {
+        const int unit = i % Plan::OWN_UNITS;
+        const bool is_key = unit < Plan::SCORE_DIGITS;
+        load_lines<Plan::D, GROUP_ROWS>(memory.keys(i), is_key ? &maps.k : &maps.v,
+                                        walk.at.row + i / Plan::OWN_UNITS * GROUP_ROWS,
+                                        plane(is_key ? unit : unit - Plan::SCORE_DIGITS),
                                         memory.own_full());
     }
     UNROLL_BY(1)
@@ -101,9 +109,15 @@ load_for_keys(const backward_problem<float> &p, const digit_keys_maps &maps,
         uint64_t *const full = memory.full(ring.stage);
         mbarrier_wait(memory.empty(ring.stage), ring.round ^ 1);
         mbarrier_expect(full, Plan::UNIT_BYTES);
+        const bool is_score = unit < Plan::SCORE_DIGITS;
+        const int behind = unit - Plan::SCORE_DIGITS; /* do, then q */
         load_lines<Plan::D, Plan::QUERIES>(
-            memory.unit(ring.stage), unit < Plan::N_DIGITS ? &maps.q : &maps.dout,
-            (int64_t)tile * Plan::QUERIES, plane(Plan::N_DIGITS - 1 - unit % Plan::N_DIGITS), full);
+            memory.unit(ring.stage), is_score || behind >= Plan::N_DIGITS ? &maps.q : &maps.dout,
+            (int64_t)tile * Plan::QUERIES,
+            plane(is_score                  ? Plan::SCORE_DIGITS - 1 - unit
+                  : behind < Plan::N_DIGITS ? Plan::N_DIGITS - 1 - behind
+                                            : Plan::SCORE_DIGITS + 2 * Plan::N_DIGITS - 1 - behind),
+            full);
         ring.next();
     }
 }
@@ -186,43 +200,51 @@ add_digit_tile(const backward_problem<float> &p, const digit_keys_memory<Plan> &
                int64_t first, int64_t query, const ring_place<Plan::UNITS> &ring,
                digit_gradients<Plan> &sums) {
     constexpr int N = Plan::QUERIES, N_DIGITS = Plan::N_DIGITS;
-    /* of the queries, 0, or do, 1 */
+    constexpr int SCORE_DIGITS = Plan::SCORE_DIGITS;
+    /* of the queries, for scores 0, and for dk 2, or do, 1 */
+    const auto digits_in = [](int which) { return which == 0 ? SCORE_DIGITS : N_DIGITS; };
     const auto unit = [&](int which, int digit) {
-        return units_behind(ring, which * N_DIGITS + N_DIGITS - 1 - digit);
+        const int begin = which == 0 ? 0 : which == 1 ? SCORE_DIGITS : Plan::APART ? SCORE_DIGITS + N_DIGITS : 0;
+        return units_behind(ring, begin + digits_in(which) - 1 - digit);
     };
     const auto wait = [&](int which) {
         UNROLL
-        for (int digit = N_DIGITS - 1; digit >= 0; --digit)
+        for (int digit = digits_in(which) - 1; digit >= 0; --digit)
             mbarrier_wait(memory.full(unit(which, digit).stage), unit(which, digit).round);
     };
     const auto release = [&](int which) {
         if (leads_group()) {
             UNROLL
-            for (int digit = N_DIGITS - 1; digit >= 0; --digit)
+            for (int digit = digits_in(which) - 1; digit >= 0; --digit)
                 mbarrier_arrive(memory.empty(unit(which, digit).stage));
         }
     };
     const auto address = [&](int which, int digit) {
         return shared_address(memory.unit(unit(which, digit).stage));
     };
+    /* The tile's terms, spread over the lanes. */
     const float2 *const of_tile = row(p.terms, at.head) + query;
     const int last = (int)clamp(p.n.sq - 1 - query, 0, N - 1);
-    const auto terms = [&](int c) {
-        const int column = tensor_core<float>::score_column(c);
-        return of_tile + (column < last ? column : last);
+    float2 terms[N / WARP];
+    UNROLL
+    for (int i = 0; i < N / WARP; ++i)
+        terms[i] = of_tile[lane() + i * WARP < last ? lane() + i * WARP : last];
+    const auto term = [&](int c, float float2::*which) {
+        const int column = tensor_core<float>::score_column(c % (WARP / 4));
+        return __shfl_sync(UINT32_MAX, terms[c / (WARP / 4)].*which, column);
     };
     /* So that descriptors are made where they are used, and not kept. */
-    const uint32_t own = made_anew(shared_address(memory.base));
+    const uint32_t own = made_anew(shared_address(memory.keys(Plan::KEY_GROUPS == 2 ? (uniform_warp() - GROUP_WARPS) / GROUP_WARPS * Plan::OWN_UNITS : 0)));
     const auto keys = [&](int digit) { return own + digit * Plan::OWN_BYTES; };
-    const auto values = [&](int digit) { return keys(N_DIGITS + digit); };
+    const auto values = [&](int digit) { return keys(SCORE_DIGITS + digit); };
     uint32_t digits[N_DIGITS][N / STEP][4];
     const auto weigh = [&](hopper_sums<N> &s) {
         UNROLL
         for (int c = 0; c < s.WIDTH; ++c) {
-            const float lse = terms(c)->x;
+            const float lse = term(c, &float2::x);
             UNROLL
             for (int r = 0; r < 2; ++r)
-                s.at(r, c) = weight(s.at(r, c), p.n.scale, lse);
+                s.at(r, c) = weight(s.at(r, c), p.n.scale * score_unit<SCORE_DIGITS>, lse);
         }
         if (query + N > p.n.sq || query < first_query(p.n, first + 15))
             hide_queries<tensor_core<float>>(s, p.n, first, query);
@@ -231,7 +253,7 @@ add_digit_tile(const backward_problem<float> &p, const digit_keys_memory<Plan> &
     const auto differentiate = [&](hopper_sums<N> &ds) {
         UNROLL
         for (int c = 0; c < ds.WIDTH; ++c) {
-            const float delta = terms(c)->y;
+            const float delta = term(c, &float2::y);
             UNROLL
             for (int r = 0; r < 2; ++r) {
                 const int step = c / 4, i = c / 2 % 2 * 2 + r; /* as split_sums() has it */
@@ -240,11 +262,13 @@ add_digit_tile(const backward_problem<float> &p, const digit_keys_memory<Plan> &
         }
         keep_digits(ds, p, at.head, first, query);
     };
+    static_assert(!Plan::PARTS || !Plan::APART, "scores' own digits");
     if constexpr (!Plan::PARTS) {
-        sliced_sums<Plan::COLUMNS, N, N_DIGITS> scores, slopes;
+        sliced_sums<Plan::COLUMNS, N, SCORE_DIGITS> scores;
+        sliced_sums<Plan::COLUMNS, N, N_DIGITS> slopes;
         wait(0);
         wgmma_fence();
-        digit_products<N_DIGITS>(
+        digit_products<SCORE_DIGITS>(
             [&](int g, int h, bool begins) { scores.multiply(keys(h), address(0, g), begins); });
         wgmma_commit();
         wait(1);
@@ -252,6 +276,8 @@ add_digit_tile(const backward_problem<float> &p, const digit_keys_memory<Plan> &
             [&](int g, int h, bool begins) { slopes.multiply(values(g), address(1, h), begins); });
         wgmma_commit();
         wgmma_wait<1>();
+        if (Plan::APART)
+            release(0);
         weigh(scores.total());
         start_digit_product<N>(sums.dv, digits, [&](int digit) { return address(1, digit); });
         wgmma_wait<1>();
@@ -261,10 +287,12 @@ add_digit_tile(const backward_problem<float> &p, const digit_keys_memory<Plan> &
         sums_are_there(sums.dv);
         release(1);
         split_sums(digits, ds);
-        start_digit_product<N>(sums.dk, digits, [&](int digit) { return address(0, digit); });
+        if (Plan::APART)
+            wait(2);
+        start_digit_product<N>(sums.dk, digits, [&](int digit) { return address(2, digit); });
         wgmma_wait<0>();
         sums_are_there(sums.dk);
-        release(0);
+        release(2);
         return;
     }
     {
@@ -290,8 +318,8 @@ add_digit_tile(const backward_problem<float> &p, const digit_keys_memory<Plan> &
     release(1);
     differentiate(ds);
     split_sums(digits, ds);
-    add_digit_product<N, N_DIGITS>(sums.dk, digits, [&](int digit) { return address(0, digit); });
-    release(0);
+    add_digit_product<N, N_DIGITS>(sums.dk, digits, [&](int digit) { return address(2, digit); });
+    release(2);
 }
 
 /* The second warpgroup's sums, by way of shared memory, are added to the first one's. */
@@ -330,8 +358,9 @@ static __device__ __forceinline__ void walk_digits(const backward_problem<float>
                                                    const digit_walk &walk) {
     constexpr int BOXES = digit_gradients<Plan>::BOXES;
     const int warp = uniform_warp() - GROUP_WARPS, group = warp / GROUP_WARPS;
-    const int64_t first = walk.at.row + warp % GROUP_WARPS * 16; /* the warp's */
-    ring_place<Plan::UNITS> ring = {group * Plan::TILE_UNITS, 0};
+    const int turn = group % Plan::TURNS;
+    const int64_t first = walk.at.row + (Plan::KEY_GROUPS == 2 ? warp : warp % GROUP_WARPS) * 16;
+    ring_place<Plan::UNITS> ring = {turn * Plan::TILE_UNITS, 0};
     digit_gradients<Plan> sums;
     UNROLL
     for (int box = 0; box < BOXES; ++box) {
@@ -341,13 +370,15 @@ static __device__ __forceinline__ void walk_digits(const backward_problem<float>
     }
     mbarrier_wait(memory.own_full(), 0);
     UNROLL_BY(1)
-    for (int tile = walk.begin + group; tile < walk.end; tile += Plan::GROUPS) {
+    for (int tile = walk.begin + turn; tile < walk.end; tile += Plan::TURNS) {
         add_digit_tile<Plan>(p, memory, walk.at, first, (int64_t)tile * Plan::QUERIES, ring, sums);
-        ring = units_behind(ring, Plan::GROUPS * Plan::TILE_UNITS);
+        ring = units_behind(ring, Plan::TURNS * Plan::TILE_UNITS);
     }
-    join_groups(memory, group, sums);
-    if (group == 1)
-        return;
+    if constexpr (Plan::TURNS == 2) {
+        join_groups(memory, group, sums);
+        if (group == 1)
+            return;
+    }
     UNROLL
     for (int box = 0; box < BOXES; ++box) {
         store<tensor_core<float>>(sums.dv[box], head_of(p.dv, walk.at.head), first, box * BOX,
@@ -374,7 +405,7 @@ static __global__ void __launch_bounds__(Plan::THREADS, 1)
         tensor_map_prefetch(&maps.dout);
         for (int i = 0; i < Plan::UNITS; ++i) {
             mbarrier_init(memory.full(i), 1);
-            mbarrier_init(memory.empty(i), 1);
+            mbarrier_init(memory.empty(i), Plan::KEY_GROUPS);
         }
         mbarrier_init(memory.own_full(), 1);
         mbarriers_made();

@@ -38,22 +38,27 @@ template <typename Plan> static dim3 resident_grid(int64_t tiles) {
 
 /* ---- forward ---- */
 
+template <typename Plan> static digit_space forward_space_of(const sizes &n) {
+    return digit_space_of<Plan::N_DIGITS, Plan::D, Plan::SCORE_DIGITS>(n, SPLIT_SIDES - 1, 0);
+}
+
 template <typename Plan> static assay_status forward_on_digits(const assay_call *call) {
     typedef typename plans<fma_core, Plan::D>::forward tiles;
     constexpr int N_DIGITS = Plan::N_DIGITS, D = Plan::D, SIDES = 3;
     const forward_problem<float> v3 = forward_problem_of<float>(call);
     const sizes &n = v3.n;
-    const digit_space space = digit_space_of<N_DIGITS, D>(n, SIDES, 0);
+    const digit_space space = digit_space_of<N_DIGITS, D, Plan::SCORE_DIGITS>(n, SIDES, 0);
+    constexpr int PLANES = planes_of<N_DIGITS, Plan::SCORE_DIGITS>(0, SIDES);
     const head_marks *const marks = marks_at(call, space);
     digit_maps maps = {};
-    assay_status status = map_digits<N_DIGITS, D>(call, space.side[0], n.heads, n.sq, GROUP_ROWS, &maps.q);
+    assay_status status = map_digits<D>(call, space.side[0], PLANES, n.heads, n.sq, GROUP_ROWS, &maps.q);
     if (status == ASSAY_OK)
-        status = map_digits<N_DIGITS, D>(call, space.side[1], n.heads, n.sk, Plan::KEYS, &maps.k);
+        status = map_digits<D>(call, space.side[1], PLANES, n.heads, n.sk, Plan::KEYS, &maps.k);
     if (status == ASSAY_OK)
-        status = map_digits<N_DIGITS, D>(call, space.side[2], n.heads, n.sk, Plan::KEYS, &maps.v);
+        status = map_digits<D>(call, space.side[2], N_DIGITS, n.heads, n.sk, Plan::KEYS, &maps.v);
     if (status == ASSAY_OK)
-        status = split_all<N_DIGITS, D>(call, tensors_of(call, ASSAY_FORWARD), n.heads, SIDES, space);
-    const digit_problem p = {n, v3.to_log2.factor, v3.o, v3.lse, marks};
+        status = split_all<N_DIGITS, D, Plan::SCORE_DIGITS>(call, tensors_of(call, ASSAY_FORWARD), n.heads, SIDES, space);
+    const digit_problem p = {n, v3.to_log2.factor * (Plan::SCORE_DIGITS == 1 ? 0x1p-8f : 1), v3.o, v3.lse, marks};
     if (status == ASSAY_OK)
         status = ASSAY_LAUNCH(call->stream, whole_grid(n.heads * ceil_div(n.sq, Plan::ROWS)),
                               dim3(Plan::THREADS), Plan::SHARED, (attend_on_digits<Plan>), p, maps);
@@ -73,8 +78,8 @@ template <typename Plans> static assay_status forward_by_digits(const assay_call
 /* ---- backward ---- */
 
 /* Behind v3's terms and dS. */
-template <int N_DIGITS, int D> static digit_space backward_space_of(const sizes &n) {
-    return digit_space_of<N_DIGITS, D>(n, SPLIT_SIDES, terms_bytes(n) + slopes_bytes(n));
+template <typename Keys> static digit_space backward_space_of(const sizes &n) {
+    return digit_space_of<Keys::N_DIGITS, Keys::D, Keys::SCORE_DIGITS>(n, SPLIT_SIDES, terms_bytes(n) + slopes_bytes(n));
 }
 
 struct backward_digit_maps {
@@ -116,15 +121,15 @@ static assay_status map_backward(const assay_call *call, const sizes &n, const d
         int side, box_lines;
         tensor_map *map;
     } all[] = {{0, Keys::QUERIES, &maps->of_keys.q},
-               {1, Keys::ROWS, &maps->of_keys.k},
-               {2, Keys::ROWS, &maps->of_keys.v},
+               {1, GROUP_ROWS, &maps->of_keys.k},
+               {2, GROUP_ROWS, &maps->of_keys.v},
                {3, Keys::QUERIES, &maps->of_keys.dout},
                {1, Queries::KEYS, &maps->walked}};
     assay_status status = ASSAY_OK;
     for (const auto &one : all)
         if (status == ASSAY_OK)
             status =
-                map_digits<N_DIGITS, D>(call, space.side[one.side], n.heads,
+                map_digits<D>(call, space.side[one.side], planes_of<N_DIGITS, Keys::SCORE_DIGITS>(one.side, SPLIT_SIDES), n.heads,
                               one.side == 1 || one.side == 2 ? n.sk : n.sq, one.box_lines, one.map);
     return status;
 }
@@ -137,12 +142,12 @@ static assay_status backward_on_digits(const assay_call *call) {
     static_assert(Queries::N_DIGITS == N_DIGITS, "of the same keys");
     backward_problem<float> p = backward_problem_of<float>(call);
     const sizes n = p.n;
-    const digit_space space = backward_space_of<N_DIGITS, D>(n);
+    const digit_space space = backward_space_of<Keys>(n);
     const head_marks *const marks = marks_at(call, space);
     backward_digit_maps maps = {};
     assay_status status = map_backward<Keys, Queries>(call, n, space, &maps);
     if (status == ASSAY_OK)
-        status = split_all<N_DIGITS, D>(call, tensors_of(call, ASSAY_BACKWARD), n.heads, SPLIT_SIDES, space);
+        status = split_all<N_DIGITS, D, Keys::SCORE_DIGITS>(call, tensors_of(call, ASSAY_BACKWARD), n.heads, SPLIT_SIDES, space);
     if (status == ASSAY_OK)
         status = launch_terms(call->stream, p);
     for (p.part = part_at(n, 0, 0); status == ASSAY_OK && p.part.heads > 0;
@@ -160,15 +165,14 @@ template <typename Plans> static assay_status backward_by_digits(const assay_cal
 }
 
 template <typename Plans> static size_t digit_workspace(assay_stage stage, const assay_call *call) {
-    constexpr int N_DIGITS = Plans::N_DIGITS;
     const sizes n = sizes_of(call->params);
     if (!takes_digits<Plans>(n))
         return v3_workspace(stage, call);
     if (stage == ASSAY_FORWARD)
-        return n.d <= 64 ? digit_space_of<N_DIGITS, 64>(n, 3, 0).bytes
-                         : digit_space_of<N_DIGITS, 128>(n, 3, 0).bytes;
-    return n.d <= 64 ? backward_space_of<N_DIGITS, 64>(n).bytes
-                     : backward_space_of<N_DIGITS, 128>(n).bytes;
+        return n.d <= 64 ? forward_space_of<typename Plans::narrow>(n).bytes
+                         : forward_space_of<typename Plans::middle>(n).bytes;
+    return n.d <= 64 ? backward_space_of<typename Plans::narrow_keys>(n).bytes
+                     : backward_space_of<typename Plans::middle_keys>(n).bytes;
 }
 
 #endif

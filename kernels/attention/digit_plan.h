@@ -12,21 +12,24 @@
 #include "kernels/attention/digit_split.h"
 #include "kernels/attention/hopper_core.h"
 
+enum { HEADS_ABREAST = 8 };
+
 /* A thread's registers: D / 2 of o, as many of a tile's part of it, KEYS / 2 of scores, whose
  * digits, 3 KEYS / 4, then take their place. */
-template <int DIGITS_, int D_, int KEYS_, int UNITS_, bool PARTS_ = DIGITS_ == 3, int COLUMNS_ = D_>
+template <int DIGITS_, int D_, int KEYS_, int UNITS_, bool PARTS_ = DIGITS_ == 3, int SCORES_ = DIGITS_, int GROUPS_ = 2, int COLUMNS_ = D_>
 struct digit_plan {
-    static constexpr int N_DIGITS = DIGITS_, D = D_, COLUMNS = COLUMNS_, GROUPS = 2, KEYS = KEYS_;
+    static constexpr int N_DIGITS = DIGITS_, D = D_, COLUMNS = COLUMNS_, GROUPS = GROUPS_, KEYS = KEYS_;
     static constexpr int UNITS = UNITS_;
     static constexpr bool PARTS = PARTS_;
+    static constexpr int SCORE_DIGITS = SCORES_;
     static constexpr int ROWS = GROUPS * GROUP_ROWS, THREADS = (GROUPS + 1) * GROUP;
-    static constexpr int FEW_REGISTERS = 24, MANY_REGISTERS = 240;
+    static constexpr int FEW_REGISTERS = GROUPS == 3 ? 32 : 24, MANY_REGISTERS = GROUPS == 3 ? 160 : 240;
     static constexpr int QUERY_BYTES = GROUP_ROWS * D * 2; /* a digit's */
     static constexpr int UNIT_BYTES = KEYS * D * 2;
-    static constexpr int SHARED = TENSOR_ALIGNMENT + GROUPS * N_DIGITS * QUERY_BYTES +
+    static constexpr int SHARED = TENSOR_ALIGNMENT + GROUPS * SCORE_DIGITS * QUERY_BYTES +
                                   UNITS * UNIT_BYTES + (2 * UNITS + GROUPS) * (int)sizeof(uint64_t);
     static_assert(SHARED <= ASSAY_MAX_SHARED, "a block has them all");
-    static_assert(UNITS >= 2 * N_DIGITS, "a tile's keys and values");
+    static_assert(UNITS >= SCORE_DIGITS + N_DIGITS, "a tile's keys and values");
 };
 
 /* The block's shared memory. */
@@ -34,7 +37,7 @@ template <typename Plan> struct digit_memory {
     unsigned char *base;
 
     __device__ __forceinline__ unsigned char *queries(int group, int digit) const {
-        return base + (group * Plan::N_DIGITS + digit) * Plan::QUERY_BYTES;
+        return base + (group * Plan::SCORE_DIGITS + digit) * Plan::QUERY_BYTES;
     }
     __device__ __forceinline__ unsigned char *unit(int i) const {
         return queries(Plan::GROUPS, 0) + i * Plan::UNIT_BYTES;
@@ -66,12 +69,27 @@ static __device__ __forceinline__ void make_barriers(const digit_memory<Plan> &m
     mbarriers_made();
 }
 
-/* A block's tile of queries. Heads come one after the other, so that blocks that run together walk
- * along the same keys, and of a head the longest walks come first. */
+/* Head and tile of a block, of so many tiles of each of so many heads. Heads come one after the
+ * other, so that blocks that run together walk along the same keys; with causal=1, where walks are
+ * not of one length, some side by side, the first tile of each, then the second. */
+struct turn_of_walks {
+    int64_t head, tile;
+};
+
+static __device__ __forceinline__ turn_of_walks turn_of_walk(int64_t block, const sizes &n,
+                                                           int64_t heads, int64_t tiles) {
+    const int64_t most = n.causal ? HEADS_ABREAST : 1, group = block / (most * tiles) * most;
+    const int64_t abreast = heads - group < most ? heads - group : most;
+    const int64_t inside = block - group * tiles;
+    return {group + inside % abreast, inside / abreast};
+}
+
+/* A block's tile of queries: the longest walks come first. */
 template <typename Plan>
-static __device__ __forceinline__ place digit_place(int64_t block, const sizes &n) {
+static __device__ __forceinline__ place digit_place(int64_t block, const sizes &n, int64_t heads) {
     const int64_t tiles = ceil_div(n.sq, Plan::ROWS);
-    return {block / tiles, (tiles - 1 - block % tiles) * Plan::ROWS};
+    const turn_of_walks turn = turn_of_walk(block, n, heads, tiles);
+    return {turn.head, (tiles - 1 - turn.tile) * Plan::ROWS};
 }
 
 #endif

@@ -30,11 +30,11 @@ static __device__ __forceinline__ void digit_products(Multiply multiply) {
         multiply(2, 0, false);
         multiply(1, 0, false);
         multiply(0, 1, false);
-    } else {
+    } else if constexpr (N_DIGITS == 2) {
         multiply(0, 1, true);
         multiply(1, 0, false);
     }
-    multiply(0, 0, false);
+    multiply(0, 0, N_DIGITS == 1);
 }
 
 /* Sums of scores, or of do·v: a slice of 64 columns each, so that what is cut of one is cut of few
@@ -49,7 +49,7 @@ template <int COLUMNS, int N, int N_DIGITS> struct sliced_sums {
         UNROLL
         for (int i = 0; i < COLUMNS / STEP; ++i) {
             const int box = i * STEP / BOX, step = i % (BOX / STEP), inside = step * BOX_STEP;
-            wgmma<bf16, false, false>(
+            wgmma<std::conditional_t<N_DIGITS == 1, __half, bf16>, false, false>(
                 of[box % SLICES].value, left + box * GROUP_ROWS * TENSOR_LINE_BYTES / 16 + inside,
                 right + box * N * TENSOR_LINE_BYTES / 16 + inside,
                 !first || step > 0 || box >= SLICES);
@@ -80,6 +80,10 @@ multiply_values(hopper_sums<N> &x, const uint32_t (&p)[STEPS][4], uint32_t b, bo
     for (int i = 0; i < STEPS; ++i)
         wgmma<bf16, true>(x.value, p[i], right + i * LINE_STEP, !first || i > 0);
 }
+
+/* What a product of q and k as numbers of f16 is to be multiplied by. */
+template <int SCORE_DIGITS>
+static constexpr float score_unit = SCORE_DIGITS == 1 ? 0x1p-8f : 1;
 
 /* The digits of 64 x N weights as left operands, of which the sums of two wgmmas' columns are one.
  */

@@ -10,9 +10,10 @@
 #include "kernels/attention/v3_backward.h"
 
 /* As digit_plan has them, without queries in shared memory. */
-template <int DIGITS_, int D_, int KEYS_, int UNITS_, bool PARTS_ = DIGITS_ == 3, int COLUMNS_ = D_>
+template <int DIGITS_, int D_, int KEYS_, int UNITS_, bool PARTS_ = DIGITS_ == 3, int SCORES_ = DIGITS_, int COLUMNS_ = D_>
 struct digit_queries_plan {
     static constexpr bool PARTS = PARTS_;
+    static constexpr int FIRST_PLANE = SCORES_ == DIGITS_ ? 0 : SCORES_; /* digits' */
     static constexpr int N_DIGITS = DIGITS_, D = D_, COLUMNS = COLUMNS_, GROUPS = 2, KEYS = KEYS_;
     static constexpr int UNITS = UNITS_;
     static constexpr int ROWS = GROUPS * GROUP_ROWS, THREADS = (GROUPS + 1) * GROUP;
@@ -84,7 +85,7 @@ load_for_queries(const backward_problem<float> &p, const tensor_map &map,
             mbarrier_expect(full, Plan::UNIT_BYTES);
             load_lines<Plan::D, Plan::KEYS>(memory.unit(ring.stage), &map,
                                             p.part.key + (int64_t)tile * Plan::KEYS,
-                                            digit * p.n.heads + at.head, full);
+                                            (Plan::FIRST_PLANE + digit) * p.n.heads + at.head, full);
             ring.next();
         }
     }
@@ -121,8 +122,8 @@ static __device__ __forceinline__ void add_kept(const backward_problem<float> &p
         dq.value[i] = 0;
     if (begun)
         each_element([](float &sum, float &before) { sum = before; });
-    if (group == 1)
-        give_digit_turn(group);
+    if (group == Plan::GROUPS - 1)
+        give_digit_turn<Plan::GROUPS>(group);
     rows.load(0, ds);
     UNROLL_BY(1)
     for (int tile = 0; tile < tiles; ++tile) {
@@ -131,7 +132,7 @@ static __device__ __forceinline__ void add_kept(const backward_problem<float> &p
         split_sums(digits, ds);
         rows.load((tile + 1) * N, ds);
         const auto unit = [&](int digit) { return units_behind(ring, N_DIGITS - 1 - digit); };
-        stream_products<N_DIGITS>(
+        stream_products<N_DIGITS, Plan::GROUPS>(
             [&](int digit) { mbarrier_wait(memory.full(unit(digit).stage), unit(digit).round); },
             [&](int g, int h, bool begins) {
                 multiply_values(part, digits[g], shared_address(memory.unit(unit(h).stage)),
@@ -160,7 +161,7 @@ static __global__ void __launch_bounds__(Plan::THREADS, 1)
     queries_on_digits(const backward_problem<float> p, const head_marks *marks,
                       const __grid_constant__ tensor_map keys) {
     ASSAY_DYNAMIC_SHARED(unsigned char, shared);
-    place at = digit_place<Plan>(blockIdx.x, p.n);
+    place at = digit_place<Plan>(blockIdx.x, p.n, p.part.heads);
     at.head += p.part.head;
     if (is_marked<Plan::N_DIGITS>(marks, at.head, p.n.scale))
         return;

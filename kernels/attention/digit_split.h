@@ -22,7 +22,7 @@ enum {
     MOST = 41,
 };
 
-static constexpr float MOST_SCORE = 32;
+static constexpr float MOST_SCORE = 32, HALF_SCALE = 16, MOST_SQUARES = 8192;
 
 /* Of a head: whether a number has no digits, and the bits of the largest |q|² and |k|². */
 struct head_marks {
@@ -35,7 +35,7 @@ static __device__ __forceinline__ bool is_marked(const head_marks *marks, int64_
     const float most = MOST_SCORE / scale;
     const float q = __uint_as_float(marks[head].q), k = __uint_as_float(marks[head].k);
     return marks[head].bad != 0 ||
-           (N_DIGITS == 3 && !(q * k <= most * most)); /* NaN is not */
+           (N_DIGITS == 3 ? !(q * k <= most * most) : !(q + k <= MOST_SQUARES)); /* NaN is not */
 }
 
 /* Digit g of column c of row r of a head lies at ((g heads + head) length + r) D + c. */
@@ -68,7 +68,7 @@ struct alignas(8) four_digits {
 };
 
 /* A block splits SPLIT_ROWS rows of one side of one head; LANES lanes a row. */
-template <int N_DIGITS, int D>
+template <int N_DIGITS, int D, int SCORES = N_DIGITS>
 static __global__ void __launch_bounds__(SPLIT_WARPS *WARP) split_heads(const split_problem p) {
     constexpr int LANES = D / 4, STEP_ROWS = SPLIT_WARPS * WARP / LANES;
     int64_t block = blockIdx.x;
@@ -89,21 +89,29 @@ static __global__ void __launch_bounds__(SPLIT_WARPS *WARP) split_heads(const sp
         if (inside)
             e = elements_at(x, row, column);
         float squares = 0;
-        four_digits digits[N_DIGITS];
+        four_digits digits[N_DIGITS], halves;
         UNROLL
         for (int c = 0; c < 4; ++c) {
             const digits_of split(e.v[c]);
             UNROLL
             for (int g = 0; g < N_DIGITS; ++g)
                 digits[g].v[c] = split.digit[g];
+            const __half half = __float2half_rn(e.v[c] * HALF_SCALE);
+            memcpy(&halves.v[c], &half, sizeof half);
             squares = fma_(e.v[c], e.v[c], squares);
             bad = bad || !has_digits(e.v[c]);
         }
+        const bool is_score = SCORES == 1 && which < 2;
+        const auto keep = [&](int g, const four_digits &d) {
+            *reinterpret_cast<four_digits *>(
+                side.digits + (g * plane + (head * x.length + row) * D + column)) = d;
+        };
+        if (inside && is_score)
+            keep(0, halves);
         UNROLL
         for (int g = 0; g < N_DIGITS; ++g)
-            if (inside)
-                *reinterpret_cast<four_digits *>(
-                    side.digits + (g * plane + (head * x.length + row) * D + column)) = digits[g];
+            if (inside && (!is_score || p.sides == SPLIT_SIDES))
+                keep(is_score ? g + 1 : g, digits[g]);
         squares = sum_over<LANES>(squares);
         largest = squares > largest ? squares : largest; /* NaN is bad, too */
     }
@@ -118,25 +126,31 @@ static __global__ void __launch_bounds__(SPLIT_WARPS *WARP) split_heads(const sp
 
 /* ---- the workspace ---- */
 
+/* Of a side: digits, or f16, or both. */
+template <int N_DIGITS, int SCORES> static constexpr int planes_of(int side, int sides) {
+    return SCORES == N_DIGITS || side > 1 ? N_DIGITS : SCORES + (sides == SPLIT_SIDES ? N_DIGITS : 0);
+}
+
 /* From `begin` on. */
 struct digit_space {
     size_t side[SPLIT_SIDES], marks, bytes;
 };
 
-template <int N_DIGITS, int D>
+template <int N_DIGITS, int D, int SCORES = N_DIGITS>
 static digit_space digit_space_of(const sizes &n, int sides, size_t begin) {
     digit_space s = {};
     s.bytes = (begin + 255) / 256 * 256;
     for (int i = 0; i < sides; ++i) {
         s.side[i] = s.bytes;
-        s.bytes += (size_t)(n.heads * (i == 1 || i == 2 ? n.sk : n.sq)) * D * N_DIGITS * sizeof(bf16);
+        s.bytes += (size_t)(n.heads * (i == 1 || i == 2 ? n.sk : n.sq)) * D *
+                   planes_of<N_DIGITS, SCORES>(i, sides) * sizeof(bf16);
     }
     s.marks = s.bytes;
     s.bytes += (size_t)n.heads * sizeof(head_marks);
     return s;
 }
 
-template <int N_DIGITS, int D>
+template <int N_DIGITS, int D, int SCORES = N_DIGITS>
 static assay_status split_all(const assay_call *call, const tensors &t, int64_t heads, int sides,
                               const digit_space &space) {
     const assay_tensor *in[SPLIT_SIDES] = {t.q, t.k, t.v, t.dout};
@@ -153,20 +167,20 @@ static assay_status split_all(const assay_call *call, const tensors &t, int64_t 
                                        forget_marks, p.marks, heads);
     if (status == ASSAY_OK)
         status = ASSAY_LAUNCH(call->stream, whole_grid(blocks), dim3(SPLIT_WARPS * WARP), 0,
-                              (split_heads<N_DIGITS, D>), p);
+                              (split_heads<N_DIGITS, D, SCORES>), p);
     return status;
 }
 
 /* A map of a side's digits, plane g heads + head digit g of a head. */
-template <int N_DIGITS, int D>
-static assay_status map_digits(const assay_call *call, size_t at, int64_t heads, int64_t length,
+template <int D>
+static assay_status map_digits(const assay_call *call, size_t at, int planes, int64_t heads, int64_t length,
                                int32_t box_lines, tensor_map *map) {
     const tensor_lines lines = {static_cast<char *>(call->workspace) + at,
                                 D,
                                 length,
                                 D,
                                 box_lines,
-                                N_DIGITS * heads,
+                                planes * heads,
                                 length * D};
     return make_tensor_map(map, &lines);
 }
