@@ -191,8 +191,8 @@ attend_by_digits(const digit_problem &p, const digit_memory<Plan> &memory, place
             weigh_digits(s, rows, p.to_log2, shrink);
             split_sums(weights, s);
         }
-        hopper_sums<Plan::COLUMNS> part_, &part = Plan::PARTS ? part_ : o;
-        if constexpr (!Plan::PARTS) {
+        hopper_sums<Plan::COLUMNS> part_, &part = Plan::Digits::PARTS ? part_ : o;
+        if constexpr (!Plan::Digits::PARTS) {
             UNROLL
             for (int r = 0; r < 2; ++r) {
                 UNROLL
@@ -204,11 +204,11 @@ attend_by_digits(const digit_problem &p, const digit_memory<Plan> &memory, place
         stream_products<N_DIGITS, Plan::GROUPS>(
             wait,
             [&](int g, int h, bool begins) {
-                multiply_values(part, weights[g], address(h), begins && Plan::PARTS);
+                multiply_values(part, weights[g], address(h), begins && Plan::Digits::PARTS);
             },
             release, group);
         wgmma_results(part.value);
-        if constexpr (Plan::PARTS) {
+        if constexpr (Plan::Digits::PARTS) {
             UNROLL
             for (int r = 0; r < 2; ++r) {
                 UNROLL
@@ -228,7 +228,9 @@ attend_by_digits(const digit_problem &p, const digit_memory<Plan> &memory, place
         inverse[r] = 1 / sum[r];
         if (query < p.n.sq && tensor_core<float>::mate() == 0)
             row(p.lse, at.head)[query] =
-                sum[r] == 0 ? NO_SCORE : rows.base[r] * (score_unit<Plan::SCORE_DIGITS> * p.n.scale) + log_(sum[r]);
+                sum[r] == 0
+                    ? NO_SCORE
+                    : rows.base[r] * (SCORE_UNIT<typename Plan::Digits> * p.n.scale) + log_(sum[r]);
     }
     store<tensor_core<float>>(o, head_of(p.o, at.head), first, 0, [&](int r, float value) {
         return sum[r] == 0 ? 0 : value * inverse[r];
@@ -240,7 +242,7 @@ static __global__ void __launch_bounds__(Plan::THREADS, 1)
     attend_on_digits(const digit_problem p, const __grid_constant__ digit_maps maps) {
     ASSAY_DYNAMIC_SHARED(unsigned char, shared);
     const place at = digit_place<Plan>(blockIdx.x, p.n, p.n.heads);
-    if (is_marked<Plan::N_DIGITS>(p.marks, at.head, p.n.scale))
+    if (is_marked<typename Plan::Digits>(p.marks, at.head, p.n.scale))
         return;
     const digit_memory<Plan> memory = digit_memory_in<Plan>(shared);
     const int tiles = (int)ceil_div(keys_in_reach(p.n, at.row, Plan::ROWS), Plan::KEYS);
@@ -263,13 +265,13 @@ static __global__ void __launch_bounds__(Plan::THREADS, 1)
 
 /* ---- heads without digits ---- */
 
-template <int N_DIGITS, typename Core, typename Plan>
+template <typename Digits, typename Core, typename Plan>
 static __global__ void __launch_bounds__(Plan::THREADS, Plan::BLOCKS)
     forward_of_marked(const forward_problem<typename Core::storage> p, const head_marks *marks) {
     const int64_t tiles = p.n.heads * ceil_div(p.n.sq, Plan::ROWS);
     for (int64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
         const place at = query_place<Plan>(tile, p.n, {0, p.n.heads, 0, p.n.sk});
-        if (is_marked<N_DIGITS>(marks, at.head, p.n.scale)) {
+        if (is_marked<Digits>(marks, at.head, p.n.scale)) {
             __syncthreads(); /* all warps are done with the tile before */
             attend_tile<Core, Plan>(p, at);
         }

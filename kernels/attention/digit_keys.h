@@ -21,12 +21,12 @@
 
 /* A thread's registers: D of dk and dv, 32 of a part of 64 columns, QUERIES / 2 of scores, and
  * 3 QUERIES / 4 of their digits. */
-template <int DIGITS_, int D_, int QUERIES_, int UNITS_, bool PARTS_ = DIGITS_ == 3, int KEY_GROUPS_ = 1, int SCORES_ = DIGITS_, int COLUMNS_ = D_>
+template <typename Digits_, int D_, int QUERIES_, int UNITS_, int KEY_GROUPS_, int COLUMNS_ = D_>
 struct digit_keys_plan {
-    static constexpr bool PARTS = PARTS_;
-    static constexpr int KEY_GROUPS = KEY_GROUPS_, TURNS = 2 / KEY_GROUPS;
-    static constexpr int N_DIGITS = DIGITS_, D = D_, COLUMNS = COLUMNS_, GROUPS = 2;
-    static constexpr int QUERIES = QUERIES_, UNITS = UNITS_, SCORE_DIGITS = SCORES_;
+    typedef Digits_ Digits;
+    static constexpr int N_DIGITS = Digits::N, SCORE_DIGITS = Digits::OF_SCORES;
+    static constexpr int D = D_, COLUMNS = COLUMNS_, QUERIES = QUERIES_, UNITS = UNITS_;
+    static constexpr int GROUPS = 2, KEY_GROUPS = KEY_GROUPS_, TURNS = GROUPS / KEY_GROUPS;
     static constexpr bool APART = SCORE_DIGITS != N_DIGITS; /* scores' digits are not dk's */
     static constexpr int TILE_UNITS = 2 * N_DIGITS + (APART ? SCORE_DIGITS : 0);
     static constexpr int OWN_UNITS = SCORE_DIGITS + N_DIGITS; /* of a key group */
@@ -34,11 +34,12 @@ struct digit_keys_plan {
     static constexpr int FEW_REGISTERS = 24, MANY_REGISTERS = 240;
     static constexpr int OWN_BYTES = GROUP_ROWS * D * 2; /* a digit's */
     static constexpr int UNIT_BYTES = QUERIES * D * 2;
-    static constexpr int SHARED = TENSOR_ALIGNMENT + KEY_GROUPS * OWN_UNITS * OWN_BYTES + UNITS * UNIT_BYTES +
-                                  (2 * UNITS + 1) * (int)sizeof(uint64_t);
+    static constexpr int SHARED = TENSOR_ALIGNMENT + KEY_GROUPS * OWN_UNITS * OWN_BYTES +
+                                  UNITS * UNIT_BYTES + (2 * UNITS + 1) * (int)sizeof(uint64_t);
     static_assert(SHARED <= ASSAY_MAX_SHARED, "a block has them all");
     static_assert(UNITS >= TURNS * TILE_UNITS, "a tile of each warpgroup");
-    static_assert(KEY_GROUPS == 2 || 2 * ROWS * D * (int)sizeof(float) <= OWN_UNITS * OWN_BYTES + UNITS * UNIT_BYTES,
+    static_assert(KEY_GROUPS == 2 || 2 * ROWS * D * (int)sizeof(float) <=
+                                         OWN_UNITS * OWN_BYTES + UNITS * UNIT_BYTES,
                   "sums of one warpgroup have room where keys and values were");
 };
 
@@ -177,8 +178,8 @@ static __device__ __forceinline__ void keep_digits(hopper_sums<N> &ds,
 /* The same, begun, without a sum of the tile's own. */
 template <int QUERIES, int N_DIGITS, int BOXES, typename Address>
 static __device__ __forceinline__ void
-start_digit_product(hopper_sums<BOX> (&sums)[BOXES], const uint32_t (&p)[N_DIGITS][QUERIES / STEP][4],
-                    Address address) {
+start_digit_product(hopper_sums<BOX> (&sums)[BOXES],
+                    const uint32_t (&p)[N_DIGITS][QUERIES / STEP][4], Address address) {
     wgmma_fence();
     UNROLL
     for (int box = 0; box < BOXES; ++box)
@@ -204,7 +205,10 @@ add_digit_tile(const backward_problem<float> &p, const digit_keys_memory<Plan> &
     /* of the queries, for scores 0, and for dk 2, or do, 1 */
     const auto digits_in = [](int which) { return which == 0 ? SCORE_DIGITS : N_DIGITS; };
     const auto unit = [&](int which, int digit) {
-        const int begin = which == 0 ? 0 : which == 1 ? SCORE_DIGITS : Plan::APART ? SCORE_DIGITS + N_DIGITS : 0;
+        const int begin = which == 0    ? 0
+                          : which == 1  ? SCORE_DIGITS
+                          : Plan::APART ? SCORE_DIGITS + N_DIGITS
+                                        : 0;
         return units_behind(ring, begin + digits_in(which) - 1 - digit);
     };
     const auto wait = [&](int which) {
@@ -234,7 +238,9 @@ add_digit_tile(const backward_problem<float> &p, const digit_keys_memory<Plan> &
         return __shfl_sync(UINT32_MAX, terms[c / (WARP / 4)].*which, column);
     };
     /* So that descriptors are made where they are used, and not kept. */
-    const uint32_t own = made_anew(shared_address(memory.keys(Plan::KEY_GROUPS == 2 ? (uniform_warp() - GROUP_WARPS) / GROUP_WARPS * Plan::OWN_UNITS : 0)));
+    const uint32_t own = made_anew(shared_address(memory.keys(
+        Plan::KEY_GROUPS == 2 ? (uniform_warp() - GROUP_WARPS) / GROUP_WARPS * Plan::OWN_UNITS
+                              : 0)));
     const auto keys = [&](int digit) { return own + digit * Plan::OWN_BYTES; };
     const auto values = [&](int digit) { return keys(SCORE_DIGITS + digit); };
     uint32_t digits[N_DIGITS][N / STEP][4];
@@ -244,7 +250,7 @@ add_digit_tile(const backward_problem<float> &p, const digit_keys_memory<Plan> &
             const float lse = term(c, &float2::x);
             UNROLL
             for (int r = 0; r < 2; ++r)
-                s.at(r, c) = weight(s.at(r, c), p.n.scale * score_unit<SCORE_DIGITS>, lse);
+                s.at(r, c) = weight(s.at(r, c), p.n.scale * SCORE_UNIT<typename Plan::Digits>, lse);
         }
         if (query + N > p.n.sq || query < first_query(p.n, first + 15))
             hide_queries<tensor_core<float>>(s, p.n, first, query);
@@ -262,8 +268,8 @@ add_digit_tile(const backward_problem<float> &p, const digit_keys_memory<Plan> &
         }
         keep_digits(ds, p, at.head, first, query);
     };
-    static_assert(!Plan::PARTS || !Plan::APART, "scores' own digits");
-    if constexpr (!Plan::PARTS) {
+    static_assert(!Plan::Digits::PARTS || !Plan::APART, "scores' own digits");
+    if constexpr (!Plan::Digits::PARTS) {
         sliced_sums<Plan::COLUMNS, N, SCORE_DIGITS> scores;
         sliced_sums<Plan::COLUMNS, N, N_DIGITS> slopes;
         wait(0);
@@ -394,7 +400,7 @@ static __global__ void __launch_bounds__(Plan::THREADS, 1)
                         const __grid_constant__ digit_keys_maps maps) {
     ASSAY_DYNAMIC_SHARED(unsigned char, shared);
     const digit_walk walk = digit_walk_of<Plan>(p, blockIdx.x);
-    if (is_marked<Plan::N_DIGITS>(marks, walk.at.head, p.n.scale))
+    if (is_marked<typename Plan::Digits>(marks, walk.at.head, p.n.scale))
         return;
     const digit_keys_memory<Plan> memory = {shared +
                                             (0 - shared_address(shared)) % TENSOR_ALIGNMENT};
@@ -423,13 +429,13 @@ static __global__ void __launch_bounds__(Plan::THREADS, 1)
 
 /* ---- heads without digits ---- */
 
-template <int N_DIGITS, typename Core, typename Plan>
+template <typename Digits, typename Core, typename Plan>
 static __global__ void __launch_bounds__(Plan::THREADS, Plan::BLOCKS)
     keys_of_marked(const backward_problem<typename Core::storage> p, const head_marks *marks) {
     const int64_t tiles = p.part.heads * ceil_div(p.part.keys, Plan::ROWS) * Plan::PARTS;
     for (int64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
         const place at = key_place<Plan>(tile / Plan::PARTS, p.part);
-        if (is_marked<N_DIGITS>(marks, at.head, p.n.scale)) {
+        if (is_marked<Digits>(marks, at.head, p.n.scale)) {
             __syncthreads(); /* all warps are done with the tile before */
             add_queries<Core, Plan>(p, at, (int)(tile % Plan::PARTS) * Plan::COLUMNS);
         }

@@ -1,7 +1,7 @@
 /*
  * How attention's products of bf16 digits are launched. `Plans` has
  *
- *     N_DIGITS                          of a number
+ *     Digits                            how numbers are taken apart
  *     FEWEST_SCORES                     for each multiprocessor; with fewer, v3 is faster
  *     narrow, narrow_keys, narrow_queries
  *                                       what blocks do where d is 33 to 64,
@@ -22,7 +22,7 @@ static constexpr int64_t MOST_EXTENT = INT32_MAX - 1024;
 /* Whether digits are worth their while, and copies take them. */
 template <typename Plans> static bool takes_digits(const sizes &n) {
     return n.d > 32 && n.d <= 128 && n.heads > 0 && n.sq <= MOST_EXTENT && n.sk <= MOST_EXTENT &&
-           n.heads <= MOST_EXTENT / Plans::N_DIGITS &&
+           n.heads <= MOST_EXTENT / Plans::Digits::N &&
            (double)n.heads * (double)n.sq * (double)n.sk >
                (double)Plans::FEWEST_SCORES * ASSAY_MULTIPROCESSORS;
 }
@@ -39,26 +39,29 @@ template <typename Plan> static dim3 resident_grid(int64_t tiles) {
 /* ---- forward ---- */
 
 template <typename Plan> static digit_space forward_space_of(const sizes &n) {
-    return digit_space_of<Plan::N_DIGITS, Plan::D, Plan::SCORE_DIGITS>(n, SPLIT_SIDES - 1, 0);
+    return digit_space_of<typename Plan::Digits, Plan::D>(n, SPLIT_SIDES - 1, 0);
 }
 
 template <typename Plan> static assay_status forward_on_digits(const assay_call *call) {
     typedef typename plans<fma_core, Plan::D>::forward tiles;
-    constexpr int N_DIGITS = Plan::N_DIGITS, D = Plan::D, SIDES = 3;
+    typedef typename Plan::Digits Digits;
+    constexpr int D = Plan::D, SIDES = SPLIT_SIDES - 1;
     const forward_problem<float> v3 = forward_problem_of<float>(call);
     const sizes &n = v3.n;
-    const digit_space space = digit_space_of<N_DIGITS, D, Plan::SCORE_DIGITS>(n, SIDES, 0);
-    constexpr int PLANES = planes_of<N_DIGITS, Plan::SCORE_DIGITS>(0, SIDES);
+    const digit_space space = forward_space_of<Plan>(n);
     const head_marks *const marks = marks_at(call, space);
     digit_maps maps = {};
-    assay_status status = map_digits<D>(call, space.side[0], PLANES, n.heads, n.sq, GROUP_ROWS, &maps.q);
+    assay_status status = map_digits<D>(call, space.side[0], planes_of<Digits>(0, SIDES), n.heads,
+                                        n.sq, GROUP_ROWS, &maps.q);
     if (status == ASSAY_OK)
-        status = map_digits<D>(call, space.side[1], PLANES, n.heads, n.sk, Plan::KEYS, &maps.k);
+        status = map_digits<D>(call, space.side[1], planes_of<Digits>(1, SIDES), n.heads, n.sk,
+                               Plan::KEYS, &maps.k);
     if (status == ASSAY_OK)
-        status = map_digits<D>(call, space.side[2], N_DIGITS, n.heads, n.sk, Plan::KEYS, &maps.v);
+        status = map_digits<D>(call, space.side[2], planes_of<Digits>(2, SIDES), n.heads, n.sk,
+                               Plan::KEYS, &maps.v);
     if (status == ASSAY_OK)
-        status = split_all<N_DIGITS, D, Plan::SCORE_DIGITS>(call, tensors_of(call, ASSAY_FORWARD), n.heads, SIDES, space);
-    const digit_problem p = {n, v3.to_log2.factor * (Plan::SCORE_DIGITS == 1 ? 0x1p-8f : 1), v3.o, v3.lse, marks};
+        status = split_all<Digits, D>(call, tensors_of(call, ASSAY_FORWARD), n.heads, SIDES, space);
+    const digit_problem p = {n, v3.to_log2.factor * SCORE_UNIT<Digits>, v3.o, v3.lse, marks};
     if (status == ASSAY_OK)
         status = ASSAY_LAUNCH(call->stream, whole_grid(n.heads * ceil_div(n.sq, Plan::ROWS)),
                               dim3(Plan::THREADS), Plan::SHARED, (attend_on_digits<Plan>), p, maps);
@@ -66,7 +69,7 @@ template <typename Plan> static assay_status forward_on_digits(const assay_call 
         status =
             ASSAY_LAUNCH(call->stream, resident_grid<tiles>(n.heads * ceil_div(n.sq, tiles::ROWS)),
                          dim3(tiles::THREADS), (forward_shared<fma_core, tiles>() * sizeof(float)),
-                         (forward_of_marked<N_DIGITS, fma_core, tiles>), v3, marks);
+                         (forward_of_marked<Digits, fma_core, tiles>), v3, marks);
     return status;
 }
 
@@ -79,7 +82,8 @@ template <typename Plans> static assay_status forward_by_digits(const assay_call
 
 /* Behind v3's terms and dS. */
 template <typename Keys> static digit_space backward_space_of(const sizes &n) {
-    return digit_space_of<Keys::N_DIGITS, Keys::D, Keys::SCORE_DIGITS>(n, SPLIT_SIDES, terms_bytes(n) + slopes_bytes(n));
+    return digit_space_of<typename Keys::Digits, Keys::D>(n, SPLIT_SIDES,
+                                                          terms_bytes(n) + slopes_bytes(n));
 }
 
 struct backward_digit_maps {
@@ -101,7 +105,7 @@ static assay_status part_on_digits(void *stream, const backward_problem<float> &
         status = ASSAY_LAUNCH(
             stream, resident_grid<key_tiles>(of_keys(key_tiles::ROWS) * key_tiles::PARTS),
             dim3(key_tiles::THREADS), (backward_shared<fma_core, key_tiles>() * sizeof(float)),
-            (keys_of_marked<Keys::N_DIGITS, fma_core, key_tiles>), p, marks);
+            (keys_of_marked<typename Keys::Digits, fma_core, key_tiles>), p, marks);
     if (status == ASSAY_OK)
         status = ASSAY_LAUNCH(stream, whole_grid(of_queries(Queries::ROWS)), dim3(Queries::THREADS),
                               Queries::SHARED, (queries_on_digits<Queries>), p, marks, maps.walked);
@@ -109,14 +113,14 @@ static assay_status part_on_digits(void *stream, const backward_problem<float> &
         status =
             ASSAY_LAUNCH(stream, resident_grid<query_tiles>(of_queries(query_tiles::ROWS)),
                          dim3(query_tiles::THREADS), (slopes_shared<query_tiles>() * sizeof(float)),
-                         (queries_of_marked<Keys::N_DIGITS, query_tiles>), p, marks);
+                         (queries_of_marked<typename Keys::Digits, query_tiles>), p, marks);
     return status;
 }
 
 template <typename Keys, typename Queries>
 static assay_status map_backward(const assay_call *call, const sizes &n, const digit_space &space,
                                  backward_digit_maps *maps) {
-    constexpr int N_DIGITS = Keys::N_DIGITS, D = Keys::D;
+    constexpr int D = Keys::D;
     const struct {
         int side, box_lines;
         tensor_map *map;
@@ -128,9 +132,9 @@ static assay_status map_backward(const assay_call *call, const sizes &n, const d
     assay_status status = ASSAY_OK;
     for (const auto &one : all)
         if (status == ASSAY_OK)
-            status =
-                map_digits<D>(call, space.side[one.side], planes_of<N_DIGITS, Keys::SCORE_DIGITS>(one.side, SPLIT_SIDES), n.heads,
-                              one.side == 1 || one.side == 2 ? n.sk : n.sq, one.box_lines, one.map);
+            status = map_digits<D>(
+                call, space.side[one.side], planes_of<typename Keys::Digits>(one.side, SPLIT_SIDES),
+                n.heads, one.side == 1 || one.side == 2 ? n.sk : n.sq, one.box_lines, one.map);
     return status;
 }
 
@@ -138,8 +142,9 @@ template <typename Keys, typename Queries>
 static assay_status backward_on_digits(const assay_call *call) {
     static_assert(KEYS_EACH % Keys::ROWS == 0, "the keys of a tile are of one part");
     static_assert(KEYS_EACH % Queries::KEYS == 0, "here, too");
-    constexpr int N_DIGITS = Keys::N_DIGITS, D = Keys::D;
-    static_assert(Queries::N_DIGITS == N_DIGITS, "of the same keys");
+    typedef typename Keys::Digits Digits;
+    constexpr int D = Keys::D;
+    static_assert(std::is_same_v<Digits, typename Queries::Digits>, "of the same keys");
     backward_problem<float> p = backward_problem_of<float>(call);
     const sizes n = p.n;
     const digit_space space = backward_space_of<Keys>(n);
@@ -147,7 +152,8 @@ static assay_status backward_on_digits(const assay_call *call) {
     backward_digit_maps maps = {};
     assay_status status = map_backward<Keys, Queries>(call, n, space, &maps);
     if (status == ASSAY_OK)
-        status = split_all<N_DIGITS, D, Keys::SCORE_DIGITS>(call, tensors_of(call, ASSAY_BACKWARD), n.heads, SPLIT_SIDES, space);
+        status = split_all<Digits, D>(call, tensors_of(call, ASSAY_BACKWARD), n.heads, SPLIT_SIDES,
+                                      space);
     if (status == ASSAY_OK)
         status = launch_terms(call->stream, p);
     for (p.part = part_at(n, 0, 0); status == ASSAY_OK && p.part.heads > 0;

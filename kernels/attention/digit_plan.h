@@ -16,14 +16,14 @@ enum { HEADS_ABREAST = 8 };
 
 /* A thread's registers: D / 2 of o, as many of a tile's part of it, KEYS / 2 of scores, whose
  * digits, 3 KEYS / 4, then take their place. */
-template <int DIGITS_, int D_, int KEYS_, int UNITS_, bool PARTS_ = DIGITS_ == 3, int SCORES_ = DIGITS_, int GROUPS_ = 2, int COLUMNS_ = D_>
+template <typename Digits_, int D_, int KEYS_, int UNITS_, int GROUPS_ = 2, int COLUMNS_ = D_>
 struct digit_plan {
-    static constexpr int N_DIGITS = DIGITS_, D = D_, COLUMNS = COLUMNS_, GROUPS = GROUPS_, KEYS = KEYS_;
-    static constexpr int UNITS = UNITS_;
-    static constexpr bool PARTS = PARTS_;
-    static constexpr int SCORE_DIGITS = SCORES_;
+    typedef Digits_ Digits;
+    static constexpr int N_DIGITS = Digits::N, SCORE_DIGITS = Digits::OF_SCORES;
+    static constexpr int D = D_, COLUMNS = COLUMNS_, GROUPS = GROUPS_, KEYS = KEYS_, UNITS = UNITS_;
     static constexpr int ROWS = GROUPS * GROUP_ROWS, THREADS = (GROUPS + 1) * GROUP;
-    static constexpr int FEW_REGISTERS = GROUPS == 3 ? 32 : 24, MANY_REGISTERS = GROUPS == 3 ? 160 : 240;
+    static constexpr int FEW_REGISTERS = GROUPS == 3 ? 32 : 24,
+                         MANY_REGISTERS = GROUPS == 3 ? 160 : 240;
     static constexpr int QUERY_BYTES = GROUP_ROWS * D * 2; /* a digit's */
     static constexpr int UNIT_BYTES = KEYS * D * 2;
     static constexpr int SHARED = TENSOR_ALIGNMENT + GROUPS * SCORE_DIGITS * QUERY_BYTES +
@@ -77,7 +77,7 @@ struct turn_of_walks {
 };
 
 static __device__ __forceinline__ turn_of_walks turn_of_walk(int64_t block, const sizes &n,
-                                                           int64_t heads, int64_t tiles) {
+                                                             int64_t heads, int64_t tiles) {
     const int64_t most = n.causal ? HEADS_ABREAST : 1, group = block / (most * tiles) * most;
     const int64_t abreast = heads - group < most ? heads - group : most;
     const int64_t inside = block - group * tiles;

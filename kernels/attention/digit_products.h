@@ -21,6 +21,19 @@ static __device__ __forceinline__ ring_place<UNITS> units_behind(const ring_plac
                          : ring_place<UNITS>{stage - UNITS, ring.round ^ 1};
 }
 
+/* How numbers are taken apart: N digits of bf16; for scores OF_SCORES, where one is the number
+ * times HALF_SCALE in f16, before the digits, whose FIRST plane is behind it. PARTS: whether sums
+ * of a tile begin at 0 and are added in fp32. */
+struct strict_digits {
+    static constexpr int N = 3, OF_SCORES = 3, FIRST = 0;
+    static constexpr bool PARTS = true;
+};
+struct tf32_digits {
+    static constexpr int N = 2, OF_SCORES = 1, FIRST = 1;
+    static constexpr bool PARTS = false;
+};
+static constexpr float HALF_SCALE = 256;
+
 /* multiply(g, h, first) begins that of digits g and h. */
 template <int N_DIGITS, typename Multiply>
 static __device__ __forceinline__ void digit_products(Multiply multiply) {
@@ -82,8 +95,8 @@ multiply_values(hopper_sums<N> &x, const uint32_t (&p)[STEPS][4], uint32_t b, bo
 }
 
 /* What a product of q and k as numbers of f16 is to be multiplied by. */
-template <int SCORE_DIGITS>
-static constexpr float score_unit = SCORE_DIGITS == 1 ? 0x1p-8f : 1;
+template <typename Digits>
+static constexpr float SCORE_UNIT = Digits::OF_SCORES == 1 ? 1 / (HALF_SCALE * HALF_SCALE) : 1;
 
 /* The digits of 64 x N weights as left operands, of which the sums of two wgmmas' columns are one.
  */

@@ -10,12 +10,11 @@
 #include "kernels/attention/v3_backward.h"
 
 /* As digit_plan has them, without queries in shared memory. */
-template <int DIGITS_, int D_, int KEYS_, int UNITS_, bool PARTS_ = DIGITS_ == 3, int SCORES_ = DIGITS_, int COLUMNS_ = D_>
+template <typename Digits_, int D_, int KEYS_, int UNITS_, int COLUMNS_ = D_>
 struct digit_queries_plan {
-    static constexpr bool PARTS = PARTS_;
-    static constexpr int FIRST_PLANE = SCORES_ == DIGITS_ ? 0 : SCORES_; /* digits' */
-    static constexpr int N_DIGITS = DIGITS_, D = D_, COLUMNS = COLUMNS_, GROUPS = 2, KEYS = KEYS_;
-    static constexpr int UNITS = UNITS_;
+    typedef Digits_ Digits;
+    static constexpr int N_DIGITS = Digits::N;
+    static constexpr int D = D_, COLUMNS = COLUMNS_, GROUPS = 2, KEYS = KEYS_, UNITS = UNITS_;
     static constexpr int ROWS = GROUPS * GROUP_ROWS, THREADS = (GROUPS + 1) * GROUP;
     static constexpr int FEW_REGISTERS = 24, MANY_REGISTERS = 240;
     static constexpr int UNIT_BYTES = KEYS * D * 2;
@@ -83,9 +82,9 @@ load_for_queries(const backward_problem<float> &p, const tensor_map &map,
             uint64_t *const full = memory.full(ring.stage);
             mbarrier_wait(memory.empty(ring.stage), ring.round ^ 1);
             mbarrier_expect(full, Plan::UNIT_BYTES);
-            load_lines<Plan::D, Plan::KEYS>(memory.unit(ring.stage), &map,
-                                            p.part.key + (int64_t)tile * Plan::KEYS,
-                                            (Plan::FIRST_PLANE + digit) * p.n.heads + at.head, full);
+            load_lines<Plan::D, Plan::KEYS>(
+                memory.unit(ring.stage), &map, p.part.key + (int64_t)tile * Plan::KEYS,
+                (Plan::Digits::FIRST + digit) * p.n.heads + at.head, full);
             ring.next();
         }
     }
@@ -128,7 +127,7 @@ static __device__ __forceinline__ void add_kept(const backward_problem<float> &p
     UNROLL_BY(1)
     for (int tile = 0; tile < tiles; ++tile) {
         uint32_t digits[N_DIGITS][N / STEP][4];
-        hopper_sums<Plan::COLUMNS> part_, &part = Plan::PARTS ? part_ : dq;
+        hopper_sums<Plan::COLUMNS> part_, &part = Plan::Digits::PARTS ? part_ : dq;
         split_sums(digits, ds);
         rows.load((tile + 1) * N, ds);
         const auto unit = [&](int digit) { return units_behind(ring, N_DIGITS - 1 - digit); };
@@ -136,7 +135,7 @@ static __device__ __forceinline__ void add_kept(const backward_problem<float> &p
             [&](int digit) { mbarrier_wait(memory.full(unit(digit).stage), unit(digit).round); },
             [&](int g, int h, bool begins) {
                 multiply_values(part, digits[g], shared_address(memory.unit(unit(h).stage)),
-                                begins && Plan::PARTS);
+                                begins && Plan::Digits::PARTS);
             },
             [&](int digit) {
                 if (leads_group())
@@ -144,7 +143,7 @@ static __device__ __forceinline__ void add_kept(const backward_problem<float> &p
             },
             group);
         wgmma_results(part.value);
-        if constexpr (Plan::PARTS) {
+        if constexpr (Plan::Digits::PARTS) {
             UNROLL
             for (int i = 0; i < Plan::COLUMNS / 2; ++i)
                 dq.value[i] += part.value[i];
@@ -163,7 +162,7 @@ static __global__ void __launch_bounds__(Plan::THREADS, 1)
     ASSAY_DYNAMIC_SHARED(unsigned char, shared);
     place at = digit_place<Plan>(blockIdx.x, p.n, p.part.heads);
     at.head += p.part.head;
-    if (is_marked<Plan::N_DIGITS>(marks, at.head, p.n.scale))
+    if (is_marked<typename Plan::Digits>(marks, at.head, p.n.scale))
         return;
     const digit_queries_memory<Plan> memory = {shared +
                                                (0 - shared_address(shared)) % TENSOR_ALIGNMENT};
@@ -190,13 +189,13 @@ static __global__ void __launch_bounds__(Plan::THREADS, 1)
 
 /* ---- heads without digits ---- */
 
-template <int N_DIGITS, typename Plan>
+template <typename Digits, typename Plan>
 static __global__ void __launch_bounds__(Plan::THREADS, Plan::BLOCKS)
     queries_of_marked(const backward_problem<float> p, const head_marks *marks) {
     const int64_t tiles = p.part.heads * ceil_div(p.n.sq, Plan::ROWS);
     for (int64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
         const place at = query_place<Plan>(tile, p.n, p.part);
-        if (is_marked<N_DIGITS>(marks, at.head, p.n.scale)) {
+        if (is_marked<Digits>(marks, at.head, p.n.scale)) {
             __syncthreads(); /* all warps are done with the tile before */
             add_slopes<Plan>(p.n, p.part, p.kept, p.k, p.dq, at);
         }

@@ -11,6 +11,7 @@
 #ifndef ASSAY_ATTENTION_DIGIT_SPLIT_H
 #define ASSAY_ATTENTION_DIGIT_SPLIT_H
 
+#include "kernels/attention/digit_products.h"
 #include "kernels/attention/hopper_terms.h"
 #include "kernels/common/bf16_digits.h"
 
@@ -22,20 +23,20 @@ enum {
     MOST = 41,
 };
 
-static constexpr float MOST_SCORE = 32, HALF_SCALE = 16, MOST_SQUARES = 8192;
+static constexpr float MOST_SCORE = 32, MOST_SQUARES = 32768;
 
 /* Of a head: whether a number has no digits, and the bits of the largest |q|² and |k|². */
 struct head_marks {
     unsigned bad, q, k, unused;
 };
 
-template <int N_DIGITS>
+template <typename Digits>
 static __device__ __forceinline__ bool is_marked(const head_marks *marks, int64_t head,
                                                  float scale) {
     const float most = MOST_SCORE / scale;
     const float q = __uint_as_float(marks[head].q), k = __uint_as_float(marks[head].k);
-    return marks[head].bad != 0 ||
-           (N_DIGITS == 3 ? !(q * k <= most * most) : !(q + k <= MOST_SQUARES)); /* NaN is not */
+    const bool small = Digits::OF_SCORES == 1 ? q + k <= MOST_SQUARES : q * k <= most * most;
+    return marks[head].bad != 0 || !small; /* NaN is not */
 }
 
 /* Digit g of column c of row r of a head lies at ((g heads + head) length + r) D + c. */
@@ -68,7 +69,7 @@ struct alignas(8) four_digits {
 };
 
 /* A block splits SPLIT_ROWS rows of one side of one head; LANES lanes a row. */
-template <int N_DIGITS, int D, int SCORES = N_DIGITS>
+template <typename Digits, int D>
 static __global__ void __launch_bounds__(SPLIT_WARPS *WARP) split_heads(const split_problem p) {
     constexpr int LANES = D / 4, STEP_ROWS = SPLIT_WARPS * WARP / LANES;
     int64_t block = blockIdx.x;
@@ -89,19 +90,19 @@ static __global__ void __launch_bounds__(SPLIT_WARPS *WARP) split_heads(const sp
         if (inside)
             e = elements_at(x, row, column);
         float squares = 0;
-        four_digits digits[N_DIGITS], halves;
+        four_digits digits[Digits::N], halves;
         UNROLL
         for (int c = 0; c < 4; ++c) {
             const digits_of split(e.v[c]);
             UNROLL
-            for (int g = 0; g < N_DIGITS; ++g)
+            for (int g = 0; g < Digits::N; ++g)
                 digits[g].v[c] = split.digit[g];
             const __half half = __float2half_rn(e.v[c] * HALF_SCALE);
             memcpy(&halves.v[c], &half, sizeof half);
             squares = fma_(e.v[c], e.v[c], squares);
             bad = bad || !has_digits(e.v[c]);
         }
-        const bool is_score = SCORES == 1 && which < 2;
+        const bool is_score = Digits::OF_SCORES == 1 && which < 2;
         const auto keep = [&](int g, const four_digits &d) {
             *reinterpret_cast<four_digits *>(
                 side.digits + (g * plane + (head * x.length + row) * D + column)) = d;
@@ -109,9 +110,9 @@ static __global__ void __launch_bounds__(SPLIT_WARPS *WARP) split_heads(const sp
         if (inside && is_score)
             keep(0, halves);
         UNROLL
-        for (int g = 0; g < N_DIGITS; ++g)
+        for (int g = 0; g < Digits::N; ++g)
             if (inside && (!is_score || p.sides == SPLIT_SIDES))
-                keep(is_score ? g + 1 : g, digits[g]);
+                keep(is_score ? Digits::FIRST + g : g, digits[g]);
         squares = sum_over<LANES>(squares);
         largest = squares > largest ? squares : largest; /* NaN is bad, too */
     }
@@ -127,8 +128,10 @@ static __global__ void __launch_bounds__(SPLIT_WARPS *WARP) split_heads(const sp
 /* ---- the workspace ---- */
 
 /* Of a side: digits, or f16, or both. */
-template <int N_DIGITS, int SCORES> static constexpr int planes_of(int side, int sides) {
-    return SCORES == N_DIGITS || side > 1 ? N_DIGITS : SCORES + (sides == SPLIT_SIDES ? N_DIGITS : 0);
+template <typename Digits> static constexpr int planes_of(int side, int sides) {
+    return side > 1               ? Digits::N
+           : sides == SPLIT_SIDES ? Digits::FIRST + Digits::N
+                                  : Digits::OF_SCORES;
 }
 
 /* From `begin` on. */
@@ -136,21 +139,21 @@ struct digit_space {
     size_t side[SPLIT_SIDES], marks, bytes;
 };
 
-template <int N_DIGITS, int D, int SCORES = N_DIGITS>
+template <typename Digits, int D>
 static digit_space digit_space_of(const sizes &n, int sides, size_t begin) {
     digit_space s = {};
     s.bytes = (begin + 255) / 256 * 256;
     for (int i = 0; i < sides; ++i) {
         s.side[i] = s.bytes;
         s.bytes += (size_t)(n.heads * (i == 1 || i == 2 ? n.sk : n.sq)) * D *
-                   planes_of<N_DIGITS, SCORES>(i, sides) * sizeof(bf16);
+                   planes_of<Digits>(i, sides) * sizeof(bf16);
     }
     s.marks = s.bytes;
     s.bytes += (size_t)n.heads * sizeof(head_marks);
     return s;
 }
 
-template <int N_DIGITS, int D, int SCORES = N_DIGITS>
+template <typename Digits, int D>
 static assay_status split_all(const assay_call *call, const tensors &t, int64_t heads, int sides,
                               const digit_space &space) {
     const assay_tensor *in[SPLIT_SIDES] = {t.q, t.k, t.v, t.dout};
@@ -167,14 +170,14 @@ static assay_status split_all(const assay_call *call, const tensors &t, int64_t 
                                        forget_marks, p.marks, heads);
     if (status == ASSAY_OK)
         status = ASSAY_LAUNCH(call->stream, whole_grid(blocks), dim3(SPLIT_WARPS * WARP), 0,
-                              (split_heads<N_DIGITS, D, SCORES>), p);
+                              (split_heads<Digits, D>), p);
     return status;
 }
 
 /* A map of a side's digits, plane g heads + head digit g of a head. */
 template <int D>
-static assay_status map_digits(const assay_call *call, size_t at, int planes, int64_t heads, int64_t length,
-                               int32_t box_lines, tensor_map *map) {
+static assay_status map_digits(const assay_call *call, size_t at, int planes, int64_t heads,
+                               int64_t length, int32_t box_lines, tensor_map *map) {
     const tensor_lines lines = {static_cast<char *>(call->workspace) + at,
                                 D,
                                 length,

@@ -2,14 +2,14 @@
 #include "kernels/attention/digit_launch.h"
 
 struct tf32_plans {
-    static constexpr int N_DIGITS = 2;
-    static constexpr int64_t FEWEST_SCORES = 16384;
-    typedef digit_plan<2, 64, 128, 11, true, 1> narrow;
-    typedef digit_plan<2, 128, 128, 5, false, 1> middle;
-    typedef digit_keys_plan<2, 64, 64, 16, false, 2, 1> narrow_keys;
-    typedef digit_keys_plan<2, 128, 32, 16, false, 2, 1> middle_keys;
-    typedef digit_queries_plan<2, 64, 64, 12, true, 1> narrow_queries;
-    typedef digit_queries_plan<2, 128, 64, 8, true, 1> middle_queries;
+    typedef tf32_digits Digits;
+    static constexpr int64_t FEWEST_SCORES = 8192;
+    typedef digit_plan<Digits, 64, 128, 11> narrow;
+    typedef digit_plan<Digits, 128, 128, 6> middle;
+    typedef digit_keys_plan<Digits, 64, 64, 20, 2> narrow_keys;
+    typedef digit_keys_plan<Digits, 128, 32, 16, 2> middle_keys;
+    typedef digit_queries_plan<Digits, 64, 64, 24> narrow_queries;
+    typedef digit_queries_plan<Digits, 128, 64, 12> middle_queries;
 };
 
 static assay_status forward(const assay_call *call) {
