@@ -1,8 +1,8 @@
 /*
- * Forward of attention v3_bf16x6. A tile's scores begin with a sum of 0, and so does its part of o,
- * which is then added to o in fp32, to nearest. The softmax is v3's, but that exp2 is the special
- * function unit's. Its weights are split in registers. While one warpgroup multiplies the other
- * weighs: they take turns.
+ * Forward of attention v3_bf16x6 and v3_bf16x3. A tile's scores begin with a sum of 0, and with
+ * PARTS so does its part of o, which is then added to o in fp32, to nearest. The softmax is v3's,
+ * but that exp2 is the special function unit's. Its weights are split in registers. While one
+ * warpgroup multiplies the other weighs: they take turns.
  */
 #ifndef ASSAY_ATTENTION_DIGIT_FORWARD_H
 #define ASSAY_ATTENTION_DIGIT_FORWARD_H
@@ -71,13 +71,13 @@ struct digit_rows {
 static __device__ __forceinline__ void take_digit_turn(int group) {
     barrier_sync(1 + group, 2 * GROUP);
 }
-template <int GROUPS> static __device__ __forceinline__ void give_digit_turn(int group) {
-    barrier_arrive(1 + (group + 1) % GROUPS, 2 * GROUP);
+static __device__ __forceinline__ void give_digit_turn(int group) {
+    barrier_arrive(2 - group, 2 * GROUP);
 }
 
 /* Three products of digits, then two, then one; multiply(g, h, first) begins that of digits g and
  * h, of which the second are in the ring, and release(h) gives a unit back. */
-template <int N_DIGITS, int GROUPS, typename Wait, typename Multiply, typename Release>
+template <int N_DIGITS, typename Wait, typename Multiply, typename Release>
 static __device__ __forceinline__ void stream_products(Wait wait, Multiply multiply,
                                                        Release release, int group) {
     wait(N_DIGITS - 1);
@@ -103,7 +103,7 @@ static __device__ __forceinline__ void stream_products(Wait wait, Multiply multi
     }
     multiply(0, 0, N_DIGITS == 1);
     wgmma_commit();
-    give_digit_turn<GROUPS>(group);
+    give_digit_turn(group);
     if constexpr (N_DIGITS > 1) {
         wgmma_wait<1>();
         release(1);
@@ -168,8 +168,8 @@ attend_by_digits(const digit_problem &p, const digit_memory<Plan> &memory, place
     UNROLL
     for (int i = 0; i < Plan::COLUMNS / 2; ++i)
         o.value[i] = 0;
-    if (group == Plan::GROUPS - 1)
-        give_digit_turn<Plan::GROUPS>(group);
+    if (group == 1)
+        give_digit_turn(group);
     if (tiles > 0)
         mbarrier_wait(memory.queries_full(group), 0);
     UNROLL_BY(1)
@@ -179,7 +179,7 @@ attend_by_digits(const digit_problem &p, const digit_memory<Plan> &memory, place
         {
             sliced_sums<Plan::COLUMNS, Plan::KEYS, Plan::SCORE_DIGITS> sums;
             next_units(Plan::SCORE_DIGITS);
-            stream_products<Plan::SCORE_DIGITS, Plan::GROUPS>(
+            stream_products<Plan::SCORE_DIGITS>(
                 wait,
                 [&](int g, int h, bool begins) {
                     sums.multiply(shared_address(memory.queries(group, g)), address(h), begins);
@@ -201,7 +201,7 @@ attend_by_digits(const digit_problem &p, const digit_memory<Plan> &memory, place
             }
         }
         next_units(N_DIGITS);
-        stream_products<N_DIGITS, Plan::GROUPS>(
+        stream_products<N_DIGITS>(
             wait,
             [&](int g, int h, bool begins) {
                 multiply_values(part, weights[g], address(h), begins && Plan::Digits::PARTS);

@@ -1,15 +1,17 @@
 /*
- * dk and dv of attention v3_bf16x6, and dS, which is kept for dq (v3_slopes.h).
+ * dk and dv of attention v3_bf16x6 and v3_bf16x3, and dS, which is kept for dq (v3_slopes.h).
  *
- * A block has 64 keys and their values, three digits of both. Its two warpgroups walk along the
- * tiles of queries that see them, by turns: each has sums of dk and dv of its own, which are added
- * at the end. A tile's scores are made transposed, with the digits' products in the order of
- * forward, so that they have its bits. A ring's units have one digit of QUERIES queries or rows of
- * do: for each tile digits 2, 1 and 0 of the queries, then of do. They are of the one warpgroup
- * that has the tile.
+ * A block has 64 keys and their values, all digits of both. Its two warpgroups walk along the tiles
+ * of queries that see them, by turns: each has sums of dk and dv of its own, which are added at the
+ * end. A tile's scores are made transposed, with the digits' products in the order of forward, so
+ * that they have its bits. A ring's units have one digit of QUERIES queries or rows of do: for each
+ * tile digits of the queries, the last first, then of do; where scores have numbers of their own,
+ * dk's digits of the queries come behind. They are of the one warpgroup that has the tile.
  *
- * A tile's part of dv and dk begins with a sum of 0, 64 columns at a time, and is then added in
- * fp32, to nearest. P is not kept beside its digits: it is their sum.
+ * With PARTS a tile's part of dv and dk begins with a sum of 0, 64 columns at a time, and is then
+ * added in fp32, to nearest. P is not kept beside its digits: it is their sum. A tile's terms, lse
+ * and Delta, are spread over a warp's lanes, which have them by shuffles: as addresses and numbers
+ * of each lane they would take registers that sums need.
  */
 #ifndef ASSAY_ATTENTION_DIGIT_KEYS_H
 #define ASSAY_ATTENTION_DIGIT_KEYS_H
@@ -19,28 +21,28 @@
 #include "kernels/attention/digit_split.h"
 #include "kernels/attention/v3_backward.h"
 
-/* A thread's registers: D of dk and dv, 32 of a part of 64 columns, QUERIES / 2 of scores, and
- * 3 QUERIES / 4 of their digits. */
-template <typename Digits_, int D_, int QUERIES_, int UNITS_, int KEY_GROUPS_, int COLUMNS_ = D_>
+/* A thread's registers: D of dk and dv, with PARTS 32 of a part of 64 columns, QUERIES / 2 of
+ * scores, QUERIES / 4 of each of their digits, and without PARTS QUERIES / 2 of do·v beside them.
+ */
+template <typename Digits_, int D_, int QUERIES_, int UNITS_, int COLUMNS_ = D_>
 struct digit_keys_plan {
     typedef Digits_ Digits;
     static constexpr int N_DIGITS = Digits::N, SCORE_DIGITS = Digits::OF_SCORES;
     static constexpr int D = D_, COLUMNS = COLUMNS_, QUERIES = QUERIES_, UNITS = UNITS_;
-    static constexpr int GROUPS = 2, KEY_GROUPS = KEY_GROUPS_, TURNS = GROUPS / KEY_GROUPS;
+    static constexpr int GROUPS = 2;
     static constexpr bool APART = SCORE_DIGITS != N_DIGITS; /* scores' digits are not dk's */
     static constexpr int TILE_UNITS = 2 * N_DIGITS + (APART ? SCORE_DIGITS : 0);
-    static constexpr int OWN_UNITS = SCORE_DIGITS + N_DIGITS; /* of a key group */
-    static constexpr int ROWS = KEY_GROUPS * GROUP_ROWS, THREADS = (GROUPS + 1) * GROUP;
+    static constexpr int OWN_UNITS = SCORE_DIGITS + N_DIGITS;
+    static constexpr int ROWS = GROUP_ROWS, THREADS = (GROUPS + 1) * GROUP;
     static constexpr int FEW_REGISTERS = 24, MANY_REGISTERS = 240;
-    static constexpr int OWN_BYTES = GROUP_ROWS * D * 2; /* a digit's */
+    static constexpr int OWN_BYTES = ROWS * D * 2; /* a digit's */
     static constexpr int UNIT_BYTES = QUERIES * D * 2;
-    static constexpr int SHARED = TENSOR_ALIGNMENT + KEY_GROUPS * OWN_UNITS * OWN_BYTES +
-                                  UNITS * UNIT_BYTES + (2 * UNITS + 1) * (int)sizeof(uint64_t);
+    static constexpr int SHARED = TENSOR_ALIGNMENT + OWN_UNITS * OWN_BYTES + UNITS * UNIT_BYTES +
+                                  (2 * UNITS + 1) * (int)sizeof(uint64_t);
     static_assert(SHARED <= ASSAY_MAX_SHARED, "a block has them all");
-    static_assert(UNITS >= TURNS * TILE_UNITS, "a tile of each warpgroup");
-    static_assert(KEY_GROUPS == 2 || 2 * ROWS * D * (int)sizeof(float) <=
-                                         OWN_UNITS * OWN_BYTES + UNITS * UNIT_BYTES,
-                  "sums of one warpgroup have room where keys and values were");
+    static_assert(UNITS >= GROUPS * TILE_UNITS, "a tile of each warpgroup");
+    static_assert(2 * ROWS * D * (int)sizeof(float) <= OWN_UNITS * OWN_BYTES + UNITS * UNIT_BYTES,
+                  "sums of one warpgroup have room where all that was");
 };
 
 /* The block's shared memory. */
@@ -54,7 +56,7 @@ template <typename Plan> struct digit_keys_memory {
         return keys(Plan::SCORE_DIGITS + digit);
     }
     __device__ __forceinline__ unsigned char *unit(int i) const {
-        return keys(Plan::KEY_GROUPS * Plan::OWN_UNITS) + i * Plan::UNIT_BYTES;
+        return keys(Plan::OWN_UNITS) + i * Plan::UNIT_BYTES;
     }
     __device__ __forceinline__ uint64_t *full(int i) const {
         return reinterpret_cast<uint64_t *>(unit(Plan::UNITS)) + i;
@@ -95,13 +97,11 @@ load_for_keys(const backward_problem<float> &p, const digit_keys_maps &maps,
               const digit_keys_memory<Plan> &memory, const digit_walk &walk) {
     ring_place<Plan::UNITS> ring = {0, 0};
     const auto plane = [&](int digit) { return digit * p.n.heads + walk.at.head; };
-    mbarrier_expect(memory.own_full(), Plan::KEY_GROUPS * Plan::OWN_UNITS * Plan::OWN_BYTES);
-    for (int i = 0; i < Plan::KEY_GROUPS * Plan::OWN_UNITS; ++i) {
-        const int unit = i % Plan::OWN_UNITS;
-        const bool is_key = unit < Plan::SCORE_DIGITS;
-        load_lines<Plan::D, GROUP_ROWS>(memory.keys(i), is_key ? &maps.k : &maps.v,
-                                        walk.at.row + i / Plan::OWN_UNITS * GROUP_ROWS,
-                                        plane(is_key ? unit : unit - Plan::SCORE_DIGITS),
+    mbarrier_expect(memory.own_full(), Plan::OWN_UNITS * Plan::OWN_BYTES);
+    for (int i = 0; i < Plan::OWN_UNITS; ++i) {
+        const bool is_key = i < Plan::SCORE_DIGITS;
+        load_lines<Plan::D, Plan::ROWS>(memory.keys(i), is_key ? &maps.k : &maps.v, walk.at.row,
+                                        plane(is_key ? i : i - Plan::SCORE_DIGITS),
                                         memory.own_full());
     }
     UNROLL_BY(1)
@@ -238,9 +238,7 @@ add_digit_tile(const backward_problem<float> &p, const digit_keys_memory<Plan> &
         return __shfl_sync(UINT32_MAX, terms[c / (WARP / 4)].*which, column);
     };
     /* So that descriptors are made where they are used, and not kept. */
-    const uint32_t own = made_anew(shared_address(memory.keys(
-        Plan::KEY_GROUPS == 2 ? (uniform_warp() - GROUP_WARPS) / GROUP_WARPS * Plan::OWN_UNITS
-                              : 0)));
+    const uint32_t own = made_anew(shared_address(memory.base));
     const auto keys = [&](int digit) { return own + digit * Plan::OWN_BYTES; };
     const auto values = [&](int digit) { return keys(SCORE_DIGITS + digit); };
     uint32_t digits[N_DIGITS][N / STEP][4];
@@ -364,9 +362,8 @@ static __device__ __forceinline__ void walk_digits(const backward_problem<float>
                                                    const digit_walk &walk) {
     constexpr int BOXES = digit_gradients<Plan>::BOXES;
     const int warp = uniform_warp() - GROUP_WARPS, group = warp / GROUP_WARPS;
-    const int turn = group % Plan::TURNS;
-    const int64_t first = walk.at.row + (Plan::KEY_GROUPS == 2 ? warp : warp % GROUP_WARPS) * 16;
-    ring_place<Plan::UNITS> ring = {turn * Plan::TILE_UNITS, 0};
+    const int64_t first = walk.at.row + warp % GROUP_WARPS * 16; /* the warp's */
+    ring_place<Plan::UNITS> ring = {group * Plan::TILE_UNITS, 0};
     digit_gradients<Plan> sums;
     UNROLL
     for (int box = 0; box < BOXES; ++box) {
@@ -376,15 +373,13 @@ static __device__ __forceinline__ void walk_digits(const backward_problem<float>
     }
     mbarrier_wait(memory.own_full(), 0);
     UNROLL_BY(1)
-    for (int tile = walk.begin + turn; tile < walk.end; tile += Plan::TURNS) {
+    for (int tile = walk.begin + group; tile < walk.end; tile += Plan::GROUPS) {
         add_digit_tile<Plan>(p, memory, walk.at, first, (int64_t)tile * Plan::QUERIES, ring, sums);
-        ring = units_behind(ring, Plan::TURNS * Plan::TILE_UNITS);
+        ring = units_behind(ring, Plan::GROUPS * Plan::TILE_UNITS);
     }
-    if constexpr (Plan::TURNS == 2) {
-        join_groups(memory, group, sums);
-        if (group == 1)
-            return;
-    }
+    join_groups(memory, group, sums);
+    if (group == 1)
+        return;
     UNROLL
     for (int box = 0; box < BOXES; ++box) {
         store<tensor_core<float>>(sums.dv[box], head_of(p.dv, walk.at.head), first, box * BOX,
@@ -411,7 +406,7 @@ static __global__ void __launch_bounds__(Plan::THREADS, 1)
         tensor_map_prefetch(&maps.dout);
         for (int i = 0; i < Plan::UNITS; ++i) {
             mbarrier_init(memory.full(i), 1);
-            mbarrier_init(memory.empty(i), Plan::KEY_GROUPS);
+            mbarrier_init(memory.empty(i), 1);
         }
         mbarrier_init(memory.own_full(), 1);
         mbarriers_made();

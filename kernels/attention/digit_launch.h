@@ -125,8 +125,8 @@ static assay_status map_backward(const assay_call *call, const sizes &n, const d
         int side, box_lines;
         tensor_map *map;
     } all[] = {{0, Keys::QUERIES, &maps->of_keys.q},
-               {1, GROUP_ROWS, &maps->of_keys.k},
-               {2, GROUP_ROWS, &maps->of_keys.v},
+               {1, Keys::ROWS, &maps->of_keys.k},
+               {2, Keys::ROWS, &maps->of_keys.v},
                {3, Keys::QUERIES, &maps->of_keys.dout},
                {1, Queries::KEYS, &maps->walked}};
     assay_status status = ASSAY_OK;

@@ -1,10 +1,11 @@
 /*
- * The block of attention v3_bf16x6: its tiles, its shared memory and its order of work.
+ * The block of attention v3_bf16x6 and v3_bf16x3: its tiles, its shared memory and its order of
+ * work.
  *
- * GROUPS warpgroups have 64 queries each, three digits of them, one thread of a warpgroup of its
- * own brings what they need. A ring's units have one digit of KEYS keys or values. For each tile
- * of keys it brings digits 2, 1 and 0 of the keys, then those of the values. All groups wait for
- * every unit, and give it back, each one by an arrival.
+ * GROUPS warpgroups have 64 queries each, all digits of them, one thread of a warpgroup of its own
+ * brings what they need. A ring's units have one digit of KEYS keys or values. For each tile of
+ * keys it brings the keys' digits, the last first, then the values'. All groups wait for every
+ * unit, and give it back, each one by an arrival.
  */
 #ifndef ASSAY_ATTENTION_DIGIT_PLAN_H
 #define ASSAY_ATTENTION_DIGIT_PLAN_H
@@ -14,16 +15,14 @@
 
 enum { HEADS_ABREAST = 8 };
 
-/* A thread's registers: D / 2 of o, as many of a tile's part of it, KEYS / 2 of scores, whose
- * digits, 3 KEYS / 4, then take their place. */
-template <typename Digits_, int D_, int KEYS_, int UNITS_, int GROUPS_ = 2, int COLUMNS_ = D_>
-struct digit_plan {
+/* A thread's registers: D / 2 of o, with PARTS as many of a tile's part of it, KEYS / 2 of
+ * scores, whose digits, KEYS / 4 each, then take their place. */
+template <typename Digits_, int D_, int KEYS_, int UNITS_, int COLUMNS_ = D_> struct digit_plan {
     typedef Digits_ Digits;
     static constexpr int N_DIGITS = Digits::N, SCORE_DIGITS = Digits::OF_SCORES;
-    static constexpr int D = D_, COLUMNS = COLUMNS_, GROUPS = GROUPS_, KEYS = KEYS_, UNITS = UNITS_;
+    static constexpr int D = D_, COLUMNS = COLUMNS_, GROUPS = 2, KEYS = KEYS_, UNITS = UNITS_;
     static constexpr int ROWS = GROUPS * GROUP_ROWS, THREADS = (GROUPS + 1) * GROUP;
-    static constexpr int FEW_REGISTERS = GROUPS == 3 ? 32 : 24,
-                         MANY_REGISTERS = GROUPS == 3 ? 160 : 240;
+    static constexpr int FEW_REGISTERS = 24, MANY_REGISTERS = 240;
     static constexpr int QUERY_BYTES = GROUP_ROWS * D * 2; /* a digit's */
     static constexpr int UNIT_BYTES = KEYS * D * 2;
     static constexpr int SHARED = TENSOR_ALIGNMENT + GROUPS * SCORE_DIGITS * QUERY_BYTES +

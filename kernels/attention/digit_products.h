@@ -1,10 +1,11 @@
 /*
- * Products of bf16 digits in attention v3_bf16x6. With x = x0 + x1 + x2 a product x·y is made of
- * six
+ * Products of bf16 digits in attention v3_bf16x6 and v3_bf16x3. With x = x0 + x1 + x2 a product x·y
+ * is made of six
  *
  *     x0·y2 + x1·y1 + x2·y0 + x1·y0 + x0·y1 + x0·y0
  *
- * in this order, the small ones first, for the tensor core cuts what it aligns toward zero.
+ * in this order, the small ones first, for the tensor core cuts what it aligns toward zero. With x
+ * = x0 + x1 it is made of x0·y1 + x1·y0 + x0·y0.
  */
 #ifndef ASSAY_ATTENTION_DIGIT_PRODUCTS_H
 #define ASSAY_ATTENTION_DIGIT_PRODUCTS_H

@@ -1,7 +1,8 @@
 /*
- * dq of attention v3_bf16x6, from dS as digit_keys.h keeps it, a part at a time. A block has a tile
- * of queries and walks along the keys that they see, whose digits come as in forward. A thread
- * loads dS of a tile of keys while the one before is multiplied, and splits it in registers.
+ * dq of attention v3_bf16x6 and v3_bf16x3, from dS as digit_keys.h keeps it, a part at a time. A
+ * block has a tile of queries and walks along the keys that they see, whose digits come as in
+ * forward. A thread loads dS of a tile of keys while the one before is multiplied, and splits it in
+ * registers.
  */
 #ifndef ASSAY_ATTENTION_DIGIT_QUERIES_H
 #define ASSAY_ATTENTION_DIGIT_QUERIES_H
@@ -121,8 +122,8 @@ static __device__ __forceinline__ void add_kept(const backward_problem<float> &p
         dq.value[i] = 0;
     if (begun)
         each_element([](float &sum, float &before) { sum = before; });
-    if (group == Plan::GROUPS - 1)
-        give_digit_turn<Plan::GROUPS>(group);
+    if (group == 1)
+        give_digit_turn(group);
     rows.load(0, ds);
     UNROLL_BY(1)
     for (int tile = 0; tile < tiles; ++tile) {
@@ -131,7 +132,7 @@ static __device__ __forceinline__ void add_kept(const backward_problem<float> &p
         split_sums(digits, ds);
         rows.load((tile + 1) * N, ds);
         const auto unit = [&](int digit) { return units_behind(ring, N_DIGITS - 1 - digit); };
-        stream_products<N_DIGITS, Plan::GROUPS>(
+        stream_products<N_DIGITS>(
             [&](int digit) { mbarrier_wait(memory.full(unit(digit).stage), unit(digit).round); },
             [&](int g, int h, bool begins) {
                 multiply_values(part, digits[g], shared_address(memory.unit(unit(h).stage)),

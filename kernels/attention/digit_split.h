@@ -1,6 +1,7 @@
 /*
- * q, k, v and do of attention v3_bf16x6 as bf16 digits (kernels/common/bf16_digits.h) in workspace,
- * and which heads have none.
+ * q, k, v and do of attention v3_bf16x6 and v3_bf16x3 as bf16 digits (kernels/common/bf16_digits.h)
+ * in workspace, and which heads have none. v3_bf16x3's scores are of f16: there q and k have a
+ * plane of that type, and backward digits behind it.
  *
  * Digits are not scaled. A head is marked, and v3's multiply-adds compute it, of which a number is
  * not 0 and not from 2^LEAST to 2^MOST, or whose scores may be larger than MOST_SCORE. What tensor

@@ -32,8 +32,8 @@ struct strict_plans {
     static constexpr int64_t FEWEST_SCORES = 16384;
     typedef digit_plan<Digits, 64, 64, 16> narrow;
     typedef digit_plan<Digits, 128, 64, 8> middle;
-    typedef digit_keys_plan<Digits, 64, 32, 40, 1> narrow_keys;
-    typedef digit_keys_plan<Digits, 128, 32, 12, 1> middle_keys;
+    typedef digit_keys_plan<Digits, 64, 32, 40> narrow_keys;
+    typedef digit_keys_plan<Digits, 128, 32, 12> middle_keys;
     typedef digit_queries_plan<Digits, 64, 64, 24> narrow_queries;
     typedef digit_queries_plan<Digits, 128, 64, 12> middle_queries;
 };

@@ -307,6 +307,14 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "b=1 h=1 sq=33 sk=1060 d=48 causal=1 dtype=f32 pad=5"},
     {ASSAY_CI, "b=1 h=4 sq=90 sk=100 d=64 fill=huge,mixed,cancel causal=1 dtype=f32"},
     {ASSAY_CI, "b=1 h=2 sq=130 sk=130 d=40 fill=inf,nan seed=1,3 dtype=f32"},
+    /* v3_bf16x3: the same, and more heads than are abreast */
+    {ASSAY_CI, "b=1 h=2 sq=130 sk=130 d=64,100 causal=1 dtype=f32 math=tf32 sched=random"},
+    {ASSAY_CI, "b=1 h=1 sq=60 sk=560 d=128 dtype=f32 math=tf32"},
+    {ASSAY_CI, "b=1 h=1 sq=33 sk=1060 d=48 causal=1 dtype=f32 math=tf32 pad=5"},
+    {ASSAY_CI, "b=1 h=1 sq=300 sk=60 d=48 dtype=f32 math=tf32"},
+    {ASSAY_CI, "b=9 h=1 sq=140 sk=70 d=40 causal=1 dtype=f32 math=tf32"},
+    {ASSAY_CI, "b=1 h=4 sq=90 sk=100 d=64 fill=huge,cancel causal=1 dtype=f32 math=tf32"},
+    {ASSAY_CI, "b=1 h=2 sq=130 sk=130 d=40 fill=inf,nan seed=1 dtype=f32 math=tf32"},
     /* equal rows, equal elements */
     {ASSAY_CI, "b=2 h=2 sq=9 sk=7 d=8 dtype=f32 fill=rows,repeat,constant seed=9"},
     {ASSAY_NIGHTLY, "b=1 h=1 sq=1024 d=64 causal=0,1 dtype=f32,bf16,f16"},
