@@ -150,7 +150,8 @@ static __global__ void __launch_bounds__(contract_shape<SLICES, COLUMNS>::thread
     for (int i = 0; i < STAGES; ++i)
         fetch(first + i * step, tiles + i * tile_shape::elements);
     cp_async_wait<STAGES>();
-    const factor_kind kind = split_factor<SLICES, COLUMNS, LAST, BLOCK>(boxes, boxes.raw());
+    const factor_kind kind = split_factor<SLICES, COLUMNS, LAST, BLOCK>(
+        boxes, fetched_factor<SLICES, COLUMNS>{boxes.raw()});
     int stage = 0;
     for (; first < p.axes.columns; first += step) {
         cp_async_wait<STAGES - 1>();

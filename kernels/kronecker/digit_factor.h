@@ -71,14 +71,28 @@ struct factor_kind {
     bool marked, odd;
 };
 
+/* Numbers that fetch_factor() copied. */
+template <int SLICES, int COLUMNS> struct fetched_factor {
+    const float *raw;
+
+    /* The 16 k of a column from `first` on, in the order of their places. */
+    template <bool K_INNER>
+    __device__ __forceinline__ void take(int column, int first, float (&x)[STEP]) const {
+        const float *const from =
+            raw + column * factor_boxes<SLICES, COLUMNS>::raw_stride + first;
+#pragma unroll
+        for (int place = 0; place < STEP; ++place)
+            x[place] = from[k_at<K_INNER>(place)];
+    }
+};
+
 /* All threads of the block split the factor, whose copies are complete: a thread takes 16 k of a
- * column at a time, which k `K_INNER` says (k_at()). It begins with a barrier, and ends with one
- * behind which products may begin. */
-template <int SLICES, int COLUMNS, bool K_INNER, int BLOCK>
+ * column at a time from `numbers`, which k `K_INNER` says (k_at()). It begins with a barrier, and
+ * ends with one behind which products may begin. */
+template <int SLICES, int COLUMNS, bool K_INNER, int BLOCK, class Numbers>
 static __device__ __forceinline__ factor_kind split_factor(const factor_boxes<SLICES, COLUMNS> &to,
-                                                           const float *raw) {
+                                                           const Numbers &numbers) {
     constexpr int UNITS = COLUMNS * SLICES * STEPS, TURNS = (UNITS + BLOCK - 1) / BLOCK;
-    constexpr int STRIDE = factor_boxes<SLICES, COLUMNS>::raw_stride;
     for (int j = (int)threadIdx.x; j < COLUMNS; j += BLOCK) {
         to.largest()[j] = 0;
         to.smallest()[j] = UINT32_MAX;
@@ -90,12 +104,11 @@ static __device__ __forceinline__ factor_kind split_factor(const factor_boxes<SL
         const int u = (int)threadIdx.x + turn * BLOCK, column = u % COLUMNS;
         if (u >= UNITS)
             break;
+        numbers.template take<K_INNER>(column, u / COLUMNS * STEP, x[turn]);
         extremes found;
 #pragma unroll
-        for (int place = 0; place < STEP; ++place) {
-            x[turn][place] = raw[column * STRIDE + u / COLUMNS * STEP + k_at<K_INNER>(place)];
+        for (int place = 0; place < STEP; ++place)
             found.add(x[turn][place]);
-        }
         atomicMax(to.largest() + column, found.largest);
         atomicMin(to.smallest() + column, found.smallest);
     }

@@ -2,7 +2,9 @@
  * The last two modes of a layer in one pass, both of 64 to 64: a warpgroup's tile is the 64 x 64
  * elements that they mix. The first product's results go from registers to shared memory, as
  * numbers, and come back as the second one's lines. LAST: the last mode comes first; in backward,
- * where cotangents go the other way, it comes second.
+ * where cotangents go the other way, it comes second. KEEPS: the state between the modes goes to
+ * memory, too, which backward wants. Forward does without those instructions: a tile's are more
+ * than the caches of instructions hold.
  */
 #ifndef ASSAY_KRONECKER_DIGIT_PAIR_H
 #define ASSAY_KRONECKER_DIGIT_PAIR_H
@@ -13,13 +15,14 @@ constexpr int PAIR_GROUPS = 3, PAIR_THREADS = PAIR_GROUPS * GROUP;
 
 typedef line_tile<false, 1> pair_between;
 typedef factor_boxes<1, 64> pair_boxes;
+typedef fetched_factor<1, 64> pair_numbers;
 
 /* Tiles are units of (row, left), 64 columns of the last mode each. */
 struct digit_pair {
     digit_axes axes;    /* of the last mode */
     digit_axes in_axes; /* of the mode that comes first, the last one but in backward */
     digit_state<const float> in;
-    digit_state<float> between; /* the state between the modes, kept if its data are not NULL */
+    digit_state<float> between; /* the state between the modes; with KEEPS alone */
     digit_state<float> out;
     factor<const float> w[2];
 };
@@ -81,7 +84,7 @@ static __device__ __forceinline__ void put_near(float *to, int line, int j, floa
         to[(j + 1) * 64 + line] = high;
 }
 
-template <bool LAST>
+template <bool LAST, bool KEEPS>
 static __global__ void __launch_bounds__(PAIR_THREADS, 1) contract_pair(digit_pair p) {
     typedef line_tile<LAST, 1> pair_in;
     ASSAY_DYNAMIC_SHARED(unsigned char, shared);
@@ -103,13 +106,13 @@ static __global__ void __launch_bounds__(PAIR_THREADS, 1) contract_pair(digit_pa
     fetch(first);
     cp_async_wait<1>();
     const factor_kind kinds[2] = {
-        split_factor<1, 64, LAST, PAIR_THREADS>(boxes[0], boxes[0].raw()),
-        split_factor<1, 64, false, PAIR_THREADS>(boxes[1], boxes[1].raw())};
+        split_factor<1, 64, LAST, PAIR_THREADS>(boxes[0], pair_numbers{boxes[0].raw()}),
+        split_factor<1, 64, false, PAIR_THREADS>(boxes[1], pair_numbers{boxes[1].raw()})};
     for (; first < p.axes.columns; first += step) {
         cp_async_wait<0>();
         group_barrier(); /* and all have left `between` */
         float *const kept =
-            p.between.data ? p.between.data + column_at<true>(p.axes, p.between, first) : NULL;
+            KEEPS ? p.between.data + column_at<true>(p.axes, p.between, first) : NULL;
         multiply_lines<pair_in>(
             tile, boxes[0], p.w[0], kinds[0],
             [&] {
@@ -119,12 +122,12 @@ static __global__ void __launch_bounds__(PAIR_THREADS, 1) contract_pair(digit_pa
             [&](int half, int i, float low, float high, bool has_low, bool has_high) {
                 const int line = own_line() + 8 * half, j = own_column(i);
                 put_two(between + pair_between::at(j, line), low, high, has_low, has_high, true);
-                if (kept)
+                if constexpr (KEEPS)
                     put_near<LAST>(kept, line, j, low, high, has_low, has_high, p.between.pairs);
             },
             [&](int line, int j, float sum) {
                 between[pair_between::at(j, line)] = sum;
-                if (kept)
+                if constexpr (KEEPS)
                     kept[LAST ? line * 64 + j : j * 64 + line] = sum;
             });
         group_barrier();
@@ -139,10 +142,10 @@ static __global__ void __launch_bounds__(PAIR_THREADS, 1) contract_pair(digit_pa
     }
 }
 
-template <bool LAST> static assay_status launch_pair(void *stream, const digit_pair &p) {
+template <bool LAST, bool KEEPS> static assay_status launch_pair(void *stream, const digit_pair &p) {
     const int64_t blocks = clamp(p.axes.columns / LINES, 0, ASSAY_MULTIPROCESSORS);
     return ASSAY_LAUNCH(stream, whole_grid(blocks), dim3(PAIR_THREADS), (PAIR_SHARED<LAST>),
-                        (contract_pair<LAST>), p);
+                        (contract_pair<LAST, KEEPS>), p);
 }
 
 #endif

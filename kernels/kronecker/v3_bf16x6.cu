@@ -162,8 +162,9 @@ struct digit_steps : tile_steps<float> {
                                  digit_state_of(out, last, LINES),
                                  {back ? factor<const float>{v.w, v.column, v.row} : w,
                                   back ? factor<const float>{w.w, w.column, w.row} : v}};
-        return back ? launch_pair<false>(call->stream, both)
-                    : launch_pair<true>(call->stream, both);
+        return back           ? launch_pair<false, true>(call->stream, both)
+               : between.data ? launch_pair<true, true>(call->stream, both)
+                              : launch_pair<true, false>(call->stream, both);
     }
 
     /* Modes of stages i and i + 1 by digit_small.h. */

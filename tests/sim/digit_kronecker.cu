@@ -272,8 +272,15 @@ ASSAY_TEST(kronecker_v3_bf16x6, a_pair_has_the_bits_of_two_passes, "unit kroneck
             p.w[0] = transposed(t.w[1], LINES);
             p.w[1] = transposed(t.w[0], LINES);
         }
-        REQUIRE_OK(back ? launch_pair<false>(NULL, p) : launch_pair<true>(NULL, p));
+        REQUIRE_OK((back ? launch_pair<false, true>(NULL, p) : launch_pair<true, true>(NULL, p)));
         check_two(t, between, out);
+        if (!back) {
+            numbers alone(t.in.size(), -1);
+            p.between = {};
+            p.out = digit_state_of(state<float>{alone.data(), stride}, t.last, LINES);
+            REQUIRE_OK((launch_pair<true, false>(NULL, p)));
+            check_two(t, {}, alone);
+        }
     }
 }
 
