@@ -78,8 +78,7 @@ template <int SLICES, int COLUMNS> struct fetched_factor {
     /* The 16 k of a column from `first` on, in the order of their places. */
     template <bool K_INNER>
     __device__ __forceinline__ void take(int column, int first, float (&x)[STEP]) const {
-        const float *const from =
-            raw + column * factor_boxes<SLICES, COLUMNS>::raw_stride + first;
+        const float *const from = raw + column * factor_boxes<SLICES, COLUMNS>::raw_stride + first;
 #pragma unroll
         for (int place = 0; place < STEP; ++place)
             x[place] = from[k_at<K_INNER>(place)];

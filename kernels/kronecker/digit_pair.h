@@ -142,7 +142,8 @@ static __global__ void __launch_bounds__(PAIR_THREADS, 1) contract_pair(digit_pa
     }
 }
 
-template <bool LAST, bool KEEPS> static assay_status launch_pair(void *stream, const digit_pair &p) {
+template <bool LAST, bool KEEPS>
+static assay_status launch_pair(void *stream, const digit_pair &p) {
     const int64_t blocks = clamp(p.axes.columns / LINES, 0, ASSAY_MULTIPROCESSORS);
     return ASSAY_LAUNCH(stream, whole_grid(blocks), dim3(PAIR_THREADS), (PAIR_SHARED<LAST>),
                         (contract_pair<LAST, KEEPS>), p);

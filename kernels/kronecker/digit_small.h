@@ -74,12 +74,13 @@ constexpr int SMALL_BOXES =
     (small_boxes::bytes + TENSOR_ALIGNMENT - 1) / TENSOR_ALIGNMENT * TENSOR_ALIGNMENT;
 constexpr size_t SMALL_SHARED =
     TENSOR_ALIGNMENT + 2 * SMALL_BOXES +
-    (small_between::elements + SMALL_GROUPS * (small_tile::elements + small_lines::elements)) * sizeof(float);
+    (small_between::elements + SMALL_GROUPS * (small_tile::elements + small_lines::elements)) *
+        sizeof(float);
 static_assert(SMALL_SHARED <= ASSAY_MAX_SHARED, "two factors and a unit fit a block");
 
-/* Threads `thread` of THREADS start to copy COLUMNS columns of a factor, 16 bytes of a k's at a time
- * if those are aligned, zeros beyond its extents. A k's columns lie side by side, in global memory
- * and in `to`, where k are `stride` apart. */
+/* Threads `thread` of THREADS start to copy COLUMNS columns of a factor, 16 bytes of a k's at a
+ * time if those are aligned, zeros beyond its extents. A k's columns lie side by side, in global
+ * memory and in `to`, where k are `stride` apart. */
 template <int COLUMNS, int THREADS>
 static __device__ __forceinline__ void fetch_beside(const factor_part &of, int thread, float *to,
                                                     int stride) {
@@ -139,8 +140,8 @@ static __global__ void __launch_bounds__(SMALL_THREADS, 1) contract_small(digit_
     const small_between between = {reinterpret_cast<float *>(aligned + 2 * SMALL_BOXES)};
     const int group = (int)threadIdx.x / GROUP, own = group * LINES;
     float *const tile = between.data + small_between::elements + group * small_tile::elements;
-    float *const factor_lines = between.data + small_between::elements + SMALL_GROUPS * small_tile::elements +
-                                group * small_lines::elements;
+    float *const factor_lines = between.data + small_between::elements +
+                                SMALL_GROUPS * small_tile::elements + group * small_lines::elements;
     const uint32_t parts = (uint32_t)ceil_div(p.q[0], SMALL_COLUMNS);
     const uint32_t unit = blockIdx.x / parts;
     const int first = (int)(blockIdx.x % parts) * SMALL_COLUMNS;

@@ -19,13 +19,15 @@
  * passes, six products, FFMA. Times on an H100, cold, forward / backward: of v2, which calls
  * cuBLAS; of this kernel when digits of both slices and the copies of the next tile waited for
  * products; and now, when they do not, and the numbers leave shared memory at once. A pass of 128^2
- * then takes 67, not 79. 64^3 for b = 128, an eighth.
+ * then takes 67, not 79. 64^3 for b = 128, an eighth. Since then forward of two modes of 64 does
+ * without what keeps the state between them (64^3: 237 before), and the launch of few rows copies
+ * factors 16 bytes at a time (15 before).
  *
  *                  a pass   passes   products   FFMA      v2           before       here
  *     64^2              8        1          8     18      47 / 145     25 / 101     25 / 96
  *     128^2            31        2         64    143     242 / 649    158 / 469    135 / 381
- *     64^3            502        2        773   1718     443 / 1355   239 / 824    237 / 747
- *     128^2, b = 32     1        2          2      4      20 / 54      23 / 59      15 / 53
+ *     64^3            502        2        773   1718     443 / 1355   239 / 824    225 / 747
+ *     128^2, b = 32     1        2          2      4      20 / 54      23 / 59      13 / 53
  *
  * Backward makes the states between two stages again, a pass each, or two of 64 x 64 in a pass that
  * writes both; so it makes their cotangents. A stage takes a kernel for dW, which reads two states,
