@@ -9,9 +9,9 @@
  * dk's digits of the queries come behind. They are of the one warpgroup that has the tile.
  *
  * With PARTS a tile's part of dv and dk begins with a sum of 0, 64 columns at a time, and is then
- * added in fp32, to nearest. P is not kept beside its digits: it is their sum. A tile's terms, lse
- * and Delta, are spread over a warp's lanes, which have them by shuffles: as addresses and numbers
- * of each lane they would take registers that sums need.
+ * added in fp32, to nearest. P is not kept beside its digits: it is their sum. Where registers are
+ * short, a tile's terms, lse and Delta, are spread over a warp's lanes, which have them by
+ * shuffles: as addresses and numbers of each lane they would take registers that sums need.
  */
 #ifndef ASSAY_ATTENTION_DIGIT_KEYS_H
 #define ASSAY_ATTENTION_DIGIT_KEYS_H
@@ -34,6 +34,7 @@ struct digit_keys_plan {
     static constexpr int TILE_UNITS = 2 * N_DIGITS + (APART ? SCORE_DIGITS : 0);
     static constexpr int OWN_UNITS = SCORE_DIGITS + N_DIGITS;
     static constexpr int ROWS = GROUP_ROWS, THREADS = (GROUPS + 1) * GROUP;
+    static constexpr bool SPREADS = D > 64 || !Digits::PARTS; /* where registers are short */
     static constexpr int FEW_REGISTERS = 24, MANY_REGISTERS = 240;
     static constexpr int OWN_BYTES = ROWS * D * 2; /* a digit's */
     static constexpr int UNIT_BYTES = QUERIES * D * 2;
@@ -226,16 +227,21 @@ add_digit_tile(const backward_problem<float> &p, const digit_keys_memory<Plan> &
     const auto address = [&](int which, int digit) {
         return shared_address(memory.unit(unit(which, digit).stage));
     };
-    /* The tile's terms, spread over the lanes. */
+    /* The tile's terms, spread over the lanes, or each column's where it is needed. */
     const float2 *const of_tile = row(p.terms, at.head) + query;
     const int last = (int)clamp(p.n.sq - 1 - query, 0, N - 1);
     float2 terms[N / WARP];
     UNROLL
-    for (int i = 0; i < N / WARP; ++i)
+    for (int i = 0; Plan::SPREADS && i < N / WARP; ++i)
         terms[i] = of_tile[lane() + i * WARP < last ? lane() + i * WARP : last];
     const auto term = [&](int c, float float2::*which) {
-        const int column = tensor_core<float>::score_column(c % (WARP / 4));
-        return __shfl_sync(UINT32_MAX, terms[c / (WARP / 4)].*which, column);
+        if constexpr (Plan::SPREADS) {
+            const int column = tensor_core<float>::score_column(c % (WARP / 4));
+            return __shfl_sync(UINT32_MAX, terms[c / (WARP / 4)].*which, column);
+        } else {
+            const int column = tensor_core<float>::score_column(c);
+            return of_tile[column < last ? column : last].*which;
+        }
     };
     /* So that descriptors are made where they are used, and not kept. */
     const uint32_t own = made_anew(shared_address(memory.base));
