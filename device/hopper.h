@@ -256,13 +256,18 @@ PTX_INLINE uint32_t made_anew(uint32_t x) {
 #undef HOPPER_ASM
 
 static inline assay_status find_hopper(bool *is_hopper) {
+#if defined(ASSAY_SM_90A)
+    const bool compiled = true;
+#else /* the driver would translate PTX of an earlier architecture, which stops */
+    const bool compiled = false;
+#endif
     int device = 0, major = 0, minor = 0;
     cudaError_t error = cudaGetDevice(&device);
     if (error == cudaSuccess)
         error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
     if (error == cudaSuccess)
         error = cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device);
-    *is_hopper = major == 9 && minor == 0;
+    *is_hopper = compiled && major == 9 && minor == 0;
     return assay_cuda_check(error, "compute capability");
 }
 

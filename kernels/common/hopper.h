@@ -79,7 +79,7 @@
  * even.
  *
  *     assay_status find_hopper(bool *is_hopper)
- *         Whether the device has all this.
+ *         Whether the device has all this, and this build the code for it.
  */
 #ifndef ASSAY_KERNELS_COMMON_HOPPER_H
 #define ASSAY_KERNELS_COMMON_HOPPER_H
@@ -106,13 +106,15 @@ constexpr int TENSOR_BOX_LENGTH = 64, TENSOR_LINE_BYTES = 128, TENSOR_ALIGNMENT 
 #include "sim/hopper.h"
 #endif
 
-/* Declines a call of `name`, "op/variant", on a device without all this. */
+/* Declines a call of `name`, "op/variant", where the device or the build is without all this. */
 static inline assay_status require_hopper(const char *name) {
     bool hopper;
     const assay_status status = find_hopper(&hopper);
     if (status == ASSAY_OK && !hopper)
         return assay_fail(ASSAY_ERR_UNSUPPORTED,
-                          "%s: the GPU is not of compute capability 9.0; v3 runs on others", name);
+                          "%s: needs a GPU of compute capability 9.0, and a build with "
+                          "-DCMAKE_CUDA_ARCHITECTURES=90a; v3 runs without them",
+                          name);
     return status;
 }
 
