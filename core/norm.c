@@ -16,11 +16,7 @@ static void kahan_add(double *sum, double *lost, double term) {
     *sum = next;
 }
 
-static void rescale(assay_norms *n, double v) {
-    int exponent;
-    frexp(v, &exponent);
-    exponent = exponent < EXPONENT_MIN ? EXPONENT_MIN : exponent;
-    exponent = exponent > EXPONENT_MAX ? EXPONENT_MAX : exponent;
+static void rescale_to(assay_norms *n, int exponent) {
     const int shift = n->exponent - exponent;
     n->sum = ldexp(n->sum, shift);
     n->sum_lost = ldexp(n->sum_lost, shift);
@@ -29,6 +25,30 @@ static void rescale(assay_norms *n, double v) {
     n->exponent = exponent;
     n->inverse = ldexp(1, -exponent);
     n->started = true;
+}
+
+static void rescale(assay_norms *n, double v) {
+    int exponent;
+    frexp(v, &exponent);
+    exponent = exponent < EXPONENT_MIN ? EXPONENT_MIN : exponent;
+    rescale_to(n, exponent > EXPONENT_MAX ? EXPONENT_MAX : exponent);
+}
+
+void assay_norms_join(assay_norms *n, const assay_norms *next) {
+    n->nan |= next->nan;
+    n->infinite |= next->infinite;
+    n->max = next->max > n->max ? next->max : n->max;
+    if (!next->started)
+        return;
+    assay_norms add = *next;
+    if (!n->started || add.exponent > n->exponent)
+        rescale_to(n, add.exponent);
+    else
+        rescale_to(&add, n->exponent);
+    kahan_add(&n->sum, &n->sum_lost, add.sum);
+    kahan_add(&n->sum, &n->sum_lost, -add.sum_lost);
+    kahan_add(&n->squares, &n->squares_lost, add.squares);
+    kahan_add(&n->squares, &n->squares_lost, -add.squares_lost);
 }
 
 void assay_norms_add(assay_norms *n, double v) {

@@ -15,6 +15,8 @@ typedef struct assay_norms {
 } assay_norms;
 
 void assay_norms_add(assay_norms *n, double v);
+/* Adds what `next` has summed. */
+void assay_norms_join(assay_norms *n, const assay_norms *next);
 double assay_norms_l2(const assay_norms *n);
 
 /* ‖a‖ / ‖b‖: 0 when a is 0, infinite when only b is, or a is infinite. */

@@ -19,22 +19,8 @@ static void *run(void *argument) {
     return NULL;
 }
 
-static int64_t threads_for(int64_t count) {
-    const int64_t useful = count / SMALLEST;
-    if (useful < 2)
-        return 1; /* to ask how many processors there are takes longer */
-    const int64_t processors = sysconf(_SC_NPROCESSORS_ONLN);
-    const int64_t most = processors < MOST_THREADS ? processors : MOST_THREADS;
-    return useful < most ? useful : most;
-}
-
-void assay_parallel(int64_t count, void (*body)(void *context, int64_t first, int64_t last),
-                    void *context) {
-    const int64_t n = threads_for(count);
-    if (n < 2) {
-        body(context, 0, count);
-        return;
-    }
+static void run_on(int64_t n, int64_t count,
+                   void (*body)(void *context, int64_t first, int64_t last), void *context) {
     pthread_t thread[MOST_THREADS];
     piece pieces[MOST_THREADS];
     bool started[MOST_THREADS];
@@ -47,4 +33,29 @@ void assay_parallel(int64_t count, void (*body)(void *context, int64_t first, in
     for (int64_t i = 0; i < n; ++i)
         if (started[i])
             (void)pthread_join(thread[i], NULL);
+}
+
+/* On as many threads as there are processors, but not on more than `useful` ones. */
+static void spread(int64_t useful, int64_t count,
+                   void (*body)(void *context, int64_t first, int64_t last), void *context) {
+    int64_t n = 1;
+    if (useful > 1) { /* to ask how many processors there are takes longer */
+        const int64_t processors = sysconf(_SC_NPROCESSORS_ONLN);
+        const int64_t most = processors < MOST_THREADS ? processors : MOST_THREADS;
+        n = useful < most ? useful : most;
+    }
+    if (n < 2)
+        body(context, 0, count);
+    else
+        run_on(n, count, body, context);
+}
+
+void assay_parallel(int64_t count, void (*body)(void *context, int64_t first, int64_t last),
+                    void *context) {
+    spread(count / SMALLEST, count, body, context);
+}
+
+void assay_parallel_pieces(int64_t count, void (*body)(void *context, int64_t first, int64_t last),
+                           void *context) {
+    spread(count, count, body, context);
 }

@@ -16,6 +16,10 @@ extern "C" {
 void assay_parallel(int64_t count, void (*body)(void *context, int64_t first, int64_t last),
                     void *context);
 
+/* The same for `count` indices that are each worth a thread. */
+void assay_parallel_pieces(int64_t count, void (*body)(void *context, int64_t first, int64_t last),
+                           void *context);
+
 #ifdef __cplusplus
 }
 #endif

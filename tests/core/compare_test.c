@@ -1,8 +1,10 @@
 #include "assay/compare.h"
+#include "core/norm.h"
 #include "tests/shim/assay_test.h"
 
 #include <float.h>
 #include <math.h>
+#include <stdlib.h>
 
 static assay_comparison one(assay_dtype dtype, double got, double want, double bound) {
     return assay_compare(dtype, &got, &want, &bound, 1);
@@ -152,4 +154,77 @@ ASSAY_TEST(compare, norms_survive_extreme_magnitudes, "unit") {
     const double huge_got[] = {DBL_MAX / 2, DBL_MAX}, bound[] = {0, 0};
     const assay_comparison r = assay_compare(ASSAY_F64, huge_got, max, bound, 2);
     CHECK(fabs(r.rel_l2 - 0.5 / sqrt(2)) < 1e-15 && fabs(r.rel_l1 - 0.25) < 1e-15);
+}
+
+/* Many elements are compared in pieces: a wrong one counts wherever it lies, and the worst of all
+ * pieces is the worst. */
+ASSAY_TEST(compare, in_pieces, "unit") {
+    enum { COUNT = (1 << 20) + 7 };
+    double *got = malloc(COUNT * sizeof *got), *want = malloc(COUNT * sizeof *want),
+           *bound = malloc(COUNT * sizeof *bound);
+    for (int64_t i = 0; i < COUNT; ++i) {
+        got[i] = want[i] = (double)(i % 13) - 6;
+        bound[i] = 0.5;
+    }
+    assay_comparison r = assay_compare(ASSAY_F32, got, want, bound, COUNT);
+    CHECK(r.verdict == ASSAY_PASS && r.count == COUNT && r.worst == 0 && r.ratio == 0);
+    CHECK(r.norm_got == r.norm_want && r.rel_l2 == 0);
+    CHECK(fabs(r.norm_want - sqrt(COUNT * 14.)) < 0.01); /* 14: the mean of 0, 1, 4, ... 36 */
+
+    const int64_t at[] = {0, (1 << 18) - 1, 1 << 18, (1 << 19) + 5, 1 << 20, COUNT - 1};
+    const int64_t places = (int64_t)(sizeof at / sizeof *at);
+    for (int64_t i = 0; i < places; ++i) {
+        got[at[i]] = want[at[i]] + 2 + (double)i;
+        r = assay_compare(ASSAY_F32, got, want, bound, COUNT);
+        CHECK(r.verdict == ASSAY_FAIL && r.wrong == i + 1);
+        CHECK(r.worst == at[i] && r.ratio == 2 * (2 + (double)i) && r.max_abs == 2 + (double)i);
+    }
+    got[at[1]] = NAN; /* of equals the first is the worst */
+    got[at[4]] = NAN;
+    r = assay_compare(ASSAY_F32, got, want, bound, COUNT);
+    CHECK(r.worst == at[1] && isnan(r.got) && isnan(r.norm_got) && r.wrong == places);
+    bound[at[3]] = INFINITY;
+    bound[at[5]] = NAN;
+    r = assay_compare(ASSAY_F32, got, want, bound, COUNT);
+    CHECK(r.verdict == ASSAY_ERROR && r.unbounded == 2 && r.worst == at[3]);
+    for (int64_t i = 0; i < COUNT; ++i)
+        bound[i] = 100;
+    r = assay_compare(ASSAY_F32, want, want, bound, COUNT);
+    CHECK(r.verdict == ASSAY_MISTRUSTED);
+    bound[1 << 20] = 0; /* a result of zeros would be wrong there */
+    CHECK(want[1 << 20] != 0);
+    CHECK(assay_compare(ASSAY_F32, want, want, bound, COUNT).verdict == ASSAY_PASS);
+    free(got);
+    free(want);
+    free(bound);
+}
+
+/* What pieces sum apart is what one sum has, at any scale, whichever comes first. */
+ASSAY_TEST(compare, norms_of_pieces, "unit") {
+    static const double scales[] = {0, 0x1p-1060, 1e-300, 1, 3e5, 1e300};
+    for (int a = 0; a < 6; ++a)
+        for (int b = 0; b < 6; ++b) {
+            assay_norms whole = {0}, first = {0}, second = {0};
+            for (int i = 1; i < 100; ++i) {
+                assay_norms_add(&first, i * scales[a]);
+                assay_norms_add(&whole, i * scales[a]);
+            }
+            for (int i = 1; i < 50; ++i) {
+                assay_norms_add(&second, -i * scales[b]);
+                assay_norms_add(&whole, -i * scales[b]);
+            }
+            assay_norms_join(&first, &second);
+            CHECK(fabs(assay_norms_l2(&first) - assay_norms_l2(&whole)) <=
+                  1e-15 * assay_norms_l2(&whole));
+            CHECK(first.max == whole.max && !first.nan && !first.infinite);
+            const double same = assay_norms_ratio_l1(&first, &whole);
+            CHECK(scales[a] + scales[b] > 0 ? fabs(same - 1) < 1e-15 : same == 0);
+        }
+    assay_norms n = {0}, nan = {0}, infinite = {0};
+    assay_norms_add(&nan, NAN);
+    assay_norms_add(&infinite, -INFINITY);
+    assay_norms_join(&n, &infinite);
+    CHECK(assay_norms_l2(&n) == INFINITY);
+    assay_norms_join(&n, &nan);
+    CHECK(isnan(assay_norms_l2(&n)));
 }
