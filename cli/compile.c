@@ -146,7 +146,7 @@ static assay_status by_nvcc(command *c, bool simulated) {
     if (!is_given("NVCCFLAGS", "-arch") && !is_given("NVCCFLAGS", "-gencode"))
         add(c, simulated                   ? "-gencode=arch=compute_90a,code=compute_90a"
                : assay_cli_can_run("cuda") ? "-arch=native"
-                                           : "-arch=sm_90");
+                                           : "-arch=sm_90a");
     add(c, c->include);
     add(c, c->own);
     return add_variable(c, "NVCCFLAGS");
