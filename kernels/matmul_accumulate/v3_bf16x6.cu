@@ -5,9 +5,9 @@
  * Three passes. Each line of an operand, a row of the left or a column of the right one, is
  * searched for its largest and its smallest number; its numbers are split into three bf16 digits,
  * in workspace, k by k whatever the order in memory was (digits.h says how, and that nothing is
- * lost); then a persistent kernel adds up six products of digits (digit_tile.h says which, and in
- * which order). Elements of marked lines, whose numbers have no such digits, are computed by v3's
- * chains of multiply-adds, and so is all of a product of less than FEWEST_K terms: there
+ * lost); then a persistent kernel adds up six products of digits (digit_products.h says which, and
+ * in which order). Elements of marked lines, whose numbers have no such digits, are computed by
+ * v3's chains of multiply-adds, and so is all of a product of less than FEWEST_K terms: there
  * docs/numerics.md does not prove the six products within the bound of fp32. An element's bits
  * depend on its own row, its own column and k alone.
  *

@@ -52,10 +52,10 @@ ASSAY_TEST(matmul_v3_bf16x6, digits_are_exact, "unit matmul_accumulate") {
     const std::vector<float> x = wide_numbers(lines, depth);
     const digit_operand of = {{x.data(), depth, false}, lines, depth};
     size_t used = 0;
-    (void)place_digits(of, NULL, &used);
+    (void)place_digits<bf16x6>(of, NULL, &used);
     std::vector<char> workspace(used);
     used = 0;
-    const digit_lines to = place_digits(of, workspace.data(), &used);
+    const digit_lines<bf16x6> to = place_digits<bf16x6>(of, workspace.data(), &used);
     REQUIRE_OK(split_operand(NULL, of, to));
     for (int64_t i = 0; i < lines; ++i) {
         const int power = ilogbf(x[(size_t)((i + 1) * depth - 1)]) - TOP;
@@ -115,10 +115,10 @@ ASSAY_TEST(matmul_v3_bf16x6, lines_of_too_many_binades_are_marked, "unit matmul_
         const std::vector<float> y = layout ? transposed(x, lines, depth) : x;
         const digit_operand of = {{y.data(), layout ? lines : depth, layout == 1}, lines, depth};
         size_t used = 0;
-        (void)place_digits(of, NULL, &used);
+        (void)place_digits<bf16x6>(of, NULL, &used);
         std::vector<char> workspace(used);
         used = 0;
-        const digit_lines to = place_digits(of, workspace.data(), &used);
+        const digit_lines<bf16x6> to = place_digits<bf16x6>(of, workspace.data(), &used);
         REQUIRE_OK(split_operand(NULL, of, to));
         for (int64_t i = 0; i < lines; ++i)
             CHECK_MSG((to.power[i] == MARKED) == line[i].marked, "line %d has the power %d", (int)i,
