@@ -147,6 +147,7 @@ template <int N> PTX_INLINE void registers_raise() {
 #define PTX_TEN(t)                                                                                 \
     "%" #t "0, %" #t "1, %" #t "2, %" #t "3, %" #t "4, %" #t "5, %" #t "6, %" #t "7, %" #t         \
     "8, %" #t "9, "
+#define PTX_TEXT_12 PTX_TEN() "%10, %11"
 #define PTX_TEXT_16 PTX_TEN() "%10, %11, %12, %13, %14, %15"
 #define PTX_TEXT_30 PTX_TEN() PTX_TEN(1) PTX_TEN(2)
 #define PTX_TEXT_60 PTX_TEXT_30 PTX_TEN(3) PTX_TEN(4) PTX_TEN(5)
@@ -158,6 +159,7 @@ template <int N> PTX_INLINE void registers_raise() {
     PTX_TEXT_60 PTX_TEN(6) PTX_TEN(7) PTX_TEN(8) PTX_TEN(9) PTX_TEN(10)                            \
         PTX_TEN(11) "%120, %121, %122, %123, %124, %125, %126, %127"
 #define PTX_SUMS_4(i)   "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
+#define PTX_SUMS_12(i)  PTX_SUMS_4(i), PTX_SUMS_4(i + 4), PTX_SUMS_4(i + 8)
 #define PTX_SUMS_16(i)  PTX_SUMS_4(i), PTX_SUMS_4(i + 4), PTX_SUMS_4(i + 8), PTX_SUMS_4(i + 12)
 #define PTX_SUMS_32(i)  PTX_SUMS_16(i), PTX_SUMS_16(i + 16)
 #define PTX_SUMS_48(i)  PTX_SUMS_32(i), PTX_SUMS_16(i + 32)
@@ -208,6 +210,7 @@ template <int N> PTX_INLINE void registers_raise() {
                   "{%" #q ", %" #r ", %" #s ", %" #t "}, %" #u ", adds, 1, 1", "r"(a[0]),          \
                   "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));                                        \
     }
+PTX_WGMMAS(24, 12, 12, 13, 14, 15, 16, 17, 18)
 PTX_WGMMAS(32, 16, 16, 17, 18, 19, 20, 21, 22)
 PTX_WGMMAS(64, 32, 32, 33, 34, 35, 36, 37, 38)
 PTX_WGMMAS(96, 48, 48, 49, 50, 51, 52, 53, 54)
@@ -242,6 +245,7 @@ PTX_INLINE uint32_t made_anew(uint32_t x) {
 #undef PTX_SUMS_48
 #undef PTX_SUMS_32
 #undef PTX_SUMS_16
+#undef PTX_SUMS_12
 #undef PTX_SUMS_4
 #undef PTX_TEXT_128
 #undef PTX_TEXT_96
@@ -249,6 +253,7 @@ PTX_INLINE uint32_t made_anew(uint32_t x) {
 #undef PTX_TEXT_48
 #undef PTX_TEXT_32
 #undef PTX_TEXT_16
+#undef PTX_TEXT_12
 #undef PTX_TEXT_60
 #undef PTX_TEXT_30
 #undef PTX_TEN

@@ -43,8 +43,9 @@
  *         The same of global memory, and of what the thread learnt of other threads' accesses.
  *
  *     wgmma<T, A_ROWS_INNER, B_ROWS_INNER>(float (&d)[N / 2], uint64_t a, uint64_t b, bool adds)
- *         D (64, N) = A (64, 16) B (16, N), plus D if it adds; N is 256, 192, 128, 96, 64 or 32,
- *         and T, the operands' type, bf16 or f16. All four warps of a warpgroup call it together.
+ *         D (64, N) = A (64, 16) B (16, N), plus D if it adds; N is 256, 192, 128, 96, 64, 32 or
+ *         24, and T, the operands' type, bf16 or f16. All four warps of a warpgroup call it
+ *         together.
  *         a and b are descriptors of the operands in shared memory (wgmma_descriptor); the
  *         template's arguments say that their lines there are not along k. Warp w and lane 4g + t
  *         hold in d[4j + i] row 16w + g + 8 (i / 2), column 8j + 2t + i % 2.

@@ -24,8 +24,12 @@
  * k^3 flops more for 8 n Co P bytes less. H100, cold, n=128 ci=3 k=3 g=8, microseconds:
  *
  *                         backward, fp32    backward, TF32       forward, TF32
- *     co=16 s=16x32x32    681  605          614  483  403        93  66
- *     co=24 s=24x32x32    1472 1295         1780 1054 685        148 122
+ *     co=16 s=16x32x32    681  605          614  483  403 385    93  66  65
+ *     co=24 s=24x32x32    1472 1295         1780 1054 685 660    148 122 113
+ *
+ * Last, planes are fetched with fewer instructions, deviations are summed without branches, and
+ * three octets are multiplied by wgmma (v3_warpgroup.h). Without any product forward of co=24 takes
+ * 67 us, without the statistics 89: neither alone bounds it.
  *
  * At first v3 loaded each operand of x from shared memory for one tap. Now a lane's loads serve
  * three, along w on CUDA cores and along h on tensor cores: 0.08 wavefronts of shared memory for a

@@ -11,9 +11,8 @@
  *     add(...)                    the products of a slice
  *     LANE_SLOTS, LANE_CHANNELS   sums of a lane; line(s), place(s), channel(c), at(s, c) are
  *                                 their places in the tile and the group, and they themselves
- *     whole(s, lines, places)     whether slot s lies in so many lines and places in all lanes,
- *                                 where that is worth a branch
- *     SELECTS                     whether other slots are added as zeros, not left out
+ *     SELECTS                     whether slots that lie outside of a volume count too, as the
+ *                                 values that put_outside(lines, places, v) gives their channels
  *     FIRST_PEER                  lanes that differ in this bit of their number or in a higher one
  *                                 have the same channels
  *     keep(...)                   writes the sums to memory
@@ -59,9 +58,6 @@ template <typename T, int COLUMNS> struct fma_lines : fma_core<T> {
     }
     static __device__ __forceinline__ int channel(int c) {
         return c;
-    }
-    static __device__ __forceinline__ bool whole(int, int, int) {
-        return false; /* of a lane's positions any may be the last of their line */
     }
     __device__ __forceinline__ T at(int s, int c) const {
         return sum[c][s];
@@ -157,8 +153,10 @@ template <typename T, int COLUMNS> struct fma_lines : fma_core<T> {
  */
 template <int OCTETS, int LINES_HIGH = TILE_LINES> struct tf32_lines : tf32_core {
     static constexpr int OCTETS_EACH = OCTETS;
+    static constexpr bool WARPGROUP = false; /* whether four warps multiply together */
     enum {
         SPAN = 16,
+        LINES = LINES_HIGH,
         GROUP = 8 * OCTETS,
         LANE_SLOTS = 2 * LINES_HIGH,
         LANE_CHANNELS = 2 * OCTETS,
@@ -180,11 +178,27 @@ template <int OCTETS, int LINES_HIGH = TILE_LINES> struct tf32_lines : tf32_core
     static __device__ __forceinline__ int channel(int c) {
         return c / 2 * 8 + lane() % 4 * 2 + c % 2;
     }
-    static __device__ __forceinline__ bool whole(int s, int lines, int places) {
-        return s / 2 < lines && s % 2 * 8 + 8 <= places;
-    }
     __device__ __forceinline__ float at(int s, int c) const {
         return sum[s / 2][c / 2][s % 2 * 2 + c % 2];
+    }
+    /* v in place of the sums outside of so many lines and places. */
+    __device__ __forceinline__ void put_outside(int lines, int places,
+                                                const float (&v)[LANE_CHANNELS]) {
+        if (places < SPAN)
+#pragma unroll
+            for (int s = 0; s < LANE_SLOTS; ++s)
+#pragma unroll
+                for (int c = 0; c < LANE_CHANNELS; ++c)
+                    put(s, c, place(s) < places ? at(s, c) : v[c]);
+        if (lines < LINES)
+#pragma unroll
+            for (int s = 0; s < LANE_SLOTS; ++s)
+#pragma unroll
+                for (int c = 0; c < LANE_CHANNELS; ++c)
+                    put(s, c, line(s) < lines ? at(s, c) : v[c]);
+    }
+    __device__ __forceinline__ void put(int s, int c, float v) {
+        sum[s / 2][c / 2][s % 2 * 2 + c % 2] = v;
     }
 
     /* Fragments as lanes take them, 8 j and 8 channels each; of 8 j all kh, octets fastest. */

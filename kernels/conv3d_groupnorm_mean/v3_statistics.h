@@ -69,7 +69,7 @@ template <typename T> struct pieces {
 
 /* What this warp knows of its channels from a tile, as one piece. */
 template <typename Core>
-static __device__ __forceinline__ void reduce(const Core &core, const tile &t, int64_t co,
+static __device__ __forceinline__ void reduce(Core &core, const tile &t, int64_t co,
                                               const pieces<typename Core::storage> &to) {
     typedef typename Core::storage T;
     const T count = (T)(t.lines * t.places), share = t.lines > 0 ? T(1) / count : T(0);
@@ -78,24 +78,17 @@ static __device__ __forceinline__ void reduce(const Core &core, const tile &t, i
                                                                 : 2; /* all, as a power of two */
     static_assert(LIVE <= FOLD, "each channel's sum has a place");
     constexpr int FIRST = Core::FIRST_PEER;
+    if constexpr (Core::SELECTS) {
+        const T zeros[LIVE] = {};
+        core.put_outside(t.lines, t.places, zeros);
+    }
     T all[FOLD] = {};
 #pragma unroll
-    for (int s = 0; s < Core::LANE_SLOTS; ++s) {
-        const bool there = Core::line(s) < t.lines && Core::place(s) < t.places;
-        if (Core::whole(s, t.lines, t.places)) {
+    for (int s = 0; s < Core::LANE_SLOTS; ++s)
+        if (Core::SELECTS || (Core::line(s) < t.lines && Core::place(s) < t.places))
 #pragma unroll
             for (int c = 0; c < LIVE; ++c)
                 all[c] += core.at(s, c);
-        } else if (Core::SELECTS) {
-#pragma unroll
-            for (int c = 0; c < LIVE; ++c)
-                all[c] += there ? core.at(s, c) : T(0);
-        } else if (there) {
-#pragma unroll
-            for (int c = 0; c < LIVE; ++c)
-                all[c] += core.at(s, c);
-        }
-    }
     const T mean = fold(all, FIRST) * share;
     T centre[LIVE];
 #pragma unroll
@@ -104,29 +97,16 @@ static __device__ __forceinline__ void reduce(const Core &core, const tile &t, i
         if (c < LIVE)
             centre[c] = __shfl_sync(0xffffffffu, mean, folded_at<FOLD>(c, FIRST) + lane() % FIRST);
     }
+    if constexpr (Core::SELECTS)
+        core.put_outside(t.lines, t.places, centre); /* no deviation there */
 #pragma unroll
-    for (int s = 0; s < Core::LANE_SLOTS; ++s) {
-        const bool there = Core::line(s) < t.lines && Core::place(s) < t.places;
-        if (Core::whole(s, t.lines, t.places)) {
-#pragma unroll
-            for (int c = 0; c < LIVE; ++c) {
-                const T off = core.at(s, c) - centre[c];
-                all[c] = fma_(off, off, all[c]);
-            }
-        } else if (Core::SELECTS) {
-#pragma unroll
-            for (int c = 0; c < LIVE; ++c) {
-                const T off = there ? core.at(s, c) - centre[c] : T(0);
-                all[c] = fma_(off, off, all[c]);
-            }
-        } else if (there) {
+    for (int s = 0; s < Core::LANE_SLOTS; ++s)
+        if (Core::SELECTS || (Core::line(s) < t.lines && Core::place(s) < t.places))
 #pragma unroll
             for (int c = 0; c < LIVE; ++c) {
                 const T off = core.at(s, c) - centre[c];
                 all[c] = fma_(off, off, all[c]);
             }
-        }
-    }
     const T squares = fold(all, FIRST);
     const int c = folded<FOLD>(FIRST);
     const int64_t channel = t.channel + Core::channel(c);
@@ -153,7 +133,7 @@ static __host__ __device__ __forceinline__ int64_t channel_stride(const kept<T> 
 
 /* What is to be had of a tile of c: its piece, and c itself where it is kept. */
 template <typename Core>
-static __device__ __forceinline__ void take_tile(const Core &core, const tile &t, const sizes &z,
+static __device__ __forceinline__ void take_tile(Core &core, const tile &t, const sizes &z,
                                                  const pieces<typename Core::storage> &to,
                                                  const kept<typename Core::storage> &c) {
     reduce(core, t, z.co, to);
@@ -178,7 +158,7 @@ static __global__ void __launch_bounds__(THREADS, Core::BLOCKS)
             fetch<Core>(x, packed, p.z, p.how.view, s, n, at, window);
             settle<Core>(p.how.view, s, window);
         },
-        [&](const Core &core, const tile &t) { take_tile(core, t, p.z, to, c); });
+        [&](Core &core, const tile &t) { take_tile(core, t, p.z, to, c); });
 }
 
 /* What is known of each sample's channels, (n, co) each: the mean of its convolution without bias

@@ -7,6 +7,7 @@
 #define ASSAY_CONV3D_GROUPNORM_MEAN_V3_SWEEP_H
 
 #include "kernels/conv3d_groupnorm_mean/v3_statistics.h"
+#include "kernels/conv3d_groupnorm_mean/v3_warpgroup.h"
 
 struct sweep_shape {
     static constexpr int K = 3;
@@ -21,6 +22,11 @@ struct sweep_shape {
     static_assert(PLANE % BANKS == PLANE_SHIFT && CHANNEL % BANKS == PLANE_SHIFT,
                   "operands of a fragment lie in different banks");
 };
+
+/* A block's core: with three octets, its warps' lines have no registers left for weights, and
+ * Hopper's tensor cores, which take none, are faster; with fewer, they are not. */
+template <int OCTETS>
+using sweep_core = std::conditional_t<OCTETS == 3, tf32_warpgroup<OCTETS>, tf32_lines<OCTETS>>;
 
 /* Blocks that a multiprocessor should have. */
 template <int OCTETS> struct sweep_blocks { static constexpr int COUNT = OCTETS == 1 ? 4 : 3; };
@@ -59,33 +65,57 @@ struct sweep_cursor {
     int plane;
 };
 
-/* Starts to fetch a plane, zeros where there is no position, and goes to the next one. Each thread
- * takes a pack of some lines. */
+/* A thread's packs of a plane: of lines `row`, `row` + ROWS, … of all channels'. */
+struct plane_packs {
+    static constexpr int PACKS = sweep_shape::PITCH / sweep_shape::PACK, ROWS = THREADS / PACKS;
+    static_assert(ROWS <= sweep_shape::LINES, "the next pack is of the next channel at most");
+    int at, row;
+
+    __device__ __forceinline__ plane_packs()
+        : at((int)threadIdx.x % PACKS * sweep_shape::PACK), row((int)threadIdx.x / PACKS) {
+    }
+    /* Calls body(line, place) with a place of each pack in shared memory; `next(over)` goes on to
+     * the next pack, `over` if it is of the next channel. */
+    template <typename Body, typename Next>
+    __device__ __forceinline__ void each(int channels, const Body &body, const Next &next) const {
+        typedef sweep_shape P;
+        int place = row * P::PITCH + at, line = row;
+#pragma unroll 4
+        for (int r = row < ROWS ? row : channels * P::LINES; r < channels * P::LINES; r += ROWS) {
+            body(line, place);
+            const bool over = line + ROWS >= P::LINES;
+            next(over);
+            line += over ? ROWS - P::LINES : ROWS;
+            place += over ? ROWS * P::PITCH + P::CHANNEL - P::LINES * P::PITCH : ROWS * P::PITCH;
+        }
+    }
+};
+
+/* Starts to fetch a plane, zeros where there is no position, and goes to the next one. */
 static __device__ __forceinline__ void fetch_plane(const sweep &p, sweep_cursor *c, int64_t end,
                                                    float *to) {
     typedef sweep_shape P;
-    constexpr int PACKS = P::PITCH / P::PACK, ROWS = THREADS / PACKS;
     if (c->i < end) {
-        const int at = (int)threadIdx.x % PACKS * P::PACK, row = (int)threadIdx.x / PACKS;
-        const int w = c->run.w + at, rows = (int)p.z.ci * P::LINES;
-        const float *const from =
-            p.x.data + c->run.n * p.z.ci * p.x.stride + index_in(p.z.in, c->plane, c->run.h, w);
-#pragma unroll 4
-        for (int r = row; row < ROWS && r < rows; r += ROWS) {
-            const int of = r / P::LINES, l = r - of * P::LINES;
-            float *const target = to + of * P::CHANNEL + l * P::PITCH + at;
-            const float *const source = from + of * p.x.stride + l * p.z.in.w;
-            const bool there = c->run.h + l < p.z.in.h;
-            if (p.packed) {
-                const bool inside = there && w < p.z.in.w;
-                cp_async_16(target, inside ? source : p.x.data, inside ? PACK_BYTES : 0);
-            } else {
-                ::pack<float> got;
-                for (int i = 0; i < P::PACK; ++i)
-                    got.of[i] = there && w + i < p.z.in.w ? source[i] : 0;
-                *reinterpret_cast<::pack<float> *>(target) = got;
-            }
-        }
+        const plane_packs mine;
+        const int w = c->run.w + mine.at, lines = (int)p.z.in.h - c->run.h;
+        const float *from = p.x.data + c->run.n * p.z.ci * p.x.stride +
+                            index_in(p.z.in, c->plane, c->run.h + mine.row, w);
+        const int64_t step = plane_packs::ROWS * p.z.in.w,
+                      over_step = step + p.x.stride - P::LINES * p.z.in.w;
+        mine.each((int)p.z.ci,
+                  [&](int line, int place) {
+                      if (p.packed) {
+                          const bool inside = line < lines && w < p.z.in.w;
+                          cp_async_16(to + place, inside ? from : p.x.data,
+                                      inside ? PACK_BYTES : 0);
+                      } else {
+                          ::pack<float> got;
+                          for (int i = 0; i < P::PACK; ++i)
+                              got.of[i] = line < lines && w + i < p.z.in.w ? from[i] : 0;
+                          *reinterpret_cast<::pack<float> *>(to + place) = got;
+                      }
+                  },
+                  [&](bool over) { from += over ? over_step : step; });
         if (++c->plane >= c->run.end + P::K - 1) {
             c->i += c->run.end - c->run.from;
             if (c->i < end) {
@@ -100,27 +130,24 @@ static __device__ __forceinline__ void fetch_plane(const sweep &p, sweep_cursor 
 /* Makes operands of what this thread has fetched. */
 static __device__ __forceinline__ void settle_plane(const sweep &p, float *plane) {
     typedef sweep_shape P;
-    constexpr int PACKS = P::PITCH / P::PACK, ROWS = THREADS / PACKS;
-    const int at = (int)threadIdx.x % PACKS * P::PACK, row = (int)threadIdx.x / PACKS,
-              rows = (int)p.z.ci * P::LINES;
-#pragma unroll 4
-    for (int r = row; row < ROWS && r < rows; r += ROWS) {
-        const int of = r / P::LINES, l = r - of * P::LINES;
-        ::pack<float> *const own =
-            reinterpret_cast<::pack<float> *>(plane + of * P::CHANNEL + l * P::PITCH + at);
-        ::pack<float> v = *own;
+    const plane_packs mine;
+    mine.each((int)p.z.ci,
+              [&](int, int place) {
+                  ::pack<float> *const own = reinterpret_cast<::pack<float> *>(plane + place);
+                  ::pack<float> v = *own;
 #pragma unroll
-        for (int i = 0; i < P::PACK; ++i)
-            v.of[i] = round_to_tf32(v.of[i]);
-        *own = v;
-    }
+                  for (int i = 0; i < P::PACK; ++i)
+                      v.of[i] = round_to_tf32(v.of[i]);
+                  *own = v;
+              },
+              [](bool) {});
 }
 
 template <int OCTETS>
 static __global__ void __launch_bounds__(THREADS, sweep_blocks<OCTETS>::COUNT)
     convolve_by_planes(sweep p, pieces<float> to, kept<float> c) {
     typedef sweep_shape P;
-    typedef tf32_lines<OCTETS> core_t;
+    typedef sweep_core<OCTETS> core_t;
     ASSAY_DYNAMIC_SHARED(float, ring);
     const int ci = (int)p.z.ci, each = core_t::weights(ci * P::K * P::K, P::K);
     float *const weights = ring + ci * P::CHANNEL;
@@ -155,6 +182,8 @@ static __global__ void __launch_bounds__(THREADS, sweep_blocks<OCTETS>::COUNT)
     for (int group = 0; group < p.groups; ++group)
         fetch_group<core_t>(weights_of, s, source, (int64_t)group * core_t::GROUP,
                             weights + group * each);
+    if constexpr (core_t::WARPGROUP)
+        fence_proxy_async();
 
     const int high = warp() / P::TILES_W * P::TILE_H, wide = warp() % P::TILES_W * P::TILE_W;
     window_shape view = {};
@@ -188,9 +217,13 @@ static __global__ void __launch_bounds__(THREADS, sweep_blocks<OCTETS>::COUNT)
             for (int group = 0; group < p.groups; ++group) {
                 core_t core;
                 t.channel = (int64_t)group * core_t::GROUP;
-                if (t.lines > 0)
-                    core.add(ring + high * P::PITCH + wide, view,
-                             offsets + first % P::RING * p.places, s, P::K, weights + group * each);
+                const float *const x = ring + high * P::PITCH + wide, *const w =
+                                                                          weights + group * each;
+                const int *const places = offsets + first % P::RING * p.places;
+                if constexpr (core_t::WARPGROUP)
+                    core.template add_places<P::PITCH>(x, places, p.places, w);
+                else if (t.lines > 0)
+                    core.add(x, view, places, s, P::K, w);
                 take_tile(core, t, p.z, to, c);
             }
         }
@@ -206,9 +239,15 @@ template <typename Core> static int sweep_weights(const sizes &z) {
 
 /* Whether this kernel makes c. */
 template <typename Core> static bool sweeps(const sizes &z) {
-    return Core::ROUNDS && z.k == sweep_shape::K &&
-           z.ci * sweep_shape::CHANNEL * (int64_t)sizeof(float) <= 56 << 10 &&
-           sweep_weights<Core>(z) * (int64_t)sizeof(float) <= 32 << 10;
+    if constexpr (Core::ROUNDS) {
+        bool hopper = true;
+        if (sweep_core<Core::OCTETS_EACH>::WARPGROUP && find_hopper(&hopper) != ASSAY_OK)
+            return false;
+        return hopper && z.k == sweep_shape::K &&
+               z.ci * sweep_shape::CHANNEL * (int64_t)sizeof(float) <= 56 << 10 &&
+               sweep_weights<Core>(z) * (int64_t)sizeof(float) <= 32 << 10;
+    }
+    return false;
 }
 
 /* Pieces of a sample. */
@@ -222,7 +261,7 @@ static assay_status launch_sweep(void *stream, const rows<const float> &x,
                                  const rows<const float> &w, const sizes &z,
                                  const pieces<float> &to, const kept<float> &c) {
     typedef sweep_shape P;
-    typedef tf32_lines<OCTETS> core_t;
+    typedef sweep_core<OCTETS> core_t;
     const sweep p = {x,
                      {w.data, z.ci * w.stride, w.stride, false},
                      z,
