@@ -26,10 +26,29 @@ template <typename T> struct hopper_problem {
 
 /* ---- the loading thread ---- */
 
+/* The first group's queries of the block's first tile, and the keys with which it begins. Says
+ * whether there are any. */
+template <typename Plan>
+static __device__ __forceinline__ bool load_first(const sizes &n, const head_groups &groups,
+                                                  const hopper_maps &maps,
+                                                  const hopper_memory<Plan> &memory) {
+    const tile_turns<Plan> turns(n, n.sq, groups);
+    const place at = turns.here();
+    if (!turns.more() || tiles_in_reach<Plan>(n, at.row, Plan::ROWS) == 0)
+        return false;
+    mbarrier_expect(memory.queries_full(0), Plan::QUERY_BYTES);
+    load_lines<Plan::D, GROUP_ROWS>(memory.queries(0), &maps.q, at.row, at.head,
+                                    memory.queries_full(0));
+    mbarrier_expect(memory.full(0), Plan::STAGE_BYTES);
+    load_lines<Plan::D, Plan::KEYS>(memory.stage(0), &maps.k, 0, at.head, memory.full(0));
+    return true;
+}
+
+/* `begun`: what load_first() loads is under way. */
 template <typename Plan>
 static __device__ __forceinline__ void load_all(const sizes &n, const head_groups &groups,
                                                 const hopper_maps &maps,
-                                                const hopper_memory<Plan> &memory) {
+                                                const hopper_memory<Plan> &memory, bool begun) {
     ring_place<Plan::STAGES> ring = {0, 0};
     uint32_t round = 0; /* of the queries */
     each_tile<Plan>(n, groups, [&](place at) {
@@ -44,6 +63,11 @@ static __device__ __forceinline__ void load_all(const sizes &n, const head_group
         if (tiles == 0)
             return;
         for (int group = 0; group < Plan::GROUPS; ++group) {
+            if (group == 0 && begun) {
+                begun = false;
+                ring.next();
+                continue;
+            }
             mbarrier_wait(memory.queries_empty(group), round ^ 1);
             mbarrier_expect(memory.queries_full(group), Plan::QUERY_BYTES);
             load_lines<Plan::D, GROUP_ROWS>(memory.queries(group), &maps.q,
@@ -90,6 +114,11 @@ static __device__ __forceinline__ void take_turn(int group) {
 }
 template <typename Plan> static __device__ __forceinline__ void give_turn(int group) {
     barrier_arrive(1 + (group + 1) % Plan::GROUPS, 2 * GROUP);
+}
+
+/* The group's warps, where no product keeps them together. */
+template <typename Plan> static __device__ __forceinline__ void gather_group(int group) {
+    barrier_sync(1 + Plan::GROUPS + group, GROUP);
 }
 
 /* The largest of the thread's products in a row: four chains, for their latency. */
@@ -258,8 +287,9 @@ attend(const hopper_problem<T> &p, const hopper_memory<Plan> &memory, int warp, 
     const auto wait = [&](const ring_place<Plan::STAGES> &stage) {
         mbarrier_wait(memory.full(stage.stage), stage.round);
     };
+    const auto hands_back = [] { return Plan::TOGETHER ? leads_group() : lane() == 0; };
     const auto release = [&](const ring_place<Plan::STAGES> &stage) {
-        if (lane() == 0)
+        if (hands_back())
             mbarrier_arrive(memory.empty(stage.stage));
     };
     const auto address = [&](const ring_place<Plan::STAGES> &stage) {
@@ -269,7 +299,11 @@ attend(const hopper_problem<T> &p, const hopper_memory<Plan> &memory, int warp, 
         UNROLL_BY(1)
         for (int i = 0; i < stages; ++i) {
             wait(ring);
-            __syncwarp(); /* a lane that has not seen it come by then would wait for ever */
+            /* A lane that has not seen it come by then would wait for ever. */
+            if constexpr (Plan::TOGETHER)
+                gather_group<Plan>(group);
+            else
+                __syncwarp();
             release(ring);
             ring.next();
         }
@@ -362,21 +396,23 @@ attend(const hopper_problem<T> &p, const hopper_memory<Plan> &memory, int warp, 
         ring = behind;
     }
     if (own > 0) {
-        if (lane() == 0)
+        if (hands_back())
             mbarrier_arrive(memory.queries_empty(group));
         skip(own < tiles ? 1 : 0);
         wait(ring);
         wgmma_fence();
         start_results<T>(o, weights, address(ring));
         look_ahead(); /* where the next tile is, while the last one is multiplied */
-        ends = close_rows(p, at.head, first, rows);
+        if (!Plan::TOGETHER)
+            ends = close_rows(p, at.head, first, rows);
         wgmma_wait<0>();
         wgmma_results(o.value);
         release(ring);
         ring.next();
     } else {
         look_ahead();
-        ends = close_rows(p, at.head, first, rows);
+        if (!Plan::TOGETHER)
+            ends = close_rows(p, at.head, first, rows);
     }
     UNROLL_BY(1)
     for (int tile = own; tile < tiles; ++tile) { /* of which the group sees nothing */
@@ -385,9 +421,11 @@ attend(const hopper_problem<T> &p, const hopper_memory<Plan> &memory, int warp, 
         give_turn<Plan>(group);
     }
     skip(own < tiles ? 1 : 0);
-    if (own == 0 && tiles > 0 && lane() == 0)
+    if (own == 0 && tiles > 0 && hands_back())
         mbarrier_arrive(memory.queries_empty(group));
     round ^= tiles > 0;
+    if (Plan::TOGETHER)
+        ends = close_rows(p, at.head, first, rows);
     finish_rows(p, at.head, first, o, ends);
 }
 
@@ -396,17 +434,20 @@ static __global__ void __launch_bounds__(Plan::THREADS, 1)
     attend_on_hopper(const hopper_problem<T> p, const __grid_constant__ hopper_maps maps) {
     ASSAY_DYNAMIC_SHARED(unsigned char, shared);
     const hopper_memory<Plan> memory = memory_in<Plan>(shared);
+    bool begun = false;
     if (threadIdx.x == 0) {
         tensor_map_prefetch(&maps.q);
         tensor_map_prefetch(&maps.k);
         tensor_map_prefetch(&maps.v);
         make_barriers(memory);
+        if (Plan::TOGETHER)
+            begun = load_first<Plan>(p.n, p.groups, maps, memory);
     }
     __syncthreads();
     if (threadIdx.x < GROUP) {
         registers_lower<Plan::FEW_REGISTERS>();
         if (threadIdx.x == 0)
-            load_all(p.n, p.groups, maps, memory);
+            load_all(p.n, p.groups, maps, memory, begun);
     } else {
         registers_raise<Plan::MANY_REGISTERS>();
         ring_place<Plan::STAGES> ring = {0, 0};

@@ -9,12 +9,13 @@
  *
  * so that the scores of a tile can be under way while the one before is weighed. Every warp waits
  * for every stage and hands it back, also where none of its own queries sees the tile: keys once it
- * has weighed them, as it may read them again (hopper_forward.h).
+ * has weighed them, as it may read them again (hopper_forward.h). With plans that are TOGETHER no
+ * warp does, and a warpgroup hands stages back as one.
  *
  * Two mbarriers for each stage, and two for each group's queries:
  *
  *     full     one arrival and the copies' bytes      the loading thread to the groups
- *     empty    an arrival of each warp that has it    the groups to the loading thread
+ *     empty    of each warp, or group, that has it    the groups to the loading thread
  */
 #ifndef ASSAY_ATTENTION_HOPPER_PLAN_H
 #define ASSAY_ATTENTION_HOPPER_PLAN_H
@@ -24,16 +25,20 @@
 
 /* Of two groups each thread has 240 registers, of three 160, of four 112: o has D / 2 of them, the
  * scores of a tile KEYS / 2, their weights KEYS / 4. LOOKS: in each tile a row's largest product is
- * looked for before it is weighed. Without (hopper_forward.h) takes more registers. */
+ * looked for before it is weighed. Without (hopper_forward.h) takes more registers. TOGETHER: where
+ * it does and d is at most 64, a group's warps hand stages back together, rows end behind their
+ * last product, and a block's first loads begin before its threads meet. */
 template <int D_, int GROUPS_, int KEYS_, int STAGES_, int COLUMNS_ = D_> struct hopper_plan {
     static constexpr int D = D_, COLUMNS = COLUMNS_, GROUPS = GROUPS_, KEYS = KEYS_,
                          STAGES = STAGES_;
     static constexpr int ROWS = GROUPS * GROUP_ROWS, THREADS = (GROUPS + 1) * GROUP;
-    static constexpr int RELEASES = GROUP_WARPS; /* arrivals of a group that hands something back */
     static constexpr int FEW_REGISTERS = GROUPS == 3 ? 32 : 24;
     static constexpr int MANY_REGISTERS = GROUPS == 2 ? 240 : GROUPS == 3 ? 160 : 112;
     static constexpr int SPARE_REGISTERS = MANY_REGISTERS - COLUMNS / 2 - KEYS / 2 - KEYS / 4;
     static constexpr bool LOOKS = D > 128 || SPARE_REGISTERS < 48;
+    static constexpr bool TOGETHER = LOOKS && D <= BOX;
+    /* Arrivals of a group that hands something back. */
+    static constexpr int RELEASES = TOGETHER ? 1 : GROUP_WARPS;
     static constexpr int QUERY_BYTES = GROUP_ROWS * D * 2, STAGE_BYTES = KEYS * D * 2;
     static constexpr int SHARED = TENSOR_ALIGNMENT + GROUPS * QUERY_BYTES + STAGES * STAGE_BYTES +
                                   2 * (STAGES + GROUPS) * (int)sizeof(uint64_t);
