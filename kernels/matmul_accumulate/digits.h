@@ -158,8 +158,8 @@ static __device__ __forceinline__ float scaled_by(float x, int32_t power) {
 }
 
 /* A block takes STRIP lines and SPAN of k. They pass through shared memory, where lines are
- * neighbours in global memory on the way in, and k on the way out. `wanted`: NULL, or whether any
- * digits are of the ROWS lines around a line. */
+ * neighbours in global memory on the way in, and k on the way out. `wanted`: for each ROWS lines,
+ * whether their digits are; NULL: all are. */
 template <typename Scheme>
 static __global__ void split_lines(digit_operand of, digit_lines<Scheme> to,
                                    const int32_t *wanted) {

@@ -12,28 +12,6 @@
 
 namespace {
 
-typedef assay_status multiplier(const assay_call *, const product<float> &);
-
-/* y = c + a b; each operand with its k as lines in memory, or with its rows. */
-void multiply_by(multiplier *multiply, size_t (*bytes)(const product<float> &), sums &s,
-                 bool left_k, bool right_k) {
-    const std::vector<float> a = left_k ? s.a : transposed(s.a, s.m, s.k);
-    const std::vector<float> b = right_k ? s.b : transposed(s.b, s.n, s.k);
-    const product<float> p = {{a.data(), left_k ? s.k : s.m, !left_k},
-                              {b.data(), right_k ? s.k : s.n, right_k},
-                              {s.c.data(), s.n, false},
-                              {s.y.data(), s.n, false},
-                              s.m,
-                              s.n,
-                              s.k,
-                              1};
-    std::vector<char> workspace(bytes(p) + 256);
-    assay_call call = {};
-    call.workspace =
-        workspace.data() + (256 - reinterpret_cast<uintptr_t>(workspace.data()) % 256) % 256;
-    REQUIRE_OK(multiply(&call, p));
-}
-
 void multiply_by_halves(sums &s, bool left_k, bool right_k) {
     multiply_by(half_multiply, half_bytes, s, left_k, right_k);
 }

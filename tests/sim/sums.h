@@ -2,6 +2,9 @@
 #ifndef ASSAY_TESTS_SIM_SUMS_H
 #define ASSAY_TESTS_SIM_SUMS_H
 
+#include "assay/variant.h"
+#include "tests/shim/assay_test.h"
+
 #include <math.h>
 #include <random>
 #include <stdint.h>
@@ -31,6 +34,28 @@ std::vector<float> transposed(const std::vector<float> &x, int64_t rows, int64_t
         for (int64_t l = 0; l < columns; ++l)
             t[(size_t)(l * rows + i)] = x[(size_t)(i * columns + l)];
     return t;
+}
+
+/* y = c + a b by launches that P, a product's description, is given to; each operand with its k as
+ * lines in memory, or with its rows. */
+template <typename P>
+void multiply_by(assay_status (*multiply)(const assay_call *, const P &),
+                 size_t (*bytes)(const P &), sums &s, bool left_k, bool right_k) {
+    const std::vector<float> a = left_k ? s.a : transposed(s.a, s.m, s.k);
+    const std::vector<float> b = right_k ? s.b : transposed(s.b, s.n, s.k);
+    const P p = {{a.data(), left_k ? s.k : s.m, !left_k},
+                 {b.data(), right_k ? s.k : s.n, right_k},
+                 {s.c.data(), s.n, false},
+                 {s.y.data(), s.n, false},
+                 s.m,
+                 s.n,
+                 s.k,
+                 1};
+    std::vector<char> workspace(bytes(p) + 256);
+    assay_call call = {};
+    call.workspace =
+        workspace.data() + (256 - reinterpret_cast<uintptr_t>(workspace.data()) % 256) % 256;
+    REQUIRE_OK(multiply(&call, p));
 }
 
 /* k ascending, in sums of `run` products that are added up. */

@@ -10,23 +10,8 @@
 
 namespace {
 
-/* y = c + a b by digits; each operand with its k as lines in memory, or with its rows. */
 void multiply_by_digits_of(sums &s, bool left_k, bool right_k) {
-    const std::vector<float> a = left_k ? s.a : transposed(s.a, s.m, s.k);
-    const std::vector<float> b = right_k ? s.b : transposed(s.b, s.n, s.k);
-    const product<float> p = {{a.data(), left_k ? s.k : s.m, !left_k},
-                              {b.data(), right_k ? s.k : s.n, right_k},
-                              {s.c.data(), s.n, false},
-                              {s.y.data(), s.n, false},
-                              s.m,
-                              s.n,
-                              s.k,
-                              1};
-    std::vector<char> workspace(digit_bytes(p) + 256);
-    assay_call call = {};
-    call.workspace =
-        workspace.data() + (256 - reinterpret_cast<uintptr_t>(workspace.data()) % 256) % 256;
-    REQUIRE_OK(digit_multiply(&call, p));
+    multiply_by(digit_multiply, digit_bytes, s, left_k, right_k);
 }
 
 /* Numbers of all binades that a line with digits may have, subnormal ones, too, and zeros. */
