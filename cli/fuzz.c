@@ -387,8 +387,6 @@ static assay_exit exit_code(const fuzz_campaign *f, int32_t lost) {
 /* The workers are gone when files are written: they may take the device's memory. */
 static assay_status conclude(fuzz_campaign *f, const fuzz_ranks *ranks, int32_t *lost) {
     assay_status status = ASSAY_OK;
-    if (ranks->count > 1 && assay_cli_interrupted()) /* before mpirun kills what is still there */
-        fuzz_ranks_leave(f, ranks);
     fuzz_workers_end(&f->workers);
     if (f->resume[0] != '\0' && !fuzz_names_cases(f->args))
         status = fuzz_state_write(f, f->shard, f->resume, &f->state);

@@ -86,10 +86,11 @@ assay_status fuzz_ranks_path(const fuzz_campaign *f, int64_t rank, fuzz_rank_fil
 
 /* Clears away the files of an earlier campaign. */
 assay_status fuzz_ranks_begin(const fuzz_campaign *f, const fuzz_ranks *ranks) ASSAY_MUST_CHECK;
-void fuzz_ranks_remove(const fuzz_campaign *f, int64_t rank);
 
-/* The files of all ranks, and their folder. */
-void fuzz_ranks_remove_all(const fuzz_campaign *f, const fuzz_ranks *ranks);
+/* This rank's files, of rank 0 those of all ranks, and the folder once it is empty. SIGINT and
+ * SIGTERM do so at once: an interruption is of all ranks. Nothing is gathered then; --resume keeps
+ * each share. */
+void fuzz_ranks_remove(void);
 
 /* Writes a state of share `rank`; nothing where there is but one rank. A rank's own, once rank 0
  * has taken its share over: ASSAY_ERR_FILE, for two would run it. */
@@ -99,10 +100,6 @@ assay_status fuzz_ranks_keep(const fuzz_campaign *f, const fuzz_ranks *ranks, in
 /* Tells rank 0 not to wait for this one. Rank 0 itself clears everything away: the others find no
  * folder any more, and end. */
 void fuzz_ranks_give_up(const fuzz_campaign *f, const fuzz_ranks *ranks);
-
-/* After an interruption, which is of all ranks: this one takes its files away, and the last one the
- * folder. Nothing is gathered; --resume keeps each share. */
-void fuzz_ranks_leave(const fuzz_campaign *f, const fuzz_ranks *ranks);
 
 /* ---- fuzz_gather.c ---- */
 

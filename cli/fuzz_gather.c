@@ -218,7 +218,7 @@ assay_status fuzz_ranks_gather(fuzz_campaign *f, const fuzz_ranks *ranks, int32_
     if (status == ASSAY_OK)
         status = add_lost_ranks(f, ranks, fate, &sum, lost);
     if (status == ASSAY_OK)
-        fuzz_ranks_remove_all(f, ranks);
+        fuzz_ranks_remove();
     free(fate);
     fuzz_state_clear(&f->state);
     f->state = sum;

@@ -10,6 +10,7 @@
  * ends.
  */
 #include "cli/fuzz.h"
+#include "cli/terminal.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -59,40 +60,55 @@ assay_status fuzz_ranks_path(const fuzz_campaign *f, int64_t rank, fuzz_rank_fil
     return status;
 }
 
-void fuzz_ranks_remove(const fuzz_campaign *f, int64_t rank) {
+/* What this rank removes in the end: its own files, and rank 0 those of all. mpirun kills a rank a
+ * second after it was told to end, in the middle of a case if need be, so the signal's handler does
+ * it. unlink and rmdir are safe there. */
+static struct {
+    char (*file)[PATH_MAX];
+    int64_t files;
+    char folder[PATH_MAX];
+} to_remove;
+
+void fuzz_ranks_remove(void) {
+    for (int64_t i = 0; i < to_remove.files; ++i)
+        (void)unlink(to_remove.file[i]);
+    (void)rmdir(to_remove.folder); /* of the last rank: it is empty */
+}
+
+static assay_status prepare_removal(const fuzz_campaign *f, const fuzz_ranks *ranks) {
+    const int64_t first = ranks->rank, end = ranks->rank == 0 ? ranks->count : first + 1;
+    assay_status status = folder_of(f, to_remove.folder);
+    to_remove.file = calloc((size_t)(end - first) * FUZZ_RANK_FILES, PATH_MAX);
+    if (to_remove.file == NULL)
+        return assay_fail(ASSAY_ERR_MEMORY, "no memory for %" PRId64 " ranks", ranks->count);
+    for (int64_t rank = first; status == ASSAY_OK && rank < end; ++rank)
+        for (int which = 0; status == ASSAY_OK && which < FUZZ_RANK_FILES; ++which)
+            status =
+                fuzz_ranks_path(f, rank, (fuzz_rank_file)which, to_remove.file[to_remove.files++]);
+    if (status == ASSAY_OK)
+        terminal_at_interrupt(fuzz_ranks_remove);
+    return status;
+}
+
+static void remove_earlier(const fuzz_campaign *f, int64_t rank) {
     char path[PATH_MAX];
     for (int which = 0; which < FUZZ_RANK_FILES; ++which)
         if (fuzz_ranks_path(f, rank, (fuzz_rank_file)which, path) == ASSAY_OK)
             (void)unlink(path);
 }
 
-static void remove_folder(const fuzz_campaign *f) {
-    char folder[PATH_MAX];
-    if (folder_of(f, folder) == ASSAY_OK)
-        (void)rmdir(folder); /* of the last rank: it is empty */
-}
-
-void fuzz_ranks_remove_all(const fuzz_campaign *f, const fuzz_ranks *ranks) {
-    for (int64_t rank = 0; rank < ranks->count; ++rank)
-        fuzz_ranks_remove(f, rank);
-    remove_folder(f);
-}
-
-void fuzz_ranks_leave(const fuzz_campaign *f, const fuzz_ranks *ranks) {
-    fuzz_ranks_remove(f, ranks->rank);
-    remove_folder(f);
-}
-
 assay_status fuzz_ranks_begin(const fuzz_campaign *f, const fuzz_ranks *ranks) {
     char folder[PATH_MAX];
     if (ranks->count < 2)
         return ASSAY_OK;
-    const assay_status status = folder_of(f, folder);
+    assay_status status = folder_of(f, folder);
+    if (status == ASSAY_OK)
+        status = prepare_removal(f, ranks);
     if (status != ASSAY_OK)
         return status;
     if (mkdir(folder, 0777) != 0 && errno != EEXIST)
         return assay_fail(ASSAY_ERR_FILE, "%.300s: cannot be made: %s", folder, strerror(errno));
-    fuzz_ranks_remove(f, ranks->rank);
+    remove_earlier(f, ranks->rank);
     return fuzz_ranks_keep(f, ranks, ranks->rank, FUZZ_STATE, &f->state);
 }
 
@@ -115,16 +131,17 @@ assay_status fuzz_ranks_keep(const fuzz_campaign *f, const fuzz_ranks *ranks, in
     char path[PATH_MAX];
     if (ranks->count < 2)
         return ASSAY_OK;
-    if (assay_cli_interrupted()) { /* mpirun kills what has not ended in a moment */
-        fuzz_ranks_leave(f, ranks);
-        return ASSAY_OK;
-    }
-    assay_status status = rank == ranks->rank ? hold_share(f, ranks) : ASSAY_OK;
-    if (status == ASSAY_OK)
+    assay_status status =
+        assay_cli_interrupted() || rank != ranks->rank ? ASSAY_OK : hold_share(f, ranks);
+    if (status == ASSAY_OK && !assay_cli_interrupted())
         status = fuzz_ranks_path(f, rank, which, path);
-    if (status == ASSAY_OK)
+    if (status == ASSAY_OK && !assay_cli_interrupted())
         status = fuzz_state_write(f, rank, path, state);
-    return status;
+    if (!assay_cli_interrupted())
+        return status;
+    /* Perhaps since the file was begun, whose folder is then gone: that is no error. */
+    fuzz_ranks_remove();
+    return ASSAY_OK;
 }
 
 void fuzz_ranks_give_up(const fuzz_campaign *f, const fuzz_ranks *ranks) {
@@ -132,7 +149,7 @@ void fuzz_ranks_give_up(const fuzz_campaign *f, const fuzz_ranks *ranks) {
     if (ranks->count < 2 || f->args->findings == NULL)
         return;
     if (ranks->rank == 0) {
-        fuzz_ranks_remove_all(f, ranks);
+        fuzz_ranks_remove();
         return;
     }
     if (fuzz_ranks_path(f, ranks->rank, FUZZ_LOST, path) != ASSAY_OK)

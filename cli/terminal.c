@@ -1,6 +1,7 @@
 #include "cli/terminal.h"
 #include "cli/cli.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -9,10 +10,23 @@
 #include <unistd.h>
 
 static volatile sig_atomic_t interrupted;
+static void (*volatile at_interrupt)(void);
+
+static void interrupt(void) {
+    const int kept = errno;
+    interrupted = 1;
+    if (at_interrupt != NULL)
+        at_interrupt();
+    errno = kept;
+}
 
 static void on_interrupt(int signal) {
     (void)signal;
-    interrupted = 1;
+    interrupt();
+}
+
+void terminal_at_interrupt(void (*callee)(void)) {
+    at_interrupt = callee;
 }
 
 /* Commands end by themselves between two steps. A step may be an oracle that takes minutes; `docker
@@ -23,7 +37,7 @@ static void on_termination(int signal) {
     (void)signal;
     if (!interrupted)
         (void)alarm(GRACE);
-    interrupted = 1;
+    interrupt();
 }
 
 static void on_alarm(int signal) {
