@@ -152,6 +152,8 @@ void assay_fill_array(assay_fill fill, const char *name, const assay_tensor_spec
 void fill_scale(assay_fill fill, assay_fill family, const assay_tensor_spec *spec, int power,
                 double *data) {
     const int64_t count = assay_spec_count(spec), length = row_length(spec);
+    if (fill != family && fill != ASSAY_FILL_MIXED)
+        return; /* before a division for each element */
     for (int64_t e = 0; e < count; ++e)
         if (fill_of_row(fill, e / length) == family)
             data[e] = ldexp(data[e], power);

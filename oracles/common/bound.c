@@ -1,5 +1,7 @@
 #include "oracles/common/bound.h"
 
+#include "core/parallel.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -177,6 +179,18 @@ static double square(double v) {
     return v * v;
 }
 
+typedef struct mapping {
+    double (*f)(double); /* NULL: elements stay what they are */
+    const double *from;
+    double *to;
+} mapping;
+
+static void map_piece(void *context, int64_t first, int64_t last) {
+    const mapping *m = context;
+    for (int64_t e = first; e < last; ++e)
+        m->to[e] = m->f ? m->f(m->from[e]) : m->from[e];
+}
+
 /* Indices stay what they are. */
 static assay_status map(const assay_tensor_spec *specs, const assay_arrays *from,
                         double (*f)(double), assay_arrays *to) {
@@ -184,10 +198,10 @@ static assay_status map(const assay_tensor_spec *specs, const assay_arrays *from
     for (int32_t i = 0; status == ASSAY_OK && i < from->count; ++i) {
         if (!from->data[i])
             continue;
-        const bool indices = specs[i].dtype == ASSAY_I32;
         status = assay_arrays_add(to, i, from->size[i]);
-        for (int64_t e = 0; status == ASSAY_OK && e < from->size[i]; ++e)
-            to->data[i][e] = indices ? from->data[i][e] : f(from->data[i][e]);
+        mapping m = {specs[i].dtype == ASSAY_I32 ? NULL : f, from->data[i], to->data[i]};
+        if (status == ASSAY_OK)
+            assay_parallel(from->size[i], map_piece, &m);
     }
     return status;
 }
@@ -210,6 +224,17 @@ static assay_status run_mapped(const assay_oracle_args *args, double (*f)(double
     return status;
 }
 
+typedef struct walk {
+    double *sum;
+    const double *squares;
+} walk;
+
+static void walk_piece(void *context, int64_t first, int64_t last) {
+    const walk *w = context;
+    for (int64_t e = first; e < last; ++e)
+        w->sum[e] = assay_walk(w->sum[e], w->squares[e]);
+}
+
 /* Lowers each magnitude to what a random walk of the same terms reaches. */
 static assay_status lower_to_walk(const assay_oracle_args *args, assay_oracle oracle,
                                   assay_arrays *result) {
@@ -220,9 +245,11 @@ static assay_status lower_to_walk(const assay_oracle_args *args, assay_oracle or
             status = assay_arrays_add(&squares, i, result->size[i]);
     if (status == ASSAY_OK)
         status = run_mapped(args, square, oracle, &squares);
-    for (int32_t i = 0; status == ASSAY_OK && i < result->count; ++i)
-        for (int64_t e = 0; result->data[i] && e < result->size[i]; ++e)
-            result->data[i][e] = assay_walk(result->data[i][e], squares.data[i][e]);
+    for (int32_t i = 0; status == ASSAY_OK && i < result->count; ++i) {
+        walk w = {result->data[i], squares.data[i]};
+        if (result->data[i])
+            assay_parallel(result->size[i], walk_piece, &w);
+    }
     assay_arrays_clear(&squares);
     return status;
 }

@@ -14,6 +14,7 @@
  * dβ is a sum over samples, and the mean of γ one over channels: a kernel that adds the same term
  * up for every position loses more, and fails where positions are many.
  */
+#include "core/parallel.h"
 #include "oracles/conv3d_groupnorm_mean/errors.h"
 
 #include <math.h>
@@ -202,9 +203,20 @@ static double cut_at(const pass *f, int64_t i) {
     return (f->r->zero_mean ? kappa * kappa : kappa) * f->e.operands[i];
 }
 
+typedef struct filling {
+    const pass *f;
+    double (*field)(const pass *, int64_t);
+} filling;
+
+static void fill_piece(void *context, int64_t first, int64_t last) {
+    const filling *w = context;
+    for (int64_t i = first; i < last; ++i)
+        w->f->t.field[i] = w->field(w->f, i);
+}
+
 static void fill_field(pass *f, double (*field)(const pass *, int64_t)) {
-    for (int64_t i = 0; i < f->s.co * f->s.positions; ++i)
-        f->t.field[i] = field(f, i);
+    filling w = {f, field};
+    assay_parallel(f->s.co * f->s.positions, fill_piece, &w);
 }
 
 /* Adds to sum `which` the products of that field with |x| and |w|, or with their squares. */

@@ -1,5 +1,7 @@
 #include "oracles/conv3d_groupnorm_mean/errors.h"
 
+#include "core/parallel.h"
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -19,9 +21,20 @@ double conv_square(double v) {
     return v * v;
 }
 
+typedef struct mapping {
+    double (*f)(double);
+    const conv_sample *t;
+} mapping;
+
+static void map_piece(void *context, int64_t first, int64_t last) {
+    const mapping *m = context;
+    for (int64_t e = first; e < last; ++e)
+        m->t->spread[e] = m->f(m->t->patches[e]);
+}
+
 void conv_map_patches(const conv_sizes *s, double (*f)(double), conv_sample *t) {
-    for (int64_t e = 0; e < s->terms * s->positions; ++e)
-        t->spread[e] = f(t->patches[e]);
+    mapping m = {f, t};
+    assay_parallel(s->terms * s->positions, map_piece, &m);
 }
 
 static double linear(const assay_rounding *r, double depth) {
@@ -113,14 +126,26 @@ static void reach(const conv_sizes *s, const double *b, conv_sample *t, conv_err
         e->reach[i] += fabs(b[i / positions]);
 }
 
-static void sum_columns(const conv_sizes *s, const conv_sample *t, conv_errors *e) {
-    for (int64_t j = 0; j < s->terms; ++j) {
-        const double *x = t->patches + j * s->positions;
-        e->column[j] = e->power[j] = 0;
-        for (int64_t p = 0; p < s->positions; ++p) {
-            e->column[j] += x[p];
-            e->power[j] += x[p] * x[p];
+/* A sample whose rows, channels or groups are each one thread's. */
+typedef struct shares {
+    const conv_sizes *s;
+    const assay_oracle_args *args;
+    const conv_sample *t;
+    conv_errors *e;
+    int64_t length; /* elements of each */
+} shares;
+
+static void sum_piece(void *context, int64_t first, int64_t last) {
+    const shares *w = context;
+    for (int64_t j = first / w->length; j < last / w->length; ++j) {
+        const double *x = w->t->patches + j * w->length;
+        double sum = 0, power = 0;
+        for (int64_t p = 0; p < w->length; ++p) {
+            sum += x[p];
+            power += x[p] * x[p];
         }
+        w->e->column[j] = sum;
+        w->e->power[j] = power;
     }
 }
 
@@ -281,12 +306,24 @@ static conv_group group_of(const conv_sizes *s, const assay_oracle_args *args, c
     return group;
 }
 
+static void channel_piece(void *context, int64_t first, int64_t last) {
+    const shares *w = context;
+    for (int64_t o = first / w->length; o < last / w->length; ++o)
+        w->e->channel[o] = channel_of(w->s, w->t, w->e, o);
+}
+
+static void group_piece(void *context, int64_t first, int64_t last) {
+    const shares *w = context;
+    for (int64_t index = first / w->length; index < last / w->length; ++index)
+        w->e->group[index] = group_of(w->s, w->args, w->t, w->e, index);
+}
+
 void conv_errors_of(const conv_sizes *s, const assay_oracle_args *args, conv_sample *t,
                     conv_errors *e) {
+    shares w = {s, args, t, e, s->positions};
     reach(s, args->in->data[CONV_B], t, e);
-    sum_columns(s, t, e);
-    for (int64_t o = 0; o < s->co; ++o)
-        e->channel[o] = channel_of(s, t, e, o);
-    for (int64_t index = 0; index < s->groups; ++index)
-        e->group[index] = group_of(s, args, t, e, index);
+    assay_parallel(s->terms * w.length, sum_piece, &w);
+    assay_parallel(s->co * w.length, channel_piece, &w);
+    w.length = s->per_group * s->positions;
+    assay_parallel(s->groups * w.length, group_piece, &w);
 }

@@ -26,17 +26,40 @@ conv_sizes conv_sizes_of(const assay_params *params) {
     return s;
 }
 
-/* Hands each stretch along the last axis that a row of patches and x have in common to `visit`. */
+typedef struct stretches {
+    const conv_sizes *s;
+    double *x, *patches;
+    void (*visit)(double *x, double *patch, int64_t count);
+    int64_t per_plane; /* what a plane of x counts when work is shared out */
+} stretches;
+
+/* Hands each stretch along the last axis that a row of patches and a plane of x have in common to
+ * `visit`. */
+static void walk_plane(const stretches *w, int64_t row, int64_t plane) {
+    const conv_sizes *s = w->s;
+    const int64_t c = row % s->k, b = row / s->k % s->k, a = row / (s->k * s->k) % s->k;
+    const int64_t d = plane - a;
+    if (d < 0 || d >= s->out[0])
+        return;
+    double *x = w->x + row / (s->k * s->k * s->k) * s->volume + plane * s->in[1] * s->in[2];
+    double *patch = w->patches + (row * s->out[0] + d) * s->out[1] * s->out[2];
+    for (int64_t h = 0; h < s->out[1]; ++h, patch += s->out[2])
+        w->visit(x + (h + b) * s->in[2] + c, patch, s->out[2]);
+}
+
+/* Planes of all channels. Each element of x meets its rows in their order. */
+static void walk_piece(void *context, int64_t first, int64_t last) {
+    const stretches *w = context;
+    const int64_t taps = w->s->k * w->s->k * w->s->k, planes = w->s->in[0];
+    for (int64_t i = first / w->per_plane; i < last / w->per_plane; ++i)
+        for (int64_t row = i / planes * taps; row < (i / planes + 1) * taps; ++row)
+            walk_plane(w, row, i % planes);
+}
+
 static void walk(const conv_sizes *s, double *x, double *patches,
                  void (*visit)(double *x, double *patch, int64_t count)) {
-    double *patch = patches;
-    for (int64_t row = 0; row < s->terms; ++row) {
-        const int64_t c = row % s->k, b = row / s->k % s->k, a = row / (s->k * s->k) % s->k;
-        double *channel = x + row / (s->k * s->k * s->k) * s->volume;
-        for (int64_t d = 0; d < s->out[0]; ++d)
-            for (int64_t h = 0; h < s->out[1]; ++h, patch += s->out[2])
-                visit(channel + ((d + a) * s->in[1] + h + b) * s->in[2] + c, patch, s->out[2]);
-    }
+    stretches w = {s, x, patches, visit, s->k * s->k * s->k * s->out[1] * s->out[2] + 1};
+    assay_parallel(s->ci * s->in[0] * w.per_plane, walk_piece, &w);
 }
 
 static void gather(double *x, double *patch, int64_t count) {

@@ -1,5 +1,6 @@
 /* How far a correct kronecker may be off. */
 #include "oracles/common/bound.h"
+#include "core/parallel.h"
 #include "oracles/kronecker/kronecker.h"
 
 #include <math.h>
@@ -65,12 +66,25 @@ static double absolute_sum(const double *a, int64_t n) {
     return sum;
 }
 
+typedef struct chained {
+    const assay_rounding *r;
+    const chain *c;
+    const double *want;
+    double *bound; /* at first the magnitudes */
+} chained;
+
+static void bound_piece(void *context, int64_t first, int64_t last) {
+    const chained *b = context;
+    for (int64_t e = first; e < last; ++e)
+        b->bound[e] =
+            assay_bound_element(b->r, 1, 0, b->c->phi * b->bound[e] + b->c->lost, b->want[e]);
+}
+
 /* Replaces the magnitudes in bounds->element i by bounds. */
 static void bound_chain(const assay_rounding *r, const chain *c, const char *why,
                         const assay_arrays *want, int32_t i, assay_bounds *bounds) {
-    double *bound = bounds->element.data[i];
-    for (int64_t e = 0; e < want->size[i]; ++e)
-        bound[e] = assay_bound_element(r, 1, 0, c->phi * bound[e] + c->lost, want->data[i][e]);
+    chained b = {r, c, want->data[i], bounds->element.data[i]};
+    assay_parallel(want->size[i], bound_piece, &b);
     snprintf(bounds->why[i], ASSAY_WHY,
              "%.0f roundings through the stages (%s): %.3g*u*M, %s, u = 2^%.0f", c->depth, why,
              c->phi / r->u, assay_why_magnitude(r), log2(r->u));

@@ -7,6 +7,7 @@
  */
 #include "assay/problem.h"
 #include "core/fill.h"
+#include "core/parallel.h"
 #include "oracles/common/blas.h"
 #include "oracles/common/bound.h"
 #include "oracles/common/draw.h"
@@ -234,6 +235,24 @@ static assay_status backward_plain(const assay_oracle_args *args, assay_arrays *
 
 /* ---- bounds ---- */
 
+typedef struct passes {
+    const assay_rounding *r;
+    double products, n;
+    const double *start, *want; /* start: NULL where sums begin with 0 */
+    double *bound;              /* at first M */
+} passes;
+
+static void bound_piece(void *context, int64_t first, int64_t last) {
+    const passes *p = context;
+    const double n = p->n;
+    for (int64_t e = first; e < last; ++e) {
+        const double m = p->bound[e];
+        const double running = n * (p->start ? fabs(p->start[e]) : 0) + n * (n + 1) / 2 * m;
+        const double error = assay_product_error(p->r, p->products, n, running, m);
+        p->bound[e] = assay_bound_element(p->r, 1, n * (p->products + 1), error, p->want[e]);
+    }
+}
+
 /*
  * Replaces the M of a product of that many terms in bounds->element i by bounds. In pass p no
  * partial sum exceeds |start| + p·M, so that bound.h's M_1 + … + M_n is n·|start| + n(n+1)/2·M.
@@ -242,12 +261,8 @@ static void bound_passes(const assay_oracle_args *args, const assay_rounding *r,
                          const double *start, const char *term, const assay_arrays *want, int32_t i,
                          assay_bounds *bounds) {
     const double products = (double)terms, n = (double)sizes_of(args->params).iters;
-    double *bound = bounds->element.data[i];
-    for (int64_t e = 0; e < want->size[i]; ++e) {
-        const double running = n * (start ? fabs(start[e]) : 0) + n * (n + 1) / 2 * bound[e];
-        const double error = assay_product_error(r, products, n, running, bound[e]);
-        bound[e] = assay_bound_element(r, 1, n * (products + 1), error, want->data[i][e]);
-    }
+    passes p = {r, products, n, start, want->data[i], bounds->element.data[i]};
+    assay_parallel(want->size[i], bound_piece, &p);
     assay_why_product(r, products, n, term, start ? "|c| + p*M" : "p*M", bounds->why[i]);
 }
 

@@ -5,6 +5,7 @@
  */
 #include "assay/problem.h"
 #include "core/fill.h"
+#include "core/parallel.h"
 #include "oracles/common/blas.h"
 #include "oracles/common/bound.h"
 #include "oracles/common/draw.h"
@@ -91,10 +92,26 @@ static assay_status forward(const assay_oracle_args *args, assay_arrays *result)
     return ASSAY_OK;
 }
 
+typedef struct outer {
+    int64_t d;
+    const double *dy, *w;
+    double *dx;
+} outer;
+
+static void outer_piece(void *context, int64_t first, int64_t last) {
+    const outer *o = context;
+    for (int64_t e = first; e < last;) {
+        const int64_t i = e / o->d, end = (i + 1) * o->d < last ? (i + 1) * o->d : last;
+        for (; e < end; ++e)
+            o->dx[e] = o->dy[i] * o->w[e - i * o->d];
+    }
+}
+
 static assay_status backward(const assay_oracle_args *args, assay_arrays *result) {
     const int64_t rows = rows_count(args->params), d = assay_params_int(args->params, "d");
-    const double *x = args->in->data[X], *w = args->in->data[W], *dy = args->cot->data[Y];
-    blas_gemm(false, false, rows, d, 1, dy, 1, w, d, 0.0, result->data[X], d);
+    const double *x = args->in->data[X], *dy = args->cot->data[Y];
+    outer o = {d, dy, args->in->data[W], result->data[X]};
+    assay_parallel(rows * d, outer_piece, &o);
     blas_gemm(true, false, d, 1, rows, x, d, dy, 1, 0.0, result->data[W], 1);
     return ASSAY_OK;
 }
@@ -122,13 +139,24 @@ static assay_status backward_plain(const assay_oracle_args *args, assay_arrays *
     return ASSAY_OK;
 }
 
+typedef struct sums {
+    const assay_rounding *r;
+    double phi, depth;
+    const double *want;
+    double *bound; /* at first the magnitudes */
+} sums;
+
+static void bound_piece(void *context, int64_t first, int64_t last) {
+    const sums *s = context;
+    for (int64_t e = first; e < last; ++e)
+        s->bound[e] = assay_bound_element(s->r, s->phi, s->depth, s->bound[e], s->want[e]);
+}
+
 /* Replaces the magnitudes in bounds->element i by the bounds of sums of that depth. */
 static void bound_sums(const assay_rounding *r, double depth, const char *term,
                        const assay_arrays *want, int32_t i, assay_bounds *bounds) {
-    const double phi = assay_accumulation(r, depth);
-    double *bound = bounds->element.data[i];
-    for (int64_t e = 0; e < want->size[i]; ++e)
-        bound[e] = assay_bound_element(r, phi, depth, bound[e], want->data[i][e]);
+    sums s = {r, assay_accumulation(r, depth), depth, want->data[i], bounds->element.data[i]};
+    assay_parallel(want->size[i], bound_piece, &s);
     assay_why_sum(r, depth, term, bounds->why[i]);
 }
 
