@@ -41,6 +41,7 @@ static const peer peers[] = {
     {"conv3d_groupnorm_mean", "libtorch", "LibTorch (C++)", LIBTORCH, true},
     {"conv3d_groupnorm_mean", "shortcut", "Custom (mean of beta)", PYTHON, true},
     {"linear", "libtorch", "LibTorch (C++)", LIBTORCH, false},
+    {"transformer", "torch-compile-layers", "torch.compile by layers", PYTHON, false},
 };
 enum { PEERS = sizeof peers / sizeof *peers };
 

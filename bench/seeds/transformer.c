@@ -31,18 +31,28 @@ static bench_stage stage_of(int which) {
 
 /* The rows of one scenario; NULL where there is none. */
 typedef struct scenario_rows {
-    const bench_row *vanilla, *compiled;
-    const bench_row *ours; /* the fastest variant; where none has a time, the last */
+    const bench_row *vanilla;
+    /* The fastest; where none has a time, the last. */
+    const bench_row *compiled; /* as a whole, or by layers */
+    const bench_row *ours;
 } scenario_rows;
 
-static const bench_row *fastest_of_ours(const bench_results *results, const bench_row *like,
-                                        bench_stage stage) {
-    const bench_row *fastest = NULL, *row = NULL;
+static bool is_ours(const bench_row *row) {
+    return row->ours;
+}
+
+static bool is_compiled(const bench_row *row) {
+    return strncmp(row->arm, "torch-compile", strlen("torch-compile")) == 0;
+}
+
+static const bench_row *fastest(const bench_results *results, const bench_row *like,
+                                bench_stage stage, bool (*is_meant)(const bench_row *row)) {
+    const bench_row *best = NULL, *row = NULL;
     while ((row = seeds_next_arm(results, like, stage, row)))
-        if (row->ours &&
-            (!fastest || isnan(seeds_mean(fastest)) || seeds_mean(row) < seeds_mean(fastest)))
-            fastest = row;
-    return fastest;
+        if (is_meant(row) &&
+            (!best || isnan(seeds_mean(best)) || seeds_mean(row) < seeds_mean(best)))
+            best = row;
+    return best;
 }
 
 static scenario_rows rows_of(const bench_results *results, const bench_row *of, int which) {
@@ -51,8 +61,8 @@ static scenario_rows rows_of(const bench_results *results, const bench_row *of, 
     if (case_of(of, which, &like) != ASSAY_OK)
         return rows;
     rows.vanilla = seeds_row(results, &like, "torch", stage_of(which));
-    rows.compiled = seeds_row(results, &like, "torch-compile", stage_of(which));
-    rows.ours = fastest_of_ours(results, &like, stage_of(which));
+    rows.compiled = fastest(results, &like, stage_of(which), is_compiled);
+    rows.ours = fastest(results, &like, stage_of(which), is_ours);
     return rows;
 }
 

@@ -42,6 +42,13 @@ def below(parameters, prefix):
     }
 
 
+def layers_of(parameters):
+    return [
+        below(parameters, f"layers.{i}.")
+        for i in range(sum(name.endswith(".ln1.weight") for name in parameters))
+    ]
+
+
 def model(case):
     """(tokens, target, parameters by name) -> (logits, loss), of one batch."""
     heads = case.integer("heads") or HEADS[case.words["size"]]
@@ -50,12 +57,43 @@ def model(case):
     def forward(tokens, target, parameters, turn):
         parameters = {name: value.to(dtype) for name, value in parameters.items()}
         x = F.embedding(tokens, parameters["token_embeddings.weight"])
-        for i in range(sum(name.endswith(".ln1.weight") for name in parameters)):
-            layer = below(parameters, f"layers.{i}.")
+        for layer in layers_of(parameters):
             x = x + attention(norm(x, layer["ln1.weight"]), below(layer, "attn."), heads, turn)
             x = x + feed_forward(norm(x, layer["ln2.weight"]), below(layer, "ffn."))
         logits = F.linear(norm(x, parameters["ln_final.weight"]), parameters["lm_head.weight"])
         return logits, F.cross_entropy(logits.flatten(0, 1).float(), target.flatten())
+
+    return forward
+
+
+def model_by_layers(case):
+    """The same, compiled a layer at a time: once for all, where that of a whole model takes minutes.
+    A layer takes the term that the one before has not added, so that a norm adds it."""
+    heads = case.integer("heads") or HEADS[case.words["size"]]
+    dtype = torch.bfloat16 if case.dtype == "bf16" else torch.float32
+
+    def embed(tokens, table):
+        return F.embedding(tokens, table.to(dtype))
+
+    def layer(x, term, parameters, turn):
+        parameters = {name: value.to(dtype) for name, value in parameters.items()}
+        x = x + term
+        x = x + attention(norm(x, parameters["ln1.weight"]), below(parameters, "attn."), heads, turn)
+        return x, feed_forward(norm(x, parameters["ln2.weight"]), below(parameters, "ffn."))
+
+    def finish(x, term, target, weight, head):
+        logits = F.linear(norm(x + term, weight.to(dtype)), head.to(dtype))
+        return logits, F.cross_entropy(logits.flatten(0, 1).float(), target.flatten())
+
+    embed, layer, finish = (compile_function(case, f, DEFAULT) for f in (embed, layer, finish))
+
+    def forward(tokens, target, parameters, turn):
+        x = embed(tokens, parameters["token_embeddings.weight"])
+        term = torch.zeros_like(x, requires_grad=x.requires_grad)  # or layers would be of two kinds
+        for of_layer in layers_of(parameters):
+            x, term = layer(x, term, of_layer, turn)
+        last = (parameters[f"{name}.weight"] for name in ("ln_final", "lm_head"))
+        return finish(x, term, target, *last)
 
     return forward
 
@@ -122,11 +160,13 @@ class Training(Computation):
         return {"losses": torch.stack(losses), **new}
 
 
-def arm(compiled):
+def compiled_model(case):
+    return compile_function(case, model(case), DEFAULT)
+
+
+def arm(make):
     def build(case):
-        function = model(case)
-        if compiled:
-            function = compile_function(case, function, DEFAULT)
+        function = make(case)
 
         def bind(tensors):
             d = tensors["token_embeddings.weight"].shape[1]
@@ -139,9 +179,13 @@ def arm(compiled):
         return bind
 
     build.forward_only = False
-    if compiled:
+    if make is not model:
         build.mode = compile_mode(DEFAULT)
     return build
 
 
-ARMS = {"torch": arm(compiled=False), "torch-compile": arm(compiled=True)}
+ARMS = {
+    "torch": arm(model),
+    "torch-compile": arm(compiled_model),
+    "torch-compile-layers": arm(model_by_layers),
+}
