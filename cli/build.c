@@ -15,9 +15,9 @@ assay_exit assay_cli_build(const assay_cli_args *args) {
     const int length = dot != NULL ? (int)(dot - name) : (int)strlen(name);
     snprintf(path, sizeof path, "./%.*s.so", length, name);
     const char *object = args->output != NULL ? args->output : path;
-    const char *device = args->device != NULL        ? args->device
-                         : assay_cli_can_run("cuda") ? "cuda"
-                                                     : "sim";
+    const char *device = args->device != NULL         ? args->device
+                         : assay_cli_capability() > 0 ? "cuda"
+                                                      : "sim";
     const assay_status status = compile_kernel(source, object, device, args->out.stream);
     if (status != ASSAY_OK)
         return assay_cli_complain(status);

@@ -122,9 +122,9 @@ void assay_cli_args_clear(assay_cli_args *args);
 assay_status assay_cli_open_device(const assay_cli_args *args,
                                    const assay_device **device) ASSAY_MUST_CHECK;
 
-/* Whether that device can run here, asked in a process of its own: a GPU's context does not outlive
- * fork(). */
-bool assay_cli_can_run(const char *device);
+/* The compute capability of the GPU, 90 for 9.0; 0: none can run here. Asked in a process of its
+ * own: a GPU's context does not outlive fork(). */
+int32_t assay_cli_capability(void);
 
 /* `device` with variants in processes of their own, --kernel's among them, or `device` itself for
  * --in-process; for assay_isolate_end(). */

@@ -24,6 +24,7 @@ typedef struct command {
     int count;
     char *split; /* of a variable, at blanks */
     char include[PATH_MAX + 2], own[PATH_MAX + 2], section[PATH_MAX + 64];
+    char architecture[32];
 } command;
 
 static void add(command *c, const char *word) {
@@ -129,6 +130,15 @@ static bool is_given(const char *variable, const char *text) {
     return value != NULL && strstr(value, text) != NULL;
 }
 
+/* That of the GPU, with what it alone has, as wgmma; nvcc's `native` leaves that out. */
+static const char *name_architecture(command *c) {
+    enum { SPECIFIC_SINCE = 90 };
+    const int32_t capability = assay_cli_capability(), of = capability > 0 ? capability : 90;
+    snprintf(c->architecture, sizeof c->architecture, "-arch=sm_%d%s", of,
+             of >= SPECIFIC_SINCE ? "a" : "");
+    return c->architecture;
+}
+
 /* As nvcc does unless told otherwise: people's kernels are compiled as they are. The simulated
  * device takes their PTX, and stands in for the runtime as a library. */
 static assay_status by_nvcc(command *c, bool simulated) {
@@ -144,9 +154,7 @@ static assay_status by_nvcc(command *c, bool simulated) {
         add(c, "shared");
     }
     if (!is_given("NVCCFLAGS", "-arch") && !is_given("NVCCFLAGS", "-gencode"))
-        add(c, simulated                   ? "-gencode=arch=compute_90a,code=compute_90a"
-               : assay_cli_can_run("cuda") ? "-arch=native"
-                                           : "-arch=sm_90a");
+        add(c, simulated ? "-gencode=arch=compute_90a,code=compute_90a" : name_architecture(c));
     add(c, c->include);
     add(c, c->own);
     return add_variable(c, "NVCCFLAGS");

@@ -1,9 +1,10 @@
 #include "cli/cli.h"
 #include "core/place.h"
 #include "engine/isolate.h"
-#include "engine/process/pool.h"
+#include "engine/process/process.h"
 
 #include <limits.h>
+#include <math.h>
 #include <unistd.h>
 
 /* Where the user names no limits: a case of the sets takes seconds at most. */
@@ -19,20 +20,19 @@ assay_status assay_cli_open_device(const assay_cli_args *args, const assay_devic
     return status == ASSAY_ERR_UNSUPPORTED ? assay_device_open("sim", device) : status;
 }
 
-static assay_status open_named(void *name, int32_t worker, void **state) {
+static void tell_capability(int channel, void *context) {
     const assay_device *device;
-    (void)worker;
-    (void)state;
-    return assay_device_open(name, &device);
+    (void)channel;
+    (void)context;
+    _exit(assay_device_open("cuda", &device) == ASSAY_OK ? device->capability() : 0);
 }
 
-bool assay_cli_can_run(const char *device) {
-    pool_plan plan = {.workers = 1, .context = (void *)device, .begin = open_named};
-    pool p;
-    const bool can = pool_start(&p, &plan) == ASSAY_OK;
-    if (can)
-        pool_end(&p);
-    return can;
+int32_t assay_cli_capability(void) {
+    process p;
+    if (process_fork(&p, tell_capability, NULL) != 0)
+        return 0;
+    process_finish(&p, &(process_limits){.seconds = INFINITY, .bytes = INFINITY});
+    return p.end == PROCESS_EXIT ? p.code : 0;
 }
 
 /* This tree's guest whose kernels tell of their accesses, if it was built. */

@@ -36,7 +36,7 @@ static assay_status choose_device(fuzz_campaign *f) {
         return status;
     f->device = f->args->device;
     if (f->device == NULL)
-        f->device = assay_cli_can_run("cuda") ? "cuda" : "sim";
+        f->device = assay_cli_capability() > 0 ? "cuda" : "sim";
     const bool cuda = strcmp(f->device, "cuda") == 0;
     f->simulated = !cuda;
     f->twin = cuda && f->args->kernel == NULL ? "sim" : NULL;

@@ -39,7 +39,7 @@ static bool is_source(const char *path) {
 }
 
 static const char *device_of(const assay_cli_args *args) {
-    return args->device != NULL ? args->device : assay_cli_can_run("cuda") ? "cuda" : "sim";
+    return args->device != NULL ? args->device : assay_cli_capability() > 0 ? "cuda" : "sim";
 }
 
 /* ---- a source ---- */

@@ -58,6 +58,13 @@ static assay_status cuda_probe(char text[ASSAY_DEVICE_TEXT]) {
     return ASSAY_OK;
 }
 
+static int32_t cuda_capability() {
+    int major = 0, minor = 0;
+    (void)cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0);
+    (void)cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, 0);
+    return 10 * major + minor;
+}
+
 static assay_status no_memory(size_t bytes) {
     const double gib = 1 << 30;
     size_t available = 0, all = 0;
@@ -363,6 +370,7 @@ extern "C" __attribute__((visibility("default"))) const assay_device *assay_devi
         .copy = cuda_copy,
         .schedule = cuda_schedule,
         .multiprocessors = ASSAY_MULTIPROCESSORS,
+        .capability = cuda_capability,
         .finish = cuda_finish,
         .variants = assay_cuda_variants,
         .n_variants = assay_cuda_n_variants,

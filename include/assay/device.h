@@ -86,6 +86,9 @@ typedef struct assay_device {
     int32_t multiprocessors;
     void (*plan_for)(int32_t multiprocessors);
 
+    /* Its compute capability, 90 for 9.0; NULL: it has none. */
+    int32_t (*capability)(void);
+
     /* Waits for all launches. ASSAY_ERR_KERNEL with the first defect found since the last call,
      * ASSAY_ERR_DEVICE when the device failed. */
     assay_status (*finish)(void);

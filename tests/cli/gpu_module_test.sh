@@ -73,6 +73,16 @@ says 'fail mine y'
 "$nvcc" -ptx -arch=compute_80 sum.cu -o sum.ptx # the same kernel from PTX
 judge 0 --kernel sum.ptx "${flags[@]}" n=5,70 d=33,1000 pad=3 dtype=f32
 
+# ---- a source is compiled with the instructions that this GPU alone has ----
+capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader | head -n 1 | tr -d .)
+[ "$capability" -lt 90 ] || cat >>sum.cu <<'C'
+#if defined(__CUDA_ARCH__) && !defined(__CUDA_ARCH_FEAT_SM90_ALL) && __CUDA_ARCH__ == 900
+#error compiled without wgmma
+#endif
+C
+expect 0 "$assay" build sum.cu --device cuda --out sum.so
+says "-arch=sm_$capability"
+
 # ---- what cannot be ----
 "$nvcc" -cubin -arch=sm_75 sum.cu -o old.cubin 2>>log
 judge 3 --kernel old.cubin "${flags[@]}"
