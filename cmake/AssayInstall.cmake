@@ -138,6 +138,11 @@ set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION devel)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON) # what the programs link
+if(CUDA_cuda_driver_LIBRARY) # the toolkit's stand-in, where no driver is installed
+  file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/driver)
+  file(CREATE_LINK ${CUDA_cuda_driver_LIBRARY} ${PROJECT_BINARY_DIR}/driver/libcuda.so.1 SYMBOLIC)
+  set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR}/driver)
+endif()
 # The packages that linking with the library and compiling kernel files need beyond that.
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "g++, libhdf5-dev, zlib1g-dev, libblas-dev")
 set(CPACK_STRIP_FILES ON)

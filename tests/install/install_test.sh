@@ -90,6 +90,15 @@ if command -v pkg-config >/dev/null; then
     refuses 1 fail "$assay" check "${mine[@]}" --kernel ./wrong.so
 fi
 
+# ---- a Debian package, every night: it is compressed for a minute ----
+if [ -n "${ASSAY_CI_ALL:-}" ] && command -v dpkg-shlibdeps >/dev/null; then
+    pack() { cpack --config "$build/CPackConfig.cmake" -G DEB -B "$folder/package"; }
+    DEBFULLNAME='' refuses 1 "set DEBFULLNAME and DEBEMAIL" pack
+    DEBFULLNAME="Ada Example" DEBEMAIL=ada@example.org try pack
+    try dpkg-deb -x "$folder"/package/assay_*.deb "$folder/root"
+    try "$folder/root/usr/bin/assay" check weighted_sum --device sim --quiet
+fi
+
 # ---- nothing is taken from the build tree ----
 refuses 3 "is an installed tree" "$assay" mutants weighted_sum
 mv "$prefix/share/assay/golden" gone
