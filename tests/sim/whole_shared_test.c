@@ -28,8 +28,8 @@ static void run(void *context) {
     assay_report_clear(&report);
 }
 
-/* A mode beyond that has no tile: its kernels keep nothing in shared memory that is planned. One case
- * of 8 bytes less (f=29055) has none either, and is recorded. */
+/* A mode beyond that has no tile: its kernels keep nothing in shared memory that is planned. One
+ * case of 8 bytes less (f=29055) has none either, and is recorded. */
 static bool modes_fit(const assay_params *params) {
     enum { SHARED = 232448 }; /* bytes: all that a block has */
     static const char *const extents[] = {"f", "q"};
@@ -47,7 +47,8 @@ static bool modes_fit(const assay_params *params) {
 static bool is_recorded(const assay_case *c) {
     enum { MOST = 1 << 15 }; /* elements */
     const assay_param *rows = assay_params_find(&c->params, "b");
-    return modes_fit(&c->params) && (suite_elements(c) <= MOST || (rows != NULL && rows->value[0] == 1));
+    return modes_fit(&c->params) &&
+           (suite_elements(c) <= MOST || (rows != NULL && rows->value[0] == 1));
 }
 
 static void add(const suite_item *item) {
