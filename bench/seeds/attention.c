@@ -3,22 +3,16 @@
 #include <math.h>
 #include <string.h>
 
-/* The fastest of the SDPA backends that ran. */
-static const bench_row *best_sdpa(const bench_results *results, const bench_row *of,
-                                  bench_stage stage) {
-    const bench_row *best = NULL, *row = NULL;
-    while ((row = seeds_next_arm(results, of, stage, row)))
-        if (strncmp(row->arm, "sdpa-", 5) == 0 && row->status == BENCH_OK &&
-            (!best || seeds_mean(row) < seeds_mean(best)))
-            best = row;
-    return best;
+/* A backend of SDPA that ran. */
+static bool is_sdpa(const bench_row *row) {
+    return strncmp(row->arm, "sdpa-", 5) == 0 && row->status == BENCH_OK;
 }
 
 static void line(FILE *to, const bench_results *results, const bench_row *of, bench_stage stage) {
     const bench_row *vanilla = seeds_row(results, of, "torch", stage),
                     *compiled = seeds_row(results, of, "torch-compile", stage),
-                    *sdpa = best_sdpa(results, of, stage),
-                    *ours = seeds_row(results, of, "v3", stage);
+                    *sdpa = seeds_fastest(results, of, stage, is_sdpa),
+                    *ours = seeds_fastest(results, of, stage, seeds_is_ours);
     char dtype[64];
     fprintf(to, "%4.0f %6.0f %-5s %6s ", seeds_number(of->case_text, "d"),
             seeds_number(of->case_text, "sq"), seeds_word(of->case_text, "dtype", dtype),
@@ -31,15 +25,15 @@ static void line(FILE *to, const bench_results *results, const bench_row *of, be
     seeds_cell(to, ours, seeds_mean(ours), 11, 4);
     seeds_times(to, seeds_mean(vanilla) / seeds_mean(ours), 8);
     seeds_times(to, seeds_mean(sdpa) / seeds_mean(ours), 9);
-    fputc('\n', to);
+    fprintf(to, "  %s\n", ours ? ours->arm : "");
 }
 
 void seeds_attention_table(FILE *to, const bench_results *results) {
     for (bench_stage stage = BENCH_FORWARD; stage <= BENCH_BACKWARD; ++stage) {
         const bench_row *of = NULL;
-        fprintf(to, "%s, mean ms\n%4s %6s %-5s %6s %10s %10s %9s %10s %-9s %10s %8s %8s\n",
+        fprintf(to, "%s, mean ms\n%4s %6s %-5s %6s %10s %10s %9s %10s %-9s %10s %8s %8s  variant\n",
                 bench_stage_name(stage), "d", "seq", "dtype", "causal", "vanilla", "compiled",
-                "speed-up", "best SDPA", "", "assay v3", "/vanilla", "/SDPA");
+                "speed-up", "best SDPA", "", "assay ms", "/vanilla", "/SDPA");
         while ((of = seeds_next_case(results, "attention", of)))
             line(to, results, of, stage);
         fputc('\n', to);

@@ -81,6 +81,20 @@ double seeds_number(const char *case_text, const char *key) {
     return NAN;
 }
 
+bool seeds_is_ours(const bench_row *row) {
+    return row->ours;
+}
+
+const bench_row *seeds_fastest(const bench_results *results, const bench_row *of, bench_stage stage,
+                               bool (*is_meant)(const bench_row *row)) {
+    const bench_row *best = NULL, *row = NULL;
+    while ((row = seeds_next_arm(results, of, stage, row)))
+        if (is_meant(row) &&
+            (!best || isnan(seeds_mean(best)) || seeds_mean(row) < seeds_mean(best)))
+            best = row;
+    return best;
+}
+
 void seeds_cell(FILE *to, const bench_row *row, double value, int width, int digits) {
     if (row && row->status == BENCH_OK)
         fprintf(to, "%*.*f", width, digits, value);

@@ -29,6 +29,13 @@ const bench_row *seeds_next_arm(const bench_results *results, const bench_row *o
 const bench_row *seeds_row(const bench_results *results, const bench_row *of, const char *arm,
                            bench_stage stage);
 
+/* Of those rows that are meant the fastest; where none has a time the last, NULL where there is
+ * none.
+ */
+const bench_row *seeds_fastest(const bench_results *results, const bench_row *of, bench_stage stage,
+                               bool (*is_meant)(const bench_row *row));
+bool seeds_is_ours(const bench_row *row);
+
 /* Mean and standard deviation in milliseconds; NaN where the row is not ok, or NULL. */
 double seeds_mean(const bench_row *row);
 double seeds_deviation(const bench_row *row);

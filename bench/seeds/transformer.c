@@ -37,22 +37,8 @@ typedef struct scenario_rows {
     const bench_row *ours;
 } scenario_rows;
 
-static bool is_ours(const bench_row *row) {
-    return row->ours;
-}
-
 static bool is_compiled(const bench_row *row) {
     return strncmp(row->arm, "torch-compile", strlen("torch-compile")) == 0;
-}
-
-static const bench_row *fastest(const bench_results *results, const bench_row *like,
-                                bench_stage stage, bool (*is_meant)(const bench_row *row)) {
-    const bench_row *best = NULL, *row = NULL;
-    while ((row = seeds_next_arm(results, like, stage, row)))
-        if (is_meant(row) &&
-            (!best || isnan(seeds_mean(best)) || seeds_mean(row) < seeds_mean(best)))
-            best = row;
-    return best;
 }
 
 static scenario_rows rows_of(const bench_results *results, const bench_row *of, int which) {
@@ -61,8 +47,8 @@ static scenario_rows rows_of(const bench_results *results, const bench_row *of, 
     if (case_of(of, which, &like) != ASSAY_OK)
         return rows;
     rows.vanilla = seeds_row(results, &like, "torch", stage_of(which));
-    rows.compiled = fastest(results, &like, stage_of(which), is_compiled);
-    rows.ours = fastest(results, &like, stage_of(which), is_ours);
+    rows.compiled = seeds_fastest(results, &like, stage_of(which), is_compiled);
+    rows.ours = seeds_fastest(results, &like, stage_of(which), seeds_is_ours);
     return rows;
 }
 
