@@ -1,6 +1,8 @@
 #include "bench/session.h"
 
 #include "bench/case_run.h"
+#include "engine/runner.h"
+#include "engine/variant_run.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -140,6 +142,24 @@ static bool is_done(const case_run *k) {
     return true;
 }
 
+/* A variant of this program's that declines the shapes is not proven for them: that takes minutes
+ * where each shape costs it a plan. The line is r->bar. */
+static bool declines(const case_run *k, runner *r, const bench_arm *what) {
+    const assay_case *c = k->plan->c;
+    const assay_variant *variant = variant_find(k->s->device, c->op->name, what->name);
+    assay_problem shapes = {.c = *c};
+    if (what->program != BENCH_PROGRAM_OURS || what->kernel || !variant ||
+        c->op->signature(&c->params, &shapes.sig) != ASSAY_OK)
+        return false;
+    assay_signature_drop_gradients(&shapes.sig); /* forward alone is worth a row */
+    const assay_status status = assay_supports(variant, k->s->device, &shapes);
+    const char *line = strchr(assay_error(), ' '); /* behind the stage */
+    if (status == ASSAY_ERR_UNSUPPORTED)
+        snprintf(r->bar, sizeof r->bar, "%s", line ? line + 1 : assay_error());
+    assay_signature_clear(&shapes.sig);
+    return status == ASSAY_ERR_UNSUPPORTED;
+}
+
 /* Whether the arm may run. */
 static void admit(const case_run *k, runner *r, const bench_arm *what) {
     bench_session *s = k->s;
@@ -149,6 +169,8 @@ static void admit(const case_run *k, runner *r, const bench_arm *what) {
     if (!runner_is_fine(r, r->p->status)) {
         r->barred = r->status;
         memcpy(r->bar, r->p->line, sizeof r->bar);
+    } else if (declines(k, r, what)) {
+        r->barred = BENCH_UNAVAILABLE;
     } else if (bench_arm_is_ours(what) &&
                !s->gate(s->gate_context, k->plan->c, what->name, r->bar)) {
         r->barred = BENCH_REFUSED;

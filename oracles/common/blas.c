@@ -8,7 +8,15 @@ enum { PIECE = 1 << 20 }; /* rows a call: CBLAS counts in int */
 enum { PACKED_ROWS = 256, PACKED_COLUMNS = 2048 };
 
 static assay_gemm delegate;
-static const double worth_delegating = 0x1p31;
+static const double large = 0x1p31; /* multiplications */
+
+/* A device gets copies of the operands, so that each element must be worth its way. */
+static bool is_worth_delegating(int64_t m, int64_t n, int64_t k) {
+    const double rows = (double)m, columns = (double)n, terms = (double)k;
+    const double work = rows * columns * terms;
+    const double elements = rows * terms + terms * columns + rows * columns;
+    return work >= large || (work >= 0x1p27 && work >= 128 * elements);
+}
 
 /* OpenBLAS starts a thread for each processor. Oracles multiply small matrices, many processes at a
  * time, whose threads would wait for each other's processors. */
@@ -17,7 +25,7 @@ extern int openblas_get_num_procs(void) __attribute__((weak));
 
 static void use_threads(double work) {
     static bool many = true; /* as it was started */
-    const bool wanted = work >= worth_delegating;
+    const bool wanted = work >= large;
     if (openblas_set_num_threads && openblas_get_num_procs && many != wanted)
         openblas_set_num_threads(wanted ? openblas_get_num_procs() : 1);
     many = wanted;
@@ -82,7 +90,7 @@ void blas_gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const double *
         return;
     }
     const double work = (double)m * (double)n * (double)k;
-    if (delegate && work >= worth_delegating &&
+    if (delegate && is_worth_delegating(m, n, k) &&
         delegate(ta, tb, m, n, k, a, lda, b, ldb, beta, c, ldc) == ASSAY_OK)
         return;
     use_threads(work);
