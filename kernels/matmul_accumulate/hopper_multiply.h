@@ -39,16 +39,19 @@ static assay_status make_maps(const product<bf16> &x, hopper_operands *of, int c
 template <typename Tile, typename Kind>
 static assay_status launch_on_hopper(void *stream, const hopper_problem &p,
                                      const hopper_maps &maps) {
-    const int64_t blocks = clamp(hopper_tiles<Tile::columns>(p.m, p.n), 0, ASSAY_MULTIPROCESSORS);
+    const int64_t blocks = clamp(hopper_blocks<Tile>(p.m, p.n), 0, ASSAY_MULTIPROCESSORS);
     return ASSAY_LAUNCH(stream, whole_grid(blocks), dim3(THREADS), Tile::shared_bytes,
                         (multiply_on_hopper<Tile, Kind>), p, maps);
 }
 
+static bool can_be_staged(const product<bf16> &x) {
+    return can_be_stored(result_lines(x.out.data, x, x.out.stride)) &&
+           (!x.added.data || can_be_mapped(result_lines(x.added.data, x, x.added.stride)));
+}
+
 template <typename Tile, bool MAY_ADD>
 static assay_status launch_tiles(void *stream, const product<bf16> &x, hopper_operands of) {
-    const bool staged =
-        can_be_stored(result_lines(x.out.data, x, x.out.stride)) &&
-        (!x.added.data || can_be_mapped(result_lines(x.added.data, x, x.added.stride)));
+    const bool staged = can_be_staged(x);
     const hopper_problem p = {x.added,
                               x.out,
                               x.m,
@@ -58,7 +61,7 @@ static assay_status launch_tiles(void *stream, const product<bf16> &x, hopper_op
                               x.added.data != NULL,
                               staged};
     hopper_maps maps = {};
-    const assay_status status = make_maps(x, &of, Tile::columns, staged, &maps);
+    const assay_status status = make_maps(x, &of, right_lines<Tile>, staged, &maps);
     if (status != ASSAY_OK)
         return status;
     if (of.left_k)
@@ -80,11 +83,19 @@ static hopper_choice choice_of(const product<bf16> &x, int64_t tile_time) {
     return {turns * tile_time, launch_tiles<Tile, MAY_ADD>};
 }
 
-/* Of two that take as long, the wider tiles. */
+/* Mixed tiles leave by way of the ring alone. */
+template <bool MAY_ADD> static hopper_choice choice_of_shares(const product<bf16> &x) {
+    return {can_be_staged(x) ? time_of_shares(x.m, x.n, MIXED_TIMES) : INT64_MAX,
+            launch_tiles<mixed_tile, MAY_ADD>};
+}
+
+/* Of those that take as long, the first: the wider tiles, and shares rather than turns of tiles of
+ * 192 columns. */
 template <bool MAY_ADD>
 static assay_status launch_fastest(void *stream, const product<bf16> &x,
                                    const hopper_operands &of) {
     const hopper_choice choices[] = {choice_of<wide_tile, MAY_ADD>(x, WIDE_TIME),
+                                     choice_of_shares<MAY_ADD>(x),
                                      choice_of<middle_tile, MAY_ADD>(x, MIDDLE_TIME),
                                      choice_of<narrow_tile, MAY_ADD>(x, NARROW_TIME),
                                      choice_of<thin_tile, MAY_ADD>(x, THIN_TIME)};

@@ -13,6 +13,7 @@ typedef tf32_tile<256, 4> tf32_wide_tile;
 typedef tf32_tile<192, 5> tf32_middle_tile;
 typedef tf32_tile<128, 6> tf32_narrow_tile;
 typedef tf32_tile<64, 8> tf32_thin_tile;
+typedef tf32_tile<256, 4, true> tf32_mixed_tile;
 
 constexpr int64_t TF32_WORDS = 2; /* of 16 bits in a number */
 
@@ -105,14 +106,38 @@ static inline assay_status make_tf32_operand_map(tensor_map *map, tensor_lines w
     return make_tf32_map(map, &words);
 }
 
+/*
+ * A tile's time. On an H100 one turn of tiles with k = 4096 takes 91.1, 67.6, 50.5 and 38.6 us,
+ * four turns 342, 262, 221 and 184.
+ */
+enum { TF32_WIDE_TIME = 80, TF32_MIDDLE_TIME = 61, TF32_NARROW_TIME = 48, TF32_THIN_TIME = 38 };
+
+static constexpr tile_times TF32_TIMES = {
+    {TF32_THIN_TIME, TF32_NARROW_TIME, TF32_MIDDLE_TIME, TF32_WIDE_TIME}};
+
+static inline tensor_lines tf32_added_lines(const product<float> &x) {
+    tensor_lines added = lines_of(x.added, x.m, x.n);
+    added.box_lines = TF32_GROUP_ROWS;
+    return added;
+}
+
+static inline tensor_lines tf32_out_lines(const product<float> &x) {
+    tensor_lines out =
+        lines_of(matrix<const float>{x.out.data, x.out.stride, x.out.transposed}, x.m, x.n);
+    out.box_lines = TF32_GROUP_ROWS;
+    return out;
+}
+
+static inline bool tf32_can_be_staged(const product<float> &x) {
+    return can_be_stored(tf32_out_lines(x)) &&
+           (!x.added.data || can_be_mapped(tf32_added_lines(x)));
+}
+
 template <typename Tile, typename Kind>
 static assay_status launch_tf32_kind(void *stream, const product<float> &x) {
-    tensor_lines out = lines_of(matrix<const float>{x.out.data, x.out.stride, x.out.transposed},
-                                x.m, x.n),
-                 added = lines_of(x.added, x.m, x.n);
-    out.box_lines = added.box_lines = TF32_GROUP_ROWS;
+    const tensor_lines out = tf32_out_lines(x), added = tf32_added_lines(x);
     const bool mapped = x.added.data && can_be_mapped(added);
-    const bool staged = Tile::may_stage && can_be_stored(out) && (!x.added.data || mapped);
+    const bool staged = Tile::may_stage && tf32_can_be_staged(x);
     const tf32_problem p = {x.added,
                             x.out,
                             x.m,
@@ -128,14 +153,14 @@ static assay_status launch_tf32_kind(void *stream, const product<float> &x) {
     assay_status status = make_tf32_operand_map(&maps.left, lines_of(x.left, x.m, x.k),
                                                 Kind::held ? TF32_DEPTH : ROWS);
     if (status == ASSAY_OK)
-        status = make_tf32_operand_map(&maps.right, lines_of(x.right, x.k, x.n), Tile::columns);
+        status = make_tf32_operand_map(&maps.right, lines_of(x.right, x.k, x.n), right_lines<Tile>);
     if (status == ASSAY_OK && staged)
         status = make_tensor_map(&maps.out, &out);
     if (status == ASSAY_OK && mapped)
         status = make_tensor_map(&maps.added, &added);
     if (status != ASSAY_OK)
         return status;
-    const int64_t blocks = clamp(hopper_tiles<Tile::columns>(p.m, p.n), 0, ASSAY_MULTIPROCESSORS);
+    const int64_t blocks = clamp(hopper_blocks<Tile>(p.m, p.n), 0, ASSAY_MULTIPROCESSORS);
     return ASSAY_LAUNCH(stream, whole_grid(blocks), dim3(THREADS), Tile::shared_bytes,
                         (multiply_tf32_on_hopper<Tile, Kind>), p, maps);
 }
@@ -160,15 +185,17 @@ static tf32_choice tf32_choice_of(const product<float> &x, int64_t tile_time) {
     return {turns * tile_time, launch_tf32<Tile, MAY_ADD>};
 }
 
-/*
- * A tile's time. On an H100 one turn of tiles with k = 4096 takes 91.1, 67.6, 50.5 and 38.6 us,
- * four turns 342, 262, 221 and 184. Of two that take as long, the wider tiles.
- */
-enum { TF32_WIDE_TIME = 80, TF32_MIDDLE_TIME = 61, TF32_NARROW_TIME = 48, TF32_THIN_TIME = 38 };
+/* Mixed tiles leave by way of the ring alone. */
+template <bool MAY_ADD> static tf32_choice tf32_choice_of_shares(const product<float> &x) {
+    return {tf32_can_be_staged(x) ? time_of_shares(x.m, x.n, TF32_TIMES) : INT64_MAX,
+            launch_tf32<tf32_mixed_tile, MAY_ADD>};
+}
 
+/* In the order of hopper_multiply.h. */
 template <bool MAY_ADD>
 static assay_status launch_fastest_tf32(void *stream, const product<float> &x) {
     const tf32_choice choices[] = {tf32_choice_of<tf32_wide_tile, MAY_ADD>(x, TF32_WIDE_TIME),
+                                   tf32_choice_of_shares<MAY_ADD>(x),
                                    tf32_choice_of<tf32_middle_tile, MAY_ADD>(x, TF32_MIDDLE_TIME),
                                    tf32_choice_of<tf32_narrow_tile, MAY_ADD>(x, TF32_NARROW_TIME),
                                    tf32_choice_of<tf32_thin_tile, MAY_ADD>(x, TF32_THIN_TIME)};

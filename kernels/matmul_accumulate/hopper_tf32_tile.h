@@ -24,7 +24,8 @@ constexpr int TF32_BOX = TENSOR_LINE_BYTES / 4;                /* numbers in a l
 constexpr int TF32_BOX_BYTES = TF32_DEPTH * TENSOR_LINE_BYTES; /* of one across k */
 constexpr int TF32_GROUP_ROWS = ROWS / 2;                      /* a warpgroup's */
 
-template <int COLUMNS, int STAGES_> struct tf32_tile {
+template <int COLUMNS, int STAGES_, bool MIXED = false> struct tf32_tile {
+    static constexpr bool mixed = MIXED;
     static constexpr int columns = COLUMNS, stages = STAGES_, sums = COLUMNS / 2;
     static constexpr int left_bytes = ROWS * TENSOR_LINE_BYTES;
     static constexpr int stage_bytes = left_bytes + COLUMNS * TENSOR_LINE_BYTES;
@@ -57,6 +58,8 @@ struct tf32_problem {
     bool fetches;      /* not staged: what is added, by its map, to the L2 cache */
 };
 
+constexpr int TF32_UNIT_BOXES = UNIT / TF32_BOX;
+
 template <typename Kind> static __device__ __forceinline__ bool adds(const tf32_problem &p) {
     return Kind::may_add && p.adds;
 }
@@ -88,11 +91,12 @@ static __device__ __forceinline__ box_place place_of_box(hopper_place at, int i,
 
 template <typename Tile, typename Kind>
 static __device__ __forceinline__ void fill_slices(const tf32_problem &p, const hopper_maps &maps,
-                                                   hopper_place at, hopper_ring<Tile> &ring) {
+                                                   hopper_place at, int units,
+                                                   hopper_ring<Tile> &ring) {
     for (int32_t slice = 0; slice < p.slices; ++slice) {
         const int32_t k = slice * TF32_DEPTH;
         mbarrier_wait(ring.empty(), ring.round ^ 1);
-        mbarrier_expect(ring.full(), Tile::stage_bytes);
+        mbarrier_expect(ring.full(), Tile::left_bytes + units * UNIT * TENSOR_LINE_BYTES);
         if constexpr (Kind::held) {
             for (int i = 0; i < ROWS / TF32_BOX; ++i)
                 tensor_load(ring.data() + i * TF32_BOX_BYTES, &maps.left, at.row + i * TF32_BOX, k,
@@ -100,7 +104,9 @@ static __device__ __forceinline__ void fill_slices(const tf32_problem &p, const 
         } else {
             tensor_load(ring.data(), &maps.left, k, at.row, ring.full());
         }
-        tensor_load(ring.data() + Tile::left_bytes, &maps.right, k, at.column, ring.full());
+        for (int i = 0; i < units * UNIT; i += right_lines<Tile>)
+            tensor_load(ring.data() + Tile::left_bytes + i * TENSOR_LINE_BYTES, &maps.right, k,
+                        at.column + i, ring.full());
         ring.next();
     }
 }
@@ -108,14 +114,15 @@ static __device__ __forceinline__ void fill_slices(const tf32_problem &p, const 
 template <typename Tile, typename Kind>
 static __device__ __forceinline__ void fill(const tf32_problem &p, const hopper_maps &maps,
                                             hopper_ring<Tile> ring) {
-    each_tile<Tile::columns>(p.m, p.n, [&](hopper_place at) {
-        fill_slices<Tile, Kind>(p, maps, at, ring);
-        for (int i = 0; Kind::may_add && p.fetches && i < 2 * Tile::boxes; ++i) {
+    each_part<Tile>(p.m, p.n, [&](hopper_place at, int units) {
+        const int all = units * TF32_UNIT_BOXES;
+        fill_slices<Tile, Kind>(p, maps, at, units, ring);
+        for (int i = 0; Kind::may_add && p.fetches && i < 2 * all; ++i) {
             const box_place from = place_of_box<Kind>(at, i / 2, i % 2);
             tensor_prefetch(&maps.added, from.element * 2, from.line);
         }
-        for (int i = 0; Tile::may_stage && p.staged && i < Tile::boxes; ++i) {
-            const int boxes = (int)clamp(Tile::boxes - i, 0, Tile::per_stage);
+        for (int i = 0; Tile::may_stage && p.staged && i < all; ++i) {
+            const int boxes = (int)clamp(all - i, 0, Tile::per_stage);
             if (ring.is_first(i)) {
                 mbarrier_wait(ring.empty(), ring.round ^ 1);
                 mbarrier_expect(ring.full(), adds<Kind>(p) ? boxes * 2 * BOX_BYTES : 0);
@@ -125,7 +132,7 @@ static __device__ __forceinline__ void fill(const tf32_problem &p, const hopper_
                 tensor_load(ring.box(i, group), &maps.added, from.element * 2, from.line,
                             ring.full());
             }
-            if (ring.is_last(i))
+            if (ring.is_last(i, all))
                 ring.next();
         }
     });
@@ -138,16 +145,17 @@ static __device__ __forceinline__ void drain(const tf32_problem &p, const hopper
                                              hopper_ring<Tile> ring) {
     const int slices = p.slices % Tile::stages;
     uint32_t rounds = 0; /* a bit for each stage: the parity of its results */
-    each_tile<Tile::columns>(p.m, p.n, [&](hopper_place at) {
+    each_part<Tile>(p.m, p.n, [&](hopper_place at, int units) {
+        const int all = units * TF32_UNIT_BOXES;
         ring.stage = (ring.stage + slices) % Tile::stages;
-        for (int i = 0; i < Tile::boxes; ++i) {
+        for (int i = 0; i < all; ++i) {
             if (ring.is_first(i))
                 mbarrier_wait(ring.results(), rounds >> ring.stage & 1);
             for (int group = 0; group < 2; ++group) {
                 const box_place to = place_of_box<Kind>(at, i, group);
                 tensor_store(&maps.out, to.element * 2, to.line, ring.box(i, group));
             }
-            if (ring.is_last(i)) {
+            if (ring.is_last(i, all)) {
                 bulk_commit();
                 bulk_wait_read<0>();
                 for (int warp = 0; warp < WARPS; ++warp)
@@ -218,9 +226,9 @@ constexpr int TF32_STEP_BYTES = TF32_STEP * 4;
 
 /* The ring's slices of one tile, where both operands are in shared memory. A stage is free when the
  * products of the next one have begun, of which the wait leaves one group. */
-template <typename Tile>
+template <typename Tile, int SUMS>
 static __device__ __forceinline__ void
-multiply_shared(int32_t slices, int group, hopper_ring<Tile> &ring, float (&sums)[Tile::sums]) {
+multiply_shared(int32_t slices, int group, hopper_ring<Tile> &ring, float (&sums)[SUMS]) {
     hopper_ring<Tile> before = ring;
     for (int32_t slice = 0; slice < slices; ++slice) {
         const uint64_t left = wgmma_descriptor(
@@ -246,10 +254,10 @@ multiply_shared(int32_t slices, int group, hopper_ring<Tile> &ring, float (&sums
 
 /* The same with the left operand in registers: `next` is loaded while `held` is multiplied. The
  * other warpgroup's products fill the time between two slices of this one. */
-template <typename Tile>
+template <typename Tile, int SUMS>
 static __device__ __forceinline__ void
 multiply_slice(bool first, bool last, int group, hopper_ring<Tile> &ring, const tf32_held &held,
-               tf32_held &next, float (&sums)[Tile::sums]) {
+               tf32_held &next, float (&sums)[SUMS]) {
     const uint64_t right = right_of(ring);
     uint64_t *const empty = ring.empty();
     wgmma_fence();
@@ -266,10 +274,10 @@ multiply_slice(bool first, bool last, int group, hopper_ring<Tile> &ring, const 
     leave(empty);
 }
 
-template <typename Tile>
-static __device__ __forceinline__ void
-multiply_held(int32_t slices, int group, hopper_ring<Tile> &ring, float (&sums)[Tile::sums]) {
-    tf32_held even, odd;
+template <typename Tile, int SUMS>
+static __device__ __forceinline__ void multiply_held(int32_t slices, int group,
+                                                     hopper_ring<Tile> &ring, float (&sums)[SUMS]) {
+    tf32_held even, odd = {};
     mbarrier_wait(ring.full(), ring.round);
     even.load(ring.data() + group * 2 * TF32_BOX_BYTES);
     for (int32_t slice = 0; slice < slices; slice += 2) {
@@ -327,16 +335,17 @@ static __device__ __forceinline__ void finish_box(const tf32_problem &p, unsigne
     }
 }
 
-template <typename Tile, typename Kind>
+template <typename Tile, typename Kind, int SUMS>
 static __device__ __forceinline__ void finish_staged(const tf32_problem &p, int group,
                                                      hopper_ring<Tile> &ring,
-                                                     const float (&sums)[Tile::sums]) {
+                                                     const float (&sums)[SUMS]) {
+    constexpr int boxes = 2 * SUMS / TF32_BOX;
 #pragma unroll
-    for (int i = 0; i < Tile::boxes; ++i) {
+    for (int i = 0; i < boxes; ++i) {
         if (ring.is_first(i))
             mbarrier_wait(ring.full(), ring.round);
         finish_box<Kind>(p, ring.box(i, group), i, sums);
-        if (ring.is_last(i)) {
+        if (ring.is_last(i, boxes)) {
             fence_proxy_async();
             leave(ring.results());
             ring.next();
@@ -434,16 +443,17 @@ static __device__ __forceinline__ void store_sums(const tf32_problem &p, hopper_
 template <typename Tile, typename Kind>
 static __device__ __forceinline__ void multiply_tiles_of(const tf32_problem &p, int group,
                                                          hopper_ring<Tile> ring) {
-    each_tile<Tile::columns>(p.m, p.n, [&](hopper_place at) {
-        float sums[Tile::sums];
-        if constexpr (Kind::held)
-            multiply_held(p.slices, group, ring, sums);
-        else
-            multiply_shared(p.slices, group, ring, sums);
-        if (Tile::may_stage && p.staged)
-            finish_staged<Tile, Kind>(p, group, ring, sums);
-        else
-            store_sums<Kind>(p, at, group, sums);
+    each_part<Tile>(p.m, p.n, [&](hopper_place at, int units) {
+        with_sums<Tile>(units, [&](auto &sums) {
+            if constexpr (Kind::held)
+                multiply_held(p.slices, group, ring, sums);
+            else
+                multiply_shared(p.slices, group, ring, sums);
+            if (Tile::mixed || (Tile::may_stage && p.staged))
+                finish_staged<Tile, Kind>(p, group, ring, sums);
+            else
+                store_sums<Kind>(p, at, group, sums);
+        });
     });
 }
 

@@ -23,7 +23,7 @@
 #define ASSAY_MATMUL_ACCUMULATE_HOPPER_TILE_H
 
 #include "kernels/matmul_accumulate/hopper_operand.h"
-#include "kernels/matmul_accumulate/hopper_place.h"
+#include "kernels/matmul_accumulate/hopper_shares.h"
 
 enum {
     GROUP = 128, /* threads of a warpgroup */
@@ -37,7 +37,9 @@ enum {
     MANY_REGISTERS = 232, /* 128 FEW + 256 MANY are what launch bounds leave for 384 threads */
 };
 
-template <int COLUMNS, int STAGES_> struct hopper_tile {
+/* MIXED: COLUMNS are the most of a tile, and hopper_shares.h says which tiles there are. */
+template <int COLUMNS, int STAGES_, bool MIXED = false> struct hopper_tile {
+    static constexpr bool mixed = MIXED;
     static constexpr int columns = COLUMNS, stages = STAGES_, sums = COLUMNS / 2;
     static constexpr int left_bytes = ROWS * DEPTH * 2, right_bytes = COLUMNS * DEPTH * 2;
     static constexpr int stage_bytes = left_bytes + right_bytes;
@@ -49,6 +51,45 @@ template <int COLUMNS, int STAGES_> struct hopper_tile {
     static_assert(shared_bytes <= ASSAY_MAX_SHARED, "the ring fits a block");
     static_assert(result_stages < stages, "slices come while results leave");
 };
+
+/* Lines of the right operand's box, where they are along k. */
+template <typename Tile> constexpr int right_lines = Tile::mixed ? UNIT : Tile::columns;
+
+/* Blocks that a result keeps busy: one for each share, or for each tile, STEP columns from the next
+ * one's. */
+template <typename Tile, int STEP = Tile::columns>
+static int64_t hopper_blocks(int64_t m, int64_t n) {
+    return Tile::mixed ? blocks_of_shares(m, n) : hopper_tiles<STEP>(m, n);
+}
+
+/* visit(place, units) for this block's tiles, of so many units of 64 columns: a constant unless
+ * they are mixed. */
+template <typename Tile, int STEP = Tile::columns, typename Visit>
+static __device__ __forceinline__ void each_part(int64_t m, int64_t n, Visit visit) {
+    if constexpr (Tile::mixed)
+        each_tile_of_share(m, n, visit);
+    else
+        each_tile<STEP>(m, n, [&](hopper_place at) { visit(at, STEP / UNIT); });
+}
+
+/* A tile's sums in registers: multiply(sums). Not zeroed, sums of several widths are all alive at
+ * once to ptxas, which serializes wgmma for want of registers. */
+template <typename Tile, typename Multiply>
+static __device__ __forceinline__ void with_sums(int units, Multiply multiply) {
+    if constexpr (!Tile::mixed) {
+        float sums[Tile::sums];
+        multiply(sums);
+    } else if (units == 4) {
+        float sums[4 * UNIT / 2] = {};
+        multiply(sums);
+    } else if (units == 3) {
+        float sums[3 * UNIT / 2] = {};
+        multiply(sums);
+    } else {
+        float sums[2 * UNIT / 2] = {};
+        multiply(sums);
+    }
+}
 
 struct hopper_maps {
     tensor_map left, right, added, out;
@@ -109,8 +150,8 @@ template <typename Tile> struct hopper_ring : stage_ring<Tile> {
     static __device__ __forceinline__ bool is_first(int i) {
         return i % Tile::per_stage == 0;
     }
-    static __device__ __forceinline__ bool is_last(int i) {
-        return i % Tile::per_stage == Tile::per_stage - 1 || i == Tile::boxes - 1;
+    static __device__ __forceinline__ bool is_last(int i, int boxes) {
+        return i % Tile::per_stage == Tile::per_stage - 1 || i == boxes - 1;
     }
 };
 
@@ -131,36 +172,34 @@ static __device__ __forceinline__ void make_barriers(hopper_ring<Tile> ring) {
 
 /* ---- thread 0 ---- */
 
-/* LINES of an operand at (line, k) to `to`: boxes of all of them where they are along k, else of
+/* `lines` of an operand at (line, k) to `to`: in boxes of BOX_LINES where they are along k, else of
  * 64 by 64. */
-template <bool K_INNER, int LINES>
+template <bool K_INNER, int BOX_LINES>
 static __device__ __forceinline__ void load_operand(const tensor_map *map, unsigned char *to,
-                                                    int32_t line, int32_t k, uint64_t *full) {
-    if constexpr (K_INNER) {
-        tensor_load(to, map, k, line, full);
-    } else {
-        for (int i = 0; i < LINES / BOX; ++i)
-            tensor_load(to + i * BOX_BYTES, map, line + i * BOX, k, full);
-    }
+                                                    int32_t line, int32_t k, int lines,
+                                                    uint64_t *full) {
+    for (int i = 0; i < lines; i += K_INNER ? BOX_LINES : BOX)
+        tensor_load(to + i * TENSOR_LINE_BYTES, map, K_INNER ? k : line + i, K_INNER ? line + i : k,
+                    full);
 }
 
 template <typename Tile, typename Kind>
 static __device__ __forceinline__ void fill(const hopper_problem &p, const hopper_maps &maps,
                                             hopper_ring<Tile> ring) {
-    each_tile<Tile::columns>(p.m, p.n, [&](hopper_place at) {
+    each_part<Tile>(p.m, p.n, [&](hopper_place at, int units) {
         for (int32_t slice = 0; slice < p.slices; ++slice) {
             uint64_t *full = ring.full();
             const int32_t k = slice * DEPTH;
             mbarrier_wait(ring.empty(), ring.round ^ 1);
-            mbarrier_expect(full, Tile::stage_bytes);
-            load_operand<Kind::left_k, ROWS>(&maps.left, ring.data(), at.row, k, full);
-            load_operand<Kind::right_k, Tile::columns>(&maps.right, ring.data() + Tile::left_bytes,
-                                                       at.column, k, full);
+            mbarrier_expect(full, Tile::left_bytes + units * BOX_BYTES);
+            load_operand<Kind::left_k, ROWS>(&maps.left, ring.data(), at.row, k, ROWS, full);
+            load_operand<Kind::right_k, right_lines<Tile>>(
+                &maps.right, ring.data() + Tile::left_bytes, at.column, k, units * UNIT, full);
             ring.next();
         }
-        for (int i = 0; p.staged && i < Tile::boxes; ++i) {
+        for (int i = 0; p.staged && i < units; ++i) {
             uint64_t *full = ring.full();
-            const int boxes = (int)clamp(Tile::boxes - i, 0, Tile::per_stage);
+            const int boxes = (int)clamp(units - i, 0, Tile::per_stage);
             if (ring.is_first(i)) {
                 mbarrier_wait(ring.empty(), ring.round ^ 1);
                 mbarrier_expect(full, adds<Kind>(p) ? boxes * 2 * BOX_BYTES : 0);
@@ -168,7 +207,7 @@ static __device__ __forceinline__ void fill(const hopper_problem &p, const hoppe
             for (int group = 0; adds<Kind>(p) && group < 2; ++group)
                 tensor_load(ring.box(i, group), &maps.added, at.column + i * BOX,
                             at.row + group * BOX, full);
-            if (ring.is_last(i))
+            if (ring.is_last(i, units))
                 ring.next();
         }
     });
@@ -181,15 +220,15 @@ static __device__ __forceinline__ void drain(const hopper_problem &p, const hopp
                                              hopper_ring<Tile> ring) {
     const int slices = p.slices % Tile::stages;
     uint32_t rounds = 0; /* a bit for each stage: the parity of its results */
-    each_tile<Tile::columns>(p.m, p.n, [&](hopper_place at) {
+    each_part<Tile>(p.m, p.n, [&](hopper_place at, int units) {
         ring.stage = (ring.stage + slices) % Tile::stages;
-        for (int i = 0; i < Tile::boxes; ++i) {
+        for (int i = 0; i < units; ++i) {
             if (ring.is_first(i))
                 mbarrier_wait(ring.results(), rounds >> ring.stage & 1);
             for (int group = 0; group < 2; ++group)
                 tensor_store(&maps.out, at.column + i * BOX, at.row + group * BOX,
                              ring.box(i, group));
-            if (ring.is_last(i)) {
+            if (ring.is_last(i, units)) {
                 bulk_commit();
                 bulk_wait_read<0>();
                 mbarrier_arrive(ring.empty());
@@ -210,10 +249,9 @@ static __device__ __forceinline__ bool leads_group() {
 
 /* The ring's slices of one tile. A stage is free when the products of the next one have begun, of
  * which the wait leaves one group. */
-template <typename Tile, typename Kind>
-static __device__ __forceinline__ void multiply_slices(const hopper_problem &p, int group,
-                                                       hopper_ring<Tile> &ring,
-                                                       float (&sums)[Tile::sums]) {
+template <typename Tile, typename Kind, int SUMS>
+static __device__ __forceinline__ void
+multiply_slices(const hopper_problem &p, int group, hopper_ring<Tile> &ring, float (&sums)[SUMS]) {
     constexpr int left_step = (Kind::left_k ? STEP * 2 : STEP * TENSOR_LINE_BYTES) >> 4;
     constexpr int right_step = (Kind::right_k ? STEP * 2 : STEP * TENSOR_LINE_BYTES) >> 4;
     hopper_ring<Tile> before = ring;
@@ -266,16 +304,17 @@ static __device__ __forceinline__ void finish_box(const hopper_problem &p, unsig
     }
 }
 
-template <typename Tile, typename Kind>
+template <typename Tile, typename Kind, int SUMS>
 static __device__ __forceinline__ void finish_staged(const hopper_problem &p, int group,
                                                      hopper_ring<Tile> &ring,
-                                                     const float (&sums)[Tile::sums]) {
+                                                     const float (&sums)[SUMS]) {
+    constexpr int boxes = 2 * SUMS / BOX;
 #pragma unroll
-    for (int i = 0; i < Tile::boxes; ++i) {
+    for (int i = 0; i < boxes; ++i) {
         if (ring.is_first(i))
             mbarrier_wait(ring.full(), ring.round);
         finish_box<Kind>(p, ring.box(i, group), sums + i * BOX / 2);
-        if (ring.is_last(i)) {
+        if (ring.is_last(i, boxes)) {
             fence_proxy_async();
             __syncwarp();
             if (threadIdx.x % 32 == 0)
@@ -285,12 +324,12 @@ static __device__ __forceinline__ void finish_staged(const hopper_problem &p, in
     }
 }
 
-template <typename Tile, typename Kind>
+template <typename Kind, int SUMS>
 static __device__ __forceinline__ void finish_elements(const hopper_problem &p, hopper_place at,
-                                                       int group, const float (&sums)[Tile::sums]) {
+                                                       int group, const float (&sums)[SUMS]) {
     const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x % GROUP / 32;
 #pragma unroll
-    for (int i = 0; i < Tile::sums; ++i) {
+    for (int i = 0; i < SUMS; ++i) {
         const int64_t row = (int64_t)at.row + group * BOX + 16 * warp + lane / 4 + 8 * (i % 4 / 2);
         const int64_t column = (int64_t)at.column + i / 4 * 8 + lane % 4 * 2 + i % 2;
         if (row >= p.m || column >= p.n)
@@ -304,13 +343,14 @@ static __device__ __forceinline__ void finish_elements(const hopper_problem &p, 
 template <typename Tile, typename Kind>
 static __device__ __forceinline__ void multiply_tiles_of(const hopper_problem &p, int group,
                                                          hopper_ring<Tile> ring) {
-    each_tile<Tile::columns>(p.m, p.n, [&](hopper_place at) {
-        float sums[Tile::sums];
-        multiply_slices<Tile, Kind>(p, group, ring, sums);
-        if (p.staged)
-            finish_staged<Tile, Kind>(p, group, ring, sums);
-        else
-            finish_elements<Tile, Kind>(p, at, group, sums);
+    each_part<Tile>(p.m, p.n, [&](hopper_place at, int units) {
+        with_sums<Tile>(units, [&](auto &sums) {
+            multiply_slices<Tile, Kind>(p, group, ring, sums);
+            if (Tile::mixed || p.staged)
+                finish_staged<Tile, Kind>(p, group, ring, sums);
+            else
+                finish_elements<Kind>(p, at, group, sums);
+        });
     });
 }
 

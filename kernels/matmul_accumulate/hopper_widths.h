@@ -8,6 +8,7 @@ typedef hopper_tile<256, 4> wide_tile;
 typedef hopper_tile<192, 5> middle_tile;
 typedef hopper_tile<128, 6> narrow_tile;
 typedef hopper_tile<64, 8> thin_tile;
+typedef hopper_tile<256, 4, true> mixed_tile;
 
 /*
  * A tile's time. On an H100 one turn of tiles with k = 4096 takes 42.2, 33.2, 23.8 and 18.2 us; of
@@ -16,5 +17,7 @@ typedef hopper_tile<64, 8> thin_tile;
  * tiles that are fastest for each; without middle tiles, 4.5 %.
  */
 enum { WIDE_TIME = 80, MIDDLE_TIME = 61, NARROW_TIME = 44, THIN_TIME = 33 };
+
+static constexpr tile_times MIXED_TIMES = {{THIN_TIME, NARROW_TIME, MIDDLE_TIME, WIDE_TIME}};
 
 #endif

@@ -4,9 +4,10 @@
  * m16n8k4 like m8n8k4, and k ascends in all).
  *
  * bf16. A block stays on its multiprocessor and computes tiles of 128 x 256 elements, or of 192,
- * 128 or 64 columns where all are done sooner so (hopper_tile.h). Operands come in their own order,
- * a transposed one too: descriptors tell wgmma how lines lie. C comes through the same ring of
- * stages as operands do, is added in fp32, and the result, rounded once, leaves from where C stood.
+ * 128 or 64 columns where all are done sooner so (hopper_tile.h), or its share of a row of tiles,
+ * in tiles of several widths (hopper_shares.h). Operands come in their own order, a transposed one
+ * too: descriptors tell wgmma how lines lie. C comes through the same ring of stages as operands
+ * do, is added in fp32, and the result, rounded once, leaves from where C stood.
  * An operand whose lines do not begin at multiples of 16 bytes is copied to workspace with lines
  * that do; where a base address does not, or k is 0, v3's tiles compute instead.
  *
@@ -21,6 +22,11 @@
  *     512    11.3        37.8  13.0        3072  170   162         213
  *     1024   16.1        89.2  20.4        4096  373   352         377
  *     2048   62.2  53.8  223   63.8        8192  2767  2685        2784
+ *
+ * Shares of rows, H100, cold, microseconds: tiles of one width; shares; cuBLAS. b transposed:
+ *
+ *     bf16, 2048 x 2560 x 10240    169  153  137        TF32, 4096 x 2560 x 2560     169  146  165
+ *     bf16, 4096 x 2560 x 10240    340  275  261        TF32, 4096 x 2560 x 10240    605  525  561
  *
  * fp64. By ptxas's code an m8n8k4, v3's, keeps a warp's tensor core for 16 cycles, an m16n8k4, of
  * twice the products, no longer; m16n8k8 and k16 take 32 and 64, and more registers. Eight warps of

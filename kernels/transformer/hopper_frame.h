@@ -8,11 +8,11 @@
  *
  * A job has
  *     step               columns from one tile's place to the next one's
- *     boxes, in_stage    of 64 by 64 elements of a warpgroup: how many leave for each tile, and how
- *                        many of them share a stage of the ring
+ *     unit_boxes         of 64 by 64 elements of a warpgroup: how many leave for 64 columns of step
+ *     in_stage           how many of them share a stage of the ring
  *     brings             whether they come with something in them
  *     p                  the sizes (hopper_problem)
- *     load(stage, at, k, full)                 by one thread: the slice of both operands at k
+ *     load(stage, at, units, k, full)          by one thread: the slice of both operands at k
  *     bring(at, i, group, box, full)           by one thread: what finish() finds in box i
  *     store(at, i, group, box)                 by one thread: box i to memory
  *     prepare(at, group)                       by a warpgroup, before the products: what finish()
@@ -26,11 +26,13 @@
 #include "kernels/matmul_accumulate/hopper_widths.h"
 #include "kernels/transformer/hopper_ahead.h"
 
+/* Stages that the results of the widest tile take. */
 template <typename Job>
-static constexpr int frame_stages = (Job::boxes + Job::in_stage - 1) / Job::in_stage;
+static constexpr int
+    frame_stages = (Job::step / UNIT * Job::unit_boxes + Job::in_stage - 1) / Job::in_stage;
 
-template <typename Job> static __device__ __forceinline__ int boxes_from(int first) {
-    return Job::boxes - first < Job::in_stage ? Job::boxes - first : Job::in_stage;
+template <typename Job> static __device__ __forceinline__ int boxes_from(int first, int all) {
+    return all - first < Job::in_stage ? all - first : Job::in_stage;
 }
 
 struct nothing_prepared {};
@@ -39,15 +41,17 @@ struct nothing_prepared {};
 
 template <typename Tile, typename Job>
 static __device__ __forceinline__ void frame_fill(const Job &job, hopper_ring<Tile> ring) {
-    each_tile<Job::step>(job.p.m, job.p.n, [&](hopper_place at) {
+    constexpr int unit_bytes = Tile::right_bytes / (Job::step / UNIT);
+    each_part<Tile, Job::step>(job.p.m, job.p.n, [&](hopper_place at, int units) {
+        const int all = units * Job::unit_boxes;
         for (int32_t slice = 0; slice < job.p.slices; ++slice) {
             mbarrier_wait(ring.empty(), ring.round ^ 1);
-            mbarrier_expect(ring.full(), Tile::stage_bytes);
-            job.load(ring.data(), at, slice * DEPTH, ring.full());
+            mbarrier_expect(ring.full(), Tile::left_bytes + units * unit_bytes);
+            job.load(ring.data(), at, units, slice * DEPTH, ring.full());
             ring.next();
         }
-        for (int first = 0; first < Job::boxes; first += Job::in_stage) {
-            const int boxes = boxes_from<Job>(first);
+        for (int first = 0; first < all; first += Job::in_stage) {
+            const int boxes = boxes_from<Job>(first, all);
             mbarrier_wait(ring.empty(), ring.round ^ 1);
             mbarrier_expect(ring.full(), Job::brings ? boxes * 2 * BOX_BYTES : 0);
             for (int i = 0; Job::brings && i < 2 * boxes; ++i)
@@ -63,11 +67,12 @@ template <typename Tile, typename Job>
 static __device__ __forceinline__ void frame_drain(const Job &job, hopper_ring<Tile> ring) {
     const int slices = job.p.slices % Tile::stages;
     uint32_t rounds = 0; /* a bit for each stage: the parity of its results */
-    each_tile<Job::step>(job.p.m, job.p.n, [&](hopper_place at) {
+    each_part<Tile, Job::step>(job.p.m, job.p.n, [&](hopper_place at, int units) {
+        const int all = units * Job::unit_boxes;
         ring.stage = (ring.stage + slices) % Tile::stages;
-        for (int first = 0; first < Job::boxes; first += Job::in_stage) {
+        for (int first = 0; first < all; first += Job::in_stage) {
             mbarrier_wait(ring.results(), rounds >> ring.stage & 1);
-            for (int i = 0; i < 2 * boxes_from<Job>(first); ++i)
+            for (int i = 0; i < 2 * boxes_from<Job>(first, all); ++i)
                 job.store(at, first + i / 2, i % 2, ring.box(i / 2, i % 2));
             bulk_commit();
             bulk_wait_read<0>();
@@ -133,11 +138,12 @@ static __global__ void __launch_bounds__(THREADS, 1)
     } else {
         const int group = (int)threadIdx.x / GROUP - 1;
         registers_raise<MANY_REGISTERS>();
-        each_tile<Job::step>(job.p.m, job.p.n, [&](hopper_place at) {
-            float sums[Tile::sums];
+        each_part<Tile, Job::step>(job.p.m, job.p.n, [&](hopper_place at, int units) {
             const auto prepared = job.prepare(at, group);
-            multiply_slices<Tile, typename Job::kind>(job.p, group, ring, sums);
-            job.finish(at, group, sums, prepared, ring);
+            with_sums<Tile>(units, [&](auto &sums) {
+                multiply_slices<Tile, typename Job::kind>(job.p, group, ring, sums);
+                job.finish(at, group, sums, prepared, ring);
+            });
         });
         copy_to_spare(ahead, hopper_tiles<Job::step>(job.p.m, job.p.n), group);
     }
@@ -145,7 +151,7 @@ static __global__ void __launch_bounds__(THREADS, 1)
 
 template <typename Tile, typename Job>
 static assay_status launch_in_frame(void *stream, const Job &job, copies_ahead *ahead) {
-    const int64_t tiles = hopper_tiles<Job::step>(job.p.m, job.p.n);
+    const int64_t tiles = hopper_blocks<Tile, Job::step>(job.p.m, job.p.n);
     copies_ahead copies = none_ahead;
     if (ahead != NULL) {
         take_spare(ahead, tiles, Tile::columns, job.p.slices);
@@ -208,7 +214,7 @@ static frame_choice<Product> frame_choice_of(const Product &x, int64_t tile_time
     return {turns * tile_time, launch};
 }
 
-/* As hopper_multiply.h chooses: of two that take as long, the wider tiles. */
+/* As hopper_multiply.h chooses. */
 template <typename Product, int N>
 static assay_status launch_fastest(void *stream, const Product &x,
                                    const frame_choice<Product> (&choices)[N]) {

@@ -33,13 +33,13 @@ template <typename Tile, bool KEEP> struct gates_job {
     typedef hopper_kind<true, true, false> kind;
     static constexpr int step = Tile::columns / 2;
     /* Of 64 columns y, and where they are kept a and b. */
-    static constexpr int kept = KEEP ? 3 : 1, boxes = kept * step / BOX;
+    static constexpr int kept = KEEP ? 3 : 1, unit_boxes = kept, boxes = kept * step / BOX;
     static constexpr int in_stage = Tile::per_stage;
     static constexpr bool brings = false;
     hopper_problem p;
     tensor_map x, weights, y, a, b;
 
-    __device__ __forceinline__ void load(unsigned char *stage, hopper_place at, int32_t k,
+    __device__ __forceinline__ void load(unsigned char *stage, hopper_place at, int, int32_t k,
                                          uint64_t *full) const {
         tensor_load(stage, &x, k, at.row, full);
         for (int which = 0; which < 2; ++which)
@@ -83,15 +83,15 @@ template <typename Tile, bool KEEP> struct gates_job {
 /* Box 2 i has a's 64 columns, then da's; box 2 i + 1 b's. */
 template <typename Tile> struct gates_grad_job {
     typedef hopper_kind<true, false, false> kind;
-    static constexpr int step = Tile::columns, in_stage = 2, boxes = 2 * step / BOX;
+    static constexpr int step = Tile::columns, in_stage = 2, unit_boxes = 2;
     static constexpr bool brings = true;
     hopper_problem p;
     tensor_map d, weight, a, b, da, db;
 
-    __device__ __forceinline__ void load(unsigned char *stage, hopper_place at, int32_t k,
+    __device__ __forceinline__ void load(unsigned char *stage, hopper_place at, int, int32_t k,
                                          uint64_t *full) const {
-        load_operand<true, ROWS>(&d, stage, at.row, k, full);
-        load_operand<false, step>(&weight, stage + Tile::left_bytes, at.column, k, full);
+        load_operand<true, ROWS>(&d, stage, at.row, k, ROWS, full);
+        load_operand<false, BOX>(&weight, stage + Tile::left_bytes, at.column, k, step, full);
     }
     __device__ __forceinline__ void bring(hopper_place at, int i, int group, unsigned char *box,
                                           uint64_t *full) const {

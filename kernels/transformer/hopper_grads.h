@@ -14,17 +14,17 @@ enum { WIDE_BOX = BOX / 2 /* columns of fp32 in a box */ };
 /* The result's rows are those of several tensors, of `rows` each. */
 template <typename Tile> struct grad_job {
     typedef dw_kind kind;
-    static constexpr int step = Tile::columns, boxes = 2 * Tile::boxes, in_stage = Tile::per_stage;
+    static constexpr int step = Tile::columns, unit_boxes = 2, in_stage = Tile::per_stage;
     static constexpr bool brings = false;
     hopper_problem p;
     placed_map left, right;
     tensor_map out[MOST_PARTS];
     int32_t rows;
 
-    __device__ __forceinline__ void load(unsigned char *stage, hopper_place at, int32_t k,
-                                         uint64_t *full) const {
-        load_placed<false, ROWS>(left, stage, at.row, k, full);
-        load_placed<false, step>(right, stage + Tile::left_bytes, at.column, k, full);
+    __device__ __forceinline__ void load(unsigned char *stage, hopper_place at, int units,
+                                         int32_t k, uint64_t *full) const {
+        load_placed<false, BOX>(left, stage, at.row, k, ROWS, full);
+        load_placed<false, BOX>(right, stage + Tile::left_bytes, at.column, k, units * UNIT, full);
     }
     __device__ __forceinline__ void bring(hopper_place, int, int, unsigned char *,
                                           uint64_t *) const {
@@ -55,8 +55,10 @@ template <typename Tile> struct grad_job {
     __device__ __forceinline__ nothing_prepared prepare(hopper_place, int) const {
         return {};
     }
-    __device__ __forceinline__ void finish(hopper_place, int group, const float *sums,
+    template <int SUMS>
+    __device__ __forceinline__ void finish(hopper_place, int group, const float (&sums)[SUMS],
                                            nothing_prepared, hopper_ring<Tile> &ring) const {
+        constexpr int boxes = 2 * SUMS / WIDE_BOX;
 #pragma unroll
         for (int i = 0; i < boxes; ++i) {
             if (i % in_stage == 0)
@@ -116,6 +118,7 @@ static assay_status grad_of_weight(void *stream, const assay_tensor &dy, const a
                                   tokens};
     const frame_choice<grad_product> choices[] = {
         frame_choice_of<wide_tile::columns>(product, WIDE_TIME, launch_grad<wide_tile>),
+        {time_of_shares(product.m, product.n, MIXED_TIMES), launch_grad<mixed_tile>},
         frame_choice_of<middle_tile::columns>(product, MIDDLE_TIME, launch_grad<middle_tile>),
         frame_choice_of<narrow_tile::columns>(product, NARROW_TIME, launch_grad<narrow_tile>),
         frame_choice_of<thin_tile::columns>(product, THIN_TIME, launch_grad<thin_tile>)};

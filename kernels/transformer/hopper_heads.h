@@ -60,18 +60,14 @@ static __device__ __forceinline__ placed_box place_box(const placed_map &x, int3
     return {0, before * t + line - batch * t};
 }
 
-/* LINES of an operand at (line, k). */
-template <bool K_INNER, int LINES>
+/* load_operand() of what is placed. */
+template <bool K_INNER, int BOX_LINES>
 static __device__ __forceinline__ void load_placed(const placed_map &x, unsigned char *to,
-                                                   int32_t line, int32_t k, uint64_t *full) {
-    if constexpr (K_INNER) {
-        const placed_box at = place_box(x, line, k);
-        tensor_load(to, &x.map, at.column, at.line, full);
-    } else {
-        for (int i = 0; i < LINES / BOX; ++i) {
-            const placed_box at = place_box(x, k, line + i * BOX);
-            tensor_load(to + i * BOX_BYTES, &x.map, at.column, at.line, full);
-        }
+                                                   int32_t line, int32_t k, int lines,
+                                                   uint64_t *full) {
+    for (int i = 0; i < lines; i += K_INNER ? BOX_LINES : BOX) {
+        const placed_box at = K_INNER ? place_box(x, line + i, k) : place_box(x, k, line + i);
+        tensor_load(to + i * TENSOR_LINE_BYTES, &x.map, at.column, at.line, full);
     }
 }
 
@@ -87,17 +83,18 @@ struct box_angles {
 
 template <typename Tile, typename Kind, bool TURNS> struct placed_job {
     typedef Kind kind;
-    static constexpr int step = Tile::columns, boxes = Tile::boxes, in_stage = Tile::per_stage;
+    static constexpr int step = Tile::columns, unit_boxes = 1, in_stage = Tile::per_stage;
     static constexpr bool brings = false;
     hopper_problem p;
     placed_map left, right, out;
     const float *angles; /* (t, 64) of heads.h */
     int32_t turned;      /* columns of the result that are turned, from the first on */
 
-    __device__ __forceinline__ void load(unsigned char *stage, hopper_place at, int32_t k,
-                                         uint64_t *full) const {
-        load_placed<Kind::left_k, ROWS>(left, stage, at.row, k, full);
-        load_placed<Kind::right_k, step>(right, stage + Tile::left_bytes, at.column, k, full);
+    __device__ __forceinline__ void load(unsigned char *stage, hopper_place at, int units,
+                                         int32_t k, uint64_t *full) const {
+        load_placed<Kind::left_k, ROWS>(left, stage, at.row, k, ROWS, full);
+        load_placed<Kind::right_k, right_lines<Tile>>(right, stage + Tile::left_bytes, at.column, k,
+                                                      units * UNIT, full);
     }
     __device__ __forceinline__ void bring(hopper_place, int, int, unsigned char *,
                                           uint64_t *) const {
@@ -131,8 +128,10 @@ template <typename Tile, typename Kind, bool TURNS> struct placed_job {
         return __halves2bfloat162(a, b);
     }
 
-    __device__ __forceinline__ void finish(hopper_place at, int group, const float *sums,
+    template <int SUMS>
+    __device__ __forceinline__ void finish(hopper_place at, int group, const float (&sums)[SUMS],
                                            const box_angles &by, hopper_ring<Tile> &ring) const {
+        constexpr int boxes = 2 * SUMS / BOX;
 #pragma unroll
         for (int i = 0; i < boxes; ++i) {
             const bool turns = TURNS && at.column + i * BOX < turned;
@@ -143,7 +142,7 @@ template <typename Tile, typename Kind, bool TURNS> struct placed_job {
                     __floats2bfloat162_rn(sums[i * BOX / 2 + s], sums[i * BOX / 2 + s + 1]);
                 *pair = turns ? turn_pair(x, by.of[s / 2]) : x;
             });
-            if (ring.is_last(i))
+            if (ring.is_last(i, boxes))
                 close_results(ring);
         }
     }
@@ -189,16 +188,30 @@ static assay_status launch_placed(void *stream, const placed_product &x) {
     job.turned = (int32_t)x.turned;
     assay_status status = make_placed_map(x.left, Kind::left_k ? ROWS : DEPTH, &job.left);
     if (status == ASSAY_OK)
-        status = make_placed_map(x.right, Kind::right_k ? Tile::columns : DEPTH, &job.right);
+        status = make_placed_map(x.right, Kind::right_k ? right_lines<Tile> : DEPTH, &job.right);
     if (status == ASSAY_OK)
         status = make_placed_map(x.out, BOX, &job.out);
     return status == ASSAY_OK ? launch_in_frame<Tile>(stream, job, x.ahead) : status;
+}
+
+/* Shares leave no blocks without a tile of the last turn, which copy. Angles are in registers, of
+ * which mixed tiles have none left. */
+template <typename Kind, bool TURNS>
+static frame_choice<placed_product> placed_choice_of_shares(const placed_product &x) {
+    if constexpr (TURNS) {
+        return {INT64_MAX, NULL};
+    } else {
+        const bool blocks_copy = x.ahead != NULL && x.ahead->spare;
+        return {blocks_copy ? INT64_MAX : time_of_shares(x.m, x.n, MIXED_TIMES),
+                launch_placed<mixed_tile, Kind, TURNS>};
+    }
 }
 
 template <typename Kind, bool TURNS>
 static assay_status multiply_placed(void *stream, const placed_product &x) {
     const frame_choice<placed_product> choices[] = {
         frame_choice_of<wide_tile::columns>(x, WIDE_TIME, launch_placed<wide_tile, Kind, TURNS>),
+        placed_choice_of_shares<Kind, TURNS>(x),
         frame_choice_of<middle_tile::columns>(x, MIDDLE_TIME,
                                               launch_placed<middle_tile, Kind, TURNS>),
         frame_choice_of<narrow_tile::columns>(x, NARROW_TIME,

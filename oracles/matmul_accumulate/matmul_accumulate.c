@@ -510,12 +510,16 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "m=15,17,63,65 n=31,33 k=8,9,31 dtype=f32 math=tf32"},
     {ASSAY_CI, "m=15,17,63,65 n=31,33 k=15,17,33 dtype=bf16"},
     {ASSAY_CI, "m=127,128,129 n=127,129 k=65 dtype=f32,bf16 sched=random"},
-    {ASSAY_CI, "m=136 n=392 k=136 ta=0,1 tb=0,1 dtype=bf16"}, /* several tiles of 128 x 256 */
+    {ASSAY_CI, "m=264 n=392 k=8 ta=0,1 dtype=bf16"},          /* several tiles of 128 x 256 */
+    {ASSAY_CI, "m=136 n=392 k=136 ta=0,1 tb=0,1 dtype=bf16"}, /* shares of rows: 4 and 3 units */
+    {ASSAY_CI, "m=24 n=696 k=72 ta=0,1 tb=0,1 dtype=bf16"},   /* 3 and 2; 3 and 3 */
     {ASSAY_CI, "m=300 n=40 k=520 ta=0,1 tb=0,1 dtype=bf16"},  /* of 128 x 64 */
     {ASSAY_CI, "m=136 n=180 k=392 ta=0,1 tb=0,1 dtype=bf16"}, /* and of 128 x 192 */
     {ASSAY_CI, "m=131 n=389 k=129 dtype=f64,bf16 pad=1 sched=reverse"},
     /* the same of v3_hopper in TF32: each operand held, turned or copied */
+    {ASSAY_CI, "m=264 n=392 k=40 ta=0,1 tb=0,1 dtype=f32 math=tf32"},
     {ASSAY_CI, "m=136 n=392 k=136 ta=0,1 tb=0,1 dtype=f32 math=tf32"},
+    {ASSAY_CI, "m=24 n=696 k=72 ta=0,1 tb=0,1 dtype=f32 math=tf32"},
     {ASSAY_CI, "m=300 n=40 k=520 ta=0,1 tb=0,1 dtype=f32 math=tf32"},
     {ASSAY_CI, "m=136 n=180 k=392 iters=3 ta=0,1 tb=0,1 dtype=f32 math=tf32 pad=4"},
     {ASSAY_CI, "m=131 n=389 k=129 ta=0,1 tb=0,1 dtype=f32 math=tf32 pad=1 sched=reverse"},

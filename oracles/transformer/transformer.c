@@ -377,6 +377,8 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "size=tiny b=1 t=3 vocab=600 d=16 ff=4 layers=1 heads=2 dtype=f32 pad=3 misalign=1"},
     /* heads of 64 columns and whole tiles of tokens: heads inside of v3_hopper's products */
     {ASSAY_CI, "size=tiny b=2 t=128 vocab=8 d=128 ff=16 layers=1 heads=2 dtype=bf16"},
+    /* the gradient of a weight (136, 264) in shares of rows, in v3_hopper */
+    {ASSAY_CI, "size=tiny b=1 t=3 vocab=8 d=136 ff=264 layers=1 heads=2 dtype=bf16"},
     /* a result alone not aligned, into which adamw writes: the embedding's table */
     {ASSAY_CI, "size=tiny b=2 t=4 vocab=11 d=8 ff=9 layers=1 steps=1 dtype=f32,bf16 misalign=23"},
     {ASSAY_NIGHTLY, "size=tiny dtype=f32,bf16"},

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <vector>
 
+#include "assay/device.h"
 #include "kernels/transformer/hopper_fused.h"
 #include "kernels/transformer/stages.h"
 #include "tests/shim/assay_test.h"
@@ -211,12 +212,13 @@ struct spare_copies {
 };
 
 /* Tiles of these widths one after the other. */
-template <typename... Tiles, typename Check> void by_tiles(Check check) {
-    (check.template operator()<Tiles>(), ...);
-}
-template <typename Check> void by_all_tiles(Check check) {
-    by_tiles<wide_tile, middle_tile, narrow_tile, thin_tile>(check);
-}
+template <typename... Tiles> struct widths {
+    template <typename Check> void each(Check check) const {
+        (check.template operator()<Tiles>(), ...);
+    }
+};
+constexpr widths<wide_tile, middle_tile, narrow_tile, thin_tile> each_width;
+constexpr widths<mixed_tile> mixed;
 
 template <bool KEEP> void check_gates() {
     random_numbers numbers;
@@ -228,7 +230,7 @@ template <bool KEEP> void check_gates() {
     swiglu_forward(&p.w, columns_of(&gates.apart.tensor, 0, FF),
                    columns_of(&gates.apart.tensor, FF, FF), y.apart);
     p.check();
-    by_tiles<wide_tile, narrow_tile>([&]<typename Tile>() {
+    widths<wide_tile, narrow_tile>().each([&]<typename Tile>() {
         const gates_product product = {x,           weights, gates.together, y.together,
                                        SOME_TOKENS, FF,      &ahead.list};
         REQUIRE_OK((launch_gates<Tile, KEEP>(NULL, product)));
@@ -254,7 +256,7 @@ void check_gates_backward() {
                     dgated, columns_of(&dgates.apart.tensor, 0, FF),
                     columns_of(&dgates.apart.tensor, FF, FF));
     p.check();
-    by_tiles<middle_tile, narrow_tile>([&]<typename Tile>() {
+    widths<middle_tile, narrow_tile>().each([&]<typename Tile>() {
         REQUIRE_OK(
             launch_gates_grad<Tile>(NULL, {d, weight, gates, dgates.together, SOME_TOKENS, FF}));
         dgates.check("the gates' gradients", Tile::columns);
@@ -285,7 +287,7 @@ void check_three_heads(const heads_case &c) {
     split_heads(&p.w, rows, three_parts(all.apart));
     p.check();
     spare_copies spare(numbers, p);
-    by_all_tiles([&]<typename Tile>() {
+    each_width.each([&]<typename Tile>() {
         const placed_product product =
             forward_product(x, weight, all.together, tokens, p.angles(), 2 * d, spare.offer());
         REQUIRE_OK((launch_placed<Tile, forward_kind, true>(NULL, product)));
@@ -311,7 +313,7 @@ void check_three_heads_backward(const heads_case &c) {
     p.check();
     const placed_product to_dx = dx_product(dall, weight, dx.together, tokens);
     const placed_product to_dweight = dw_product(dall, x, dweight.together, tokens);
-    by_all_tiles([&]<typename Tile>() {
+    each_width.each([&]<typename Tile>() {
         REQUIRE_OK((launch_placed<Tile, dx_kind, false>(NULL, to_dx)));
         REQUIRE_OK((launch_placed<Tile, dw_kind, false>(NULL, to_dweight)));
         dx.check("the gradient of the input of q, k and v", Tile::columns);
@@ -320,7 +322,7 @@ void check_three_heads_backward(const heads_case &c) {
 }
 
 /* The product of o, and back. */
-void check_output(const heads_case &c) {
+template <typename Tiles> void check_output(const heads_case &c, Tiles tiles) {
     random_numbers numbers;
     parts p(c.b, c.t, c.heads, FF);
     const int64_t d = p.w.m.d, tokens = p.w.m.tokens;
@@ -336,7 +338,7 @@ void check_output(const heads_case &c) {
     const placed_product to_y = forward_product(o, weight, y.together, tokens, NULL, 0, NULL);
     const placed_product to_dout = dx_product(dy, weight, dout.together, tokens);
     const placed_product to_dweight = dw_product(dy, o, dweight.together, tokens);
-    by_all_tiles([&]<typename Tile>() {
+    tiles.each([&]<typename Tile>() {
         REQUIRE_OK((launch_placed<Tile, forward_kind, false>(NULL, to_y)));
         REQUIRE_OK((launch_placed<Tile, dx_kind, false>(NULL, to_dout)));
         REQUIRE_OK((launch_placed<Tile, dw_kind, false>(NULL, to_dweight)));
@@ -349,14 +351,16 @@ void check_output(const heads_case &c) {
 /* ---- gradients in fp32 ---- */
 
 /* Of `count` weights side by side, to a tensor each. */
-void check_wide_gradient(int64_t count, int64_t rows) {
+template <typename Tiles>
+void check_wide_gradient(int64_t count, int64_t rows, int64_t columns, Tiles tiles) {
     random_numbers numbers;
     parts p(1, SOME_TOKENS, 1, FF);
     const int64_t n = count * rows;
-    const given x(numbers, {SOME_TOKENS, FF}), dy(numbers, {SOME_TOKENS, n}),
-        weight(numbers, {n, FF});
-    const owned dx(ASSAY_BF16, {SOME_TOKENS, FF}, APART), dweight(ASSAY_BF16, {n, FF}, APART);
-    result wide({n, FF}, ASSAY_F32);
+    const given x(numbers, {SOME_TOKENS, columns}), dy(numbers, {SOME_TOKENS, n}),
+        weight(numbers, {n, columns});
+    const owned dx(ASSAY_BF16, {SOME_TOKENS, columns}, APART),
+        dweight(ASSAY_BF16, {n, columns}, APART);
+    result wide({n, columns}, ASSAY_F32);
     linear_backward(&p.w, x, weight, dy, dx, dweight);
     copy(&p.w, dweight, wide.apart);
     p.check();
@@ -365,8 +369,8 @@ void check_wide_gradient(int64_t count, int64_t rows) {
         to.part[to.count] = part_of(&wide.together.tensor, to.count, count);
     REQUIRE(grad_fits(dy, x, to, SOME_TOKENS));
     const grad_product product = {
-        placed(dy, SOME_TOKENS), placed(x, SOME_TOKENS), &to, n, FF, SOME_TOKENS};
-    by_all_tiles([&]<typename Tile>() {
+        placed(dy, SOME_TOKENS), placed(x, SOME_TOKENS), &to, n, columns, SOME_TOKENS};
+    tiles.each([&]<typename Tile>() {
         REQUIRE_OK(launch_grad<Tile>(NULL, product));
         wide.check("the gradient in fp32", Tile::columns);
     });
@@ -507,13 +511,23 @@ ASSAY_TEST(transformer_fused, heads_in_the_products_of_their_gradients, "unit tr
 
 ASSAY_TEST(transformer_fused, heads_in_the_products_of_o, "unit transformer") {
     for (const heads_case &c : heads_cases)
-        check_output(c);
+        check_output(c, each_width);
+}
+
+/* Two and three rows of tiles, of five units each. */
+ASSAY_TEST(transformer_fused, heads_in_products_in_shares_of_rows, "unit transformer") {
+    const assay_device *sim;
+    REQUIRE_OK(assay_device_open("sim", &sim));
+    sim->plan_for(3);
+    check_output({2, 128, 5}, mixed);
+    sim->plan_for(0);
 }
 
 ASSAY_TEST(transformer_fused, gradients_in_fp32, "unit transformer") {
-    check_wide_gradient(1, WIDTH);
-    check_wide_gradient(2, 2 * BOX);
-    check_wide_gradient(3, BOX);
+    check_wide_gradient(1, WIDTH, FF, each_width);
+    check_wide_gradient(2, 2 * BOX, FF, each_width);
+    check_wide_gradient(3, BOX, FF, each_width);
+    check_wide_gradient(3, BOX, 5 * UNIT - 16, mixed);
 }
 
 ASSAY_TEST(transformer_fused, sizes_that_are_taken, "unit transformer") {
