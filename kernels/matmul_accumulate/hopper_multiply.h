@@ -111,18 +111,27 @@ static bool fits(const product<bf16> &x) {
            x.k <= MOST_EXTENT;
 }
 
+/* Whether lines of operands shall be whole lines of L2. */
+static bool right_whole(const product<bf16> &x) {
+    return x.m >= RIGHT_COPIED_FOR;
+}
+static bool left_whole(const product<bf16> &x, const hopper_operands &of) {
+    return x.n >= LEFT_COPIED_FOR && right_whole(x) && !has_whole_stride(of.right);
+}
+
 /* MAY_ADD: whether the operator has products with something added. Kernels without spill no
  * register; where both operands' lines are across k, those with spill two. */
 template <bool MAY_ADD>
 static assay_status hopper_multiply(const assay_call *call, const product<bf16> &asked) {
     const product<bf16> x = with_rows(asked);
     hopper_operands of = operands_of(x);
+    const bool whole_left = left_whole(x, of);
     size_t used = 0;
     assay_status status = ASSAY_OK;
     if (fits(x))
-        status = pack_operand(call, &of.left, &used);
+        status = pack_operand(call, &of.left, &used, whole_left);
     if (fits(x) && status == ASSAY_OK)
-        status = pack_operand(call, &of.right, &used);
+        status = pack_operand(call, &of.right, &used, right_whole(x));
     if (status != ASSAY_OK)
         return status;
     if (!fits(x) || !can_be_mapped(of.left) || !can_be_mapped(of.right))
@@ -134,7 +143,8 @@ static assay_status hopper_multiply(const assay_call *call, const product<bf16> 
 static size_t hopper_workspace(const product<bf16> &asked) {
     const product<bf16> x = with_rows(asked);
     const hopper_operands of = operands_of(x);
-    return fits(x) ? copy_bytes(of.left) + copy_bytes(of.right) : 0;
+    return fits(x) ? copy_bytes(of.left, left_whole(x, of)) + copy_bytes(of.right, right_whole(x))
+                   : 0;
 }
 
 /* Whether `name`, "op/variant", can do the call at all. */

@@ -515,6 +515,8 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "m=24 n=696 k=72 ta=0,1 tb=0,1 dtype=bf16"},   /* 3 and 2; 3 and 3 */
     {ASSAY_CI, "m=300 n=40 k=520 ta=0,1 tb=0,1 dtype=bf16"},  /* of 128 x 64 */
     {ASSAY_CI, "m=136 n=180 k=392 ta=0,1 tb=0,1 dtype=bf16"}, /* and of 128 x 192 */
+    /* b, whose lines begin within L2's, copied for many of a's */
+    {ASSAY_CI, "m=2056 n=24 k=40 ta=0,1 tb=0,1 dtype=bf16 sched=random"},
     {ASSAY_CI, "m=131 n=389 k=129 dtype=f64,bf16 pad=1 sched=reverse"},
     /* the same of v3_hopper in TF32: each operand held, turned or copied */
     {ASSAY_CI, "m=264 n=392 k=40 ta=0,1 tb=0,1 dtype=f32 math=tf32"},
@@ -548,6 +550,7 @@ static const assay_case_group cases[] = {
     /* A tile of 128 x 112 for each of 132 multiprocessors, more than twice around its stages. */
     {ASSAY_NIGHTLY, "m=1408 n=1344 k=300 dtype=f64"},
     {ASSAY_NIGHTLY, "m=1409 n=1409 k=9 dtype=bf16"},
+    {ASSAY_NIGHTLY, "m=2056 n=3080 k=8 tb=1 dtype=bf16"}, /* a and b copied */
     {ASSAY_NIGHTLY, "m=1409 n=1409 k=130 dtype=f64"},
     {ASSAY_NIGHTLY, "m=1300 n=150 k=9 dtype=f32,bf16"},
     {ASSAY_NIGHTLY, "m=256 n=256 k=256 iters=50 dtype=f32"},
