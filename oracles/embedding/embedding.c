@@ -326,6 +326,8 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "t=2500 v=3 d=8 dtype=f32,f64,bf16 sched=reverse"},
     /* rows that a block adds together, and others, in several strips */
     {ASSAY_CI, "t=300 v=9 d=300,530 dtype=f32,f64,bf16 pad=1"},
+    /* rows of two blocks of the sort: most without a token, and all with several */
+    {ASSAY_CI, "t=70,900 v=300 d=140,264 dtype=f32,bf16 pad=1"},
     {ASSAY_CI, "t=40 v=5 d=19 dtype=f32,f64,bf16 fill=cancel,wide,denormal,huge,zeros,mixed"},
     /* equal rows, equal elements */
     {ASSAY_CI, "t=30 v=19 d=11 dtype=f32 fill=rows,repeat"},
