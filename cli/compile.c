@@ -24,7 +24,7 @@ typedef struct command {
     int count;
     char *split; /* of a variable, at blanks */
     char include[PATH_MAX + 2], own[PATH_MAX + 2], section[PATH_MAX + 64];
-    char architecture[32];
+    char architecture[64];
 } command;
 
 static void add(command *c, const char *word) {
@@ -130,12 +130,14 @@ static bool is_given(const char *variable, const char *text) {
     return value != NULL && strstr(value, text) != NULL;
 }
 
-/* That of the GPU, with what it alone has, as wgmma; nvcc's `native` leaves that out. */
+/* That of the GPU, with what it alone has, as wgmma. nvcc's `-arch=native` leaves that out, and its
+ * `-arch=sm_90a` compiles a second time for compute_90, which has none. */
 static const char *name_architecture(command *c) {
     enum { SPECIFIC_SINCE = 90 };
     const int32_t capability = assay_cli_capability(), of = capability > 0 ? capability : 90;
-    snprintf(c->architecture, sizeof c->architecture, "-arch=sm_%d%s", of,
-             of >= SPECIFIC_SINCE ? "a" : "");
+    const char *specific = of >= SPECIFIC_SINCE ? "a" : "";
+    snprintf(c->architecture, sizeof c->architecture, "-gencode=arch=compute_%d%s,code=sm_%d%s", of,
+             specific, of, specific);
     return c->architecture;
 }
 

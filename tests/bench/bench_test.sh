@@ -137,6 +137,11 @@ ASSAY_ARM=$folder/tampered run 4 "${case[@]}"
 [ "$(grep -cE '"refused".* of input set 1: .* elements' rows.json)" = 2 ] ||
     fault "answers of set 0 are taken for those of set 1"
 
+# ---- a case that does not fit: its own line says why, and no other ----
+ASSAY_HOST_MEMORY_GIB=0.001 run 77 "${case[@]/n=5/n=3000}"
+says err 'left out: needs .* GiB of host memory'
+[ "$(wc -l <err)" = 1 ] || fault "more than a line"
+
 # ---- an arm that does not fit beside the others is timed alone ----
 tamper <<'END'
 "v2 ready "*) answer='no memory 80 GiB are full'; [ $((tries++)) = 0 ] || ask "$line" ;;

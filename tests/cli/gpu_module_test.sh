@@ -81,7 +81,7 @@ capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader | head -n 
 #endif
 C
 expect 0 "$assay" build sum.cu --device cuda --out sum.so
-says "-arch=sm_$capability"
+says "code=sm_$capability"
 
 # ---- what cannot be ----
 "$nvcc" -cubin -arch=sm_75 sum.cu -o old.cubin 2>>log
