@@ -105,8 +105,8 @@ static void blank(case_run *k, bench_stage stage, int32_t set) {
             exchange_blank(&k->s->memory, set, part);
 }
 
-/* Has it leave the results of its last call on that set, and compares them. What nobody compares
- * is not copied: gradients may be gigabytes. */
+/* Has it leave the results of its last call on that set, and compares them. Results that are not
+ * compared are not copied: gradients may be gigabytes. */
 static assay_status take(case_run *k, runner *r, bench_stage stage, int32_t set) {
     if (!k->knowable) {
         snprintf(r->remark, sizeof r->remark,

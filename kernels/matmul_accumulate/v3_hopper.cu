@@ -9,7 +9,8 @@
  * too: descriptors tell wgmma how lines lie. C comes through the same ring of stages as operands
  * do, is added in fp32, and the result, rounded once, leaves from where C stood.
  * An operand whose lines do not begin at multiples of 16 bytes is copied to workspace with lines
- * that do; where a base address does not, or k is 0, v3's tiles compute instead.
+ * that do, and so is a large one whose lines do not begin at multiples of 128 (hopper_operand.h).
+ * Where a base address is no multiple of 16, or k is 0, v3's tiles compute instead.
  *
  * TF32. The same tiles, of slices of 32 k; TMA rounds operands to nearest on their way, where v3
  * cuts them. wgmma takes TF32 from shared memory only with lines along k. Y = A B has B's across k:

@@ -28,8 +28,9 @@ static void run(void *context) {
     assay_report_clear(&report);
 }
 
-/* A mode beyond that has no tile: its kernels keep nothing in shared memory that is planned. One
- * case of 8 bytes less (f=29055) has none either, and is recorded. */
+/* A mode of more bytes than a block has shared memory fits no tile. Its kernels do not plan with
+ * shared memory, so a recording here shows what any budget shows. f=29055, of 8 bytes less, fits no
+ * tile either; it stays, to record these kernels once. */
 static bool modes_fit(const assay_params *params) {
     enum { SHARED = 232448 }; /* bytes: all that a block has */
     static const char *const extents[] = {"f", "q"};
