@@ -39,7 +39,13 @@ static assay_status cuda_probe(char text[ASSAY_DEVICE_TEXT]) {
         return assay_fail(ASSAY_ERR_UNSUPPORTED, "cuda: no GPU on this machine; use --device sim");
     if ((error = cudaGetDeviceProperties(&gpu, 0)) != cudaSuccess)
         return unsupported("GPU 0 does not answer", error, "use --device sim");
-    if ((error = cudaFuncGetAttributes(&attributes, probe_kernel)) != cudaSuccess) {
+    error = cudaFuncGetAttributes(&attributes, probe_kernel); /* the first call with a context */
+    if (error == cudaErrorMemoryAllocation)
+        return assay_fail(ASSAY_ERR_MEMORY,
+                          "cuda: %.160s has no memory left for another program; nvidia-smi tells "
+                          "who has it; end that, or use --device sim",
+                          gpu.name);
+    if (error != cudaSuccess) {
         char what[ASSAY_DEVICE_TEXT];
         snprintf(what, sizeof what, "%.200s, sm_%d%d, cannot run these kernels", gpu.name,
                  gpu.major, gpu.minor);

@@ -106,7 +106,8 @@ typedef struct assay_device {
 } assay_device;
 
 /* The device of that name: ASSAY_ERR_USAGE for an unknown name, ASSAY_ERR_UNSUPPORTED with the
- * reason when it cannot run here (not built, no driver, no GPU). */
+ * reason when it cannot run here (not built, no driver, no GPU), ASSAY_ERR_MEMORY when other
+ * programs have all of its memory. */
 assay_status assay_device_open(const char *name, const assay_device **device) ASSAY_MUST_CHECK;
 
 /* The same without oracles and gemm. Released memory is given back at once, until keep_memory is
