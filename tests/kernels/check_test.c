@@ -3,6 +3,7 @@
 #include "tests/shim/assay_test.h"
 #include "tests/suite/suite.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static void fail_row(const assay_row *row) {
@@ -83,6 +84,64 @@ static bool reaches_more(const suite_item *item) {
     return tiled && item->c.params.dtype != ASSAY_F16 && !is_deep(&item->c);
 }
 
+/* Numbers of one kind send a kernel one way. */
+static assay_fill kind_of(assay_fill fill) {
+    switch (fill) {
+    case ASSAY_FILL_HUGE:
+    case ASSAY_FILL_NEGATIVE:
+        return fill;
+    case ASSAY_FILL_INF:
+    case ASSAY_FILL_NAN:
+        return ASSAY_FILL_INF;
+    case ASSAY_FILL_WIDE:
+    case ASSAY_FILL_DENORMAL:
+    case ASSAY_FILL_MIXED:
+        return ASSAY_FILL_WIDE;
+    default:
+        return ASSAY_FILL_NORMAL;
+    }
+}
+
+static bool takes_indices(const assay_case *c) {
+    assay_signature sig;
+    bool indices = false;
+    if (c->op->signature(&c->params, &sig) != ASSAY_OK)
+        return false;
+    for (int32_t i = 0; i < sig.n_in; ++i)
+        indices = indices || sig.in[i].dtype == ASSAY_I32;
+    assay_signature_clear(&sig);
+    return indices;
+}
+
+/* What says where a kernel's threads access memory: the case, but for numbers of the same kind. */
+static void write_accesses(const assay_case *c, char text[ASSAY_CASE_TEXT]) {
+    assay_case like = *c;
+    like.fill = kind_of(c->fill);
+    if (!takes_indices(c))
+        like.seed = 0;
+    assay_case_format(&like, text);
+}
+
+/* Whether an earlier case makes the same accesses. Asked of each case in turn, once. */
+static bool repeats(const assay_case *c) {
+    static struct seen {
+        char text[ASSAY_CASE_TEXT];
+        struct seen *before;
+    } * last;
+    char text[ASSAY_CASE_TEXT];
+    write_accesses(c, text);
+    for (const struct seen *s = last; s; s = s->before)
+        if (strcmp(s->text, text) == 0)
+            return true;
+    struct seen *now = malloc(sizeof *now);
+    if (!now)
+        abort();
+    memcpy(now->text, text, sizeof text);
+    now->before = last;
+    last = now;
+    return false;
+}
+
 /* To record a few large cases of ci takes longer than all others: assay check leaves them out, too
  * (variant_run.c). AddressSanitizer has them, but for a few that take longer than its others. */
 enum { LARGE = 1 << 16, HUGE = 1 << 17 }; /* elements */
@@ -105,14 +164,32 @@ enum { SANITIZED_BESIDE = 1 };
 enum { SANITIZED_BESIDE = 0 };
 #endif
 
+static bool is_same_case(const suite_item *a, const suite_item *b) {
+    char one[ASSAY_CASE_TEXT], other[ASSAY_CASE_TEXT];
+    return a->set == b->set &&
+           strcmp(assay_case_format(&a->c, one), assay_case_format(&b->c, other)) == 0;
+}
+
+/* The same of an item: variants of a case come one after the other. */
+static bool is_repeat(const suite_item *item) {
+    static suite_item asked;
+    static bool answer;
+    if (!asked.c.op || !is_same_case(&asked, item)) {
+        asked = *item;
+        answer = repeats(&item->c);
+    }
+    return answer;
+}
+
 /* A case of ci runs once: recorded if it is small enough, and the recorder compares its numbers,
  * too; otherwise under AddressSanitizer, where that build's tests run as well (ci/test) and it is
- * not huge, or plainly, but for large ones of f16. Every night (ASSAY_ALL_CASES) it runs in each
- * build. */
+ * not huge, or plainly, but for large ones of f16. A case whose accesses an earlier one makes runs
+ * plainly. Every night (ASSAY_ALL_CASES) it runs in each build. */
 static bool worth_running(const suite_item *item) {
+    const bool again = is_repeat(item) && !SUITE_ALL_CASES;
     if (item->set != ASSAY_CI || build == PLAIN)
         return true;
-    const bool more = item->simulated && reaches_more(item);
+    const bool more = item->simulated && reaches_more(item) && !again;
     const bool large = suite_elements(&item->c) > LARGE, huge = suite_elements(&item->c) > HUGE;
     switch (build) {
     case RECORDED:
@@ -134,12 +211,6 @@ static void end_test(int device) {
     if (t->n_together > 0)
         suite_register("check", "", "check", t, run);
     t->n_together = 0;
-}
-
-static bool is_same_case(const suite_item *a, const suite_item *b) {
-    char one[ASSAY_CASE_TEXT], other[ASSAY_CASE_TEXT];
-    return a->set == b->set &&
-           strcmp(assay_case_format(&a->c, one), assay_case_format(&b->c, other)) == 0;
 }
 
 static void add(const suite_item *item) {
