@@ -12,7 +12,9 @@
  * f32, H100, cold, the step before, with two packs under way, x and dx by turns and two launches,
  * and now: 65536 rows of 8192, 685 and 683 us forward, 1535 and 1405 backward, where a copy of as
  * many bytes takes 712 and 1415; 4096 rows of 4096, 34.1 and 27.8 us, 64.5 and 56.1; 64 rows of 128
- * backward, 8.4 and 5.1 us.
+ * backward, 8.4 and 5.1 us. H200, rows that their lanes hold, by the kernel of all rows and by one
+ * of their own, for which every block is there at once: 1024 rows of 2048, 9.9 and 8.9 us; 1024 of
+ * 1024, 9.4 and 7.7; 4096 of 512, 9.3 and 9.0; 256 of 512, 6.2 and 5.95; 64 of 128, 5.8 and 5.5.
  *
  * Against v2: dx and dw share one pass. Bytes: x once forward; x and dx once backward, plus the
  * partial sums, one row of them for at least 16 of x. Flops: as v1.
@@ -26,10 +28,27 @@
 #include "kernels/weighted_sum/rows.h"
 
 enum { THREADS = 256, WARP = 32, FETCHED = 4 };
+/* Where lanes hold a row: a warp or less, in blocks of that many threads, or a whole block. */
+enum { WARP_ROWS_THREADS = 128, BLOCK_HELD = 2, HELD_BLOCKS = 8 };
 
 /* Of x up to some times the cache, load_once saves more than it costs: 34 us without and 28 with it
  * at 4096 x 4096 f32, 683 and 703 at 65536 x 8192. */
 static constexpr int64_t ONCE_BYTES = INT64_C(1) << 28;
+
+template <typename T>
+static __device__ __forceinline__ void add_products(const pack<T> &a, const pack<T> &b,
+                                                    acc_t<T> (&sum)[pack<T>::size]) {
+    for (int v = 0; v < pack<T>::size; ++v)
+        sum[v] = fma_(widen(a.v[v]), widen(b.v[v]), sum[v]);
+}
+
+template <typename T>
+static __device__ __forceinline__ acc_t<T> sum_pack(acc_t<T> (&sum)[pack<T>::size]) {
+    for (int half = pack<T>::size / 2; half > 0; half /= 2)
+        for (int v = 0; v < half; ++v)
+            sum[v] += sum[v + half];
+    return sum[0];
+}
 
 /* Lane `lane`'s part of the sum over a row. Packs are fetched four at a time, so that their
  * latencies overlap. WHOLE, ONCE: as load_part has them. */
@@ -51,17 +70,14 @@ static __device__ __forceinline__ acc_t<T> partial_sum(const T *x, const T *w, i
         keep_packed(b);
 #pragma unroll
         for (int f = 0; f < FETCHED; ++f)
-            for (int v = 0; v < V; ++v)
-                sum[v] = fma_(widen(a[f].v[v]), widen(b[f].v[v]), sum[v]);
+            add_products(a[f], b[f], sum);
     }
-    for (int half = V / 2; half > 0; half /= 2)
-        for (int v = 0; v < half; ++v)
-            sum[v] += sum[v + half];
-    return sum[0];
+    return sum_pack<T>(sum);
 }
 
 /* The sum over each group of `lanes` consecutive threads; every one of them gets it. `lanes` is a
- * power of two up to a warp, or the whole block; all threads of the block must come here. */
+ * power of two up to a warp, or the whole block; all threads of the block must come here, and to a
+ * barrier before they do again. */
 template <typename A> static __device__ __forceinline__ A sum_lanes(A sum, int lanes) {
     for (int offset = (lanes < WARP ? lanes : WARP) / 2; offset > 0; offset /= 2)
         sum += __shfl_xor_sync(0xffffffffu, sum, offset);
@@ -74,7 +90,6 @@ template <typename A> static __device__ __forceinline__ A sum_lanes(A sum, int l
     sum = warps[0];
     for (int i = 1; i < THREADS / WARP; ++i)
         sum += warps[i];
-    __syncthreads();
     return sum;
 }
 
@@ -94,7 +109,38 @@ static __global__ void __launch_bounds__(THREADS, 4)
         sum = sum_lanes(sum, lanes);
         if (row < rows && lane == 0)
             y[place(places, row)] = narrow<T>(sum);
+        if (lanes > WARP)
+            __syncthreads();
     }
+}
+
+/* The same of rows that their lanes hold, HELD whole packs each, with the row in its place: every
+ * load begins at once, and there is little code, which a call finds in no cache. */
+template <typename T, int HELD, int N>
+static __global__ void __launch_bounds__(N, HELD_BLOCKS)
+    sum_held_rows(const T *x, int64_t x_stride, const T *w, T *y, int64_t rows, int d,
+                  int lane_bits) {
+    constexpr int V = pack<T>::size;
+    const int lanes = 1 << lane_bits, lane = (int)threadIdx.x & (lanes - 1);
+    const int64_t row = (int64_t)blockIdx.x * (N >> lane_bits) + (threadIdx.x >> lane_bits);
+    acc_t<T> sum[V] = {};
+    if (row < rows) {
+        pack<T> a[HELD], b[HELD];
+#pragma unroll
+        for (int f = 0; f < HELD; ++f) {
+            const int at = (lane + f * lanes) * V;
+            a[f] = load_part<true, true>(x + row * x_stride + at, d - at, true, narrow<T>(0));
+            b[f] = load_part<true, false>(w + at, d - at, true, narrow<T>(0));
+        }
+        keep_packed(a);
+        keep_packed(b);
+#pragma unroll
+        for (int f = 0; f < HELD; ++f)
+            add_products(a[f], b[f], sum);
+    }
+    const acc_t<T> all = sum_lanes(sum_pack<T>(sum), lanes);
+    if (row < rows && lane == 0)
+        y[row] = narrow<T>(all);
 }
 
 /* Lanes for one row of d elements: one pack each if a warp suffices, and the whole block when a
@@ -244,13 +290,30 @@ static assay_status launch_rows(const assay_call *call, const tensors &t) {
                         (uintptr_t)t.w->data % PACK_BYTES == 0);
 }
 
+template <typename T, int HELD, int N>
+static assay_status launch_held_rows(const assay_call *call, const tensors &t) {
+    int lane_bits = 0;
+    while (1 << lane_bits < lanes_for<T>(t.d))
+        ++lane_bits;
+    return ASSAY_LAUNCH(call->stream, whole_grid(ceil_div(t.rows, N >> lane_bits)), dim3(N), 0,
+                        (sum_held_rows<T, HELD, N>), data_of<const T>(t.x),
+                        assay_tensor_row_stride(t.x), data_of<const T>(t.w), data_of<T>(t.y),
+                        t.rows, (int)t.d, lane_bits);
+}
+
 template <typename T> static assay_status run_forward(const assay_call *call) {
     const tensors t = tensors_of(call, ASSAY_FORWARD);
     const bool aligned = takes_packs(t.x) && (uintptr_t)t.w->data % PACK_BYTES == 0;
     if (!aligned || t.d % pack<T>::size != 0)
         return launch_rows<T, false, false>(call, t);
-    return t.rows * t.d <= ONCE_BYTES / (int64_t)sizeof(T) ? launch_rows<T, true, true>(call, t)
-                                                           : launch_rows<T, true, false>(call, t);
+    if (t.rows * t.d > ONCE_BYTES / (int64_t)sizeof(T))
+        return launch_rows<T, true, false>(call, t);
+    const int64_t packs = t.d / pack<T>::size;
+    const spread places = spread_of(t.y);
+    if (places.length != places.stride || packs > (int64_t)BLOCK_HELD * THREADS)
+        return launch_rows<T, true, true>(call, t);
+    return packs <= FETCHED * WARP ? launch_held_rows<T, FETCHED, WARP_ROWS_THREADS>(call, t)
+                                   : launch_held_rows<T, BLOCK_HELD, THREADS>(call, t);
 }
 
 template <typename T> static assay_status run_backward(const assay_call *call) {

@@ -276,8 +276,11 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "n=256 d=512 dtype=f32,f64 fill=normal,exact"},
     {ASSAY_CI, "n=3 d=4300 dtype=f32,f64,bf16 seed=4"}, /* more than a warp takes of one row */
     {ASSAY_CI, "n=7 d=2060 dtype=f32 sched=reverse"},   /* the same, and a block has two rows */
+    {ASSAY_CI, "n=7 d=1304 dtype=f32,bf16"}, /* a block has a row, two packs a thread or one */
+    {ASSAY_CI, "n=3x5 d=1304 dtype=f32 pad=8"},
     {ASSAY_CI, "n=none,1x1 d=2,300 dtype=f64"},
     {ASSAY_CI, "n=3 d=14 dtype=bf16"},    /* rows of 28 bytes */
+    {ASSAY_CI, "n=1030 d=516 dtype=f64"}, /* chunks of two strips */
     {ASSAY_CI, "n=1 d=540673 dtype=f64"}, /* one strip more than v3 wants blocks */
     {ASSAY_CI, "n=7x3 d=40 dtype=f32,f64,bf16 fill=cancel,wide,denormal,huge,zeros,mixed"},
     /* equal rows, equal elements */
