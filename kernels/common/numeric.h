@@ -37,6 +37,23 @@ template <> __device__ __forceinline__ __half narrow<__half>(float v) {
     return __float2half_rn(v);
 }
 
+/* Two neighbours of a 16-bit type. */
+template <typename T> struct pair_of;
+template <> struct pair_of<__nv_bfloat16> { typedef __nv_bfloat162 type; };
+template <> struct pair_of<__half> { typedef __half2 type; };
+template <typename T> using pair_t = typename pair_of<T>::type;
+
+/* Rounds both, by one instruction. */
+template <typename T>
+static __device__ __forceinline__ pair_t<T> narrow_pair(float first, float second);
+template <>
+__device__ __forceinline__ __nv_bfloat162 narrow_pair<__nv_bfloat16>(float first, float second) {
+    return __floats2bfloat162_rn(first, second);
+}
+template <> __device__ __forceinline__ __half2 narrow_pair<__half>(float first, float second) {
+    return __floats2half2_rn(first, second);
+}
+
 /* a * b + c, rounded once. */
 static __device__ __forceinline__ float fma_(float a, float b, float c) {
     return fmaf(a, b, c);

@@ -1,5 +1,5 @@
 /*
- * A product in bf16 by hopper_tile.h: which tiles, which maps, and what happens to operands that
+ * A product in bf16 or f16 by hopper_tile.h: which tiles, which maps, and what happens to operands that
  * copies by TMA do not take. v3_hopper.cu tells how; the operator linear uses it as well.
  */
 #ifndef ASSAY_MATMUL_ACCUMULATE_HOPPER_MULTIPLY_H
@@ -10,17 +10,19 @@
 
 static const int32_t tiles_of_hopper[] = {ROWS, wide_tile::columns, DEPTH, PACKED, 0};
 
-static hopper_operands operands_of(const product<bf16> &x) {
+template <typename T> static hopper_operands operands_of(const product<T> &x) {
     return {lines_of(x.left, x.m, x.k), lines_of(x.right, x.k, x.n), !x.left.transposed,
             x.right.transposed};
 }
 
-static tensor_lines result_lines(const void *data, const product<bf16> &x, int64_t stride) {
+template <typename T>
+static tensor_lines result_lines(const void *data, const product<T> &x, int64_t stride) {
     return {data, x.n, x.m, stride, BOX};
 }
 
 /* Boxes have a tile's rows, or columns, where lines are along k. */
-static assay_status make_maps(const product<bf16> &x, hopper_operands *of, int columns, bool staged,
+template <typename T>
+static assay_status make_maps(const product<T> &x, hopper_operands *of, int columns, bool staged,
                               hopper_maps *maps) {
     const tensor_lines out = result_lines(x.out.data, x, x.out.stride);
     const tensor_lines added = result_lines(x.added.data, x, x.added.stride);
@@ -36,23 +38,23 @@ static assay_status make_maps(const product<bf16> &x, hopper_operands *of, int c
     return status;
 }
 
-template <typename Tile, typename Kind>
-static assay_status launch_on_hopper(void *stream, const hopper_problem &p,
+template <typename Tile, typename Kind, typename T>
+static assay_status launch_on_hopper(void *stream, const hopper_problem<T> &p,
                                      const hopper_maps &maps) {
     const int64_t blocks = clamp(hopper_blocks<Tile>(p.m, p.n), 0, ASSAY_MULTIPROCESSORS);
     return ASSAY_LAUNCH(stream, whole_grid(blocks), dim3(THREADS), Tile::shared_bytes,
-                        (multiply_on_hopper<Tile, Kind>), p, maps);
+                        (multiply_on_hopper<Tile, Kind, T>), p, maps);
 }
 
-static bool can_be_staged(const product<bf16> &x) {
+template <typename T> static bool can_be_staged(const product<T> &x) {
     return can_be_stored(result_lines(x.out.data, x, x.out.stride)) &&
            (!x.added.data || can_be_mapped(result_lines(x.added.data, x, x.added.stride)));
 }
 
-template <typename Tile, bool MAY_ADD>
-static assay_status launch_tiles(void *stream, const product<bf16> &x, hopper_operands of) {
+template <typename Tile, bool MAY_ADD, typename T>
+static assay_status launch_tiles(void *stream, const product<T> &x, hopper_operands of) {
     const bool staged = can_be_staged(x);
-    const hopper_problem p = {x.added,
+    const hopper_problem<T> p = {x.added,
                               x.out,
                               x.m,
                               x.n,
@@ -72,58 +74,60 @@ static assay_status launch_tiles(void *stream, const product<bf16> &x, hopper_op
                       : launch_on_hopper<Tile, hopper_kind<false, false, MAY_ADD>>(stream, p, maps);
 }
 
-struct hopper_choice {
+template <typename T> struct hopper_choice {
     int64_t time; /* until all multiprocessors are done */
-    assay_status (*launch)(void *stream, const product<bf16> &x, hopper_operands of);
+    assay_status (*launch)(void *stream, const product<T> &x, hopper_operands of);
 };
 
-template <typename Tile, bool MAY_ADD>
-static hopper_choice choice_of(const product<bf16> &x, int64_t tile_time) {
+template <typename Tile, bool MAY_ADD, typename T>
+static hopper_choice<T> choice_of(const product<T> &x, int64_t tile_time) {
     const int64_t turns = ceil_div(hopper_tiles<Tile::columns>(x.m, x.n), ASSAY_MULTIPROCESSORS);
-    return {turns * tile_time, launch_tiles<Tile, MAY_ADD>};
+    return {turns * tile_time, launch_tiles<Tile, MAY_ADD, T>};
 }
 
 /* Mixed tiles leave by way of the ring alone. */
-template <bool MAY_ADD> static hopper_choice choice_of_shares(const product<bf16> &x) {
+template <bool MAY_ADD, typename T>
+static hopper_choice<T> choice_of_shares(const product<T> &x) {
     return {can_be_staged(x) ? time_of_shares(x.m, x.n, MIXED_TIMES) : INT64_MAX,
-            launch_tiles<mixed_tile, MAY_ADD>};
+            launch_tiles<mixed_tile, MAY_ADD, T>};
 }
 
 /* Of those that take as long, the first: the wider tiles, and shares rather than turns of tiles of
  * 192 columns. */
-template <bool MAY_ADD>
-static assay_status launch_fastest(void *stream, const product<bf16> &x,
+template <bool MAY_ADD, typename T>
+static assay_status launch_fastest(void *stream, const product<T> &x,
                                    const hopper_operands &of) {
-    const hopper_choice choices[] = {choice_of<wide_tile, MAY_ADD>(x, WIDE_TIME),
+    const hopper_choice<T> choices[] = {choice_of<wide_tile, MAY_ADD>(x, WIDE_TIME),
                                      choice_of_shares<MAY_ADD>(x),
                                      choice_of<middle_tile, MAY_ADD>(x, MIDDLE_TIME),
                                      choice_of<narrow_tile, MAY_ADD>(x, NARROW_TIME),
                                      choice_of<thin_tile, MAY_ADD>(x, THIN_TIME)};
-    const hopper_choice *best = choices;
-    for (const hopper_choice &c : choices)
+    const hopper_choice<T> *best = choices;
+    for (const hopper_choice<T> &c : choices)
         if (c.time < best->time)
             best = &c;
     return best->launch(stream, x, of);
 }
 
-static bool fits(const product<bf16> &x) {
+template <typename T> static bool fits(const product<T> &x) {
     return x.m > 0 && x.n > 0 && x.k > 0 && x.m <= MOST_EXTENT && x.n <= MOST_EXTENT &&
            x.k <= MOST_EXTENT;
 }
 
 /* Whether lines of operands shall be whole lines of L2. */
-static bool right_whole(const product<bf16> &x) {
+template <typename T> static bool right_whole(const product<T> &x) {
     return x.m >= RIGHT_COPIED_FOR;
 }
-static bool left_whole(const product<bf16> &x, const hopper_operands &of) {
+template <typename T>
+static bool left_whole(const product<T> &x, const hopper_operands &of) {
     return x.n >= LEFT_COPIED_FOR && right_whole(x) && !has_whole_stride(of.right);
 }
 
 /* MAY_ADD: whether the operator has products with something added. Kernels without spill no
  * register; where both operands' lines are across k, those with spill two. */
-template <bool MAY_ADD>
-static assay_status hopper_multiply(const assay_call *call, const product<bf16> &asked) {
-    const product<bf16> x = with_rows(asked);
+template <typename T, bool MAY_ADD>
+static assay_status hopper_multiply(const assay_call *call, const product<T> &asked) {
+    const product<T> x = with_rows(asked);
     hopper_operands of = operands_of(x);
     const bool whole_left = left_whole(x, of);
     size_t used = 0;
@@ -135,13 +139,13 @@ static assay_status hopper_multiply(const assay_call *call, const product<bf16> 
     if (status != ASSAY_OK)
         return status;
     if (!fits(x) || !can_be_mapped(of.left) || !can_be_mapped(of.right))
-        return multiply<bf16_core, bf16>(call, asked);
+        return multiply<m16n8k16<T>::template core, T>(call, asked);
     return launch_fastest<MAY_ADD>(call->stream, x, of);
 }
 
 /* Bytes for copies of its operands. */
-static size_t hopper_workspace(const product<bf16> &asked) {
-    const product<bf16> x = with_rows(asked);
+template <typename T> static size_t hopper_workspace(const product<T> &asked) {
+    const product<T> x = with_rows(asked);
     const hopper_operands of = operands_of(x);
     return fits(x) ? copy_bytes(of.left, left_whole(x, of)) + copy_bytes(of.right, right_whole(x))
                    : 0;
@@ -150,9 +154,9 @@ static size_t hopper_workspace(const product<bf16> &asked) {
 /* Whether `name`, "op/variant", can do the call at all. */
 static assay_status hopper_supports(const char *name, const assay_call *call) {
     const assay_dtype dtype = call->params->dtype;
-    if (dtype != ASSAY_BF16 && dtype != ASSAY_F64 && call->params->math != ASSAY_TF32)
+    if (dtype == ASSAY_F32 && call->params->math != ASSAY_TF32)
         return assay_fail(ASSAY_ERR_UNSUPPORTED,
-                          "%s: bf16, f64, and f32 with math=tf32, not %s; v3 takes all", name,
+                          "%s: bf16, f16, f64, and f32 with math=tf32, not %s; v3 takes all", name,
                           assay_dtype_name(dtype));
     return require_hopper(name);
 }

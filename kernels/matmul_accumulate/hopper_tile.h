@@ -1,5 +1,5 @@
 /*
- * A persistent kernel for products in bf16: TMA brings operands to a ring of stages in shared
+ * A persistent kernel for products in bf16 and f16: TMA brings operands to a ring of stages in shared
  * memory, wgmma multiplies them, TMA takes the results away.
  *
  * The threads of a block of three warpgroups:
@@ -102,16 +102,17 @@ template <bool LEFT_K_INNER, bool RIGHT_K_INNER, bool MAY_ADD> struct hopper_kin
 };
 
 /* out = times left right + added, if it adds. `staged`: by way of the maps. */
-struct hopper_problem {
-    matrix<const bf16> added;
-    matrix<bf16> out;
+template <typename T> struct hopper_problem {
+    matrix<const T> added;
+    matrix<T> out;
     int64_t m, n;
     int32_t slices; /* of k */
     float times;
     bool adds, staged;
 };
 
-template <typename Kind> static __device__ __forceinline__ bool adds(const hopper_problem &p) {
+template <typename Kind, typename T>
+static __device__ __forceinline__ bool adds(const hopper_problem<T> &p) {
     return Kind::may_add && p.adds;
 }
 
@@ -183,8 +184,8 @@ static __device__ __forceinline__ void load_operand(const tensor_map *map, unsig
                     full);
 }
 
-template <typename Tile, typename Kind>
-static __device__ __forceinline__ void fill(const hopper_problem &p, const hopper_maps &maps,
+template <typename Tile, typename Kind, typename T>
+static __device__ __forceinline__ void fill(const hopper_problem<T> &p, const hopper_maps &maps,
                                             hopper_ring<Tile> ring) {
     each_part<Tile>(p.m, p.n, [&](hopper_place at, int units) {
         for (int32_t slice = 0; slice < p.slices; ++slice) {
@@ -215,8 +216,8 @@ static __device__ __forceinline__ void fill(const hopper_problem &p, const hoppe
 
 /* ---- thread 32 ---- */
 
-template <typename Tile>
-static __device__ __forceinline__ void drain(const hopper_problem &p, const hopper_maps &maps,
+template <typename Tile, typename T>
+static __device__ __forceinline__ void drain(const hopper_problem<T> &p, const hopper_maps &maps,
                                              hopper_ring<Tile> ring) {
     const int slices = p.slices % Tile::stages;
     uint32_t rounds = 0; /* a bit for each stage: the parity of its results */
@@ -249,9 +250,10 @@ static __device__ __forceinline__ bool leads_group() {
 
 /* The ring's slices of one tile. A stage is free when the products of the next one have begun, of
  * which the wait leaves one group. */
-template <typename Tile, typename Kind, int SUMS>
-static __device__ __forceinline__ void
-multiply_slices(const hopper_problem &p, int group, hopper_ring<Tile> &ring, float (&sums)[SUMS]) {
+template <typename Tile, typename Kind, typename T, int SUMS>
+static __device__ __forceinline__ void multiply_slices(const hopper_problem<T> &p, int group,
+                                                       hopper_ring<Tile> &ring,
+                                                       float (&sums)[SUMS]) {
     constexpr int left_step = (Kind::left_k ? STEP * 2 : STEP * TENSOR_LINE_BYTES) >> 4;
     constexpr int right_step = (Kind::right_k ? STEP * 2 : STEP * TENSOR_LINE_BYTES) >> 4;
     hopper_ring<Tile> before = ring;
@@ -263,8 +265,9 @@ multiply_slices(const hopper_problem &p, int group, hopper_ring<Tile> &ring, flo
         wgmma_fence();
 #pragma unroll
         for (int step = 0; step < DEPTH / STEP; ++step)
-            wgmma_bf16<!Kind::left_k, !Kind::right_k>(
-                sums, left + step * left_step, right + step * right_step, slice > 0 || step > 0);
+            wgmma<T, !Kind::left_k, !Kind::right_k>(sums, left + step * left_step,
+                                                    right + step * right_step,
+                                                    slice > 0 || step > 0);
         wgmma_commit();
         wgmma_wait<1>();
         if (slice > 0 && leads_group())
@@ -278,14 +281,14 @@ multiply_slices(const hopper_problem &p, int group, hopper_ring<Tile> &ring, flo
         mbarrier_arrive(before.empty());
 }
 
-template <typename Kind>
-static __device__ __forceinline__ float result(const hopper_problem &p, float sum, bf16 added) {
+template <typename Kind, typename T>
+static __device__ __forceinline__ float result(const hopper_problem<T> &p, float sum, T added) {
     return adds<Kind>(p) ? fma_(p.times, sum, widen(added)) : p.times * sum;
 }
 
 /* Rounds this thread's results of one box into it, where what is added lies. */
-template <typename Kind>
-static __device__ __forceinline__ void finish_box(const hopper_problem &p, unsigned char *box,
+template <typename Kind, typename T>
+static __device__ __forceinline__ void finish_box(const hopper_problem<T> &p, unsigned char *box,
                                                   const float *sums) {
     const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x % GROUP / 32;
 #pragma unroll
@@ -293,19 +296,17 @@ static __device__ __forceinline__ void finish_box(const hopper_problem &p, unsig
         const int row = 16 * warp + lane / 4 + 8 * half;
 #pragma unroll
         for (int j = 0; j < BOX / 8; ++j) {
-            __nv_bfloat162 *pair = reinterpret_cast<__nv_bfloat162 *>(
+            pair_t<T> *pair = reinterpret_cast<pair_t<T> *>(
                 box + row * TENSOR_LINE_BYTES + (j ^ row % 8) * 16 + lane % 4 * 4);
-            const __nv_bfloat162 added =
-                adds<Kind>(p) ? load_whole(pair) : __floats2bfloat162_rn(0, 0);
-            *pair = __floats2bfloat162_rn(
-                result<Kind>(p, sums[4 * j + 2 * half], __low2bfloat16(added)),
-                result<Kind>(p, sums[4 * j + 2 * half + 1], __high2bfloat16(added)));
+            const pair_t<T> added = adds<Kind>(p) ? load_whole(pair) : narrow_pair<T>(0, 0);
+            *pair = narrow_pair<T>(result<Kind>(p, sums[4 * j + 2 * half], added.x),
+                                   result<Kind>(p, sums[4 * j + 2 * half + 1], added.y));
         }
     }
 }
 
-template <typename Tile, typename Kind, int SUMS>
-static __device__ __forceinline__ void finish_staged(const hopper_problem &p, int group,
+template <typename Tile, typename Kind, typename T, int SUMS>
+static __device__ __forceinline__ void finish_staged(const hopper_problem<T> &p, int group,
                                                      hopper_ring<Tile> &ring,
                                                      const float (&sums)[SUMS]) {
     constexpr int boxes = 2 * SUMS / BOX;
@@ -324,8 +325,8 @@ static __device__ __forceinline__ void finish_staged(const hopper_problem &p, in
     }
 }
 
-template <typename Kind, int SUMS>
-static __device__ __forceinline__ void finish_elements(const hopper_problem &p, hopper_place at,
+template <typename Kind, typename T, int SUMS>
+static __device__ __forceinline__ void finish_elements(const hopper_problem<T> &p, hopper_place at,
                                                        int group, const float (&sums)[SUMS]) {
     const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x % GROUP / 32;
 #pragma unroll
@@ -334,14 +335,13 @@ static __device__ __forceinline__ void finish_elements(const hopper_problem &p, 
         const int64_t column = (int64_t)at.column + i / 4 * 8 + lane % 4 * 2 + i % 2;
         if (row >= p.m || column >= p.n)
             continue;
-        const bf16 added =
-            adds<Kind>(p) ? p.added.data[row * p.added.stride + column] : narrow<bf16>(0);
-        p.out.data[row * p.out.stride + column] = narrow<bf16>(result<Kind>(p, sums[i], added));
+        const T added = adds<Kind>(p) ? p.added.data[row * p.added.stride + column] : narrow<T>(0);
+        p.out.data[row * p.out.stride + column] = narrow<T>(result<Kind>(p, sums[i], added));
     }
 }
 
-template <typename Tile, typename Kind>
-static __device__ __forceinline__ void multiply_tiles_of(const hopper_problem &p, int group,
+template <typename Tile, typename Kind, typename T>
+static __device__ __forceinline__ void multiply_tiles_of(const hopper_problem<T> &p, int group,
                                                          hopper_ring<Tile> ring) {
     each_part<Tile>(p.m, p.n, [&](hopper_place at, int units) {
         with_sums<Tile>(units, [&](auto &sums) {
@@ -354,9 +354,9 @@ static __device__ __forceinline__ void multiply_tiles_of(const hopper_problem &p
     });
 }
 
-template <typename Tile, typename Kind>
+template <typename Tile, typename Kind, typename T>
 static __global__ void __launch_bounds__(THREADS, 1)
-    multiply_on_hopper(const hopper_problem p, const __grid_constant__ hopper_maps maps) {
+    multiply_on_hopper(const hopper_problem<T> p, const __grid_constant__ hopper_maps maps) {
     ASSAY_DYNAMIC_SHARED(unsigned char, shared);
     const hopper_ring<Tile> ring = ring_in<hopper_ring<Tile>>(shared);
     if (threadIdx.x == 0)

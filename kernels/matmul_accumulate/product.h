@@ -153,6 +153,7 @@ static assay_status gradients(const assay_call *call, Multiply multiply) {
 #define MATMUL_DISPATCH(function, call)                                                            \
     ((call)->params->dtype == ASSAY_F64    ? function<double>(call)                                \
      : (call)->params->dtype == ASSAY_BF16 ? function<__nv_bfloat16>(call)                         \
+     : (call)->params->dtype == ASSAY_F16  ? function<__half>(call)                                \
                                            : function<float>(call))
 
 #endif

@@ -86,7 +86,7 @@ static size_t workspace(assay_stage stage, const assay_call *call) {
         const size_t elements = (size_t)assay_tensor_count(&call->out[i]);
         most = elements > most ? elements : most;
     }
-    if (call->params->dtype == ASSAY_BF16)
+    if (assay_dtype_size(call->params->dtype) < sizeof(float))
         return most * sizeof(float);
     return stage == ASSAY_FORWARD ? fused_workspace(most * assay_dtype_size(call->params->dtype))
                                   : 0;

@@ -73,4 +73,14 @@ static inline assay_status gemm(cublasHandle_t blas, assay_math, const shape &s,
     return gemm_ex(blas, s, alpha, a, b, beta, c, CUDA_R_16BF, CUDA_R_16BF, CUBLAS_COMPUTE_32F);
 }
 
+static inline assay_status gemm(cublasHandle_t blas, assay_math, const shape &s, float alpha,
+                                const __half *a, const __half *b, float beta, float *c) {
+    return gemm_ex(blas, s, alpha, a, b, beta, c, CUDA_R_16F, CUDA_R_32F, CUBLAS_COMPUTE_32F);
+}
+
+static inline assay_status gemm(cublasHandle_t blas, assay_math, const shape &s, float alpha,
+                                const __half *a, const __half *b, float beta, __half *c) {
+    return gemm_ex(blas, s, alpha, a, b, beta, c, CUDA_R_16F, CUDA_R_16F, CUBLAS_COMPUTE_32F);
+}
+
 #endif

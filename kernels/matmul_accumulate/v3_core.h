@@ -18,6 +18,8 @@
 
 #include "kernels/matmul_accumulate/v3_slice.h"
 
+#include <type_traits>
+
 static __device__ __forceinline__ int lane() {
     return (int)threadIdx.x % WARP;
 }
@@ -48,12 +50,20 @@ template <typename Tile, typename T = float> struct m16n8_sums {
     }
 };
 
-/* bf16 on tensor cores. */
-template <typename Tile> struct bf16_core : m16n8_sums<Tile> {
+/* bf16 and f16 on tensor cores. */
+template <typename Tile, typename T> struct m16n8k16_core : m16n8_sums<Tile> {
     using m16n8_sums<Tile>::ROWS;
     using m16n8_sums<Tile>::COLUMNS;
     using m16n8_sums<Tile>::sum;
-    typedef __nv_bfloat16 storage;
+    typedef T storage;
+
+    static __device__ __forceinline__ void multiply(float c[4], const uint32_t a[4],
+                                                    const uint32_t b[2]) {
+        if constexpr (std::is_same_v<T, __half>)
+            mma_m16n8k16_f16(c, a, b);
+        else
+            mma_m16n8k16_bf16(c, a, b);
+    }
 
     /* Four 8 x 8 matrices; this lane's one begins at (row, k). */
     template <typename Slice>
@@ -81,9 +91,14 @@ template <typename Tile> struct bf16_core : m16n8_sums<Tile> {
             for (int i = 0; i < ROWS; ++i)
 #pragma unroll
                 for (int j = 0; j < COLUMNS; ++j)
-                    mma_m16n8k16_bf16(sum[i][j], x[i], y[j / 2] + j % 2 * 2);
+                    multiply(sum[i][j], x[i], y[j / 2] + j % 2 * 2);
         }
     }
+};
+
+/* As cores are handed on: by their tile alone. */
+template <typename T> struct m16n8k16 {
+    template <typename Tile> using core = m16n8k16_core<Tile, T>;
 };
 
 /* fp32 operands cut to TF32, on tensor cores. */

@@ -11,7 +11,9 @@ static const int32_t tiles[] = {LARGE, fma_large::rows, SMALL, fma_small::rows, 
 #define MATMUL_V3_DISPATCH(function, call)                                                         \
     ((call)->params->dtype == ASSAY_F64 ? function<double, multiply<f64_core, double>>(call)       \
      : (call)->params->dtype == ASSAY_BF16                                                         \
-         ? function<__nv_bfloat16, multiply<bf16_core, __nv_bfloat16>>(call)                       \
+         ? function<__nv_bfloat16, multiply<m16n8k16<__nv_bfloat16>::core, __nv_bfloat16>>(call)   \
+     : (call)->params->dtype == ASSAY_F16                                                          \
+         ? function<__half, multiply<m16n8k16<__half>::core, __half>>(call)                        \
      : (call)->params->math == ASSAY_TF32 ? function<float, multiply<tf32_core, float>>(call)      \
                                           : function<float, multiply_strictly>(call))
 

@@ -47,8 +47,10 @@
 /* Calls `function<T, multiply>(call)` with the call's type and the product in it. */
 #define HOPPER_DISPATCH(function, call)                                                            \
     ((call)->params->dtype == ASSAY_F64    ? function<double, f64_multiply<true>>(call)            \
-     : (call)->params->dtype == ASSAY_BF16 ? function<bf16, hopper_multiply<true>>(call)           \
-                                           : function<float, tf32_multiply<true>>(call))
+     : (call)->params->dtype == ASSAY_BF16 ? function<bf16, hopper_multiply<bf16, true>>(call)     \
+     : (call)->params->dtype == ASSAY_F16                                                          \
+         ? function<__half, hopper_multiply<__half, true>>(call)                                   \
+         : function<float, tf32_multiply<true>>(call))
 
 template <typename T, auto product_by> static assay_status run_forward(const assay_call *call) {
     return product_by(call, product_for_y<T>(tensors_of(call, ASSAY_FORWARD)));
@@ -78,6 +80,7 @@ template <typename T> static size_t workspace_of(assay_stage stage, const assay_
 static size_t workspace(assay_stage stage, const assay_call *call) {
     return call->params->dtype == ASSAY_F64    ? workspace_of<double>(stage, call)
            : call->params->dtype == ASSAY_BF16 ? workspace_of<bf16>(stage, call)
+           : call->params->dtype == ASSAY_F16  ? workspace_of<__half>(stage, call)
                                                : workspace_of<float>(stage, call);
 }
 

@@ -25,6 +25,7 @@ template <> struct padding<float> {
 template <> struct padding<__nv_bfloat16> {
     enum { k_inner = 8, row_inner = 8 };
 };
+template <> struct padding<__half> : padding<__nv_bfloat16> {};
 
 /* The square of the result that a block computes: DOWN x ACROSS warps with a part each. */
 template <int DOWN_, int ACROSS_, int ROWS_, int COLUMNS_> struct square {

@@ -166,8 +166,8 @@ static assay_status launch_in_frame(void *stream, const Job &job, copies_ahead *
 /* ---- on the host ---- */
 
 /* Products of bf16 without anything added; k in slices. */
-static inline hopper_problem frame_problem(int64_t m, int64_t n, int64_t k) {
-    hopper_problem p = {};
+static inline hopper_problem<bf16> frame_problem(int64_t m, int64_t n, int64_t k) {
+    hopper_problem<bf16> p = {};
     p.m = m;
     p.n = n;
     p.slices = (int32_t)ceil_div(k, DEPTH);

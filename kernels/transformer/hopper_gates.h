@@ -36,7 +36,7 @@ template <typename Tile, bool KEEP> struct gates_job {
     static constexpr int kept = KEEP ? 3 : 1, unit_boxes = kept, boxes = kept * step / BOX;
     static constexpr int in_stage = Tile::per_stage;
     static constexpr bool brings = false;
-    hopper_problem p;
+    hopper_problem<bf16> p;
     tensor_map x, weights, y, a, b;
 
     __device__ __forceinline__ void load(unsigned char *stage, hopper_place at, int, int32_t k,
@@ -85,7 +85,7 @@ template <typename Tile> struct gates_grad_job {
     typedef hopper_kind<true, false, false> kind;
     static constexpr int step = Tile::columns, in_stage = 2, unit_boxes = 2;
     static constexpr bool brings = true;
-    hopper_problem p;
+    hopper_problem<bf16> p;
     tensor_map d, weight, a, b, da, db;
 
     __device__ __forceinline__ void load(unsigned char *stage, hopper_place at, int, int32_t k,

@@ -16,7 +16,7 @@ template <typename Tile> struct grad_job {
     typedef dw_kind kind;
     static constexpr int step = Tile::columns, unit_boxes = 2, in_stage = Tile::per_stage;
     static constexpr bool brings = false;
-    hopper_problem p;
+    hopper_problem<bf16> p;
     placed_map left, right;
     tensor_map out[MOST_PARTS];
     int32_t rows;

@@ -85,7 +85,7 @@ template <typename Tile, typename Kind, bool TURNS> struct placed_job {
     typedef Kind kind;
     static constexpr int step = Tile::columns, unit_boxes = 1, in_stage = Tile::per_stage;
     static constexpr bool brings = false;
-    hopper_problem p;
+    hopper_problem<bf16> p;
     placed_map left, right, out;
     const float *angles; /* (t, 64) of heads.h */
     int32_t turned;      /* columns of the result that are turned, from the first on */

@@ -597,7 +597,8 @@ const assay_op assay_op_matmul_accumulate = {
     .n_keys = sizeof keys / sizeof *keys,
     .multilinear = true,
     .by_rows = true,
-    .dtypes = ASSAY_DTYPE_BIT(ASSAY_F32) | ASSAY_DTYPE_BIT(ASSAY_F64) | ASSAY_DTYPE_BIT(ASSAY_BF16),
+    .dtypes = ASSAY_DTYPE_BIT(ASSAY_F32) | ASSAY_DTYPE_BIT(ASSAY_F64) | ASSAY_DTYPE_BIT(ASSAY_BF16) |
+              ASSAY_DTYPE_BIT(ASSAY_F16),
     .maths = ASSAY_MATH_BIT(ASSAY_STRICT) | ASSAY_MATH_BIT(ASSAY_TF32),
     .fills = FILL_FAMILIES | ASSAY_FILL_BIT(ASSAY_FILL_SINGLE),
     .legal = legal,
