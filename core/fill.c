@@ -176,6 +176,11 @@ int fill_huge_power(assay_dtype dtype, int room) {
     return most > room ? most - room : 0;
 }
 
+double fill_exact_room(assay_dtype dtype) {
+    const assay_dtype accumulator = dtype == ASSAY_F64 ? ASSAY_F64 : ASSAY_F32;
+    return fmin(ldexp(1, assay_dtype_significand(accumulator)), assay_dtype_max(dtype));
+}
+
 void fill_scale_factor(assay_fill fill, const assay_tensor_spec *spec, int room, double *data) {
     fill_scale(fill, ASSAY_FILL_DENORMAL, spec, fill_denormal_power(spec->dtype), data);
     fill_scale(fill, ASSAY_FILL_HUGE, spec, fill_huge_power(spec->dtype, room), data);
@@ -207,6 +212,11 @@ static double odd_of_bits(uint64_t seed, const char *stream, int64_t at, int bit
 typedef struct digits {
     int a, b, dy, c;
 } digits;
+
+/* Products of two 11-bit integers overflow in f16. */
+static double unit_of(assay_dtype dtype) {
+    return dtype == ASSAY_F16 ? 0x1p-4 : 1;
+}
 
 static int lesser(int a, int b) {
     return a < b ? a : b;
@@ -254,9 +264,11 @@ void fill_single(assay_dtype dtype, uint64_t seed, int64_t passes, int64_t m, in
                  fill_matrix a, fill_matrix b, fill_matrix dy, fill_matrix c) {
     enum { WITHOUT = 4 }; /* one column in so many is c's */
     const digits bits = digits_of(dtype, seed, passes);
+    const double unit = unit_of(dtype);
     for (int64_t i = 0; i < m; ++i)
         for (int64_t l = 0; l < k; ++l)
-            a.data[i * a.row + l * a.column] = odd_of_bits(seed, "single a", i * k + l, bits.a);
+            a.data[i * a.row + l * a.column] =
+                unit * odd_of_bits(seed, "single a", i * k + l, bits.a);
     clear(b, k, n);
     clear(dy, m, n);
     clear(c, m, n);
@@ -266,11 +278,12 @@ void fill_single(assay_dtype dtype, uint64_t seed, int64_t passes, int64_t m, in
     for (int64_t j = 0; j < n; ++j) {
         const int64_t l = (int64_t)(((__int128)j * step + first) % k);
         const int64_t i = (j + (int64_t)(seed % (uint64_t)m)) % m;
-        dy.data[i * dy.row + j * dy.column] = odd_of_bits(seed, "single dy", j, bits.dy);
+        dy.data[i * dy.row + j * dy.column] = unit * odd_of_bits(seed, "single dy", j, bits.dy);
         if (j < k && !(c.data && j % WITHOUT == WITHOUT - 1))
-            b.data[l * b.row + j * b.column] = odd_of_bits(seed, "single b", j, bits.b);
+            b.data[l * b.row + j * b.column] = unit * odd_of_bits(seed, "single b", j, bits.b);
         else
             for (int64_t e = 0; c.data && e < m; ++e)
-                c.data[e * c.row + j * c.column] = odd_of_bits(seed, "single c", e * n + j, bits.c);
+                c.data[e * c.row + j * c.column] =
+                    unit * odd_of_bits(seed, "single c", e * n + j, bits.c);
     }
 }

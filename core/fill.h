@@ -87,6 +87,9 @@ int fill_denormal_power(assay_dtype dtype);
 /* The one that leaves `room` binary digits below the dtype's largest number; not below 0. */
 int fill_huge_power(assay_dtype dtype, int room);
 
+/* The largest integer up to which sums are exact in the accumulator, and no results overflow. */
+double fill_exact_room(assay_dtype dtype);
+
 /* Dresses a linear operator's input in `denormal` and `huge`, if every term has a factor of it;
  * leaves room for 2^room terms. */
 void fill_scale_factor(assay_fill fill, const assay_tensor_spec *spec, int room, double *data);
@@ -106,7 +109,8 @@ typedef struct fill_matrix {
  * kernel may take `passes` times. Factors are odd integers. The accumulator has P bits. One of a, b
  * and dy, chosen by the seed, has P - q of them and the others have q, with q = 1 or P/2 - 1. So
  * the data show sums of two digits, and sums without a product of two lower digits. (P and 1 bits
- * would find two fp16 digits wrong, hi + lo 2^11, whose last bit is a rounding.) c, where data is
+ * would find two fp16 digits wrong, hi + lo 2^11, whose last bit is a rounding.) In f16 the integers
+ * are multiplied by 2^-4, so that no result overflows. c, where data is
  * not NULL, is not 0 in the columns where b is.
  */
 void fill_single(assay_dtype dtype, uint64_t seed, int64_t passes, int64_t m, int64_t n, int64_t k,

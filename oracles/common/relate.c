@@ -99,7 +99,8 @@ assay_status relate_unscale(const assay_problem *base, const assay_problem *deri
 /* ---- permutation of the batch ---- */
 
 bool relate_keeps_bits(const assay_case *c) {
-    return c->fill != ASSAY_FILL_DENORMAL && c->fill != ASSAY_FILL_MIXED;
+    return c->fill != ASSAY_FILL_DENORMAL && c->fill != ASSAY_FILL_MIXED &&
+           c->params.dtype != ASSAY_F16;
 }
 
 bool relate_has_batch_axis(const assay_case *c) {

@@ -18,7 +18,8 @@ assay_status relate_scale(const assay_problem *base, int32_t i, assay_problem *d
 assay_status relate_unscale(const assay_problem *base, const assay_problem *derived,
                             const assay_results *results, assay_results *want);
 
-/* Whether powers of two scale the data bit for bit: not where numbers are subnormal. */
+/* Whether powers of two scale the data bit for bit: not where numbers are subnormal, as few are
+ * without being asked for in f16. */
 bool relate_keeps_bits(const assay_case *c);
 
 /* The batch in reverse order. */

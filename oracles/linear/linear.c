@@ -57,7 +57,7 @@ static assay_status legal(assay_params *params) {
  */
 static void exact_limits(const assay_params *params, const sizes *s, double *x, double *small) {
     const double terms = fmax((double)s->m, fmax((double)s->n, (double)s->k));
-    const double room = ldexp(1.0, params->dtype == ASSAY_F64 ? 53 : 24) / fmax(1, terms);
+    const double room = fill_exact_room(params->dtype) / fmax(1, terms);
     *small = floor(fmin(sqrt(sqrt(room)), 127.0));
     *x = *small >= 1 ? floor(room / *small) : 0;
     if (params->math == ASSAY_TF32)
@@ -91,12 +91,27 @@ static assay_status signature(const assay_params *params, assay_signature *sig) 
     return ASSAY_OK;
 }
 
+/* Results overflow in f16 long before fp32's sums do. Of random data they are at most some deviations
+ * from 0, of products of deviation 1 or sums of m. Of wide data products are within 2^±5 where the
+ * exponents are a quarter. */
+enum { NARROWER = 4 };
+
+static int room_in_f16(const assay_params *params) {
+    static const double deviations = 8;
+    return (int)ceil(log2(deviations * (1 + sqrt((double)sizes_of(params).m))));
+}
+
 /* x is a factor of every term of y and of dw. The signs of x alternate along rows and columns,
  * those of dy along columns, so that all three sums cancel. */
 static assay_status dress(assay_problem *p) {
     enum { ROOM = 24, COLUMNS = 1 << 1 };
     const assay_fill fill = p->c.fill;
-    fill_scale_factor(fill, &p->sig.in[X], ROOM, p->in.data[X]);
+    const bool f16 = p->c.params.dtype == ASSAY_F16;
+    fill_scale_factor(fill, &p->sig.in[X], f16 ? room_in_f16(&p->c.params) : ROOM, p->in.data[X]);
+    for (int32_t i = X; f16 && i <= W; ++i)
+        fill_narrow(fill, &p->sig.in[i], p->sig.in[i].scale, NARROWER, p->in.data[i]);
+    if (f16)
+        fill_narrow(fill, &p->sig.out[Y], 1, NARROWER, p->cot.data[Y]);
     if (fill == ASSAY_FILL_CANCEL) {
         fill_alternate(&p->sig.in[X], 1, ~0u, p->in.data[X]);
         fill_alternate(&p->sig.in[W], p->sig.in[W].scale, 0, p->in.data[W]);

@@ -70,7 +70,8 @@ static assay_status legal(assay_params *params) {
 
 /*
  * Largest odd integers for fill=exact. With |a| <= L, |b|, |dy| <= S and |c| <= L S every sum of
- * absolute values is at most (iters max(m, n, k) + 1) L S, which must fit the accumulator. Most of
+ * absolute values is at most (iters max(m, n, k) + 1) L S, which must fit the accumulator and, in f16,
+ * the result. Most of
  * the room goes to a, so that it has bits which TF32 and bf16 would lose. On tensor cores integers
  * up to 2^24 are whole multiples of what alignment cuts, 2^(E - 25) <= 1/2; TF32 operands have 11
  * bits.
@@ -81,7 +82,7 @@ typedef struct limits {
 
 static limits exact_limits(const assay_params *params, const sizes *s) {
     const double terms = (double)s->iters * fmax((double)s->m, fmax((double)s->n, (double)s->k));
-    const double room = ldexp(1.0, params->dtype == ASSAY_F64 ? 53 : 24) / (terms + 1);
+    const double room = fill_exact_room(params->dtype) / (terms + 1);
     limits l = {.small = floor(fmin(sqrt(sqrt(room)), 127.0))};
     if (l.small >= 1)
         l.a = floor(room / l.small);
@@ -118,13 +119,30 @@ static assay_status signature(const assay_params *params, assay_signature *sig) 
     return ASSAY_OK;
 }
 
+/* Results overflow in f16 long before fp32's sums do. Of random data they are at most some deviations
+ * from 0: of c and iters products of deviation 1, or of iters sums of m. Of wide data products are
+ * within 2^±5 where the exponents are a quarter. */
+enum { NARROWER = 4 };
+
+static int room_in_f16(const assay_params *params) {
+    static const double deviations = 8;
+    const sizes s = sizes_of(params);
+    return (int)ceil(log2(deviations * (double)s.iters * (1 + sqrt((double)s.m))));
+}
+
 /* a is a factor of every term of y and of db, c one of y as well. The signs of a alternate along
  * rows and columns, those of dy along columns, so that all sums cancel. */
 static assay_status dress(assay_problem *p) {
     enum { ROOM = 34, COLUMNS = 1 << 1 };
     const assay_fill fill = p->c.fill;
-    fill_scale_factor(fill, &p->sig.in[A], ROOM, p->in.data[A]);
-    fill_scale_factor(fill, &p->sig.in[C], ROOM, p->in.data[C]);
+    const bool f16 = p->c.params.dtype == ASSAY_F16;
+    const int room = f16 ? room_in_f16(&p->c.params) : ROOM;
+    fill_scale_factor(fill, &p->sig.in[A], room, p->in.data[A]);
+    fill_scale_factor(fill, &p->sig.in[C], room, p->in.data[C]);
+    for (int32_t i = A; f16 && i <= B; ++i)
+        fill_narrow(fill, &p->sig.in[i], p->sig.in[i].scale, NARROWER, p->in.data[i]);
+    if (f16)
+        fill_narrow(fill, &p->sig.out[Y], 1, NARROWER, p->cot.data[Y]);
     if (fill == ASSAY_FILL_CANCEL) {
         fill_alternate(&p->sig.in[A], 1, ~0u, p->in.data[A]);
         fill_alternate(&p->sig.in[B], p->sig.in[B].scale, 0, p->in.data[B]);
