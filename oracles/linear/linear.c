@@ -305,11 +305,11 @@ static double blocks(const assay_params *params) {
 }
 
 static const assay_case_group cases[] = {
-    {ASSAY_SMOKE, "m=48 n=64 k=64 dtype=f32,f64,bf16"},
+    {ASSAY_SMOKE, "m=48 n=64 k=64 dtype=f32,f64,bf16,f16"},
     {ASSAY_SMOKE, "m=40 n=48 k=48 dtype=f32 math=tf32"},
-    {ASSAY_SMOKE, "m=33 n=17 k=41 dtype=f32,f64,bf16 pad=3 misalign=1 sched=reverse"},
+    {ASSAY_SMOKE, "m=33 n=17 k=41 dtype=f32,f64,bf16,f16 pad=3 misalign=1 sched=reverse"},
     {ASSAY_SMOKE, "m=19 n=37 k=29 dtype=f32 math=tf32 pad=1 misalign=5 sched=warp"},
-    {ASSAY_SMOKE, "m=40 n=24 k=10 dtype=f32,f64,bf16 fill=exact sched=random seed=1"},
+    {ASSAY_SMOKE, "m=40 n=24 k=10 dtype=f32,f64,bf16,f16 fill=exact sched=random seed=1"},
     {ASSAY_SMOKE, "m=37 n=24 k=19 dtype=f32 math=tf32 fill=exact sched=random seed=1"},
     {ASSAY_SMOKE, "m=5 n=7 k=3 dtype=f32 math=strict,tf32 fill=positive"},
     {ASSAY_SMOKE, "m=133 n=21 k=35 dtype=f32,f64,bf16"}, /* tiles of 128 for large products */
@@ -317,6 +317,9 @@ static const assay_case_group cases[] = {
     {ASSAY_SMOKE, "m=7 n=9 k=5 dtype=f32 math=tf32 fill=inf,nan seed=0,1"},
     {ASSAY_SMOKE, "m=11 n=13 k=18 dtype=f32 fill=cancel,denormal,mixed"},
     {ASSAY_SMOKE, "m=9 n=13 k=17 dtype=f32,f64,bf16 fill=single seed=0,3"},
+    /* f16: results that overflow, and that are subnormal */
+    {ASSAY_SMOKE, "m=21 n=24 k=34 dtype=f16 operand=0:2 exponent=15"},
+    {ASSAY_SMOKE, "m=21 n=24 k=34 dtype=f16 fill=denormal"},
     {ASSAY_CI, "m=9 n=13 k=17 dtype=f32,f64,bf16 fill=single seed=1,2,4,5"},
     {ASSAY_CI, "m=15,17,63,65 n=31,33 k=7,16,33 dtype=f32,bf16"},
     /* one tensor misaligned among aligned ones */
@@ -327,6 +330,7 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "m=136 n=392 k=520 dtype=bf16"},
     {ASSAY_CI, "m=300 n=40 k=520 dtype=bf16"},
     {ASSAY_CI, "m=136 n=120,180 k=520 dtype=bf16"},
+    {ASSAY_CI, "m=136 n=40,120,180,392 k=72 dtype=f16"},
     {ASSAY_CI, "m=136 n=392 k=520 dtype=f32 math=tf32"},
     {ASSAY_CI, "m=300 n=40,180 k=520 dtype=f32 math=tf32"},
     {ASSAY_CI, "m=131 n=389 k=129 dtype=f32 math=tf32 pad=1"},
@@ -335,17 +339,19 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "m=1 n=1,129 k=1,513 dtype=f32,f64,bf16"},
     {ASSAY_CI, "m=129 n=1 k=1,300 dtype=f32,f64,bf16 fill=positive"},
     {ASSAY_CI, "m=45 n=61 k=77 dtype=f32,f64,bf16 pad=1 fill=uniform seed=2"},
-    {ASSAY_CI, "m=21 n=19 k=34 dtype=f32,f64,bf16 fill=cancel,wide,denormal,huge,zeros,mixed"},
+    {ASSAY_CI, "m=21 n=19 k=34 dtype=f32,f64,bf16,f16 "
+               "fill=cancel,wide,denormal,huge,zeros,mixed"},
     {ASSAY_CI, "m=21 n=19 k=34 dtype=f32 math=tf32 fill=wide,huge,zeros"},
     /* equal rows, equal elements */
     {ASSAY_CI, "m=11 n=13 k=9 dtype=f32 fill=rows,repeat seed=5"},
     {ASSAY_CI, "m=11 n=13 k=9 dtype=f32 fill=constant seed=7"},
     {ASSAY_NIGHTLY, "m=512 n=768 k=768 dtype=f32 math=strict,tf32"},
-    {ASSAY_NIGHTLY, "m=512 n=768 k=768 dtype=f64,bf16"},
+    {ASSAY_NIGHTLY, "m=512 n=768 k=768 dtype=f64,bf16,f16"},
     {ASSAY_NIGHTLY, "m=1409 n=1409 k=9 dtype=bf16"}, /* more tiles of v3_hopper than blocks */
     /* each operand through the whole range of its dtype */
     {ASSAY_NIGHTLY, "m=5 k=33 n=7 dtype=f32,bf16 operand=0:2 " RANGE_F32},
     {ASSAY_NIGHTLY, "m=5 k=33 n=7 dtype=f64 operand=0:2 " RANGE_F64},
+    {ASSAY_NIGHTLY, "m=5 k=33 n=7 dtype=f16 operand=0:2 " RANGE_F16},
     {ASSAY_EDGE, "m=0 n=5,0 k=3,0 dtype=f32,f64,bf16"},
     {ASSAY_EDGE, "m=5,33 n=7 k=0 dtype=f32,f64,bf16"},
     {ASSAY_EDGE, "m=5 n=0 k=3 dtype=f32 math=strict,tf32"},

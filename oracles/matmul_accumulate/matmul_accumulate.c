@@ -501,13 +501,13 @@ static double blocks(const assay_params *params) {
 }
 
 static const assay_case_group cases[] = {
-    {ASSAY_SMOKE, "m=64 n=64 k=64 dtype=f32,f64,bf16"},
+    {ASSAY_SMOKE, "m=64 n=64 k=64 dtype=f32,f64,bf16,f16"},
     {ASSAY_SMOKE, "m=64 n=48 k=48 dtype=f32 math=tf32 iters=1,3"},
     {ASSAY_SMOKE, "m=33 n=17 k=41 ta=0,1 tb=0,1 dtype=f32,bf16 pad=3 misalign=1"},
     {ASSAY_SMOKE, "m=19 n=37 k=29 ta=0,1 tb=0,1 dtype=f32 math=tf32 pad=1 misalign=5 sched=warp"},
     {ASSAY_SMOKE, "m=17 n=23 k=31 iters=3 ta=1 dtype=f64 pad=1 misalign=1 sched=reverse"},
-    {ASSAY_SMOKE, "m=31 n=47 k=47 iters=3 tb=1 dtype=f32,bf16 fill=uniform"},
-    {ASSAY_SMOKE, "m=40 n=24 k=10 iters=1,3 dtype=f32,f64,bf16 fill=exact sched=random seed=1"},
+    {ASSAY_SMOKE, "m=31 n=47 k=47 iters=3 tb=1 dtype=f32,bf16,f16 fill=uniform"},
+    {ASSAY_SMOKE, "m=40 n=24 k=10 iters=1,3 dtype=f32,f64,bf16,f16 fill=exact sched=random seed=1"},
     {ASSAY_SMOKE, "m=37 n=24 k=19 tb=1 dtype=f32 math=tf32 fill=exact sched=random seed=1"},
     {ASSAY_SMOKE, "m=5 n=7 k=3 dtype=f32 math=strict,tf32 fill=positive"},
     {ASSAY_SMOKE, "m=7 n=9 k=5 iters=1,3 dtype=f32,f64,bf16 fill=inf,nan seed=0,1,2"},
@@ -522,6 +522,10 @@ static const assay_case_group cases[] = {
     {ASSAY_SMOKE, "m=21 n=133 k=35 dtype=f32,f64"},
     {ASSAY_SMOKE, "m=21 n=133 k=35 dtype=f32 math=tf32"},
     {ASSAY_SMOKE, "m=11 n=13 k=18 iters=2 dtype=f32 fill=cancel,denormal,mixed"},
+    /* f16: results that overflow, and that are subnormal */
+    {ASSAY_SMOKE, "m=21 n=24 k=34 dtype=f16 operand=1,3 exponent=15"},
+    {ASSAY_SMOKE, "m=21 n=24 k=34 ta=1 dtype=f16 fill=denormal"},
+    {ASSAY_CI, "m=40 n=24 k=34 tb=1 dtype=f16 fill=inf,nan seed=0,1"},
     {ASSAY_CI, "m=15,16,17,63,65 n=31,32,33 k=1,7,16,33 dtype=f32"},
     /* one tensor misaligned among aligned ones */
     {ASSAY_CI, "m=33 n=24 k=40 ta=0,1 dtype=f32,bf16 pad=8 misalign=8:15:1"},
@@ -529,10 +533,11 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "m=15,17,63,65 n=31,33 k=15,17,33 dtype=bf16"},
     {ASSAY_CI, "m=127,128,129 n=127,129 k=65 dtype=f32,bf16 sched=random"},
     {ASSAY_CI, "m=264 n=392 k=8 ta=0,1 dtype=bf16"},          /* several tiles of 128 x 256 */
-    {ASSAY_CI, "m=136 n=392 k=136 ta=0,1 tb=0,1 dtype=bf16"}, /* shares of rows: 4 and 3 units */
+    {ASSAY_CI, "m=136 n=392 k=136 ta=0,1 tb=0,1 dtype=bf16,f16"}, /* shares: 4 and 3 units */
     {ASSAY_CI, "m=24 n=696 k=72 ta=0,1 tb=0,1 dtype=bf16"},   /* 3 and 2; 3 and 3 */
     {ASSAY_CI, "m=300 n=40 k=520 ta=0,1 tb=0,1 dtype=bf16"},  /* of 128 x 64 */
     {ASSAY_CI, "m=136 n=180 k=392 ta=0,1 tb=0,1 dtype=bf16"}, /* and of 128 x 192 */
+    {ASSAY_CI, "m=136 n=40,120,180 k=72 dtype=f16"},
     /* b, whose lines begin within L2's, copied for many of a's */
     {ASSAY_CI, "m=2056 n=24 k=40 ta=0,1 tb=0,1 dtype=bf16 sched=random"},
     {ASSAY_CI, "m=131 n=389 k=129 dtype=f64,bf16 pad=1 sched=reverse"},
@@ -560,8 +565,9 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "m=3 n=5 k=7 iters=2049 dtype=f32 fill=exact"}, /* no TF32 number */
     {ASSAY_CI, "m=1030 n=130 k=3 dtype=f32"},                  /* 9 x 2 tiles of 128 */
     {ASSAY_CI, "m=1409 n=1409 k=9 dtype=f32"}, /* a tile of 128 for each multiprocessor of a GPU */
-    {ASSAY_CI, "m=21 n=19 k=34 iters=2 dtype=f32,f64,bf16 fill=cancel,wide,denormal,huge,zeros"},
-    {ASSAY_CI, "m=21 n=19 k=34 ta=1 dtype=f32,f64,bf16 fill=mixed"},
+    {ASSAY_CI, "m=21 n=19 k=34 iters=2 dtype=f32,f64,bf16,f16 "
+               "fill=cancel,wide,denormal,huge,zeros"},
+    {ASSAY_CI, "m=21 n=19 k=34 ta=1 dtype=f32,f64,bf16,f16 fill=mixed"},
     {ASSAY_CI, "m=21 n=19 k=34 dtype=f32 math=tf32 fill=wide,huge,zeros"},
     /* equal rows, equal elements */
     {ASSAY_CI, "m=11 n=13 k=9 dtype=f32 fill=rows,repeat,constant seed=2"},
@@ -573,11 +579,12 @@ static const assay_case_group cases[] = {
     {ASSAY_NIGHTLY, "m=1300 n=150 k=9 dtype=f32,bf16"},
     {ASSAY_NIGHTLY, "m=256 n=256 k=256 iters=50 dtype=f32"},
     {ASSAY_NIGHTLY, "m=1024 n=1024 k=1024 dtype=f32 math=strict,tf32"},
-    {ASSAY_NIGHTLY, "m=1024 n=1024 k=1024 dtype=f64,bf16"},
+    {ASSAY_NIGHTLY, "m=1024 n=1024 k=1024 dtype=f64,bf16,f16"},
     {ASSAY_NIGHTLY, "m=31 n=33 k=20000 dtype=f32,f64,bf16 fill=normal,positive"},
     /* each operand through the whole range of its dtype */
     {ASSAY_NIGHTLY, "m=5 n=7 k=33 dtype=f32,bf16 operand=0:3 " RANGE_F32},
     {ASSAY_NIGHTLY, "m=5 n=7 k=33 dtype=f64 operand=0:3 " RANGE_F64},
+    {ASSAY_NIGHTLY, "m=5 n=7 k=33 dtype=f16 operand=0:3 " RANGE_F16},
     {ASSAY_EDGE, "m=0 n=5,0 k=3,0 dtype=f32,f64,bf16"},
     {ASSAY_EDGE, "m=5 n=0 k=3 ta=0,1 tb=0,1 dtype=f32,bf16"},
     /* y = c + 0, but a and b are empty, and so are their gradients */
@@ -590,7 +597,7 @@ static const assay_case_group cases[] = {
     {ASSAY_BENCH, "m=1024 n=1024 k=1024 iters=50 dtype=f32"},
     {ASSAY_BENCH, "m=4096 n=4096 k=4096 dtype=f64"},
     {ASSAY_BENCH, "m=8192 n=8192 k=8192 dtype=f32 math=strict,tf32"},
-    {ASSAY_BENCH, "m=8192 n=8192 k=8192 dtype=bf16"},
+    {ASSAY_BENCH, "m=8192 n=8192 k=8192 dtype=bf16,f16"},
 };
 
 /* ---- where the definition ends ---- */
