@@ -3,8 +3,8 @@
  * sees each matrix as its transpose and computes (A B)ᵀ = Bᵀ Aᵀ; transposed operands and padded
  * rows cost nothing.
  *
- * fp32 and fp64 are pedantic. bf16 and math=tf32 use tensor cores with fp32 sums, also where cuBLAS
- * splits k, and with nothing to add a bf16 result is rounded once.
+ * fp32 and fp64 are pedantic. bf16, f16 and math=tf32 use tensor cores with fp32 sums, also where
+ * cuBLAS splits k, and with nothing to add a 16-bit result is rounded once.
  *
  * Against v1: operands go through shared memory. Bytes: X, W and dY are read and each result is
  * written once, if cuBLAS finds its operands in cache. Flops: 2 m n k forward, 4 m n k backward.

@@ -1,6 +1,6 @@
 /*
- * linear v3_hopper, ours, for sm_90a alone, bf16, TF32 and fp64: v3's products by TMA and wgmma, or
- * mma.sync in fp64, on the tiles of matmul_accumulate v3_hopper (hopper_multiply.h, hopper_tf32.h
+ * linear v3_hopper, ours, for sm_90a alone, bf16, f16, TF32 and fp64: v3's products by TMA and wgmma,
+ * or mma.sync in fp64, on the tiles of matmul_accumulate v3_hopper (hopper_multiply.h, hopper_tf32.h
  * and hopper_f64.h there) with nothing added. Y, dX and dW differ in which operands' lines are
  * along the sum, which descriptors tell wgmma, and addresses fp64's loads; in TF32, of dW's
  * operands one is transposed in workspace. The bits are v3's, but for TF32, which TMA rounds and v3
@@ -62,7 +62,7 @@ ASSAY_VARIANT(linear, v3_hopper) = {
     .op = "linear",
     .name = "v3_hopper",
     .device = ASSAY_DEVICE_NAME,
-    .summary = "v3 in bf16, tf32 and f64 on sm_90a: TMA, wgmma",
+    .summary = "v3 in bf16, f16, tf32 and f64 on sm_90a: TMA, wgmma",
     .tiles = tiles_of_hopper,
     .supports = supports,
     .workspace = workspace,

@@ -1,6 +1,6 @@
 /*
  * An operand as Hopper's copies take it: it begins at a multiple of 16 bytes, and so does each of
- * its lines. One whose lines do not is copied to workspace first, with lines that do. In bf16, so
+ * its lines. One whose lines do not is copied to workspace first, with lines that do. Of 16 bits, so
  * is a large right one, the larger part of what tiles read, with lines that begin within L2's, and
  * the left one if both have such lines: boxes of these take more of L2's sectors. H100, cold, C
  * added, microseconds, without and with such copies:
@@ -27,7 +27,7 @@ enum { RIGHT_COPIED_FOR = 2048, LEFT_COPIED_FOR = 3072 };
 enum { MOST_EXTENT = INT32_MAX - 1024 };
 
 /* The lines of a matrix in memory: rows, or, transposed, columns. Maps and copies count words of 16
- * bits, of which a bf16 is one. */
+ * bits, of which a bf16 or an f16 is one. */
 template <typename T>
 static inline tensor_lines lines_of(const matrix<const T> &x, int64_t rows, int64_t columns) {
     constexpr int64_t words = sizeof(T) / sizeof(uint16_t);

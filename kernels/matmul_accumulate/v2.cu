@@ -4,16 +4,16 @@
  * transposed operands and padded rows cost nothing.
  *
  * Y in fp32 and fp64 is cuBLASLt's D = alpha A B + C with D apart from C (v2_fused.h). Where that
- * has no algorithm, and in bf16, Y starts as a copy of C which gemm adds to.
+ * has no algorithm, and in bf16 and f16, Y starts as a copy of C which gemm adds to.
  *
- * fp32 and fp64 are pedantic. bf16 and math=tf32 use tensor cores with fp32 sums, also where cuBLAS
- * splits k. bf16 results are fp32 sums in the workspace until a last kernel rounds them: asked for
- * a bf16 result with beta = 1, cuBLAS 13.0 rounds the product to bf16 before it adds C in some
- * shapes (64 x 64 x 64 is one), which is not one rounding but two.
+ * fp32 and fp64 are pedantic. bf16, f16 and math=tf32 use tensor cores with fp32 sums, also where
+ * cuBLAS splits k. 16-bit results are fp32 sums in the workspace until a last kernel rounds them:
+ * asked for a bf16 result with beta = 1, cuBLAS 13.0 rounds the product to bf16 before it adds C in
+ * some shapes (64 x 64 x 64 is one), which is not one rounding but two.
  *
  * Against v1: operands go through shared memory, iters is free. Bytes: A, B and C are read and Y is
  * written once, if cuBLAS finds its operands in cache; that saves the 2 m n elements which a copy
- * of C costs, written and read again. bf16 pays them, in fp32, and as many again for the last
+ * of C costs, written and read again. 16-bit types pay them, in fp32, and as many again for the last
  * kernel. Flops: 2 m n k forward, 4 m n k backward.
  */
 #include "kernels/matmul_accumulate/v2_fused.h"
@@ -79,7 +79,7 @@ template <typename T> static assay_status run_backward(const assay_call *call) {
     return gradients<T>(call, multiply<T>);
 }
 
-/* bf16: the largest result of the stage in fp32. */
+/* 16-bit types: the largest result of the stage in fp32. */
 static size_t workspace(assay_stage stage, const assay_call *call) {
     size_t most = 0;
     for (int32_t i = 0; i < call->n_out; ++i) {

@@ -1,9 +1,9 @@
 /*
- * matmul_accumulate v3_hopper, ours, for sm_90a alone, bf16, TF32 and fp64: v3's product by TMA and
- * wgmma or larger mma.sync, in bf16 and fp64 with the bits of v3 (m64nNk16 sums like m16n8k16,
+ * matmul_accumulate v3_hopper, ours, for sm_90a alone, bf16, f16, TF32 and fp64: v3's product by TMA
+ * and wgmma or larger mma.sync, in all but TF32 with the bits of v3 (m64nNk16 sums like m16n8k16,
  * m16n8k4 like m8n8k4, and k ascends in all).
  *
- * bf16. A block stays on its multiprocessor and computes tiles of 128 x 256 elements, or of 192,
+ * bf16 and f16, by the same templates. A block stays on its multiprocessor and computes tiles of 128 x 256 elements, or of 192,
  * 128 or 64 columns where all are done sooner so (hopper_tile.h), or its share of a row of tiles,
  * in tiles of several widths (hopper_shares.h). Operands come in their own order, a transposed one
  * too: descriptors tell wgmma how lines lie. C comes through the same ring of stages as operands
@@ -93,7 +93,7 @@ ASSAY_VARIANT(matmul_accumulate, v3_hopper) = {
     .op = "matmul_accumulate",
     .name = "v3_hopper",
     .device = ASSAY_DEVICE_NAME,
-    .summary = "fused, bf16, tf32 and f64 on sm_90a: TMA, wgmma, c added on the way out",
+    .summary = "fused, bf16, f16, tf32 and f64 on sm_90a: TMA, wgmma, c added on the way out",
     .tiles = tiles_of_hopper,
     .supports = supports,
     .workspace = workspace,
