@@ -109,9 +109,9 @@ typedef struct fill_matrix {
  * kernel may take `passes` times. Factors are odd integers. The accumulator has P bits. One of a, b
  * and dy, chosen by the seed, has P - q of them and the others have q, with q = 1 or P/2 - 1. So
  * the data show sums of two digits, and sums without a product of two lower digits. (P and 1 bits
- * would find two fp16 digits wrong, hi + lo 2^11, whose last bit is a rounding.) In f16 the integers
- * are multiplied by 2^-4, so that no result overflows. c, where data is
- * not NULL, is not 0 in the columns where b is.
+ * would find two fp16 digits wrong, hi + lo 2^11, whose last bit is a rounding.) In f16 the
+ * integers are multiplied by 2^-4, so that no result overflows. c, where data is not NULL, is not 0
+ * in the columns where b is.
  */
 void fill_single(assay_dtype dtype, uint64_t seed, int64_t passes, int64_t m, int64_t n, int64_t k,
                  fill_matrix a, fill_matrix b, fill_matrix dy, fill_matrix c);

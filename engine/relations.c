@@ -179,8 +179,8 @@ static bool has_infinity(const assay_arrays *arrays) {
     return false;
 }
 
-/* Whether a result of finite data overflowed, as it may in f16 without an overflow in the sums: then
- * it has lost what relations compare. The oracle says of the base's whether it had to. */
+/* Whether a result of finite data overflowed, as it may in f16 without an overflow in the sums:
+ * then it has lost what relations compare. The oracle says of the base's whether it had to. */
 static bool overflowed(const side *s, assay_relation_report *report) {
     if (s->p.c.params.dtype != ASSAY_F16 ||
         !(has_infinity(&s->got.out) || has_infinity(&s->got.grad)))

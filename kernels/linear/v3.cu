@@ -1,8 +1,8 @@
 /*
  * linear v3, ours: the tiles of matmul_accumulate v3 (v3_dispatch.h there) with nothing added: Y,
- * dX and dW on tensor cores wherever the arithmetic asked for has them: bf16 and f16 (m16n8k16), TF32
- * (m16n8k8) and fp64 (m8n8k4); strict fp32 on CUDA cores. Transposes change how fragments are read
- * from shared memory, not how operands are fetched.
+ * dX and dW on tensor cores wherever the arithmetic asked for has them: bf16 and f16 (m16n8k16),
+ * TF32 (m16n8k8) and fp64 (m8n8k4); strict fp32 on CUDA cores. Transposes change how fragments are
+ * read from shared memory, not how operands are fetched.
  *
  * Against v2: no library. Bytes: each operand once for a tile's rows or columns of the result, 16
  * to 128, found in L2 by neighbours; each result once. Flops: 2 m n k forward, 4 m n k backward.

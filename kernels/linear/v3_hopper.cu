@@ -1,10 +1,10 @@
 /*
- * linear v3_hopper, ours, for sm_90a alone, bf16, f16, TF32 and fp64: v3's products by TMA and wgmma,
- * or mma.sync in fp64, on the tiles of matmul_accumulate v3_hopper (hopper_multiply.h, hopper_tf32.h
- * and hopper_f64.h there) with nothing added. Y, dX and dW differ in which operands' lines are
- * along the sum, which descriptors tell wgmma, and addresses fp64's loads; in TF32, of dW's
- * operands one is transposed in workspace. The bits are v3's, but for TF32, which TMA rounds and v3
- * cuts.
+ * linear v3_hopper, ours, for sm_90a alone, bf16, f16, TF32 and fp64: v3's products by TMA and
+ * wgmma, or mma.sync in fp64, on the tiles of matmul_accumulate v3_hopper (hopper_multiply.h,
+ * hopper_tf32.h and hopper_f64.h there) with nothing added. Y, dX and dW differ in which operands'
+ * lines are along the sum, which descriptors tell wgmma, and addresses fp64's loads; in TF32, of
+ * dW's operands one is transposed in workspace. The bits are v3's, but for TF32, which TMA rounds
+ * and v3 cuts.
  *
  * Bytes: each operand once for a tile's rows or columns of the result, found in L2 by neighbours;
  * each result once. Flops: 2 m n k forward, 4 m n k backward.
@@ -15,12 +15,11 @@
 #include "kernels/matmul_accumulate/hopper_tf32.h"
 
 /* Calls `function<T, multiply>(call)` with the call's type and the product in it. */
-#define HOPPER_DISPATCH(function, call)                                                            \
-    ((call)->params->dtype == ASSAY_F64    ? function<double, f64_multiply<false>>(call)           \
-     : (call)->params->dtype == ASSAY_BF16 ? function<bf16, hopper_multiply<bf16, false>>(call)    \
-     : (call)->params->dtype == ASSAY_F16                                                          \
-         ? function<__half, hopper_multiply<__half, false>>(call)                                  \
-         : function<float, tf32_multiply<false>>(call))
+#define HOPPER_DISPATCH(function, call)                                                             \
+    ((call)->params->dtype == ASSAY_F64    ? function<double, f64_multiply<false>>(call)            \
+     : (call)->params->dtype == ASSAY_BF16 ? function<bf16, hopper_multiply<bf16, false>>(call)     \
+     : (call)->params->dtype == ASSAY_F16  ? function<__half, hopper_multiply<__half, false>>(call) \
+                                           : function<float, tf32_multiply<false>>(call))
 
 template <typename T, auto product_by> static assay_status run_forward(const assay_call *call) {
     return product_by(call, product_for_y<T>(call));

@@ -1,6 +1,6 @@
 /*
- * A product in bf16 or f16 by hopper_tile.h: which tiles, which maps, and what happens to operands that
- * copies by TMA do not take. v3_hopper.cu tells how; the operator linear uses it as well.
+ * A product in bf16 or f16 by hopper_tile.h: which tiles, which maps, and what happens to operands
+ * that copies by TMA do not take. v3_hopper.cu tells how; the operator linear uses it as well.
  */
 #ifndef ASSAY_MATMUL_ACCUMULATE_HOPPER_MULTIPLY_H
 #define ASSAY_MATMUL_ACCUMULATE_HOPPER_MULTIPLY_H
@@ -55,13 +55,13 @@ template <typename Tile, bool MAY_ADD, typename T>
 static assay_status launch_tiles(void *stream, const product<T> &x, hopper_operands of) {
     const bool staged = can_be_staged(x);
     const hopper_problem<T> p = {x.added,
-                              x.out,
-                              x.m,
-                              x.n,
-                              (int32_t)ceil_div(x.k, DEPTH),
-                              (float)x.times,
-                              x.added.data != NULL,
-                              staged};
+                                 x.out,
+                                 x.m,
+                                 x.n,
+                                 (int32_t)ceil_div(x.k, DEPTH),
+                                 (float)x.times,
+                                 x.added.data != NULL,
+                                 staged};
     hopper_maps maps = {};
     const assay_status status = make_maps(x, &of, right_lines<Tile>, staged, &maps);
     if (status != ASSAY_OK)
@@ -86,8 +86,7 @@ static hopper_choice<T> choice_of(const product<T> &x, int64_t tile_time) {
 }
 
 /* Mixed tiles leave by way of the ring alone. */
-template <bool MAY_ADD, typename T>
-static hopper_choice<T> choice_of_shares(const product<T> &x) {
+template <bool MAY_ADD, typename T> static hopper_choice<T> choice_of_shares(const product<T> &x) {
     return {can_be_staged(x) ? time_of_shares(x.m, x.n, MIXED_TIMES) : INT64_MAX,
             launch_tiles<mixed_tile, MAY_ADD, T>};
 }
@@ -95,13 +94,12 @@ static hopper_choice<T> choice_of_shares(const product<T> &x) {
 /* Of those that take as long, the first: the wider tiles, and shares rather than turns of tiles of
  * 192 columns. */
 template <bool MAY_ADD, typename T>
-static assay_status launch_fastest(void *stream, const product<T> &x,
-                                   const hopper_operands &of) {
+static assay_status launch_fastest(void *stream, const product<T> &x, const hopper_operands &of) {
     const hopper_choice<T> choices[] = {choice_of<wide_tile, MAY_ADD>(x, WIDE_TIME),
-                                     choice_of_shares<MAY_ADD>(x),
-                                     choice_of<middle_tile, MAY_ADD>(x, MIDDLE_TIME),
-                                     choice_of<narrow_tile, MAY_ADD>(x, NARROW_TIME),
-                                     choice_of<thin_tile, MAY_ADD>(x, THIN_TIME)};
+                                        choice_of_shares<MAY_ADD>(x),
+                                        choice_of<middle_tile, MAY_ADD>(x, MIDDLE_TIME),
+                                        choice_of<narrow_tile, MAY_ADD>(x, NARROW_TIME),
+                                        choice_of<thin_tile, MAY_ADD>(x, THIN_TIME)};
     const hopper_choice<T> *best = choices;
     for (const hopper_choice<T> &c : choices)
         if (c.time < best->time)
@@ -118,8 +116,7 @@ template <typename T> static bool fits(const product<T> &x) {
 template <typename T> static bool right_whole(const product<T> &x) {
     return x.m >= RIGHT_COPIED_FOR;
 }
-template <typename T>
-static bool left_whole(const product<T> &x, const hopper_operands &of) {
+template <typename T> static bool left_whole(const product<T> &x, const hopper_operands &of) {
     return x.n >= LEFT_COPIED_FOR && right_whole(x) && !has_whole_stride(of.right);
 }
 

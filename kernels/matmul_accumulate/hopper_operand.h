@@ -1,8 +1,8 @@
 /*
  * An operand as Hopper's copies take it: it begins at a multiple of 16 bytes, and so does each of
- * its lines. One whose lines do not is copied to workspace first, with lines that do. Of 16 bits, so
- * is a large right one, the larger part of what tiles read, with lines that begin within L2's, and
- * the left one if both have such lines: boxes of these take more of L2's sectors. H100, cold, C
+ * its lines. One whose lines do not is copied to workspace first, with lines that do. Of 16 bits,
+ * so is a large right one, the larger part of what tiles read, with lines that begin within L2's,
+ * and the left one if both have such lines: boxes of these take more of L2's sectors. H100, cold, C
  * added, microseconds, without and with such copies:
  *
  *     4104^3                      410   284        m=4096 n=2056 k=4104       205   171

@@ -1,6 +1,6 @@
 /*
- * A persistent kernel for products in bf16 and f16: TMA brings operands to a ring of stages in shared
- * memory, wgmma multiplies them, TMA takes the results away.
+ * A persistent kernel for products in bf16 and f16: TMA brings operands to a ring of stages in
+ * shared memory, wgmma multiplies them, TMA takes the results away.
  *
  * The threads of a block of three warpgroups:
  *
@@ -265,9 +265,8 @@ static __device__ __forceinline__ void multiply_slices(const hopper_problem<T> &
         wgmma_fence();
 #pragma unroll
         for (int step = 0; step < DEPTH / STEP; ++step)
-            wgmma<T, !Kind::left_k, !Kind::right_k>(sums, left + step * left_step,
-                                                    right + step * right_step,
-                                                    slice > 0 || step > 0);
+            wgmma<T, !Kind::left_k, !Kind::right_k>(
+                sums, left + step * left_step, right + step * right_step, slice > 0 || step > 0);
         wgmma_commit();
         wgmma_wait<1>();
         if (slice > 0 && leads_group())
@@ -296,8 +295,8 @@ static __device__ __forceinline__ void finish_box(const hopper_problem<T> &p, un
         const int row = 16 * warp + lane / 4 + 8 * half;
 #pragma unroll
         for (int j = 0; j < BOX / 8; ++j) {
-            pair_t<T> *pair = reinterpret_cast<pair_t<T> *>(
-                box + row * TENSOR_LINE_BYTES + (j ^ row % 8) * 16 + lane % 4 * 4);
+            pair_t<T> *pair = reinterpret_cast<pair_t<T> *>(box + row * TENSOR_LINE_BYTES +
+                                                            (j ^ row % 8) * 16 + lane % 4 * 4);
             const pair_t<T> added = adds<Kind>(p) ? load_whole(pair) : narrow_pair<T>(0, 0);
             *pair = narrow_pair<T>(result<Kind>(p, sums[4 * j + 2 * half], added.x),
                                    result<Kind>(p, sums[4 * j + 2 * half + 1], added.y));

@@ -13,8 +13,8 @@
  *
  * Against v1: operands go through shared memory, iters is free. Bytes: A, B and C are read and Y is
  * written once, if cuBLAS finds its operands in cache; that saves the 2 m n elements which a copy
- * of C costs, written and read again. 16-bit types pay them, in fp32, and as many again for the last
- * kernel. Flops: 2 m n k forward, 4 m n k backward.
+ * of C costs, written and read again. 16-bit types pay them, in fp32, and as many again for the
+ * last kernel. Flops: 2 m n k forward, 4 m n k backward.
  */
 #include "kernels/matmul_accumulate/v2_fused.h"
 

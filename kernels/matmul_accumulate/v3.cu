@@ -1,7 +1,7 @@
 /*
  * matmul_accumulate v3, ours: one kernel for Y, dA and dB, on tensor cores wherever the arithmetic
- * asked for has them: bf16 and f16 (m16n8k16), TF32 (m16n8k8) and fp64 (m8n8k4); strict fp32 on CUDA
- * cores.
+ * asked for has them: bf16 and f16 (m16n8k16), TF32 (m16n8k8) and fp64 (m8n8k4); strict fp32 on
+ * CUDA cores.
  *
  * Tensor cores. A block computes 128 x 128 elements of the result, its 8 warps 64 x 32 each, kept
  * in registers; where that would be fewer blocks than multiprocessors, 32 x 32, two warps with

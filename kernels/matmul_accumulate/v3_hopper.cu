@@ -1,16 +1,17 @@
 /*
- * matmul_accumulate v3_hopper, ours, for sm_90a alone, bf16, f16, TF32 and fp64: v3's product by TMA
- * and wgmma or larger mma.sync, in all but TF32 with the bits of v3 (m64nNk16 sums like m16n8k16,
- * m16n8k4 like m8n8k4, and k ascends in all).
+ * matmul_accumulate v3_hopper, ours, for sm_90a alone, bf16, f16, TF32 and fp64: v3's product by
+ * TMA and wgmma or larger mma.sync, in all but TF32 with the bits of v3 (m64nNk16 sums like
+ * m16n8k16, m16n8k4 like m8n8k4, and k ascends in all).
  *
- * bf16 and f16, by the same templates. A block stays on its multiprocessor and computes tiles of 128 x 256 elements, or of 192,
- * 128 or 64 columns where all are done sooner so (hopper_tile.h), or its share of a row of tiles,
- * in tiles of several widths (hopper_shares.h). Operands come in their own order, a transposed one
- * too: descriptors tell wgmma how lines lie. C comes through the same ring of stages as operands
- * do, is added in fp32, and the result, rounded once, leaves from where C stood.
- * An operand whose lines do not begin at multiples of 16 bytes is copied to workspace with lines
- * that do, and so is a large one whose lines do not begin at multiples of 128 (hopper_operand.h).
- * Where a base address is no multiple of 16, or k is 0, v3's tiles compute instead.
+ * bf16 and f16, by the same templates. A block stays on its multiprocessor and computes tiles of
+ * 128 x 256 elements, or of 192, 128 or 64 columns where all are done sooner so (hopper_tile.h), or
+ * its share of a row of tiles, in tiles of several widths (hopper_shares.h). Operands come in their
+ * own order, a transposed one too: descriptors tell wgmma how lines lie. C comes through the same
+ * ring of stages as operands do, is added in fp32, and the result, rounded once, leaves from where
+ * C stood. An operand whose lines do not begin at multiples of 16 bytes is copied to workspace with
+ * lines that do, and so is a large one whose lines do not begin at multiples of 128
+ * (hopper_operand.h). Where a base address is no multiple of 16, or k is 0, v3's tiles compute
+ * instead.
  *
  * TF32. The same tiles, of slices of 32 k; TMA rounds operands to nearest on their way, where v3
  * cuts them. wgmma takes TF32 from shared memory only with lines along k. Y = A B has B's across k:
@@ -48,9 +49,8 @@
 #define HOPPER_DISPATCH(function, call)                                                            \
     ((call)->params->dtype == ASSAY_F64    ? function<double, f64_multiply<true>>(call)            \
      : (call)->params->dtype == ASSAY_BF16 ? function<bf16, hopper_multiply<bf16, true>>(call)     \
-     : (call)->params->dtype == ASSAY_F16                                                          \
-         ? function<__half, hopper_multiply<__half, true>>(call)                                   \
-         : function<float, tf32_multiply<true>>(call))
+     : (call)->params->dtype == ASSAY_F16  ? function<__half, hopper_multiply<__half, true>>(call) \
+                                           : function<float, tf32_multiply<true>>(call))
 
 template <typename T, auto product_by> static assay_status run_forward(const assay_call *call) {
     return product_by(call, product_for_y<T>(tensors_of(call, ASSAY_FORWARD)));

@@ -178,8 +178,7 @@ static void scale(double *to, const double *from, int power, int64_t count) {
 
 /* Where nothing underflows that would not be scaled alike. */
 static bool keeps_bits(const assay_case *c) {
-    return relate_keeps_bits(c) && c->fill != ASSAY_FILL_HUGE &&
-           c->fill != ASSAY_FILL_NEGATIVE;
+    return relate_keeps_bits(c) && c->fill != ASSAY_FILL_HUGE && c->fill != ASSAY_FILL_NEGATIVE;
 }
 
 /* q by 2^POWER and k by its inverse, v by 2^VALUE and do by its inverse: S and dS stay. */

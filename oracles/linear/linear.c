@@ -91,9 +91,9 @@ static assay_status signature(const assay_params *params, assay_signature *sig) 
     return ASSAY_OK;
 }
 
-/* Results overflow in f16 long before fp32's sums do. Of random data they are at most some deviations
- * from 0, of products of deviation 1 or sums of m. Of wide data products are within 2^±5 where the
- * exponents are a quarter. */
+/* Results overflow in f16 long before fp32's sums do. Of random data they are at most some
+ * deviations from 0, of products of deviation 1 or sums of m. Of wide data products are within 2^±5
+ * where the exponents are a quarter. */
 enum { NARROWER = 4 };
 
 static int room_in_f16(const assay_params *params) {
@@ -386,8 +386,8 @@ const assay_op assay_op_linear = {
     .n_keys = sizeof keys / sizeof *keys,
     .multilinear = true,
     .by_rows = true,
-    .dtypes = ASSAY_DTYPE_BIT(ASSAY_F32) | ASSAY_DTYPE_BIT(ASSAY_F64) | ASSAY_DTYPE_BIT(ASSAY_BF16) |
-              ASSAY_DTYPE_BIT(ASSAY_F16),
+    .dtypes = ASSAY_DTYPE_BIT(ASSAY_F32) | ASSAY_DTYPE_BIT(ASSAY_F64) |
+              ASSAY_DTYPE_BIT(ASSAY_BF16) | ASSAY_DTYPE_BIT(ASSAY_F16),
     .maths = ASSAY_MATH_BIT(ASSAY_STRICT) | ASSAY_MATH_BIT(ASSAY_TF32),
     .fills = FILL_FAMILIES | ASSAY_FILL_BIT(ASSAY_FILL_SINGLE),
     .legal = legal,

@@ -70,11 +70,10 @@ static assay_status legal(assay_params *params) {
 
 /*
  * Largest odd integers for fill=exact. With |a| <= L, |b|, |dy| <= S and |c| <= L S every sum of
- * absolute values is at most (iters max(m, n, k) + 1) L S, which must fit the accumulator and, in f16,
- * the result. Most of
- * the room goes to a, so that it has bits which TF32 and bf16 would lose. On tensor cores integers
- * up to 2^24 are whole multiples of what alignment cuts, 2^(E - 25) <= 1/2; TF32 operands have 11
- * bits.
+ * absolute values is at most (iters max(m, n, k) + 1) L S, which must fit the accumulator and, in
+ * f16, the result. Most of the room goes to a, so that it has bits which TF32 and bf16 would lose.
+ * On tensor cores integers up to 2^24 are whole multiples of what alignment cuts, 2^(E - 25) <=
+ * 1/2; TF32 operands have 11 bits.
  */
 typedef struct limits {
     double a, small, c;
@@ -119,9 +118,9 @@ static assay_status signature(const assay_params *params, assay_signature *sig) 
     return ASSAY_OK;
 }
 
-/* Results overflow in f16 long before fp32's sums do. Of random data they are at most some deviations
- * from 0: of c and iters products of deviation 1, or of iters sums of m. Of wide data products are
- * within 2^±5 where the exponents are a quarter. */
+/* Results overflow in f16 long before fp32's sums do. Of random data they are at most some
+ * deviations from 0: of c and iters products of deviation 1, or of iters sums of m. Of wide data
+ * products are within 2^±5 where the exponents are a quarter. */
 enum { NARROWER = 4 };
 
 static int room_in_f16(const assay_params *params) {
@@ -532,11 +531,11 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "m=15,17,63,65 n=31,33 k=8,9,31 dtype=f32 math=tf32"},
     {ASSAY_CI, "m=15,17,63,65 n=31,33 k=15,17,33 dtype=bf16"},
     {ASSAY_CI, "m=127,128,129 n=127,129 k=65 dtype=f32,bf16 sched=random"},
-    {ASSAY_CI, "m=264 n=392 k=8 ta=0,1 dtype=bf16"},          /* several tiles of 128 x 256 */
+    {ASSAY_CI, "m=264 n=392 k=8 ta=0,1 dtype=bf16"},              /* several tiles of 128 x 256 */
     {ASSAY_CI, "m=136 n=392 k=136 ta=0,1 tb=0,1 dtype=bf16,f16"}, /* shares: 4 and 3 units */
-    {ASSAY_CI, "m=24 n=696 k=72 ta=0,1 tb=0,1 dtype=bf16"},   /* 3 and 2; 3 and 3 */
-    {ASSAY_CI, "m=300 n=40 k=520 ta=0,1 tb=0,1 dtype=bf16"},  /* of 128 x 64 */
-    {ASSAY_CI, "m=136 n=180 k=392 ta=0,1 tb=0,1 dtype=bf16"}, /* and of 128 x 192 */
+    {ASSAY_CI, "m=24 n=696 k=72 ta=0,1 tb=0,1 dtype=bf16"},       /* 3 and 2; 3 and 3 */
+    {ASSAY_CI, "m=300 n=40 k=520 ta=0,1 tb=0,1 dtype=bf16"},      /* of 128 x 64 */
+    {ASSAY_CI, "m=136 n=180 k=392 ta=0,1 tb=0,1 dtype=bf16"},     /* and of 128 x 192 */
     {ASSAY_CI, "m=136 n=40,120,180 k=72 dtype=f16"},
     /* b, whose lines begin within L2's, copied for many of a's */
     {ASSAY_CI, "m=2056 n=24 k=40 ta=0,1 tb=0,1 dtype=bf16 sched=random"},
@@ -622,8 +621,8 @@ const assay_op assay_op_matmul_accumulate = {
     .n_keys = sizeof keys / sizeof *keys,
     .multilinear = true,
     .by_rows = true,
-    .dtypes = ASSAY_DTYPE_BIT(ASSAY_F32) | ASSAY_DTYPE_BIT(ASSAY_F64) | ASSAY_DTYPE_BIT(ASSAY_BF16) |
-              ASSAY_DTYPE_BIT(ASSAY_F16),
+    .dtypes = ASSAY_DTYPE_BIT(ASSAY_F32) | ASSAY_DTYPE_BIT(ASSAY_F64) |
+              ASSAY_DTYPE_BIT(ASSAY_BF16) | ASSAY_DTYPE_BIT(ASSAY_F16),
     .maths = ASSAY_MATH_BIT(ASSAY_STRICT) | ASSAY_MATH_BIT(ASSAY_TF32),
     .fills = FILL_FAMILIES | ASSAY_FILL_BIT(ASSAY_FILL_SINGLE),
     .legal = legal,
