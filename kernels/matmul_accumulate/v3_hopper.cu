@@ -11,7 +11,11 @@
  * C stood. An operand whose lines do not begin at multiples of 16 bytes is copied to workspace with
  * lines that do, and so is a large one whose lines do not begin at multiples of 128
  * (hopper_operand.h). Where a base address is no multiple of 16, or k is 0, v3's tiles compute
- * instead.
+ * instead. H200, cold, microseconds, beside cuBLAS; linear adds nothing:
+ *
+ *     m = n = k          4096, linear   4096, C added   8192, linear     8192, C added
+ *     bf16; cuBLAS       184; 182       190; 203        1449; 1440       1448; 1522
+ *     f16; cuBLAS        189; 188       195; 209        1474; 1487       1516; 1616
  *
  * TF32. The same tiles, of slices of 32 k; TMA rounds operands to nearest on their way, where v3
  * cuts them. wgmma takes TF32 from shared memory only with lines along k. Y = A B has B's across k:
