@@ -14,8 +14,8 @@
  * instead. H200, cold, microseconds, beside cuBLAS; linear adds nothing:
  *
  *     m = n = k          4096, linear   4096, C added   8192, linear     8192, C added
- *     bf16; cuBLAS       184; 182       190; 203        1449; 1440       1448; 1522
- *     f16; cuBLAS        189; 188       195; 209        1474; 1487       1516; 1616
+ *     bf16; cuBLAS       185; 182       190; 203        1438; 1463       1466; 1540
+ *     f16; cuBLAS        190; 187       196; 208        1476; 1498       1513; 1588
  *
  * TF32. The same tiles, of slices of 32 k; TMA rounds operands to nearest on their way, where v3
  * cuts them. wgmma takes TF32 from shared memory only with lines along k. Y = A B has B's across k:
