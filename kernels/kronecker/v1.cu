@@ -1,6 +1,7 @@
 /*
  * kronecker v1, naive: the definition, one kernel for each stage and one thread for each element
- * of its output; every state between two stages goes through global memory.
+ * of its output; every state between two stages goes through global memory, as bf16 where tensors
+ * are, and with sums in fp32 there.
  *
  * Bytes: each stage reads and writes the whole state, 2 k layers states forward; backward first
  * makes the stages' inputs again, then reads input and cotangent for each dW. Flops: 2 state Σ p a
@@ -19,10 +20,10 @@ static __global__ void contract(state<const T> in, factor<const T> w, state<T> o
         const int64_t row = e / size, place = e % size;
         const int64_t r = place % right, j = place / right % q, l = place / right / q;
         const T *from = in.data + row * in.stride + l * p * right + r;
-        T sum = 0;
+        acc_t<T> sum = 0;
         for (int64_t i = 0; i < p; ++i)
-            sum = fma_(from[i * right], w.w[i * w.row + j * w.column], sum);
-        out.data[row * out.stride + place] = sum;
+            sum = fma_(widen(from[i * right]), widen(w.w[i * w.row + j * w.column]), sum);
+        out.data[row * out.stride + place] = narrow<T>(sum);
     }
 }
 
@@ -32,16 +33,16 @@ static __global__ void gradient(state<const T> in, state<const T> cotangent, fac
                                 int64_t rows, int64_t left, int64_t p, int64_t q, int64_t right) {
     for (int64_t e = grid_thread(); e < p * q; e += grid_threads()) {
         const int64_t i = e / q, j = e % q;
-        T sum = 0;
+        acc_t<T> sum = 0;
         for (int64_t row = 0; row < rows; ++row) {
             for (int64_t l = 0; l < left; ++l) {
                 const T *a = in.data + row * in.stride + (l * p + i) * right;
                 const T *b = cotangent.data + row * cotangent.stride + (l * q + j) * right;
                 for (int64_t r = 0; r < right; ++r)
-                    sum = fma_(a[r], b[r], sum);
+                    sum = fma_(widen(a[r]), widen(b[r]), sum);
             }
         }
-        dw.w[i * dw.row + j * dw.column] = sum;
+        dw.w[i * dw.row + j * dw.column] = narrow<T>(sum);
     }
 }
 
@@ -80,17 +81,22 @@ template <typename T> static assay_status run(assay_stage direction, const assay
                                       : walk_backward<T>(call, walk_of_stages(c), steps);
 }
 
+static assay_status dispatch(assay_stage direction, const assay_call *call) {
+    return call->params->dtype == ASSAY_BF16 ? run<__nv_bfloat16>(direction, call)
+                                             : KRONECKER_DISPATCH(run, direction, call);
+}
+
 static size_t workspace(assay_stage direction, const assay_call *call) {
     const int64_t elements = walk_elements(direction, walk_of_stages(chain_of(call)));
     return (size_t)elements * assay_dtype_size(call->params->dtype);
 }
 
 static assay_status forward(const assay_call *call) {
-    return KRONECKER_DISPATCH(run, ASSAY_FORWARD, call);
+    return dispatch(ASSAY_FORWARD, call);
 }
 
 static assay_status backward(const assay_call *call) {
-    return KRONECKER_DISPATCH(run, ASSAY_BACKWARD, call);
+    return dispatch(ASSAY_BACKWARD, call);
 }
 
 ASSAY_VARIANT(kronecker, v1) = {

@@ -13,6 +13,10 @@
  * underflows in one stage is amplified by the stages after it, at most by the product of their
  * largest absolute sums. In dW such a state meets all of a cotangent, or such a cotangent all of a
  * state: sums of what comes in, amplified by the stages between.
+ *
+ * In bf16 and TF32 each stage may be a product on tensor cores (bound.h). A kernel may round each
+ * state between two stages to bf16, which is one u_out·M for each of them; in TF32 a stage's
+ * product cuts it. What either loses of a subnormal state is amplified as what underflows.
  */
 typedef struct chain {
     double phi, depth;
@@ -42,7 +46,22 @@ static double largest_sum(const double *w, int64_t p, int64_t q) {
     return largest;
 }
 
-/* All stages but `skip` (-1: all), each with the depth of its larger extent. */
+/* phi of a sum of that many products, wherever it runs. */
+static double phi_of_products(const assay_rounding *r, double products) {
+    return r->tensor_core ? assay_product_error(r, products, 1, 1, 1)
+                          : assay_accumulation(r, products);
+}
+
+/* The most that a subnormal number loses where a state is rounded or cut. */
+static double subnormal_loss(const assay_rounding *r) {
+    enum { CUT_BITS = 13 };
+    if (r->product > 0)
+        return ldexp(assay_underflow(r), CUT_BITS);
+    return r->u_out > 0 ? r->tiny : 0;
+}
+
+/* All stages but `skip` (-1: all), each with the depth of its larger extent. There is a state
+ * between each two of all stages: in dW, on the way of the stage's input or of its cotangent. */
 static chain chain_of(const assay_oracle_args *args, const assay_rounding *r,
                       const kronecker_stage *stages, int32_t count, int32_t skip) {
     chain c = {.amplification = 1};
@@ -52,10 +71,13 @@ static chain chain_of(const assay_oracle_args *args, const assay_rounding *r,
             continue;
         c.amplification *= largest_sum(args->in->data[s->w], s->p, s->q);
         const double depth = fmax((double)s->p, (double)s->q);
-        c.phi = assay_compound(c.phi, assay_accumulation(r, depth));
+        c.phi = assay_compound(c.phi, phi_of_products(r, depth));
         c.depth += depth;
     }
-    c.lost = c.depth * (c.amplification * assay_underflow(r)); /* first what may not overflow */
+    for (int32_t i = 1; i < count; ++i)
+        c.phi = assay_compound(c.phi, r->u_out);
+    c.lost = c.depth * (c.amplification * assay_underflow(r)) + /* first what may not overflow */
+             (count - 1) * (c.amplification * subnormal_loss(r));
     return c;
 }
 
@@ -86,8 +108,12 @@ static void bound_chain(const assay_rounding *r, const chain *c, const char *why
     chained b = {r, c, want->data[i], bounds->element.data[i]};
     assay_parallel(want->size[i], bound_piece, &b);
     snprintf(bounds->why[i], ASSAY_WHY,
-             "%.0f roundings through the stages (%s): %.3g*u*M, %s, u = 2^%.0f", c->depth, why,
-             c->phi / r->u, assay_why_magnitude(r), log2(r->u));
+             "%.0f roundings through the stages (%s%s): %.3g*u*M, %s, u = 2^%.0f%s", c->depth, why,
+             r->product > 0 ? "; operands cut: 2^-9*M a stage"
+             : r->u_out > 0 ? "; states rounded to the stored type"
+                            : "",
+             c->phi / r->u, assay_why_magnitude(r), log2(r->u),
+             r->u_out > 0 ? ", then rounded to the stored type" : "");
 }
 
 assay_status kronecker_forward_bound(const assay_oracle_args *args, const assay_rounding *r,
@@ -128,7 +154,7 @@ assay_status kronecker_backward_bound(const assay_oracle_args *args, const assay
         const kronecker_stage *s = &stages[i];
         const double terms = gradient_terms(args->params, s);
         chain c = chain_of(args, r, stages, count, i);
-        c.phi = assay_compound(c.phi, assay_accumulation(r, terms));
+        c.phi = assay_compound(c.phi, phi_of_products(r, terms));
         c.depth += terms;
         c.lost = c.lost * met + terms * assay_underflow(r);
         bound_chain(r, &c, "the other stages, then the batch and the other modes", want, s->w,

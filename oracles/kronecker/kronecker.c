@@ -30,6 +30,10 @@ static const assay_key keys[] = {
 };
 
 static assay_status legal(assay_params *params) {
+    if (params->math == ASSAY_TF32 && params->dtype != ASSAY_F32)
+        return assay_fail(ASSAY_ERR_USAGE,
+                          "kronecker: math=tf32 is a mode of dtype=f32, not of %s; use math=strict",
+                          assay_dtype_name(params->dtype));
     const assay_param *f = &params->item[KRONECKER_KEY_F];
     const assay_param *q = &params->item[KRONECKER_KEY_Q];
     if (f->count < 1 || f->count > KRONECKER_MAX_FACTORS)
@@ -57,17 +61,30 @@ static assay_status legal(assay_params *params) {
 
 /*
  * fill=exact: with |x| <= X, |dy| <= X and |w| <= S, every sum of absolute values is at most
- * b · (product of max(p, q) over all stages) · X² · S^stages, which must fit the accumulator.
+ * b · (product of max(p, q) over all stages) · X² · S^stages, which must fit the accumulator. States
+ * between two stages have passed all stages but the last, cotangents all but the first: those of
+ * bf16 and operands of TF32 must fit that, too.
  */
 static void exact_limits(const assay_params *params, double *state, double *factor) {
     kronecker_stage stages[KRONECKER_MAX_STAGES];
     const int32_t count = kronecker_stages_of(params, stages);
     double terms = fmax(1.0, (double)params->item[KRONECKER_KEY_B].value[0]);
+    double between = 1;
     for (int32_t i = 0; i < count; ++i)
-        terms *= fmax((double)stages[i].p, (double)stages[i].q);
+        between *= fmax((double)stages[i].p, (double)stages[i].q);
+    terms *= between;
     const double room = ldexp(1.0, params->dtype == ASSAY_F64 ? 53 : 24) / terms;
     *factor = floor(pow(room, 1.0 / (2.0 * (count + 2))));
-    *state = floor(sqrt(room / pow(*factor, count)));
+    double most = INFINITY;
+    if (params->dtype == ASSAY_BF16 || params->math == ASSAY_TF32) {
+        const kronecker_stage *first = &stages[0], *last = &stages[count - 1];
+        between /= fmin(fmax((double)first->p, (double)first->q),
+                        fmax((double)last->p, (double)last->q));
+        const double held = (params->dtype == ASSAY_BF16 ? 0x1p8 : 0x1p11) / between;
+        *factor = fmin(*factor, floor(pow(held, 1.0 / (count + 1))));
+        most = floor(held / pow(*factor, count - 1));
+    }
+    *state = fmin(floor(sqrt(room / pow(*factor, count))), most);
     if (!(*factor >= 1))
         *state = 0;
 }
@@ -156,6 +173,9 @@ static void draw(assay_rng *rng, double budget, assay_params *params) {
     }
     const double room = budget / (state * largest * (double)(f->count * layers->value[0]));
     b->value[0] = draw_extent(rng, (int64_t)fmax(1, room));
+    const bool tf32 = assay_rng_between(rng, 0, 2) == 0;
+    if (tf32 && params->dtype == ASSAY_F32)
+        params->math = ASSAY_TF32;
 }
 
 /* ---- relations ---- */
@@ -165,7 +185,15 @@ static bool is_square(const assay_case *c) {
     return memcmp(f->value, q->value, (size_t)f->count * sizeof *f->value) == 0;
 }
 
+/* In TF32, integers that it holds. */
+static void make_integers(const assay_problem *base, double *v, int64_t count) {
+    for (int64_t e = 0; base->c.params.math == ASSAY_TF32 && e < count; ++e)
+        v[e] = rint(fmod(4 * v[e], 9));
+}
+
 static assay_status make_identities(assay_problem *base) {
+    make_integers(base, base->in.data[KRONECKER_X], base->in.size[KRONECKER_X]);
+    make_integers(base, base->cot.data[KRONECKER_Y], base->cot.size[KRONECKER_Y]);
     for (int32_t w = KRONECKER_FIRST_W; w < base->in.count; ++w) {
         const int64_t p = base->sig.in[w].shape[0];
         memset(base->in.data[w], 0, (size_t)base->in.size[w] * sizeof(double));
@@ -283,6 +311,14 @@ static const assay_case_group cases[] = {
     /* products of digits: two modes in a pass, and one, whose lines end within a tile's */
     {ASSAY_SMOKE, "b=2 f=64x64 dtype=f32"},
     {ASSAY_SMOKE, "b=3 f=65x66 q=66x64 dtype=f32 pad=1 misalign=1"},
+    /* bf16, and TF32 */
+    {ASSAY_SMOKE, "b=5 f=4x3x5 q=2x7x3 dtype=bf16 pad=3 misalign=1"},
+    {ASSAY_SMOKE, "b=7 f=9x10 dtype=bf16 fill=exact sched=random seed=1"},
+    {ASSAY_SMOKE, "b=2 f=8x9 layers=3 dtype=bf16 fill=uniform,inf"},
+    {ASSAY_SMOKE, "b=2 f=64x64 dtype=bf16"},
+    {ASSAY_SMOKE, "b=5 f=4x3x5 q=2x7x3 dtype=f32 math=tf32 pad=3 misalign=1"},
+    {ASSAY_SMOKE, "b=7 f=9x10 dtype=f32 math=tf32 fill=exact,nan seed=1"},
+    {ASSAY_SMOKE, "b=2 f=64x64 dtype=f32 math=tf32"},
     {ASSAY_CI, "b=1,33 f=1,2x1,16x16,31x32 dtype=f32"},
     {ASSAY_CI, "b=3 f=1x2x4 q=1x3x2 dtype=f32 pad=4"}, /* strides that look packed */
     {ASSAY_CI, "b=3 f=1x3x4 q=5x2x1 dtype=f32"},       /* states of 3, then 2 elements */
@@ -343,18 +379,30 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "b=5 f=6x9 dtype=f32,f64 fill=cancel,wide,denormal,huge,zeros,mixed"},
     /* equal rows, equal elements */
     {ASSAY_CI, "b=9 f=3x4 dtype=f32 fill=rows,repeat seed=8"},
+    {ASSAY_CI, "b=5 f=6x9 dtype=bf16 fill=cancel,wide,denormal,huge,zeros,mixed,nan,rows"},
+    {ASSAY_CI, "b=5 f=6x9 dtype=f32 math=tf32 fill=cancel,wide,huge,zeros,inf,rows"},
+    {ASSAY_CI, "b=9 f=8x8x8x8,16x32 dtype=bf16"},
+    {ASSAY_CI, "b=3 f=65x66 q=66x64 dtype=bf16 pad=1 misalign=1"},
+    {ASSAY_CI, "b=3 f=65x66 q=66x64 dtype=f32 math=tf32 pad=1 misalign=1"},
     {ASSAY_NIGHTLY, "b=32 f=128x128 dtype=f32,f64"},
     {ASSAY_NIGHTLY, "b=16 f=32x32x32,8x8x8x8x8 dtype=f32"},
     {ASSAY_NIGHTLY, "b=2 f=64x64x64 dtype=f32,f64"},
     /* each operand through the whole range of its dtype */
     {ASSAY_NIGHTLY, "b=3 f=4x5 layers=2 dtype=f32 operand=0:5 " RANGE_F32},
     {ASSAY_NIGHTLY, "b=3 f=4x5 layers=2 dtype=f64 operand=0:5 " RANGE_F64},
-    {ASSAY_EDGE, "b=0 f=3x4 dtype=f32,f64"},
+    {ASSAY_EDGE, "b=0 f=3x4 dtype=f32,f64,bf16"},
+    {ASSAY_EDGE, "b=0 f=3x4 dtype=f32 math=tf32"},
     {ASSAY_EDGE, "b=0 f=7 q=2 dtype=f64"},
     {ASSAY_EDGE, "b=0 f=29100 q=2 dtype=f64"},
     {ASSAY_BENCH, "b=32 f=128x128 dtype=f32"},
     {ASSAY_BENCH, "b=1024 f=8x8x8x8x8,8x8x8x8x8x8,16x16x16x16,32x32x32 dtype=f32"},
     {ASSAY_BENCH, "b=1024 f=64x64,64x64x64,128x128 dtype=f32"},
+    {ASSAY_BENCH, "b=32 f=128x128 dtype=f32 math=tf32"},
+    {ASSAY_BENCH, "b=1024 f=8x8x8x8x8,8x8x8x8x8x8,16x16x16x16,32x32x32 dtype=f32 math=tf32"},
+    {ASSAY_BENCH, "b=1024 f=64x64,64x64x64,128x128 dtype=f32 math=tf32"},
+    {ASSAY_BENCH, "b=32 f=128x128 dtype=bf16"},
+    {ASSAY_BENCH, "b=1024 f=8x8x8x8x8,8x8x8x8x8x8,16x16x16x16,32x32x32 dtype=bf16"},
+    {ASSAY_BENCH, "b=1024 f=64x64,64x64x64,128x128 dtype=bf16"},
 };
 
 /* ---- where the definition ends ---- */
@@ -411,8 +459,8 @@ const assay_op assay_op_kronecker = {
     .n_keys = sizeof keys / sizeof *keys,
     .multilinear = true,
     .by_rows = true,
-    .dtypes = ASSAY_DTYPE_BIT(ASSAY_F32) | ASSAY_DTYPE_BIT(ASSAY_F64),
-    .maths = ASSAY_MATH_BIT(ASSAY_STRICT),
+    .dtypes = ASSAY_DTYPE_BIT(ASSAY_F32) | ASSAY_DTYPE_BIT(ASSAY_F64) | ASSAY_DTYPE_BIT(ASSAY_BF16),
+    .maths = ASSAY_MATH_BIT(ASSAY_STRICT) | ASSAY_MATH_BIT(ASSAY_TF32),
     .fills = FILL_FAMILIES,
     .legal = legal,
     .signature = signature,
