@@ -214,6 +214,14 @@ static assay_status backward(const assay_call *call) {
     return KRONECKER_DISPATCH(run, ASSAY_BACKWARD, call);
 }
 
+static assay_status supports(assay_stage stage, const assay_call *call) {
+    (void)stage;
+    if (call->params->dtype == ASSAY_BF16)
+        return assay_fail(ASSAY_ERR_UNSUPPORTED,
+                          "kronecker/v3: f32 and f64, not bf16; use v3_tensor or v1");
+    return ASSAY_OK;
+}
+
 static const int32_t tiles[] = {EDGE, WANTED_COLUMNS, WANTED_BYTES / 4, 0};
 
 ASSAY_VARIANT(kronecker, v3) = {
@@ -222,7 +230,7 @@ ASSAY_VARIANT(kronecker, v3) = {
     .device = ASSAY_DEVICE_NAME,
     .summary = "fused: a tile goes through all stages that fit in shared memory",
     .tiles = tiles,
-    .supports = NULL,
+    .supports = supports,
     .workspace = workspace,
     .forward = forward,
     .backward = backward,
