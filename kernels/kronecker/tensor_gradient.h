@@ -16,61 +16,77 @@
 
 constexpr int BACK_THREADS = 256, BACK_WARPS = BACK_THREADS / 32;
 
+/* Groups of warps that have different j; the warps of a group have different columns. */
+static __host__ __device__ __forceinline__ constexpr int gradient_groups(int extent) {
+    return extent == 128 ? 8 : extent == 64 ? 4 : 1;
+}
+
 template <int N> struct gradient_share {
-    static constexpr int GROUPS = N == 128 ? 8 : N == 64 ? 4 : 1; /* of j */
-    static constexpr int SPLITS = BACK_WARPS / GROUPS;            /* of the columns */
+    static constexpr int GROUPS = gradient_groups(N), SPLITS = BACK_WARPS / GROUPS;
     static constexpr int ROWS = N < 16 ? 1 : N / 16, COLUMNS = N / 8 / GROUPS;
     typedef float sums[ROWS][COLUMNS][4];
 };
 
-/* Matrices of two blocks of columns and 8 i, as operands that are summed over the columns. */
-template <int N, bool LAST>
-static __device__ __forceinline__ void take_pair(const unsigned char *tile, const tile_stage<N> &s,
-                                                 int block, int i, uint32_t (&word)[4]) {
-    const int lane = (int)threadIdx.x % 32, matrix = lane / 8 % 4;
-    const int b = block + matrix % 2;
-    const void *const line = tile + s.line_at(b < s.blocks ? b : block,
-                                              N < 16 ? 0 : i + matrix / 2, lane % 8);
-    if constexpr (N < 16) {
-        uint32_t two[2];
-        if (LAST)
-            ldmatrix_x2_trans(two, line);
-        else
-            ldmatrix_x2(two, line);
-        word[0] = two[0];
-        word[1] = two[1];
-        word[2] = word[3] = 0;
-    } else if (LAST) {
-        ldmatrix_x4_trans(word, line);
+/* Operands that run along columns, a piece of them from c on and the next one, in that order: of
+ * elements 8 i … 8 i + 7, and the same of the next eight. N = 8 has no others. */
+template <bool LAST, typename T, int N>
+static __device__ __forceinline__ void take_pair(const unsigned char *tile,
+                                                 const tile_stage<T, N> &s, int c, int i,
+                                                 uint32_t (&word)[4]) {
+    const int lane = own_lane();
+    if constexpr (LAST && sizeof(T) == sizeof(float)) {
+        const int g = lane / 4;
+#pragma unroll
+        for (int m = 0; m < 4; ++m)
+            word[m] = word_at(tile, s.along(c + m % 2 * PIECE<T> + lane % 4,
+                                            2 * (i + m / 2) + g / 4) +
+                                        g % 4 * 4);
     } else {
-        ldmatrix_x4(word, line);
+        const int matrix = lane / 8, piece = c + matrix % 2 * PIECE<T>;
+        const int eight = N == 8 ? 0 : i + matrix / 2, there = piece < s.columns ? piece : c;
+        const void *const line =
+            tile + (LAST ? s.along(there + lane % 8, eight) : s.across(there, 8 * eight + lane % 8));
+        if constexpr (N == 8) {
+            uint32_t two[2];
+            if (LAST)
+                ldmatrix_x2_trans(two, line);
+            else
+                ldmatrix_x2(two, line);
+            word[0] = two[0];
+            word[1] = two[1];
+            word[2] = word[3] = 0;
+        } else if (LAST) {
+            ldmatrix_x4_trans(word, line);
+        } else {
+            ldmatrix_x4(word, line);
+        }
     }
-    if (block + 1 >= s.blocks)
+    if (c + PIECE<T> >= s.columns)
         word[1] = word[3] = 0;
 }
 
-template <int N, bool LAST>
-static __device__ __forceinline__ void add_gradient(const unsigned char *in,
-                                                    const unsigned char *cotangent,
-                                                    const tile_stage<N> &s,
-                                                    typename gradient_share<N>::sums &sum) {
+template <bool LAST, typename T, int N>
+static __device__ __forceinline__ void
+add_gradient(const unsigned char *in, const unsigned char *cotangent, const tile_stage<T, N> &s,
+             typename gradient_share<N>::sums &sum) {
     typedef gradient_share<N> share;
     const int warp = (int)threadIdx.x / 32, group = warp % share::GROUPS;
 #pragma unroll 1
-    for (int block = warp / share::GROUPS * 2; block < s.blocks; block += share::SPLITS * 2) {
+    for (int c = warp / share::GROUPS * 2 * PIECE<T>; c < s.columns;
+         c += share::SPLITS * 2 * PIECE<T>) {
         uint32_t right[(share::COLUMNS + 1) / 2][4];
 #pragma unroll
         for (int j = 0; j < share::COLUMNS; j += 2)
-            take_pair<N, LAST>(cotangent, s, block, group * share::COLUMNS + j, right[j / 2]);
+            take_pair<LAST>(cotangent, s, c, group * share::COLUMNS + j, right[j / 2]);
 #pragma unroll
         for (int i = 0; i < share::ROWS; ++i) {
             uint32_t left[4];
-            take_pair<N, LAST>(in, s, block, 2 * i, left);
+            take_pair<LAST>(in, s, c, 2 * i, left);
             const uint32_t a[4] = {left[0], left[2], left[1], left[3]};
 #pragma unroll
             for (int j = 0; j < share::COLUMNS; ++j) {
                 const uint32_t b[2] = {right[j / 2][j % 2 * 2], right[j / 2][j % 2 * 2 + 1]};
-                mma_m16n8k16_bf16(sum[i][j], a, b);
+                multiply(T(), sum[i][j], a, b);
             }
         }
     }
@@ -81,14 +97,14 @@ template <int N>
 static __device__ __forceinline__ void put_gradient(const typename gradient_share<N>::sums &sum,
                                                     float *shared, float *partial) {
     typedef gradient_share<N> share;
-    const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
+    const int lane = own_lane(), warp = (int)threadIdx.x / 32;
     float *const own = shared + warp / share::GROUPS * N * N;
 #pragma unroll
     for (int i = 0; i < share::ROWS; ++i)
 #pragma unroll
         for (int j = 0; j < share::COLUMNS; ++j)
 #pragma unroll
-            for (int e = 0; e < (N < 16 ? 2 : 4); ++e)
+            for (int e = 0; e < (N == 8 ? 2 : 4); ++e)
                 own[(16 * i + lane / 4 + e / 2 * 8) * N +
                     (warp % share::GROUPS * share::COLUMNS + j) * 8 + lane % 4 * 2 + e % 2] =
                     sum[i][j][e];
@@ -116,36 +132,37 @@ static __device__ __forceinline__ void fetch_saved(const unsigned char *saved, i
     cp_async_commit();
 }
 
-struct tensor_back {
-    const bf16 *in, *cotangent;
-    bf16 *out;
+template <typename T> struct tensor_back {
+    const T *in, *cotangent;
+    T *out;
     int64_t in_stride, cotangent_stride, out_stride;
     bool in_packs, cotangent_packs, out_packs;
     unsigned char *saved; /* M - 2 tiles a block */
     float *partial;       /* (M, blocks, N, N) */
 };
 
-template <int N, int M>
+template <typename T, int N, int M>
 static __global__ void __launch_bounds__(BACK_THREADS)
-    backward_tensor(tensor_back call, tensor_factors w, tensor_pass p, int tile_bytes) {
-    typedef gradient_share<N> share;
-    constexpr int LOG = log2_of(N), FACTOR = tensor_factor<N>::elements;
+    backward_tensor(tensor_back<T> call, tensor_factors<T> w, tensor_pass p, int tile_bytes) {
+    typedef tensor_factor<T, N> factor_lines;
+    constexpr int LOG = log2_of(N), FACTOR = factor_lines::elements;
     ASSAY_DYNAMIC_SHARED(unsigned char, shared);
     unsigned char *const state = shared, *const cotangent = shared + tile_bytes;
-    bf16 *const factors = reinterpret_cast<bf16 *>(shared + 2 * tile_bytes);
-    bf16 *const adjoints = factors + (M - 1) * FACTOR;
+    T *const factors = reinterpret_cast<T *>(shared + 2 * tile_bytes);
+    T *const adjoints = factors + (M - 1) * FACTOR;
     for (int m = 0; m < M; ++m) {
         if (m + 1 < M)
-            put_tensor_factor<N, BACK_THREADS>(w.of[m], false, {factors + m * FACTOR});
-        put_tensor_factor<N, BACK_THREADS>(w.of[m], true, {adjoints + m * FACTOR});
+            put_tensor_factor<BACK_THREADS>(w.of[m], false, factor_lines{factors + m * FACTOR});
+        put_tensor_factor<BACK_THREADS>(w.of[m], true, factor_lines{adjoints + m * FACTOR});
     }
     unsigned char *const saved =
         call.saved + (M > 2 ? (int64_t)blockIdx.x * (M - 2) * tile_bytes : 0);
-    typename share::sums sums[M] = {};
+    typename gradient_share<N>::sums sums[M] = {};
     for (int64_t tile = blockIdx.x; tile < p.tiles; tile += gridDim.x) {
         const tensor_view x = view_of(p, LOG, call.in_stride, tile),
                           dy = view_of(p, LOG, call.cotangent_stride, tile),
                           dx = view_of(p, LOG, call.out_stride, tile);
+        const int pieces = x.elements / PIECE<T>;
         fetch_tile<BACK_THREADS>(call.in, call.in_packs, x, state);
         fetch_tile<BACK_THREADS>(call.cotangent, call.cotangent_packs, dy, cotangent);
         cp_async_wait<1>();
@@ -153,27 +170,28 @@ static __global__ void __launch_bounds__(BACK_THREADS)
 #pragma unroll 1
         for (int m = 0; m + 1 < M; ++m) {
             if (m > 0) {
-                save_tile(state, x.pieces, saved + (m - 1) * tile_bytes);
+                save_tile(state, pieces, saved + (m - 1) * tile_bytes);
                 __syncthreads();
             }
-            contract_stage<N, BACK_WARPS>(state, stage_of<N>(x, m), {factors + m * FACTOR});
+            contract_stage<BACK_WARPS>(state, stage_of<T, N>(x, m),
+                                       factor_lines{factors + m * FACTOR});
             __syncthreads();
         }
         cp_async_wait<0>();
         __syncthreads();
 #pragma unroll
         for (int m = M - 1; m >= 0; --m) {
-            const tile_stage<N> s = stage_of<N>(x, m);
+            const tile_stage<T, N> s = stage_of<T, N>(x, m);
             if (m == 0 && s.log_step == 0)
-                add_gradient<N, true>(state, cotangent, s, sums[m]);
+                add_gradient<true>(state, cotangent, s, sums[m]);
             else
-                add_gradient<N, false>(state, cotangent, s, sums[m]);
+                add_gradient<false>(state, cotangent, s, sums[m]);
             __syncthreads();
             if (m == 1)
                 fetch_tile<BACK_THREADS>(call.in, call.in_packs, x, state);
             else if (m > 1)
-                fetch_saved(saved + (m - 2) * tile_bytes, x.pieces, state);
-            contract_stage<N, BACK_WARPS>(cotangent, s, {adjoints + m * FACTOR});
+                fetch_saved(saved + (m - 2) * tile_bytes, pieces, state);
+            contract_stage<BACK_WARPS>(cotangent, s, factor_lines{adjoints + m * FACTOR});
             cp_async_wait<0>();
             __syncthreads();
         }
@@ -186,17 +204,18 @@ static __global__ void __launch_bounds__(BACK_THREADS)
                         call.partial + ((int64_t)m * gridDim.x + blockIdx.x) * N * N);
 }
 
-struct tensor_gradients {
+template <typename T> struct tensor_gradients {
     const float *partial;
     int64_t blocks;
-    factor<bf16> dw[MOST_PASS_MODES];
+    factor<T> dw[MOST_PASS_MODES];
 };
 
-static __global__ void sum_tensor_gradients(tensor_gradients all, int extent) {
+template <typename T>
+static __global__ void sum_tensor_gradients(tensor_gradients<T> all, int extent) {
     const int64_t size = (int64_t)extent * extent;
-    const factor<bf16> &dw = all.dw[blockIdx.y];
-    add_partials<bf16>(all.partial + blockIdx.y * all.blocks * size, all.blocks, size, dw.w, extent,
-                       dw.row);
+    const factor<T> &dw = all.dw[blockIdx.y];
+    add_partials<T>(all.partial + blockIdx.y * all.blocks * size, all.blocks, size, dw.w, extent,
+                    dw.row);
 }
 
 #endif

@@ -12,9 +12,9 @@
 #include "kernels/kronecker/stages.h"
 #include "kernels/kronecker/walk.h"
 
-constexpr int LEAST_EXTENT = 8, MOST_EXTENT = 128;
+constexpr int MOST_EXTENT = 128, BLOCK_COLUMNS = 8;
 constexpr int MOST_PASS_MODES = 5;
-constexpr int WANTED_RUN = 64; /* columns: 128 bytes */
+constexpr int WANTED_RUN = 64; /* columns: 128 bytes of bf16 */
 
 static __host__ __device__ __forceinline__ constexpr int log2_of(int64_t n) {
     int log = 0;
@@ -23,14 +23,24 @@ static __host__ __device__ __forceinline__ constexpr int log2_of(int64_t n) {
     return log;
 }
 
+/* Extents that there are kernels for. v3's, in strict fp32, are as fast in TF32 where extents are
+ * small. */
+template <typename T> constexpr int least_extent() {
+    return sizeof(T) == sizeof(float) ? 32 : 8;
+}
+
 /* Modes of a pass at most: those whose tiles, two in backward, fit a block. */
+template <typename T>
 static __host__ __device__ __forceinline__ constexpr int most_modes(int extent, bool backward) {
+    if (sizeof(T) == sizeof(float))
+        return extent == 32 ? (backward ? 2 : 3) : extent == 64 ? 2 : (backward ? 1 : 2);
     return extent == 8 ? MOST_PASS_MODES : extent == 16 ? (backward ? 3 : 4) : extent == 32 ? 3 : 2;
 }
 
-/* Elements of a tile, if there are so many. */
-static inline int64_t wanted_elements(int extent, bool backward) {
-    return backward && extent < 128 ? 16384 : 32768;
+/* Elements of a tile, if there are so many; a pass may ask for more. */
+template <typename T> static inline int64_t wanted_elements(bool backward) {
+    const int64_t bytes = backward || sizeof(T) == sizeof(float) ? 32768 : 65536;
+    return bytes / (int64_t)sizeof(T);
 }
 
 struct tensor_pass {
@@ -46,23 +56,24 @@ struct tensor_plan {
 };
 
 /* Whether v3_tensor has kernels for a chain. */
-static inline bool takes_tensor(const chain &c) {
+template <typename T> static inline bool takes_tensor(const chain &c) {
     const int64_t extent = c.stages[0].p;
-    bool all = c.modes > 1 && extent >= LEAST_EXTENT && extent <= MOST_EXTENT &&
+    bool all = c.modes > 1 && extent >= least_extent<T>() && extent <= MOST_EXTENT &&
                (extent & (extent - 1)) == 0;
     for (int32_t i = 0; i < c.count; ++i)
         all = all && c.stages[i].p == extent && c.stages[i].q == extent;
     return all;
 }
 
+template <typename T>
 static inline tensor_pass tensor_pass_of(const chain &c, int32_t first, int32_t modes,
                                          bool backward) {
     const int extent = (int)c.stages[0].p, log_unit = log2_of(extent) * modes;
-    const int64_t most = larger((int64_t)1 << log_unit, wanted_elements(extent, backward));
+    const int64_t most = larger((int64_t)1 << log_unit, wanted_elements<T>(backward));
     tensor_pass p = {first, modes, 0, 0, c.rows, c.stages[first + modes - 1].left,
                      c.stages[first].right, 0, 0};
     if (p.right > 1)
-        p.log_columns = log2_of(clamp(most >> log_unit, LEAST_EXTENT, p.right < WANTED_RUN ? p.right : WANTED_RUN));
+        p.log_columns = log2_of(clamp(most >> log_unit, BLOCK_COLUMNS, p.right < WANTED_RUN ? p.right : WANTED_RUN));
     p.chunks = p.right >> p.log_columns;
     const int64_t units = p.left > 1 ? p.left : larger(ceil_div(c.rows * p.chunks, 2 * ASSAY_MULTIPROCESSORS), 1);
     while ((int64_t)2 << p.log_units <= units &&
@@ -73,15 +84,16 @@ static inline tensor_pass tensor_pass_of(const chain &c, int32_t first, int32_t 
 }
 
 /* A layer's modes in as few passes as there may be, of like size. */
+template <typename T>
 static inline tensor_plan plan_tensor(const chain &c, assay_stage direction) {
     const bool backward = direction == ASSAY_BACKWARD;
     tensor_plan made = {(int32_t)c.stages[0].p, 0, {}};
-    const int32_t passes = (int32_t)ceil_div(c.modes, most_modes(made.extent, backward));
+    const int32_t passes = (int32_t)ceil_div(c.modes, most_modes<T>(made.extent, backward));
     for (int32_t layer = 0; layer < c.layers; ++layer)
         for (int32_t i = 0, mode = 0; i < passes; ++i) {
             const int32_t modes = (int32_t)ceil_div(c.modes - mode, passes - i);
             made.pass[made.count++] =
-                tensor_pass_of(c, layer * c.modes + mode, modes, backward);
+                tensor_pass_of<T>(c, layer * c.modes + mode, modes, backward);
             mode += modes;
         }
     return made;

@@ -1,74 +1,86 @@
 /*
  * One stage in a tile of kronecker v3_tensor, by mma: out[c, j] = sum over i of in[c, i] f[j, i]. A
- * warp takes all elements of some blocks of columns to registers before it writes over them, and no
- * other warp has them, so that a stage needs no second tile.
+ * warp takes all elements of some columns to registers before it writes over them, and no other
+ * warp has them, so that a stage needs no second tile.
+ *
+ * mma's operands are matrices of 8 lines of a piece each, which run along i: a lane 4g + t has the
+ * word t of line g.
  */
 #ifndef ASSAY_KRONECKER_TENSOR_STAGE_H
 #define ASSAY_KRONECKER_TENSOR_STAGE_H
 
 #include "kernels/kronecker/tensor_tile.h"
 
-/* A factor in shared memory: lines of the elements of one sum, 16 bytes more apart, so that eight
+/* A factor in shared memory: lines of the elements of one sum, a piece more apart, so that eight
  * lines' pieces lie in different banks. */
-template <int N> struct tensor_factor {
-    static constexpr int stride = N + PIECE, elements = N * stride;
-    bf16 *data;
+template <typename T, int N> struct tensor_factor {
+    static constexpr int stride = N + PIECE<T>, elements = N * stride;
+    T *data;
 
-    __device__ __forceinline__ const bf16 *line(int j, int k) const {
-        return data + j * stride + 8 * k;
+    __device__ __forceinline__ const T *line(int j, int k) const {
+        return data + j * stride + k * PIECE<T>;
     }
 };
 
 /* The factor, or with `adjoint` its transpose, as lines of sums. */
-template <int N, int THREADS>
-static __device__ __forceinline__ void put_tensor_factor(const factor<const bf16> &w, bool adjoint,
-                                                         const tensor_factor<N> &to) {
+template <int THREADS, typename T, int N>
+static __device__ __forceinline__ void put_tensor_factor(const factor<const T> &w, bool adjoint,
+                                                         const tensor_factor<T, N> &to) {
+    constexpr int STRIDE = tensor_factor<T, N>::stride;
     for (int e = (int)threadIdx.x; e < N * N; e += THREADS) {
         const int i = e / N, j = e % N;
-        to.data[adjoint ? i * tensor_factor<N>::stride + j : j * tensor_factor<N>::stride + i] =
-            w.w[i * w.row + j];
+        to.data[adjoint ? i * STRIDE + j : j * STRIDE + i] = w.w[i * w.row + j];
     }
 }
 
-static __device__ __forceinline__ uint32_t two_bf16(float low, float high) {
-    const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
-    uint32_t word;
-    memcpy(&word, &pair, sizeof word);
-    return word;
-}
+/* What a warp has at a time: blocks of eight columns, word[b][k] the matrix of piece k. */
+template <typename T, int N> struct tensor_item {
+    static constexpr int PIECES = N / PIECE<T>;
+    static constexpr int BLOCKS = PIECES > 16 ? 2 : 4;
+    static constexpr int COLUMNS = BLOCKS * BLOCK_COLUMNS;
+    uint32_t word[BLOCKS][PIECES];
 
-constexpr int ITEM = 4; /* blocks of columns that a warp has at a time */
-
-/* The matrices of an item: word[b][k] of block b and elements 8 k … 8 k + 7. Blocks that are not
- * there are the first one. */
-template <int N, bool LAST>
-static __device__ __forceinline__ void take_item(const unsigned char *tile, const tile_stage<N> &s,
-                                                 int first, uint32_t (&word)[ITEM][N / 8]) {
-    constexpr int K = N / 8;
-    const int lane = (int)threadIdx.x % 32;
-    uint32_t four[ITEM * K / 4][4];
+    /* Columns that are not there are the item's first ones. */
+    template <bool LAST>
+    __device__ __forceinline__ void take(const unsigned char *tile, const tile_stage<T, N> &s,
+                                         int first) {
+        const int lane = own_lane();
+        if constexpr (LAST || sizeof(T) < sizeof(float)) {
+            uint32_t four[BLOCKS * PIECES / 4][4];
 #pragma unroll
-    for (int call = 0; call < ITEM * K / 4; ++call) {
-        const int matrix = call * 4 + lane / 8, b = first + matrix / K;
-        const void *const line =
-            tile + s.line_at(b < s.blocks ? b : first, matrix % K, lane % 8);
-        if (LAST)
-            ldmatrix_x4(four[call], line);
-        else
-            ldmatrix_x4_trans(four[call], line);
+            for (int call = 0; call < BLOCKS * PIECES / 4; ++call) {
+                const int matrix = call * 4 + lane / 8, k = matrix % PIECES;
+                const int c = first + matrix / PIECES * BLOCK_COLUMNS;
+                const int there = c < s.columns ? c : first;
+                if constexpr (LAST)
+                    ldmatrix_x4(four[call], tile + s.along(there + lane % 8, k));
+                else
+                    ldmatrix_x4_trans(four[call], tile + s.across(there, k * 8 + lane % 8));
+            }
+#pragma unroll
+            for (int m = 0; m < BLOCKS * PIECES; ++m)
+                word[m / PIECES][m % PIECES] = four[m / 4][m % 4];
+        } else {
+            const int column = lane / 4, piece = column & 4;
+#pragma unroll
+            for (int b = 0; b < BLOCKS; ++b) {
+                const int c = first + b * BLOCK_COLUMNS, there = c < s.columns ? c : first;
+#pragma unroll
+                for (int k = 0; k < PIECES; ++k)
+                    word[b][k] = word_at(tile, s.across(there + piece, k * 4 + lane % 4) +
+                                                   column % 4 * 4);
+            }
+        }
+        __syncwarp(); /* all have read what any of them may write now */
     }
-#pragma unroll
-    for (int m = 0; m < ITEM * K; ++m)
-        word[m / K][m % K] = four[m / 4][m % 4];
-    __syncwarp(); /* all have read what any of them may write now */
-}
+};
 
-/* The factor's matrices of 16 lines from `line` on and elements 16 k …: those of eight lines
- * first, or with N = 8 one matrix. */
-template <int N>
-static __device__ __forceinline__ void take_factor(const tensor_factor<N> &f, int line, int k,
+/* The factor's matrices of 16 lines from `line` on and of two pieces: those of its first eight
+ * lines, and of the others. N = 8 has one matrix. */
+template <typename T, int N>
+static __device__ __forceinline__ void take_factor(const tensor_factor<T, N> &f, int line, int k,
                                                    uint32_t (&low)[2], uint32_t (&high)[2]) {
-    const int lane = (int)threadIdx.x % 32;
+    const int lane = own_lane();
     if constexpr (N == 8) {
         uint32_t one[1];
         ldmatrix_x1(one, f.line(lane % 8, 0));
@@ -84,132 +96,126 @@ static __device__ __forceinline__ void take_factor(const tensor_factor<N> &f, in
     }
 }
 
-/* The columns of a stage that is not the last axis: D (j, columns) = f times the item. */
-template <int N, int WARPS>
-static __device__ __forceinline__ void contract_inner(unsigned char *tile, const tile_stage<N> &s,
-                                                      const tensor_factor<N> &f) {
-    constexpr int STEPS = N < 16 ? 1 : N / 16;
-    const int lane = (int)threadIdx.x % 32, g = lane / 4, t = lane % 4;
+/* Of a stage that is not the last axis: D (j, columns) = f times the item, else D (columns, j) =
+ * the item times f. */
+template <bool LAST, int WARPS, typename T, int N>
+static __device__ __forceinline__ void contract(unsigned char *tile, const tile_stage<T, N> &s,
+                                                const tensor_factor<T, N> &f) {
+    typedef tensor_item<T, N> item;
+    constexpr int STEPS = N == 8 ? 1 : N / PIECE<T> / 2, HALVES = N == 8 ? 1 : 2;
+    const int g = own_lane() / 4;
 #pragma unroll 1
-    for (int first = (int)threadIdx.x / 32 * ITEM; first < s.blocks; first += WARPS * ITEM) {
-        uint32_t in[ITEM][N / 8];
-        take_item<N, false>(tile, s, first, in);
+    for (int first = (int)threadIdx.x / 32 * item::COLUMNS; first < s.columns;
+         first += WARPS * item::COLUMNS) {
+        item in;
+        in.template take<LAST>(tile, s, first);
 #pragma unroll
-        for (int m = 0; m < STEPS; ++m) {
-            float sum[ITEM][4] = {};
+        for (int m = 0; m < N; m += 16) {
+            float sum[2 * item::BLOCKS][4] = {};
 #pragma unroll
             for (int k = 0; k < STEPS; ++k) {
                 uint32_t low[2], high[2];
-                take_factor(f, 16 * m, k, low, high);
-                const uint32_t a[4] = {low[0], high[0], low[1], high[1]};
+                take_factor(f, m, k, low, high);
+                const auto word = [&](int b, int piece) {
+                    return N == 8 && piece > 0 ? 0 : in.word[b][2 * k + (N == 8 ? 0 : piece)];
+                };
+                if constexpr (LAST) {
 #pragma unroll
-                for (int b = 0; b < ITEM; ++b) {
-                    const uint32_t right[2] = {in[b][2 * k], N < 16 ? 0 : in[b][N < 16 ? 0 : 2 * k + 1]};
-                    mma_m16n8k16_bf16(sum[b], a, right);
+                    for (int b = 0; b < item::BLOCKS; b += 2) {
+                        const uint32_t a[4] = {word(b, 0), word(b + 1, 0), word(b, 1),
+                                               word(b + 1, 1)};
+                        multiply(T(), sum[b], a, low);
+                        if (N > 8)
+                            multiply(T(), sum[b + 1], a, high);
+                    }
+                } else {
+                    const uint32_t a[4] = {low[0], high[0], low[1], high[1]};
+#pragma unroll
+                    for (int b = 0; b < item::BLOCKS; ++b) {
+                        const uint32_t right[2] = {word(b, 0), word(b, 1)};
+                        multiply(T(), sum[b], a, right);
+                    }
                 }
             }
 #pragma unroll
-            for (int b = 0; b < ITEM; ++b) {
-                if (first + b >= s.blocks)
+            for (int b = 0; b < item::BLOCKS; ++b) {
+                const int c = first + b * BLOCK_COLUMNS;
+                if (c >= s.columns)
                     break;
 #pragma unroll
-                for (int half = 0; half < (N < 16 ? 1 : 2); ++half)
-                    *reinterpret_cast<uint32_t *>(tile +
-                                                  s.line_at(first + b, 2 * m + half, g) + 4 * t) =
-                        two_bf16(sum[b][2 * half], sum[b][2 * half + 1]);
+                for (int half = 0; half < HALVES; ++half) {
+                    const int j = m + 8 * half;
+                    if constexpr (LAST) {
+                        const float *const two = sum[b / 2 * 2 + half] + b % 2 * 2;
+                        put_sums(tile, T(), two[0], two[1],
+                                 [&](int k) { return s.along(c + g, j / PIECE<T> + k); });
+                    } else {
+                        put_sums(tile, T(), sum[b][2 * half], sum[b][2 * half + 1],
+                                 [&](int k) { return s.across(c + k * PIECE<T>, j + g); });
+                    }
+                }
             }
         }
     }
 }
 
-/* The columns of the last axis: D (columns, j) = the item times f. */
-template <int N, int WARPS>
-static __device__ __forceinline__ void contract_last(unsigned char *tile, const tile_stage<N> &s,
-                                                     const tensor_factor<N> &f) {
-    constexpr int STEPS = N < 16 ? 1 : N / 16;
-    const int lane = (int)threadIdx.x % 32, g = lane / 4, t = lane % 4;
-#pragma unroll 1
-    for (int first = (int)threadIdx.x / 32 * ITEM; first < s.blocks; first += WARPS * ITEM) {
-        uint32_t in[ITEM][N / 8];
-        take_item<N, true>(tile, s, first, in);
-#pragma unroll
-        for (int n = 0; n < STEPS; ++n) {
-            float sum[ITEM / 2][2][4] = {};
-#pragma unroll
-            for (int k = 0; k < STEPS; ++k) {
-                uint32_t low[2], high[2];
-                take_factor(f, 16 * n, k, low, high);
-#pragma unroll
-                for (int b = 0; b < ITEM; b += 2) {
-                    constexpr int UPPER = N < 16 ? 0 : 1;
-                    const uint32_t a[4] = {in[b][2 * k], in[b + 1][2 * k],
-                                           N < 16 ? 0 : in[b][2 * k + UPPER],
-                                           N < 16 ? 0 : in[b + 1][2 * k + UPPER]};
-                    mma_m16n8k16_bf16(sum[b / 2][0], a, low);
-                    if (N >= 16)
-                        mma_m16n8k16_bf16(sum[b / 2][1], a, high);
-                }
-            }
-#pragma unroll
-            for (int b = 0; b < ITEM; ++b) {
-                if (first + b >= s.blocks)
-                    break;
-#pragma unroll
-                for (int half = 0; half < (N < 16 ? 1 : 2); ++half)
-                    *reinterpret_cast<uint32_t *>(tile +
-                                                  s.line_at(first + b, 2 * n + half, g) + 4 * t) =
-                        two_bf16(sum[b / 2][half][b % 2 * 2], sum[b / 2][half][b % 2 * 2 + 1]);
-            }
-        }
-    }
-}
-
-template <int N, int WARPS>
-static __device__ __forceinline__ void contract_stage(unsigned char *tile, const tile_stage<N> &s,
-                                                      const tensor_factor<N> &f) {
+template <int WARPS, typename T, int N>
+static __device__ __forceinline__ void contract_stage(unsigned char *tile,
+                                                      const tile_stage<T, N> &s,
+                                                      const tensor_factor<T, N> &f) {
     if (s.log_step == 0)
-        contract_last<N, WARPS>(tile, s, f);
+        contract<true, WARPS>(tile, s, f);
     else
-        contract_inner<N, WARPS>(tile, s, f);
+        contract<false, WARPS>(tile, s, f);
 }
 
 /* The factors of a pass, in the order of its stages. */
-struct tensor_factors {
-    factor<const bf16> of[MOST_PASS_MODES];
+template <typename T> struct tensor_factors { factor<const T> of[MOST_PASS_MODES]; };
+
+/* Stage `mode` of a pass. */
+template <typename T, int N>
+static __device__ __forceinline__ tile_stage<T, N> stage_of(const tensor_view &v, int mode) {
+    return {v.log_columns + mode * log2_of(N), v.elements / N};
+}
+
+/* Of forward: more where a tile leaves no room for a second block. */
+template <typename T>
+static __host__ __device__ __forceinline__ constexpr int tensor_threads(int extent) {
+    return extent == (sizeof(T) == sizeof(float) ? 32 : 16) ? 512 : 256;
+}
+template <typename T>
+static __host__ __device__ __forceinline__ constexpr int tensor_blocks(int extent) {
+    return tensor_threads<T>(extent) == 512 || extent == 128 ? 1 : 2;
+}
+
+template <typename T> struct tensor_states {
+    const T *in;
+    T *out;
+    int64_t in_stride, out_stride;
+    bool in_packs, out_packs;
 };
 
-/* Stage `mode` of a pass whose tile has so many units. */
-template <int N>
-static __device__ __forceinline__ tile_stage<N> stage_of(const tensor_view &v, int mode) {
-    return {v.log_columns + mode * log2_of(N), v.pieces / N};
-}
-
-constexpr int tensor_threads(int extent) {
-    return extent == 16 ? 512 : 256;
-}
-
-template <int N>
-static __global__ void __launch_bounds__(tensor_threads(N), N == 16 ? 1 : 2)
-    forward_tensor(const bf16 *in, int64_t in_stride, bool in_packs, tensor_factors w, bf16 *out,
-                   int64_t out_stride, bool out_packs, tensor_pass p) {
-    constexpr int THREADS = tensor_threads(N);
+template <typename T, int N>
+static __global__ void __launch_bounds__(tensor_threads<T>(N), tensor_blocks<T>(N))
+    forward_tensor(tensor_states<T> call, tensor_factors<T> w, tensor_pass p) {
+    constexpr int THREADS = tensor_threads<T>(N), FACTOR = tensor_factor<T, N>::elements;
     ASSAY_DYNAMIC_SHARED(unsigned char, shared);
-    bf16 *const factors = reinterpret_cast<bf16 *>(
-        shared + ((size_t)sizeof(bf16) << (log2_of(N) * p.modes + p.log_columns + p.log_units)));
+    T *const factors = reinterpret_cast<T *>(
+        shared + (sizeof(T) << (log2_of(N) * p.modes + p.log_columns + p.log_units)));
     for (int m = 0; m < p.modes; ++m)
-        put_tensor_factor<N, THREADS>(w.of[m], false, {factors + m * tensor_factor<N>::elements});
+        put_tensor_factor<THREADS>(w.of[m], false, tensor_factor<T, N>{factors + m * FACTOR});
     for (int64_t tile = blockIdx.x; tile < p.tiles; tile += gridDim.x) {
-        const tensor_view from = view_of(p, log2_of(N), in_stride, tile),
-                          to = view_of(p, log2_of(N), out_stride, tile);
-        fetch_tile<THREADS>(in, in_packs, from, shared);
+        const tensor_view from = view_of(p, log2_of(N), call.in_stride, tile),
+                          to = view_of(p, log2_of(N), call.out_stride, tile);
+        fetch_tile<THREADS>(call.in, call.in_packs, from, shared);
         cp_async_wait<0>();
         __syncthreads();
         for (int m = 0; m < p.modes; ++m) {
-            contract_stage<N, THREADS / 32>(shared, stage_of<N>(from, m),
-                                            {factors + m * tensor_factor<N>::elements});
+            contract_stage<THREADS / 32>(shared, stage_of<T, N>(from, m),
+                                         tensor_factor<T, N>{factors + m * FACTOR});
             __syncthreads();
         }
-        store_tile<THREADS>(shared, to, out, out_packs);
+        store_tile<THREADS>(shared, to, call.out, call.out_packs);
         __syncthreads();
     }
 }

@@ -1,7 +1,8 @@
 /*
- * A tile of kronecker v3_tensor in shared memory: bf16, in pieces of 16 bytes. The piece of number
- * c lies at `piece_place(c)`, so that any eight pieces whose numbers are a power of two apart lie in
- * different banks. The places of numbers that share no bit are each other's exclusive or.
+ * A tile of kronecker v3_tensor in shared memory: bf16, or fp32 for TF32, in pieces of 16 bytes.
+ * The piece of number c lies at `piece_place(c)`, so that any eight pieces whose numbers are a
+ * power of two apart lie in different banks. The places of numbers that share no bit are each
+ * other's exclusive or.
  */
 #ifndef ASSAY_KRONECKER_TENSOR_TILE_H
 #define ASSAY_KRONECKER_TENSOR_TILE_H
@@ -12,7 +13,8 @@
 
 typedef __nv_bfloat16 bf16;
 
-constexpr int PIECE = PACK_BYTES / (int)sizeof(bf16); /* elements; a matrix of ldmatrix is 8 x 8 */
+/* Elements of a piece. A matrix of ldmatrix is eight pieces, and mma takes two along k. */
+template <typename T> constexpr int PIECE = PACK_BYTES / (int)sizeof(T);
 
 /* In bytes. Tiles have fewer than 2^15 pieces. */
 static __device__ __forceinline__ uint32_t piece_place(uint32_t c) {
@@ -23,14 +25,14 @@ static __device__ __forceinline__ uint32_t piece_place(uint32_t c) {
 struct tensor_view {
     int64_t offset, unit, run;
     int32_t log_unit, log_columns; /* elements of a unit in the tile; of a run */
-    int32_t pieces;                /* that there are */
-    int32_t units;
+    int32_t elements;              /* that there are */
 };
 
 static __device__ __forceinline__ tensor_view view_of(const tensor_pass &p, int log_extent,
                                                       int64_t stride, int64_t tile) {
     const int64_t first = tile / p.chunks << p.log_units, left = p.rows * p.left - first;
     const int64_t size = ((int64_t)1 << log_extent * p.modes) * p.right; /* of a unit */
+    const int32_t units = left < 1 << p.log_units ? (int32_t)left : 1 << p.log_units;
     tensor_view v;
     v.offset = first / p.left * stride + first % p.left * size +
                (tile % p.chunks << p.log_columns);
@@ -38,57 +40,90 @@ static __device__ __forceinline__ tensor_view view_of(const tensor_pass &p, int 
     v.run = p.right;
     v.log_unit = log_extent * p.modes + p.log_columns;
     v.log_columns = p.log_columns;
-    v.units = left < 1 << p.log_units ? (int32_t)left : 1 << p.log_units;
-    v.pieces = v.units << v.log_unit >> 3;
+    v.elements = units << v.log_unit;
     return v;
 }
 
-static __device__ __forceinline__ int64_t piece_at(const tensor_view &v, int c) {
-    const int e = c * PIECE, inside = e & ((1 << v.log_unit) - 1);
+static __device__ __forceinline__ int64_t element_at(const tensor_view &v, int e) {
+    const int inside = e & ((1 << v.log_unit) - 1);
     return v.offset + (e >> v.log_unit) * v.unit + (inside >> v.log_columns) * v.run +
            (inside & ((1 << v.log_columns) - 1));
 }
 
 /* Starts to copy a tile; its copies are a group. */
-template <int THREADS>
-static __device__ __forceinline__ void fetch_tile(const bf16 *from, bool packs,
-                                                  const tensor_view &v, unsigned char *tile) {
+template <int THREADS, typename T>
+static __device__ __forceinline__ void fetch_tile(const T *from, bool packs, const tensor_view &v,
+                                                  unsigned char *tile) {
 #pragma unroll 4
-    for (int c = (int)threadIdx.x; c < v.pieces; c += THREADS) {
-        const bf16 *const piece = from + piece_at(v, c);
+    for (int c = (int)threadIdx.x; c < v.elements / PIECE<T>; c += THREADS) {
+        const T *const piece = from + element_at(v, c * PIECE<T>);
         unsigned char *const to = tile + piece_place((uint32_t)c);
         if (packs)
             cp_async_16(to, piece);
         else
-            *reinterpret_cast<pack<bf16> *>(to) = load_pack(piece, PIECE, false);
+            *reinterpret_cast<pack<T> *>(to) = load_pack(piece, PIECE<T>, false);
     }
     cp_async_commit();
 }
 
-template <int THREADS>
+template <int THREADS, typename T>
 static __device__ __forceinline__ void store_tile(const unsigned char *tile, const tensor_view &v,
-                                                  bf16 *to, bool packs) {
+                                                  T *to, bool packs) {
 #pragma unroll 4
-    for (int c = (int)threadIdx.x; c < v.pieces; c += THREADS)
-        store_pack(to + piece_at(v, c),
-                   load_whole(reinterpret_cast<const pack<bf16> *>(tile + piece_place((uint32_t)c))),
-                   PIECE, packs);
+    for (int c = (int)threadIdx.x; c < v.elements / PIECE<T>; c += THREADS)
+        store_pack(to + element_at(v, c * PIECE<T>),
+                   load_whole(reinterpret_cast<const pack<T> *>(tile + piece_place((uint32_t)c))),
+                   PIECE<T>, packs);
 }
 
-/* A stage of N x N in the tile: a column's elements lie 2^log_step apart; eight neighbouring
- * columns are a block. Where log_step is 0, the last axis, the eight are lines. */
-template <int N> struct tile_stage {
-    int log_step, blocks;
+/* A stage of N x N in the tile, whose mode's elements lie 2^log_step apart. Where log_step is 0,
+ * the last axis, a column's own elements lie side by side, else neighbouring columns do. */
+template <typename T, int N> struct tile_stage {
+    int log_step, columns;
 
-    /* Where a line of 16 bytes begins: of the matrix of block `b` and elements 8 k … 8 k + 7 its
-     * line `line`, an element of eight columns, or a column's eight elements. */
-    __device__ __forceinline__ uint32_t line_at(int b, int k, int line) const {
-        if (log_step == 0)
-            return piece_place((uint32_t)(b * 8 + line) * (N / 8)) ^ piece_place((uint32_t)k);
-        const uint32_t e = (uint32_t)b * 8, inside = e & ((1u << log_step) - 1);
-        const uint32_t first = ((e - inside) * N + inside) / 8;
-        return piece_place(first) ^ piece_place((uint32_t)(k * 8 + line) << (log_step - 3));
+    /* Where the piece of columns c and the next ones begins, of element i: of a stage that is not
+     * the last axis. c is a multiple of a piece. */
+    __device__ __forceinline__ uint32_t across(int c, int i) const {
+        const uint32_t inside = (uint32_t)c & ((1u << log_step) - 1);
+        return piece_place((((uint32_t)c - inside) * N + inside) / PIECE<T>) ^
+               piece_place(((uint32_t)i << log_step) / PIECE<T>);
+    }
+    /* Where piece k of column c begins: of the last axis. */
+    __device__ __forceinline__ uint32_t along(int c, int k) const {
+        return piece_place((uint32_t)c * (N / PIECE<T>)) ^ piece_place((uint32_t)k);
     }
 };
+
+static __device__ __forceinline__ int own_lane() {
+    return (int)threadIdx.x % 32;
+}
+
+static __device__ __forceinline__ uint32_t word_at(const unsigned char *tile, uint32_t place) {
+    return *reinterpret_cast<const uint32_t *>(tile + place);
+}
+
+/* Two neighbouring sums to the elements 2t and 2t + 1 of eight; `place(k)` is where piece k of these
+ * begins. */
+template <typename Place>
+static __device__ __forceinline__ void put_sums(unsigned char *tile, bf16, float low, float high,
+                                                const Place &place) {
+    const __nv_bfloat162 two = __floats2bfloat162_rn(low, high);
+    memcpy(tile + place(0) + own_lane() % 4 * 4, &two, sizeof two);
+}
+template <typename Place>
+static __device__ __forceinline__ void put_sums(unsigned char *tile, float, float low, float high,
+                                                const Place &place) {
+    *reinterpret_cast<float2 *>(tile + place(own_lane() % 4 / 2) + own_lane() % 2 * 8) =
+        make_float2(low, high);
+}
+
+static __device__ __forceinline__ void multiply(bf16, float (&sum)[4], const uint32_t (&a)[4],
+                                                const uint32_t (&b)[2]) {
+    mma_m16n8k16_bf16(sum, a, b);
+}
+static __device__ __forceinline__ void multiply(float, float (&sum)[4], const uint32_t (&a)[4],
+                                                const uint32_t (&b)[2]) {
+    mma_m16n8k8_tf32(sum, a, b);
+}
 
 #endif
