@@ -30,22 +30,21 @@ template <int N> struct gradient_share {
 /* Operands that run along columns, a piece of them from c on and the next one, in that order: of
  * elements 8 i … 8 i + 7, and the same of the next eight. N = 8 has no others. */
 template <bool LAST, typename T, int N>
-static __device__ __forceinline__ void take_pair(const unsigned char *tile,
-                                                 const tile_stage<T, N> &s, int c, int i,
-                                                 uint32_t (&word)[4]) {
+static __device__ __forceinline__ void
+take_pair(const unsigned char *tile, const tile_stage<T, N> &s, int c, int i, uint32_t (&word)[4]) {
     const int lane = own_lane();
     if constexpr (LAST && sizeof(T) == sizeof(float)) {
         const int g = lane / 4;
 #pragma unroll
         for (int m = 0; m < 4; ++m)
-            word[m] = word_at(tile, s.along(c + m % 2 * PIECE<T> + lane % 4,
-                                            2 * (i + m / 2) + g / 4) +
-                                        g % 4 * 4);
+            word[m] =
+                word_at(tile, s.along(c + m % 2 * PIECE<T> + lane % 4, 2 * (i + m / 2) + g / 4) +
+                                  g % 4 * 4);
     } else {
         const int matrix = lane / 8, piece = c + matrix % 2 * PIECE<T>;
         const int eight = N == 8 ? 0 : i + matrix / 2, there = piece < s.columns ? piece : c;
-        const void *const line =
-            tile + (LAST ? s.along(there + lane % 8, eight) : s.across(there, 8 * eight + lane % 8));
+        const void *const line = tile + (LAST ? s.along(there + lane % 8, eight)
+                                              : s.across(there, 8 * eight + lane % 8));
         if constexpr (N == 8) {
             uint32_t two[2];
             if (LAST)

@@ -70,12 +70,14 @@ static inline tensor_pass tensor_pass_of(const chain &c, int32_t first, int32_t 
                                          bool backward) {
     const int extent = (int)c.stages[0].p, log_unit = log2_of(extent) * modes;
     const int64_t most = larger((int64_t)1 << log_unit, wanted_elements<T>(backward));
-    tensor_pass p = {first, modes, 0, 0, c.rows, c.stages[first + modes - 1].left,
-                     c.stages[first].right, 0, 0};
+    tensor_pass p = {
+        first, modes, 0, 0, c.rows, c.stages[first + modes - 1].left, c.stages[first].right, 0, 0};
     if (p.right > 1)
-        p.log_columns = log2_of(clamp(most >> log_unit, BLOCK_COLUMNS, p.right < WANTED_RUN ? p.right : WANTED_RUN));
+        p.log_columns = log2_of(
+            clamp(most >> log_unit, BLOCK_COLUMNS, p.right < WANTED_RUN ? p.right : WANTED_RUN));
     p.chunks = p.right >> p.log_columns;
-    const int64_t units = p.left > 1 ? p.left : larger(ceil_div(c.rows * p.chunks, 2 * ASSAY_MULTIPROCESSORS), 1);
+    const int64_t units =
+        p.left > 1 ? p.left : larger(ceil_div(c.rows * p.chunks, 2 * ASSAY_MULTIPROCESSORS), 1);
     while ((int64_t)2 << p.log_units <= units &&
            (int64_t)2 << (p.log_units + log_unit + p.log_columns) <= most)
         ++p.log_units;
@@ -84,16 +86,14 @@ static inline tensor_pass tensor_pass_of(const chain &c, int32_t first, int32_t 
 }
 
 /* A layer's modes in as few passes as there may be, of like size. */
-template <typename T>
-static inline tensor_plan plan_tensor(const chain &c, assay_stage direction) {
+template <typename T> static inline tensor_plan plan_tensor(const chain &c, assay_stage direction) {
     const bool backward = direction == ASSAY_BACKWARD;
     tensor_plan made = {(int32_t)c.stages[0].p, 0, {}};
     const int32_t passes = (int32_t)ceil_div(c.modes, most_modes<T>(made.extent, backward));
     for (int32_t layer = 0; layer < c.layers; ++layer)
         for (int32_t i = 0, mode = 0; i < passes; ++i) {
             const int32_t modes = (int32_t)ceil_div(c.modes - mode, passes - i);
-            made.pass[made.count++] =
-                tensor_pass_of<T>(c, layer * c.modes + mode, modes, backward);
+            made.pass[made.count++] = tensor_pass_of<T>(c, layer * c.modes + mode, modes, backward);
             mode += modes;
         }
     return made;

@@ -67,8 +67,8 @@ template <typename T, int N> struct tensor_item {
                 const int c = first + b * BLOCK_COLUMNS, there = c < s.columns ? c : first;
 #pragma unroll
                 for (int k = 0; k < PIECES; ++k)
-                    word[b][k] = word_at(tile, s.across(there + piece, k * 4 + lane % 4) +
-                                                   column % 4 * 4);
+                    word[b][k] =
+                        word_at(tile, s.across(there + piece, k * 4 + lane % 4) + column % 4 * 4);
             }
         }
         __syncwarp(); /* all have read what any of them may write now */
@@ -160,9 +160,8 @@ static __device__ __forceinline__ void contract(unsigned char *tile, const tile_
 }
 
 template <int WARPS, typename T, int N>
-static __device__ __forceinline__ void contract_stage(unsigned char *tile,
-                                                      const tile_stage<T, N> &s,
-                                                      const tensor_factor<T, N> &f) {
+static __device__ __forceinline__ void
+contract_stage(unsigned char *tile, const tile_stage<T, N> &s, const tensor_factor<T, N> &f) {
     if (s.log_step == 0)
         contract<true, WARPS>(tile, s, f);
     else

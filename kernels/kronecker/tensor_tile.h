@@ -34,8 +34,7 @@ static __device__ __forceinline__ tensor_view view_of(const tensor_pass &p, int 
     const int64_t size = ((int64_t)1 << log_extent * p.modes) * p.right; /* of a unit */
     const int32_t units = left < 1 << p.log_units ? (int32_t)left : 1 << p.log_units;
     tensor_view v;
-    v.offset = first / p.left * stride + first % p.left * size +
-               (tile % p.chunks << p.log_columns);
+    v.offset = first / p.left * stride + first % p.left * size + (tile % p.chunks << p.log_columns);
     v.unit = p.left > 1 ? size : stride;
     v.run = p.right;
     v.log_unit = log_extent * p.modes + p.log_columns;
@@ -102,8 +101,8 @@ static __device__ __forceinline__ uint32_t word_at(const unsigned char *tile, ui
     return *reinterpret_cast<const uint32_t *>(tile + place);
 }
 
-/* Two neighbouring sums to the elements 2t and 2t + 1 of eight; `place(k)` is where piece k of these
- * begins. */
+/* Two neighbouring sums to the elements 2t and 2t + 1 of eight; `place(k)` is where piece k of
+ * these begins. */
 template <typename Place>
 static __device__ __forceinline__ void put_sums(unsigned char *tile, bf16, float low, float high,
                                                 const Place &place) {

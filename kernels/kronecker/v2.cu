@@ -251,7 +251,8 @@ static int64_t largest_stride(const assay_tensor *tensors, int32_t count) {
 static assay_status supports(assay_stage direction, const assay_call *call) {
     (void)direction;
     if (call->params->dtype == ASSAY_BF16)
-        return assay_fail(ASSAY_ERR_UNSUPPORTED, "kronecker/v2: f32 and f64, not bf16; use v3_tensor or v1");
+        return assay_fail(ASSAY_ERR_UNSUPPORTED,
+                          "kronecker/v2: f32 and f64, not bf16; use v3_tensor or v1");
     const chain c = chain_of(call);
     int64_t largest = largest_stride(call->in, call->n_in);
     largest = larger(largest, largest_stride(call->out, call->n_out));

@@ -20,7 +20,7 @@ template <typename T> static size_t tile_bytes(int extent, const tensor_pass &p)
 }
 
 template <typename T> static size_t factor_bytes(int extent) {
-    return (size_t)extent * (size_t)(extent + PIECE<T>) * sizeof(T);
+    return (size_t)extent * (size_t)(extent + PIECE<T>)*sizeof(T);
 }
 
 template <typename T> static size_t forward_bytes(int extent, const tensor_pass &p) {
@@ -57,8 +57,7 @@ static int64_t whole_lines(int64_t bytes) {
 template <typename T>
 static tensor_room room_of(const chain &c, const tensor_plan &made, assay_stage direction) {
     tensor_room room = {
-        whole_lines(walk_elements(direction, walk_of_tensor(c, made)) * (int64_t)sizeof(T)), 0,
-        0};
+        whole_lines(walk_elements(direction, walk_of_tensor(c, made)) * (int64_t)sizeof(T)), 0, 0};
     for (int32_t i = 0; i < made.count && direction == ASSAY_BACKWARD; ++i) {
         const tensor_pass &p = made.pass[i];
         const int64_t blocks = backward_blocks<T>(made.extent, p);
@@ -108,9 +107,12 @@ template <typename T> struct tensor_steps {
 
     assay_status forward(int32_t step, state<const T> in, state<T> out) const {
         const tensor_pass &p = made->pass[step];
-        const tensor_states<T> states = {in.data,    out.data,
-                                         in.stride,  out.stride,
-                                         takes_packs(in, c->rows), takes_packs(out, c->rows)};
+        const tensor_states<T> states = {in.data,
+                                         out.data,
+                                         in.stride,
+                                         out.stride,
+                                         takes_packs(in, c->rows),
+                                         takes_packs(out, c->rows)};
         return with_extent<T>(made->extent, [&](auto n) {
             constexpr int N = decltype(n)::value;
             return ASSAY_LAUNCH(call->stream, whole_grid(forward_blocks<T>(N, p)),
@@ -143,9 +145,8 @@ template <typename T> struct tensor_steps {
                                      takes_packs(out, c->rows),
                                      saved,
                                      partial};
-        const assay_status status = with_extent<T>(made->extent, [&](auto n) {
-            return launch_backward<decltype(n)::value>(p, back);
-        });
+        const assay_status status = with_extent<T>(
+            made->extent, [&](auto n) { return launch_backward<decltype(n)::value>(p, back); });
         if (status != ASSAY_OK)
             return status;
         tensor_gradients<T> all = {partial, backward_blocks<T>(made->extent, p), {}};
@@ -198,14 +199,16 @@ static assay_status supports(assay_stage stage, const assay_call *call) {
     (void)stage;
     const bool is_bf16 = call->params->dtype == ASSAY_BF16;
     if (!is_bf16 && call->params->math != ASSAY_TF32)
-        return assay_fail(ASSAY_ERR_UNSUPPORTED,
-                          "kronecker/v3_tensor: bf16, and f32 with math=tf32, not strict %s; use v3",
-                          assay_dtype_name(call->params->dtype));
+        return assay_fail(
+            ASSAY_ERR_UNSUPPORTED,
+            "kronecker/v3_tensor: bf16, and f32 with math=tf32, not strict %s; use v3",
+            assay_dtype_name(call->params->dtype));
     const chain c = chain_of(call);
     if (!(is_bf16 ? takes_tensor<bf16>(c) : takes_tensor<float>(c)))
-        return assay_fail(ASSAY_ERR_UNSUPPORTED,
-                          "kronecker/v3_tensor: two factors and more, all squares of 32, 64 or 128, "
-                          "in bf16 also of 8 or 16; v1 takes all");
+        return assay_fail(
+            ASSAY_ERR_UNSUPPORTED,
+            "kronecker/v3_tensor: two factors and more, all squares of 32, 64 or 128, "
+            "in bf16 also of 8 or 16; v1 takes all");
     return ASSAY_OK;
 }
 

@@ -61,9 +61,9 @@ static assay_status legal(assay_params *params) {
 
 /*
  * fill=exact: with |x| <= X, |dy| <= X and |w| <= S, every sum of absolute values is at most
- * b · (product of max(p, q) over all stages) · X² · S^stages, which must fit the accumulator. States
- * between two stages have passed all stages but the last, cotangents all but the first: those of
- * bf16 and operands of TF32 must fit that, too.
+ * b · (product of max(p, q) over all stages) · X² · S^stages, which must fit the accumulator.
+ * States between two stages have passed all stages but the last, cotangents all but the first:
+ * those of bf16 and operands of TF32 must fit that, too.
  */
 static void exact_limits(const assay_params *params, double *state, double *factor) {
     kronecker_stage stages[KRONECKER_MAX_STAGES];
@@ -78,8 +78,8 @@ static void exact_limits(const assay_params *params, double *state, double *fact
     double most = INFINITY;
     if (params->dtype == ASSAY_BF16 || params->math == ASSAY_TF32) {
         const kronecker_stage *first = &stages[0], *last = &stages[count - 1];
-        between /= fmin(fmax((double)first->p, (double)first->q),
-                        fmax((double)last->p, (double)last->q));
+        between /=
+            fmin(fmax((double)first->p, (double)first->q), fmax((double)last->p, (double)last->q));
         const double held = (params->dtype == ASSAY_BF16 ? 0x1p8 : 0x1p11) / between;
         *factor = fmin(*factor, floor(pow(held, 1.0 / (count + 1))));
         most = floor(held / pow(*factor, count - 1));
@@ -315,7 +315,7 @@ static const assay_case_group cases[] = {
     {ASSAY_SMOKE, "b=5 f=4x3x5 q=2x7x3 dtype=bf16 pad=3 misalign=1"},
     {ASSAY_SMOKE, "b=7 f=9x10 dtype=bf16 fill=exact sched=random seed=1"},
     {ASSAY_SMOKE, "b=2 f=8x9 layers=3 dtype=bf16 fill=uniform,inf"},
-    {ASSAY_SMOKE, "b=2 f=64x64 dtype=bf16"},
+    {ASSAY_SMOKE, "b=5 f=64x64 dtype=bf16 seed=2"},
     {ASSAY_SMOKE, "b=5 f=4x3x5 q=2x7x3 dtype=f32 math=tf32 pad=3 misalign=1"},
     {ASSAY_SMOKE, "b=7 f=9x10 dtype=f32 math=tf32 fill=exact,nan seed=1"},
     {ASSAY_SMOKE, "b=2 f=64x64 dtype=f32 math=tf32"},
@@ -379,8 +379,8 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "b=5 f=6x9 dtype=f32,f64 fill=cancel,wide,denormal,huge,zeros,mixed"},
     /* equal rows, equal elements */
     {ASSAY_CI, "b=9 f=3x4 dtype=f32 fill=rows,repeat seed=8"},
-    {ASSAY_CI, "b=5 f=6x9 dtype=bf16 fill=cancel,wide,denormal,huge,zeros,mixed,nan,rows"},
-    {ASSAY_CI, "b=5 f=6x9 dtype=f32 math=tf32 fill=cancel,wide,huge,zeros,inf,rows"},
+    {ASSAY_CI, "b=5 f=6x9 dtype=bf16 fill=wide,denormal,huge,zeros,mixed,nan"},
+    {ASSAY_CI, "b=5 f=6x9 dtype=f32 math=tf32 fill=wide,huge,zeros,inf"},
     {ASSAY_CI, "b=9 f=8x8x8x8,16x32 dtype=bf16"},
     {ASSAY_CI, "b=3 f=65x66 q=66x64 dtype=bf16 pad=1 misalign=1"},
     {ASSAY_CI, "b=3 f=65x66 q=66x64 dtype=f32 math=tf32 pad=1 misalign=1"},
