@@ -148,12 +148,8 @@ static __global__ void __launch_bounds__(BACK_THREADS)
     ASSAY_DYNAMIC_SHARED(unsigned char, shared);
     unsigned char *const state = shared, *const cotangent = shared + tile_bytes;
     T *const factors = reinterpret_cast<T *>(shared + 2 * tile_bytes);
-    T *const adjoints = factors + (M - 1) * FACTOR;
-    for (int m = 0; m < M; ++m) {
-        if (m + 1 < M)
-            put_tensor_factor<BACK_THREADS>(w.of[m], false, factor_lines{factors + m * FACTOR});
-        put_tensor_factor<BACK_THREADS>(w.of[m], true, factor_lines{adjoints + m * FACTOR});
-    }
+    for (int m = 0; m < M; ++m)
+        fetch_factor<BACK_THREADS>(w.of[m], factor_lines{factors + m * FACTOR});
     unsigned char *const saved =
         call.saved + (M > 2 ? (int64_t)blockIdx.x * (M - 2) * tile_bytes : 0);
     typename gradient_share<N>::sums sums[M] = {};
@@ -172,8 +168,8 @@ static __global__ void __launch_bounds__(BACK_THREADS)
                 save_tile(state, pieces, saved + (m - 1) * tile_bytes);
                 __syncthreads();
             }
-            contract_stage<BACK_WARPS>(state, stage_of<T, N>(x, m),
-                                       factor_lines{factors + m * FACTOR});
+            contract_stage<false, BACK_WARPS>(state, stage_of<T, N>(x, m),
+                                              factor_lines{factors + m * FACTOR});
             __syncthreads();
         }
         cp_async_wait<0>();
@@ -190,7 +186,7 @@ static __global__ void __launch_bounds__(BACK_THREADS)
                 fetch_tile<BACK_THREADS>(call.in, call.in_packs, x, state);
             else if (m > 1)
                 fetch_saved(saved + (m - 2) * tile_bytes, pieces, state);
-            contract_stage<BACK_WARPS>(cotangent, s, factor_lines{adjoints + m * FACTOR});
+            contract_stage<true, BACK_WARPS>(cotangent, s, factor_lines{factors + m * FACTOR});
             cp_async_wait<0>();
             __syncthreads();
         }

@@ -1,5 +1,5 @@
 /*
- * One stage in a tile of kronecker v3_tensor, by mma: out[c, j] = sum over i of in[c, i] f[j, i]. A
+ * One stage in a tile of kronecker v3_tensor, by mma: out[c, j] = sum over i of in[c, i] w[i, j]. A
  * warp takes all elements of some columns to registers before it writes over them, and no other
  * warp has them, so that a stage needs no second tile.
  *
@@ -11,25 +11,33 @@
 
 #include "kernels/kronecker/tensor_tile.h"
 
-/* A factor in shared memory: lines of the elements of one sum, a piece more apart, so that eight
- * lines' pieces lie in different banks. */
+/* A factor in shared memory, as it is stored. Its lines are 16 bytes more apart, or 32 of fp32, so
+ * that what eight lines, or four by eight columns, have lies in different banks. */
 template <typename T, int N> struct tensor_factor {
-    static constexpr int stride = N + PIECE<T>, elements = N * stride;
+    static constexpr int stride = N + 8, elements = N * stride;
     T *data;
 
-    __device__ __forceinline__ const T *line(int j, int k) const {
-        return data + j * stride + k * PIECE<T>;
+    __device__ __forceinline__ const T *at(int i, int j) const {
+        return data + i * stride + j;
     }
 };
 
-/* The factor, or with `adjoint` its transpose, as lines of sums. */
+/* Starts to copy a factor. */
 template <int THREADS, typename T, int N>
-static __device__ __forceinline__ void put_tensor_factor(const factor<const T> &w, bool adjoint,
-                                                         const tensor_factor<T, N> &to) {
-    constexpr int STRIDE = tensor_factor<T, N>::stride;
-    for (int e = (int)threadIdx.x; e < N * N; e += THREADS) {
-        const int i = e / N, j = e % N;
-        to.data[adjoint ? i * STRIDE + j : j * STRIDE + i] = w.w[i * w.row + j];
+static __device__ __forceinline__ void fetch_factor(const factor<const T> &w,
+                                                    const tensor_factor<T, N> &to) {
+    constexpr int ACROSS = N / PIECE<T>;
+    const bool packs =
+        (reinterpret_cast<uintptr_t>(w.w) / sizeof(T) | (uint64_t)w.row) % PIECE<T> == 0;
+#pragma unroll 4
+    for (int e = (int)threadIdx.x; e < N * ACROSS; e += THREADS) {
+        const int i = e / ACROSS, j = e % ACROSS * PIECE<T>;
+        const T *const from = w.w + i * w.row + j;
+        T *const piece = to.data + i * tensor_factor<T, N>::stride + j;
+        if (packs)
+            cp_async_16(piece, from);
+        else
+            *reinterpret_cast<pack<T> *>(piece) = load_pack(from, PIECE<T>, false);
     }
 }
 
@@ -75,30 +83,44 @@ template <typename T, int N> struct tensor_item {
     }
 };
 
-/* The factor's matrices of 16 lines from `line` on and of two pieces: those of its first eight
- * lines, and of the others. N = 8 has one matrix. */
-template <typename T, int N>
-static __device__ __forceinline__ void take_factor(const tensor_factor<T, N> &f, int line, int k,
+/* The matrices of 16 outputs from `out` on and of two pieces of their sums: those of the first
+ * eight, and of the others. N = 8 has one matrix. An output is a column of the factor, with ADJOINT
+ * a line. */
+template <bool ADJOINT, typename T, int N>
+static __device__ __forceinline__ void take_factor(const tensor_factor<T, N> &f, int out, int k,
                                                    uint32_t (&low)[2], uint32_t (&high)[2]) {
     const int lane = own_lane();
     if constexpr (N == 8) {
         uint32_t one[1];
-        ldmatrix_x1(one, f.line(lane % 8, 0));
+        if (ADJOINT)
+            ldmatrix_x1(one, f.at(lane % 8, 0));
+        else
+            ldmatrix_x1_trans(one, f.at(lane % 8, 0));
         low[0] = one[0];
         low[1] = high[0] = high[1] = 0;
-    } else {
-        uint32_t four[4];
-        ldmatrix_x4(four, f.line(line + lane / 16 * 8 + lane % 8, 2 * k + lane / 8 % 2));
-        low[0] = four[0];
-        low[1] = four[1];
-        high[0] = four[2];
-        high[1] = four[3];
+        return;
     }
+    uint32_t word[4];
+    const int piece = 2 * k + lane / 8 % 2;
+    if constexpr (ADJOINT)
+        ldmatrix_x4(word, f.at(out + lane / 16 * 8 + lane % 8, piece * PIECE<T>));
+    else if constexpr (sizeof(T) < sizeof(float))
+        ldmatrix_x4_trans(word, f.at(piece * PIECE<T> + lane % 8, out + lane / 16 * 8));
+    else
+#pragma unroll
+        for (int m = 0; m < 4; ++m)
+            memcpy(&word[m],
+                   f.at((2 * k + m % 2) * PIECE<T> + lane % 4, out + m / 2 * 8 + lane / 4),
+                   sizeof word[m]);
+    low[0] = word[0];
+    low[1] = word[1];
+    high[0] = word[2];
+    high[1] = word[3];
 }
 
 /* Of a stage that is not the last axis: D (j, columns) = f times the item, else D (columns, j) =
  * the item times f. */
-template <bool LAST, int WARPS, typename T, int N>
+template <bool LAST, bool ADJOINT, int WARPS, typename T, int N>
 static __device__ __forceinline__ void contract(unsigned char *tile, const tile_stage<T, N> &s,
                                                 const tensor_factor<T, N> &f) {
     typedef tensor_item<T, N> item;
@@ -115,7 +137,7 @@ static __device__ __forceinline__ void contract(unsigned char *tile, const tile_
 #pragma unroll
             for (int k = 0; k < STEPS; ++k) {
                 uint32_t low[2], high[2];
-                take_factor(f, m, k, low, high);
+                take_factor<ADJOINT>(f, m, k, low, high);
                 const auto word = [&](int b, int piece) {
                     return N == 8 && piece > 0 ? 0 : in.word[b][2 * k + (N == 8 ? 0 : piece)];
                 };
@@ -159,13 +181,13 @@ static __device__ __forceinline__ void contract(unsigned char *tile, const tile_
     }
 }
 
-template <int WARPS, typename T, int N>
+template <bool ADJOINT, int WARPS, typename T, int N>
 static __device__ __forceinline__ void
 contract_stage(unsigned char *tile, const tile_stage<T, N> &s, const tensor_factor<T, N> &f) {
     if (s.log_step == 0)
-        contract<true, WARPS>(tile, s, f);
+        contract<true, ADJOINT, WARPS>(tile, s, f);
     else
-        contract<false, WARPS>(tile, s, f);
+        contract<false, ADJOINT, WARPS>(tile, s, f);
 }
 
 /* The factors of a pass, in the order of its stages. */
@@ -202,7 +224,7 @@ static __global__ void __launch_bounds__(tensor_threads<T>(N), tensor_blocks<T>(
     T *const factors = reinterpret_cast<T *>(
         shared + (sizeof(T) << (log2_of(N) * p.modes + p.log_columns + p.log_units)));
     for (int m = 0; m < p.modes; ++m)
-        put_tensor_factor<THREADS>(w.of[m], false, tensor_factor<T, N>{factors + m * FACTOR});
+        fetch_factor<THREADS>(w.of[m], tensor_factor<T, N>{factors + m * FACTOR});
     for (int64_t tile = blockIdx.x; tile < p.tiles; tile += gridDim.x) {
         const tensor_view from = view_of(p, log2_of(N), call.in_stride, tile),
                           to = view_of(p, log2_of(N), call.out_stride, tile);
@@ -210,8 +232,8 @@ static __global__ void __launch_bounds__(tensor_threads<T>(N), tensor_blocks<T>(
         cp_async_wait<0>();
         __syncthreads();
         for (int m = 0; m < p.modes; ++m) {
-            contract_stage<THREADS / 32>(shared, stage_of<T, N>(from, m),
-                                         tensor_factor<T, N>{factors + m * FACTOR});
+            contract_stage<false, THREADS / 32>(shared, stage_of<T, N>(from, m),
+                                                tensor_factor<T, N>{factors + m * FACTOR});
             __syncthreads();
         }
         store_tile<THREADS>(shared, to, call.out, call.out_packs);

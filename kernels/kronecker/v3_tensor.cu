@@ -30,8 +30,7 @@ template <typename T> static size_t forward_bytes(int extent, const tensor_pass 
 template <typename T> static size_t backward_bytes(int extent, const tensor_pass &p) {
     const size_t sums = (size_t)extent * (size_t)extent * sizeof(float) * BACK_WARPS /
                         (size_t)gradient_groups(extent);
-    const size_t all =
-        2 * tile_bytes<T>(extent, p) + (size_t)(2 * p.modes - 1) * factor_bytes<T>(extent);
+    const size_t all = 2 * tile_bytes<T>(extent, p) + (size_t)p.modes * factor_bytes<T>(extent);
     return all > sums ? all : sums;
 }
 
