@@ -11,10 +11,12 @@
 
 #include "kernels/kronecker/tensor_tile.h"
 
+constexpr int FACTOR_PAD = 8;
+
 /* A factor in shared memory, as it is stored. Its lines are 16 bytes more apart, or 32 of fp32, so
  * that what eight lines, or four by eight columns, have lies in different banks. */
 template <typename T, int N> struct tensor_factor {
-    static constexpr int stride = N + 8, elements = N * stride;
+    static constexpr int stride = N + FACTOR_PAD, elements = N * stride;
     T *data;
 
     __device__ __forceinline__ const T *at(int i, int j) const {

@@ -20,7 +20,7 @@ template <typename T> static size_t tile_bytes(int extent, const tensor_pass &p)
 }
 
 template <typename T> static size_t factor_bytes(int extent) {
-    return (size_t)extent * (size_t)(extent + PIECE<T>)*sizeof(T);
+    return sizeof(T) * (size_t)(extent * (extent + FACTOR_PAD));
 }
 
 template <typename T> static size_t forward_bytes(int extent, const tensor_pass &p) {
