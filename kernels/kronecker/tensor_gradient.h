@@ -27,60 +27,78 @@ template <int N> struct gradient_share {
     typedef float sums[ROWS][COLUMNS][4];
 };
 
-/* Operands that run along columns, a piece of them from c on and the next one, in that order: of
- * elements 8 i … 8 i + 7, and the same of the next eight. N = 8 has no others. */
-template <bool LAST, typename T, int N>
-static __device__ __forceinline__ void
-take_pair(const unsigned char *tile, const tile_stage<T, N> &s, int c, int i, uint32_t (&word)[4]) {
-    const int lane = own_lane();
-    if constexpr (LAST && sizeof(T) == sizeof(float)) {
-        const int g = lane / 4;
-#pragma unroll
-        for (int m = 0; m < 4; ++m)
-            word[m] =
-                word_at(tile, s.along(c + m % 2 * PIECE<T> + lane % 4, 2 * (i + m / 2) + g / 4) +
-                                  g % 4 * 4);
-    } else {
-        const int matrix = lane / 8, piece = c + matrix % 2 * PIECE<T>;
-        const int eight = N == 8 ? 0 : i + matrix / 2, there = piece < s.columns ? piece : c;
-        const void *const line = tile + (LAST ? s.along(there + lane % 8, eight)
-                                              : s.across(there, 8 * eight + lane % 8));
-        if constexpr (N == 8) {
-            uint32_t two[2];
-            if (LAST)
-                ldmatrix_x2_trans(two, line);
-            else
-                ldmatrix_x2(two, line);
-            word[0] = two[0];
-            word[1] = two[1];
-            word[2] = word[3] = 0;
-        } else if (LAST) {
-            ldmatrix_x4_trans(word, line);
-        } else {
-            ldmatrix_x4(word, line);
-        }
+/* Operands that run along columns: a piece of them and the next one, in that order, of elements
+ * 8 i … 8 i + 7, and the same of the next eight. N = 8 has no others. */
+template <typename T, int N, bool LAST> struct tensor_pair {
+    typedef tile_places<T, N, LAST> places;
+    static constexpr bool BY_MATRICES = !(LAST && sizeof(T) == sizeof(float));
+
+    /* The lane's part of the places that take() reads, from element `first` on. */
+    static __device__ __forceinline__ uint32_t own(const places &at, int first) {
+        const int lane = own_lane(), g = lane / 4;
+        if (!BY_MATRICES)
+            return at.column(lane % 4) ^ at.element(g) ^ at.element(first) ^ (uint32_t)(g % 4 * 4);
+        const uint32_t eight = N > 8 && lane / 16 != 0 ? at.element(8) : 0;
+        return (LAST ? at.column(lane % 8) : at.element(lane % 8)) ^ eight ^ at.element(first);
     }
-    if (c + PIECE<T> >= s.columns)
-        word[1] = word[3] = 0;
-}
+
+    /* With the columns at `base`; `next`: whether there is a second piece of them. */
+    static __device__ __forceinline__ void take(const unsigned char *tile, const places &at,
+                                                uint32_t own, uint32_t base, bool next, int i,
+                                                uint32_t (&word)[4]) {
+        const uint32_t place = base ^ own ^ at.known_element(8 * i);
+        const uint32_t second = at.known_column(PIECE<T>);
+        if constexpr (!BY_MATRICES) {
+#pragma unroll
+            for (int m = 0; m < 4; ++m)
+                word[m] = word_at(tile, place ^ (m % 2 == 0 ? 0 : second) ^
+                                            (m / 2 == 0 ? 0 : at.known_element(8)));
+        } else {
+            const void *const line =
+                tile + (place ^ (own_lane() / 8 % 2 != 0 && next ? second : 0));
+            if constexpr (N == 8) {
+                uint32_t two[2];
+                if (LAST)
+                    ldmatrix_x2_trans(two, line);
+                else
+                    ldmatrix_x2(two, line);
+                word[0] = two[0];
+                word[1] = two[1];
+                word[2] = word[3] = 0;
+            } else if (LAST) {
+                ldmatrix_x4_trans(word, line);
+            } else {
+                ldmatrix_x4(word, line);
+            }
+        }
+        if (!next)
+            word[1] = word[3] = 0;
+    }
+};
 
 template <bool LAST, typename T, int N>
 static __device__ __forceinline__ void
-add_gradient(const unsigned char *in, const unsigned char *cotangent, const tile_stage<T, N> &s,
-             typename gradient_share<N>::sums &sum) {
+add_gradient(const unsigned char *in, const unsigned char *cotangent, const tile_stage &s,
+             const tensor_factor<T, N> &, typename gradient_share<N>::sums &sum) {
     typedef gradient_share<N> share;
+    typedef tensor_pair<T, N, LAST> operands;
+    const tile_places<T, N, LAST> at(s.log_step, s.columns);
     const int warp = (int)threadIdx.x / 32, group = warp % share::GROUPS;
+    const uint32_t of_in = operands::own(at, 0),
+                   of_cotangent = operands::own(at, 8 * group * share::COLUMNS);
 #pragma unroll 1
     for (int c = warp / share::GROUPS * 2 * PIECE<T>; c < s.columns;
          c += share::SPLITS * 2 * PIECE<T>) {
+        const uint32_t base = at.column(c);
+        const bool next = c + PIECE<T> < s.columns;
         uint32_t right[(share::COLUMNS + 1) / 2][4];
 #pragma unroll
         for (int j = 0; j < share::COLUMNS; j += 2)
-            take_pair<LAST>(cotangent, s, c, group * share::COLUMNS + j, right[j / 2]);
+            operands::take(cotangent, at, of_cotangent, base, next, j, right[j / 2]);
 #pragma unroll
         for (int i = 0; i < share::ROWS; ++i) {
             uint32_t left[4];
-            take_pair<LAST>(in, s, c, 2 * i, left);
+            operands::take(in, at, of_in, base, next, 2 * i, left);
             const uint32_t a[4] = {left[0], left[2], left[1], left[3]};
 #pragma unroll
             for (int j = 0; j < share::COLUMNS; ++j) {
@@ -168,7 +186,7 @@ static __global__ void __launch_bounds__(BACK_THREADS)
                 save_tile(state, pieces, saved + (m - 1) * tile_bytes);
                 __syncthreads();
             }
-            contract_stage<false, BACK_WARPS>(state, stage_of<T, N>(x, m),
+            contract_stage<false, BACK_WARPS>(state, stage_of<N>(x, m),
                                               factor_lines{factors + m * FACTOR});
             __syncthreads();
         }
@@ -176,17 +194,18 @@ static __global__ void __launch_bounds__(BACK_THREADS)
         __syncthreads();
 #pragma unroll
         for (int m = M - 1; m >= 0; --m) {
-            const tile_stage<T, N> s = stage_of<T, N>(x, m);
+            const tile_stage s = stage_of<N>(x, m);
+            const factor_lines own = {factors + m * FACTOR};
             if (m == 0 && s.log_step == 0)
-                add_gradient<true>(state, cotangent, s, sums[m]);
+                add_gradient<true>(state, cotangent, s, own, sums[m]);
             else
-                add_gradient<false>(state, cotangent, s, sums[m]);
+                add_gradient<false>(state, cotangent, s, own, sums[m]);
             __syncthreads();
             if (m == 1)
                 fetch_tile<BACK_THREADS>(call.in, call.in_packs, x, state);
             else if (m > 1)
                 fetch_saved(saved + (m - 2) * tile_bytes, pieces, state);
-            contract_stage<true, BACK_WARPS>(cotangent, s, factor_lines{factors + m * FACTOR});
+            contract_stage<true, BACK_WARPS>(cotangent, s, own);
             cp_async_wait<0>();
             __syncthreads();
         }

@@ -43,42 +43,62 @@ static __device__ __forceinline__ void fetch_factor(const factor<const T> &w,
     }
 }
 
+/* A stage in the tile: how far apart its mode's elements are, 2^log_step, and its columns. */
+struct tile_stage {
+    int log_step, columns;
+};
+
 /* What a warp has at a time: blocks of eight columns, word[b][k] the matrix of piece k. */
-template <typename T, int N> struct tensor_item {
+template <typename T, int N, bool LAST> struct tensor_item {
+    typedef tile_places<T, N, LAST> places;
     static constexpr int PIECES = N / PIECE<T>;
-    static constexpr int BLOCKS = PIECES > 16 ? 2 : 4;
+    static constexpr int BLOCKS = PIECES >= 16 ? 2 : 4;
     static constexpr int COLUMNS = BLOCKS * BLOCK_COLUMNS;
+    static constexpr bool BY_MATRICES = LAST || sizeof(T) < sizeof(float);
+    static constexpr int TOGETHER = PIECES < 4 ? PIECES : 4; /* of a block in one ldmatrix */
     uint32_t word[BLOCKS][PIECES];
 
-    /* Columns that are not there are the item's first ones. */
-    template <bool LAST>
-    __device__ __forceinline__ void take(const unsigned char *tile, const tile_stage<T, N> &s,
-                                         int first) {
-        const int lane = own_lane();
-        if constexpr (LAST || sizeof(T) < sizeof(float)) {
+    /* The lane's part of the places that take() reads. */
+    static __device__ __forceinline__ uint32_t own(const places &at) {
+        const int lane = own_lane(), matrix = lane / 8 % TOGETHER;
+        if (!BY_MATRICES) /* in bits: column lane / 4, element lane % 4 */
+            return at.column(lane / 4) ^ at.element(lane % 4) ^ (uint32_t)(lane / 4 % 4 * 4);
+        return LAST ? at.column(lane % 8) ^ at.element(matrix * PIECE<T>)
+                    : at.element(matrix * 8 + lane % 8);
+    }
+
+    /* Of the item that begins with column `first`, at `base`. Columns that are not there are the
+     * item's first ones. */
+    __device__ __forceinline__ void take(const unsigned char *tile, const places &at, uint32_t own,
+                                         uint32_t base, int first) {
+        if constexpr (BY_MATRICES) {
+            const int beside = own_lane() / 8 / TOGETHER;
+            const uint32_t own_block = at.column(beside * BLOCK_COLUMNS);
             uint32_t four[BLOCKS * PIECES / 4][4];
 #pragma unroll
             for (int call = 0; call < BLOCKS * PIECES / 4; ++call) {
-                const int matrix = call * 4 + lane / 8, k = matrix % PIECES;
-                const int c = first + matrix / PIECES * BLOCK_COLUMNS;
-                const int there = c < s.columns ? c : first;
+                const int b = call * 4 / PIECES, k = call * 4 % PIECES;
+                const bool there = first + (b + beside) * BLOCK_COLUMNS < at.columns;
+                const uint32_t block = at.known_column(b * BLOCK_COLUMNS) ^ own_block;
+                const void *const line =
+                    tile + (base ^ own ^ at.known_element(k * PIECE<T>) ^ (there ? block : 0));
                 if constexpr (LAST)
-                    ldmatrix_x4(four[call], tile + s.along(there + lane % 8, k));
+                    ldmatrix_x4(four[call], line);
                 else
-                    ldmatrix_x4_trans(four[call], tile + s.across(there, k * 8 + lane % 8));
+                    ldmatrix_x4_trans(four[call], line);
             }
 #pragma unroll
             for (int m = 0; m < BLOCKS * PIECES; ++m)
                 word[m / PIECES][m % PIECES] = four[m / 4][m % 4];
         } else {
-            const int column = lane / 4, piece = column & 4;
 #pragma unroll
             for (int b = 0; b < BLOCKS; ++b) {
-                const int c = first + b * BLOCK_COLUMNS, there = c < s.columns ? c : first;
+                const bool there = first + b * BLOCK_COLUMNS < at.columns;
+                const uint32_t block =
+                    base ^ own ^ (there ? at.known_column(b * BLOCK_COLUMNS) : 0);
 #pragma unroll
                 for (int k = 0; k < PIECES; ++k)
-                    word[b][k] =
-                        word_at(tile, s.across(there + piece, k * 4 + lane % 4) + column % 4 * 4);
+                    word[b][k] = word_at(tile, block ^ at.known_element(k * PIECE<T>));
             }
         }
         __syncwarp(); /* all have read what any of them may write now */
@@ -120,19 +140,25 @@ static __device__ __forceinline__ void take_factor(const tensor_factor<T, N> &f,
     high[1] = word[3];
 }
 
-/* Of a stage that is not the last axis: D (j, columns) = f times the item, else D (columns, j) =
- * the item times f. */
+/* Of a stage that is not the last axis: D (j, columns) = the factor times the item, else D
+ * (columns, j) = the item times the factor. */
 template <bool LAST, bool ADJOINT, int WARPS, typename T, int N>
-static __device__ __forceinline__ void contract(unsigned char *tile, const tile_stage<T, N> &s,
+static __device__ __forceinline__ void contract(unsigned char *tile, const tile_stage &s,
                                                 const tensor_factor<T, N> &f) {
-    typedef tensor_item<T, N> item;
+    typedef tensor_item<T, N, LAST> item;
     constexpr int STEPS = N == 8 ? 1 : N / PIECE<T> / 2, HALVES = N == 8 ? 1 : 2;
-    const int g = own_lane() / 4;
+    constexpr int TWO = 2 * (int)sizeof(T); /* bytes of a lane's two sums */
+    const tile_places<T, N, LAST> at(s.log_step, s.columns);
+    const int g = own_lane() / 4, pair = own_lane() % 4 * 2;
+    const uint32_t take = item::own(at), within = (uint32_t)(pair * TWO / 2 % PACK_BYTES);
+    const uint32_t put =
+        (LAST ? at.column(g) ^ at.element(pair) : at.element(g) ^ at.column(pair)) ^ within;
 #pragma unroll 1
     for (int first = (int)threadIdx.x / 32 * item::COLUMNS; first < s.columns;
          first += WARPS * item::COLUMNS) {
+        const uint32_t base = at.column(first);
         item in;
-        in.template take<LAST>(tile, s, first);
+        in.take(tile, at, take, base, first);
 #pragma unroll
         for (int m = 0; m < N; m += 16) {
             float sum[2 * item::BLOCKS][4] = {};
@@ -163,20 +189,14 @@ static __device__ __forceinline__ void contract(unsigned char *tile, const tile_
             }
 #pragma unroll
             for (int b = 0; b < item::BLOCKS; ++b) {
-                const int c = first + b * BLOCK_COLUMNS;
-                if (c >= s.columns)
+                if (first + b * BLOCK_COLUMNS >= s.columns)
                     break;
+                const uint32_t block = base ^ put ^ at.known_column(b * BLOCK_COLUMNS);
 #pragma unroll
                 for (int half = 0; half < HALVES; ++half) {
-                    const int j = m + 8 * half;
-                    if constexpr (LAST) {
-                        const float *const two = sum[b / 2 * 2 + half] + b % 2 * 2;
-                        put_sums(tile, T(), two[0], two[1],
-                                 [&](int k) { return s.along(c + g, j / PIECE<T> + k); });
-                    } else {
-                        put_sums(tile, T(), sum[b][2 * half], sum[b][2 * half + 1],
-                                 [&](int k) { return s.across(c + k * PIECE<T>, j + g); });
-                    }
+                    const float *const two =
+                        LAST ? sum[b / 2 * 2 + half] + b % 2 * 2 : sum[b] + 2 * half;
+                    put_two(T(), tile + (block ^ at.known_element(m + 8 * half)), two[0], two[1]);
                 }
             }
         }
@@ -184,8 +204,8 @@ static __device__ __forceinline__ void contract(unsigned char *tile, const tile_
 }
 
 template <bool ADJOINT, int WARPS, typename T, int N>
-static __device__ __forceinline__ void
-contract_stage(unsigned char *tile, const tile_stage<T, N> &s, const tensor_factor<T, N> &f) {
+static __device__ __forceinline__ void contract_stage(unsigned char *tile, const tile_stage &s,
+                                                      const tensor_factor<T, N> &f) {
     if (s.log_step == 0)
         contract<true, ADJOINT, WARPS>(tile, s, f);
     else
@@ -196,8 +216,8 @@ contract_stage(unsigned char *tile, const tile_stage<T, N> &s, const tensor_fact
 template <typename T> struct tensor_factors { factor<const T> of[MOST_PASS_MODES]; };
 
 /* Stage `mode` of a pass. */
-template <typename T, int N>
-static __device__ __forceinline__ tile_stage<T, N> stage_of(const tensor_view &v, int mode) {
+template <int N>
+static __device__ __forceinline__ tile_stage stage_of(const tensor_view &v, int mode) {
     return {v.log_columns + mode * log2_of(N), v.elements / N};
 }
 
@@ -234,7 +254,7 @@ static __global__ void __launch_bounds__(tensor_threads<T>(N), tensor_blocks<T>(
         cp_async_wait<0>();
         __syncthreads();
         for (int m = 0; m < p.modes; ++m) {
-            contract_stage<false, THREADS / 32>(shared, stage_of<T, N>(from, m),
+            contract_stage<false, THREADS / 32>(shared, stage_of<N>(from, m),
                                                 tensor_factor<T, N>{factors + m * FACTOR});
             __syncthreads();
         }

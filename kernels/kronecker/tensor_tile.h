@@ -75,21 +75,52 @@ static __device__ __forceinline__ void store_tile(const unsigned char *tile, con
                    PIECE<T>, packs);
 }
 
-/* A stage of N x N in the tile, whose mode's elements lie 2^log_step apart. Where log_step is 0,
- * the last axis, a column's own elements lie side by side, else neighbouring columns do. */
-template <typename T, int N> struct tile_stage {
+/*
+ * Where a stage's elements lie in the tile: element i of column c at column(c) ^ element(i), and
+ * what the last bits say within a piece. Both are sums, by exclusive or, of what the bits of c and
+ * of i stand for, so that a lane has its own bits' part before it begins, and what an unrolled
+ * loop adds is known or in a register.
+ *
+ * LAST: of the last axis, where a column's own elements lie side by side; else neighbouring columns
+ * do, and elements are 2^log_step apart.
+ */
+template <typename T, int N, bool LAST> struct tile_places {
+    static constexpr int LOG = log2_of(N), PIECES = N / PIECE<T>;
     int log_step, columns;
+    uint32_t bit[LOG];      /* of element 2^e */
+    uint32_t column_bit[5]; /* of column 2^e */
 
-    /* Where the piece of columns c and the next ones begins, of element i: of a stage that is not
-     * the last axis. c is a multiple of a piece. */
-    __device__ __forceinline__ uint32_t across(int c, int i) const {
-        const uint32_t inside = (uint32_t)c & ((1u << log_step) - 1);
-        return piece_place((((uint32_t)c - inside) * N + inside) / PIECE<T>) ^
-               piece_place(((uint32_t)i << log_step) / PIECE<T>);
+    __device__ __forceinline__ tile_places(int step, int there) : log_step(step), columns(there) {
+#pragma unroll
+        for (int e = 0; e < LOG; ++e)
+            bit[e] = element(1 << e);
+#pragma unroll
+        for (int e = 0; e < 5; ++e)
+            column_bit[e] = column(1 << e);
     }
-    /* Where piece k of column c begins: of the last axis. */
-    __device__ __forceinline__ uint32_t along(int c, int k) const {
-        return piece_place((uint32_t)c * (N / PIECE<T>)) ^ piece_place((uint32_t)k);
+    __device__ __forceinline__ uint32_t column(int c) const {
+        if (LAST)
+            return piece_place((uint32_t)c * PIECES);
+        const uint32_t inside = (uint32_t)c & ((1u << log_step) - 1);
+        return piece_place((((uint32_t)c - inside) * N + inside) / PIECE<T>);
+    }
+    __device__ __forceinline__ uint32_t element(int i) const {
+        return piece_place(LAST ? (uint32_t)i / PIECE<T> : ((uint32_t)i << log_step) / PIECE<T>);
+    }
+    /* The same of numbers that are known, once loops are unrolled. */
+    __device__ __forceinline__ uint32_t known_element(int i) const {
+        uint32_t place = 0;
+#pragma unroll
+        for (int e = 0; e < LOG; ++e)
+            place ^= (i >> e & 1) != 0 ? bit[e] : 0;
+        return place;
+    }
+    __device__ __forceinline__ uint32_t known_column(int c) const {
+        uint32_t place = 0;
+#pragma unroll
+        for (int e = 0; e < 5; ++e)
+            place ^= (c >> e & 1) != 0 ? column_bit[e] : 0;
+        return place;
     }
 };
 
@@ -101,19 +132,15 @@ static __device__ __forceinline__ uint32_t word_at(const unsigned char *tile, ui
     return *reinterpret_cast<const uint32_t *>(tile + place);
 }
 
-/* Two neighbouring sums to the elements 2t and 2t + 1 of eight; `place(k)` is where piece k of
- * these begins. */
-template <typename Place>
-static __device__ __forceinline__ void put_sums(unsigned char *tile, bf16, float low, float high,
-                                                const Place &place) {
+/* Two neighbouring sums, rounded to T. */
+static __device__ __forceinline__ void put_two(bf16, unsigned char *to, float low, float high) {
     const __nv_bfloat162 two = __floats2bfloat162_rn(low, high);
-    memcpy(tile + place(0) + own_lane() % 4 * 4, &two, sizeof two);
+    uint32_t word;
+    memcpy(&word, &two, sizeof word);
+    *reinterpret_cast<uint32_t *>(to) = word;
 }
-template <typename Place>
-static __device__ __forceinline__ void put_sums(unsigned char *tile, float, float low, float high,
-                                                const Place &place) {
-    *reinterpret_cast<float2 *>(tile + place(own_lane() % 4 / 2) + own_lane() % 2 * 8) =
-        make_float2(low, high);
+static __device__ __forceinline__ void put_two(float, unsigned char *to, float low, float high) {
+    *reinterpret_cast<float2 *>(to) = make_float2(low, high);
 }
 
 static __device__ __forceinline__ void multiply(bf16, float (&sum)[4], const uint32_t (&a)[4],
