@@ -14,17 +14,35 @@
 #include "kernels/common/partials.h"
 #include "kernels/kronecker/tensor_stage.h"
 
-constexpr int BACK_THREADS = 256, BACK_WARPS = BACK_THREADS / 32;
+static __host__ __device__ __forceinline__ constexpr int back_threads(int extent) {
+    return extent >= 32 ? 512 : 256;
+}
 
-/* Groups of warps that have different j; the warps of a group have different columns. */
-static __host__ __device__ __forceinline__ constexpr int gradient_groups(int extent) {
-    return extent == 128 ? 8 : extent == 64 ? 4 : 1;
+/* Of dW, a warp has the rows of one of `down` groups and the columns of one of `across`; warps that
+ * have the same ones take different columns of the states. */
+static __host__ __device__ __forceinline__ constexpr int groups_down(int extent) {
+    return extent == 128 ? 4 : extent == 64 ? 2 : 1;
+}
+static __host__ __device__ __forceinline__ constexpr int groups_across(int extent) {
+    return extent >= 64 ? 4 : extent == 32 ? 2 : 1;
+}
+static __host__ __device__ __forceinline__ constexpr int gradient_splits(int extent) {
+    return back_threads(extent) / 32 / (groups_down(extent) * groups_across(extent));
 }
 
 template <int N> struct gradient_share {
-    static constexpr int GROUPS = gradient_groups(N), SPLITS = BACK_WARPS / GROUPS;
-    static constexpr int ROWS = N < 16 ? 1 : N / 16, COLUMNS = N / 8 / GROUPS;
+    static constexpr int ACROSS = groups_across(N), GROUPS = groups_down(N) * ACROSS;
+    static constexpr int SPLITS = gradient_splits(N);
+    static constexpr int ROWS = N < 16 ? 1 : N / 16 / groups_down(N), COLUMNS = N / 8 / ACROSS;
     typedef float sums[ROWS][COLUMNS][4];
+    int split, row, column; /* the first of the warp's */
+
+    __device__ __forceinline__ gradient_share() {
+        const int warp = (int)threadIdx.x / 32, group = warp % GROUPS;
+        split = warp / GROUPS;
+        row = group / ACROSS * ROWS * 16;
+        column = group % ACROSS * COLUMNS * 8;
+    }
 };
 
 /* Operands that run along columns: a piece of them and the next one, in that order, of elements
@@ -83,12 +101,10 @@ add_gradient(const unsigned char *in, const unsigned char *cotangent, const tile
     typedef gradient_share<N> share;
     typedef tensor_pair<T, N, LAST> operands;
     const tile_places<T, N, LAST> at(s.log_step, s.columns);
-    const int warp = (int)threadIdx.x / 32, group = warp % share::GROUPS;
-    const uint32_t of_in = operands::own(at, 0),
-                   of_cotangent = operands::own(at, 8 * group * share::COLUMNS);
+    const share own;
+    const uint32_t of_in = operands::own(at, own.row), of_cotangent = operands::own(at, own.column);
 #pragma unroll 1
-    for (int c = warp / share::GROUPS * 2 * PIECE<T>; c < s.columns;
-         c += share::SPLITS * 2 * PIECE<T>) {
+    for (int c = own.split * 2 * PIECE<T>; c < s.columns; c += share::SPLITS * 2 * PIECE<T>) {
         const uint32_t base = at.column(c);
         const bool next = c + PIECE<T> < s.columns;
         uint32_t right[(share::COLUMNS + 1) / 2][4];
@@ -114,19 +130,19 @@ template <int N>
 static __device__ __forceinline__ void put_gradient(const typename gradient_share<N>::sums &sum,
                                                     float *shared, float *partial) {
     typedef gradient_share<N> share;
-    const int lane = own_lane(), warp = (int)threadIdx.x / 32;
-    float *const own = shared + warp / share::GROUPS * N * N;
+    const share own;
+    const int lane = own_lane();
+    float *const to = shared + own.split * N * N;
 #pragma unroll
     for (int i = 0; i < share::ROWS; ++i)
 #pragma unroll
         for (int j = 0; j < share::COLUMNS; ++j)
 #pragma unroll
             for (int e = 0; e < (N == 8 ? 2 : 4); ++e)
-                own[(16 * i + lane / 4 + e / 2 * 8) * N +
-                    (warp % share::GROUPS * share::COLUMNS + j) * 8 + lane % 4 * 2 + e % 2] =
-                    sum[i][j][e];
+                to[(own.row + 16 * i + lane / 4 + e / 2 * 8) * N + own.column + 8 * j +
+                   lane % 4 * 2 + e % 2] = sum[i][j][e];
     __syncthreads();
-    for (int e = (int)threadIdx.x; e < N * N; e += BACK_THREADS) {
+    for (int e = (int)threadIdx.x; e < N * N; e += back_threads(N)) {
         float total = shared[e];
         for (int split = 1; split < share::SPLITS; ++split)
             total += shared[split * N * N + e];
@@ -136,15 +152,17 @@ static __device__ __forceinline__ void put_gradient(const typename gradient_shar
 }
 
 /* A tile between two of its stages, as it lies in shared memory. */
+template <int THREADS>
 static __device__ __forceinline__ void save_tile(const unsigned char *tile, int pieces,
                                                  unsigned char *saved) {
-    for (int c = (int)threadIdx.x; c < pieces; c += BACK_THREADS)
+    for (int c = (int)threadIdx.x; c < pieces; c += THREADS)
         reinterpret_cast<pack_bits *>(saved)[c] =
             load_whole(reinterpret_cast<const pack_bits *>(tile) + c);
 }
+template <int THREADS>
 static __device__ __forceinline__ void fetch_saved(const unsigned char *saved, int pieces,
                                                    unsigned char *tile) {
-    for (int c = (int)threadIdx.x; c < pieces; c += BACK_THREADS)
+    for (int c = (int)threadIdx.x; c < pieces; c += THREADS)
         cp_async_16(tile + c * PACK_BYTES, saved + c * PACK_BYTES);
     cp_async_commit();
 }
@@ -159,15 +177,16 @@ template <typename T> struct tensor_back {
 };
 
 template <typename T, int N, int M>
-static __global__ void __launch_bounds__(BACK_THREADS)
+static __global__ void __launch_bounds__(back_threads(N))
     backward_tensor(tensor_back<T> call, tensor_factors<T> w, tensor_pass p, int tile_bytes) {
     typedef tensor_factor<T, N> factor_lines;
     constexpr int LOG = log2_of(N), FACTOR = factor_lines::elements;
+    constexpr int THREADS = back_threads(N), WARPS = THREADS / 32;
     ASSAY_DYNAMIC_SHARED(unsigned char, shared);
     unsigned char *const state = shared, *const cotangent = shared + tile_bytes;
     T *const factors = reinterpret_cast<T *>(shared + 2 * tile_bytes);
     for (int m = 0; m < M; ++m)
-        fetch_factor<BACK_THREADS>(w.of[m], factor_lines{factors + m * FACTOR});
+        fetch_factor<THREADS>(w.of[m], factor_lines{factors + m * FACTOR});
     unsigned char *const saved =
         call.saved + (M > 2 ? (int64_t)blockIdx.x * (M - 2) * tile_bytes : 0);
     typename gradient_share<N>::sums sums[M] = {};
@@ -176,18 +195,18 @@ static __global__ void __launch_bounds__(BACK_THREADS)
                           dy = view_of(p, LOG, call.cotangent_stride, tile),
                           dx = view_of(p, LOG, call.out_stride, tile);
         const int pieces = x.elements / PIECE<T>;
-        fetch_tile<BACK_THREADS>(call.in, call.in_packs, x, state);
-        fetch_tile<BACK_THREADS>(call.cotangent, call.cotangent_packs, dy, cotangent);
+        fetch_tile<THREADS>(call.in, call.in_packs, x, state);
+        fetch_tile<THREADS>(call.cotangent, call.cotangent_packs, dy, cotangent);
         cp_async_wait<1>();
         __syncthreads();
 #pragma unroll 1
         for (int m = 0; m + 1 < M; ++m) {
             if (m > 0) {
-                save_tile(state, pieces, saved + (m - 1) * tile_bytes);
+                save_tile<THREADS>(state, pieces, saved + (m - 1) * tile_bytes);
                 __syncthreads();
             }
-            contract_stage<false, BACK_WARPS>(state, stage_of<N>(x, m),
-                                              factor_lines{factors + m * FACTOR});
+            contract_stage<false, WARPS>(state, stage_of<N>(x, m),
+                                         factor_lines{factors + m * FACTOR});
             __syncthreads();
         }
         cp_async_wait<0>();
@@ -202,14 +221,14 @@ static __global__ void __launch_bounds__(BACK_THREADS)
                 add_gradient<false>(state, cotangent, s, own, sums[m]);
             __syncthreads();
             if (m == 1)
-                fetch_tile<BACK_THREADS>(call.in, call.in_packs, x, state);
+                fetch_tile<THREADS>(call.in, call.in_packs, x, state);
             else if (m > 1)
-                fetch_saved(saved + (m - 2) * tile_bytes, pieces, state);
-            contract_stage<true, BACK_WARPS>(cotangent, s, own);
+                fetch_saved<THREADS>(saved + (m - 2) * tile_bytes, pieces, state);
+            contract_stage<true, WARPS>(cotangent, s, own);
             cp_async_wait<0>();
             __syncthreads();
         }
-        store_tile<BACK_THREADS>(cotangent, dx, call.out, call.out_packs);
+        store_tile<THREADS>(cotangent, dx, call.out, call.out_packs);
         __syncthreads();
     }
 #pragma unroll

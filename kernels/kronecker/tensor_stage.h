@@ -147,10 +147,9 @@ static __device__ __forceinline__ void contract(unsigned char *tile, const tile_
                                                 const tensor_factor<T, N> &f) {
     typedef tensor_item<T, N, LAST> item;
     constexpr int STEPS = N == 8 ? 1 : N / PIECE<T> / 2, HALVES = N == 8 ? 1 : 2;
-    constexpr int TWO = 2 * (int)sizeof(T); /* bytes of a lane's two sums */
     const tile_places<T, N, LAST> at(s.log_step, s.columns);
     const int g = own_lane() / 4, pair = own_lane() % 4 * 2;
-    const uint32_t take = item::own(at), within = (uint32_t)(pair * TWO / 2 % PACK_BYTES);
+    const uint32_t take = item::own(at), within = (uint32_t)(pair * (int)sizeof(T) % PACK_BYTES);
     const uint32_t put =
         (LAST ? at.column(g) ^ at.element(pair) : at.element(g) ^ at.column(pair)) ^ within;
 #pragma unroll 1
@@ -221,14 +220,16 @@ static __device__ __forceinline__ tile_stage stage_of(const tensor_view &v, int 
     return {v.log_columns + mode * log2_of(N), v.elements / N};
 }
 
-/* Of forward: more where a tile leaves no room for a second block. */
+/* Of forward: more where a tile, or factors, leave no room for a second block. */
 template <typename T>
 static __host__ __device__ __forceinline__ constexpr int tensor_threads(int extent) {
-    return extent == (sizeof(T) == sizeof(float) ? 32 : 16) ? 512 : 256;
+    if (sizeof(T) == sizeof(float))
+        return extent == 64 ? 256 : 512;
+    return extent == 16 ? 512 : 256;
 }
 template <typename T>
 static __host__ __device__ __forceinline__ constexpr int tensor_blocks(int extent) {
-    return tensor_threads<T>(extent) == 512 || extent == 128 ? 1 : 2;
+    return tensor_threads<T>(extent) == 512 ? 1 : 2;
 }
 
 template <typename T> struct tensor_states {

@@ -28,8 +28,7 @@ template <typename T> static size_t forward_bytes(int extent, const tensor_pass 
 }
 
 template <typename T> static size_t backward_bytes(int extent, const tensor_pass &p) {
-    const size_t sums = (size_t)extent * (size_t)extent * sizeof(float) * BACK_WARPS /
-                        (size_t)gradient_groups(extent);
+    const size_t sums = sizeof(float) * (size_t)(gradient_splits(extent) * extent * extent);
     const size_t all = 2 * tile_bytes<T>(extent, p) + (size_t)p.modes * factor_bytes<T>(extent);
     return all > sums ? all : sums;
 }
@@ -125,9 +124,10 @@ template <typename T> struct tensor_steps {
         if constexpr (M > 1)
             if (p.modes < M)
                 return launch_backward<N, M - 1>(p, back);
-        return ASSAY_LAUNCH(call->stream, whole_grid(backward_blocks<T>(N, p)), dim3(BACK_THREADS),
-                            backward_bytes<T>(N, p), (backward_tensor<T, N, M>), back, weights(p),
-                            p, (int)tile_bytes<T>(N, p));
+        return ASSAY_LAUNCH(call->stream, whole_grid(backward_blocks<T>(N, p)),
+                            dim3(back_threads(N)), backward_bytes<T>(N, p),
+                            (backward_tensor<T, N, M>), back, weights(p), p,
+                            (int)tile_bytes<T>(N, p));
     }
 
     assay_status backward(int32_t step, state<const T> in, state<const T> cotangent,
