@@ -30,14 +30,14 @@ static __host__ __device__ __forceinline__ constexpr int gradient_splits(int ext
     return back_threads(extent) / 32 / (groups_down(extent) * groups_across(extent));
 }
 
-template <int N> struct gradient_share {
+template <int N> struct tensor_share {
     static constexpr int ACROSS = groups_across(N), GROUPS = groups_down(N) * ACROSS;
     static constexpr int SPLITS = gradient_splits(N);
     static constexpr int ROWS = N < 16 ? 1 : N / 16 / groups_down(N), COLUMNS = N / 8 / ACROSS;
     typedef float sums[ROWS][COLUMNS][4];
     int split, row, column; /* the first of the warp's */
 
-    __device__ __forceinline__ gradient_share() {
+    __device__ __forceinline__ tensor_share() {
         const int warp = (int)threadIdx.x / 32, group = warp % GROUPS;
         split = warp / GROUPS;
         row = group / ACROSS * ROWS * 16;
@@ -96,9 +96,9 @@ template <typename T, int N, bool LAST> struct tensor_pair {
 
 template <bool LAST, typename T, int N>
 static __device__ __forceinline__ void
-add_gradient(const unsigned char *in, const unsigned char *cotangent, const tile_stage &s,
-             const tensor_factor<T, N> &, typename gradient_share<N>::sums &sum) {
-    typedef gradient_share<N> share;
+add_gradient(const unsigned char *in, const unsigned char *cotangent, const tensor_mode &s,
+             const tensor_factor<T, N> &, typename tensor_share<N>::sums &sum) {
+    typedef tensor_share<N> share;
     typedef tensor_pair<T, N, LAST> operands;
     const tile_places<T, N, LAST> at(s.log_step, s.columns);
     const share own;
@@ -127,9 +127,9 @@ add_gradient(const unsigned char *in, const unsigned char *cotangent, const tile
 
 /* The block's dW of a stage: its warps' sums in order. */
 template <int N>
-static __device__ __forceinline__ void put_gradient(const typename gradient_share<N>::sums &sum,
+static __device__ __forceinline__ void put_gradient(const typename tensor_share<N>::sums &sum,
                                                     float *shared, float *partial) {
-    typedef gradient_share<N> share;
+    typedef tensor_share<N> share;
     const share own;
     const int lane = own_lane();
     float *const to = shared + own.split * N * N;
@@ -189,7 +189,7 @@ static __global__ void __launch_bounds__(back_threads(N))
         fetch_factor<THREADS>(w.of[m], factor_lines{factors + m * FACTOR});
     unsigned char *const saved =
         call.saved + (M > 2 ? (int64_t)blockIdx.x * (M - 2) * tile_bytes : 0);
-    typename gradient_share<N>::sums sums[M] = {};
+    typename tensor_share<N>::sums sums[M] = {};
     for (int64_t tile = blockIdx.x; tile < p.tiles; tile += gridDim.x) {
         const tensor_view x = view_of(p, LOG, call.in_stride, tile),
                           dy = view_of(p, LOG, call.cotangent_stride, tile),
@@ -213,7 +213,7 @@ static __global__ void __launch_bounds__(back_threads(N))
         __syncthreads();
 #pragma unroll
         for (int m = M - 1; m >= 0; --m) {
-            const tile_stage s = stage_of<N>(x, m);
+            const tensor_mode s = stage_of<N>(x, m);
             const factor_lines own = {factors + m * FACTOR};
             if (m == 0 && s.log_step == 0)
                 add_gradient<true>(state, cotangent, s, own, sums[m]);

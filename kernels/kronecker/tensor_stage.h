@@ -44,7 +44,7 @@ static __device__ __forceinline__ void fetch_factor(const factor<const T> &w,
 }
 
 /* A stage in the tile: how far apart its mode's elements are, 2^log_step, and its columns. */
-struct tile_stage {
+struct tensor_mode {
     int log_step, columns;
 };
 
@@ -143,7 +143,7 @@ static __device__ __forceinline__ void take_factor(const tensor_factor<T, N> &f,
 /* Of a stage that is not the last axis: D (j, columns) = the factor times the item, else D
  * (columns, j) = the item times the factor. */
 template <bool LAST, bool ADJOINT, int WARPS, typename T, int N>
-static __device__ __forceinline__ void contract(unsigned char *tile, const tile_stage &s,
+static __device__ __forceinline__ void contract(unsigned char *tile, const tensor_mode &s,
                                                 const tensor_factor<T, N> &f) {
     typedef tensor_item<T, N, LAST> item;
     constexpr int STEPS = N == 8 ? 1 : N / PIECE<T> / 2, HALVES = N == 8 ? 1 : 2;
@@ -203,7 +203,7 @@ static __device__ __forceinline__ void contract(unsigned char *tile, const tile_
 }
 
 template <bool ADJOINT, int WARPS, typename T, int N>
-static __device__ __forceinline__ void contract_stage(unsigned char *tile, const tile_stage &s,
+static __device__ __forceinline__ void contract_stage(unsigned char *tile, const tensor_mode &s,
                                                       const tensor_factor<T, N> &f) {
     if (s.log_step == 0)
         contract<true, ADJOINT, WARPS>(tile, s, f);
@@ -216,7 +216,7 @@ template <typename T> struct tensor_factors { factor<const T> of[MOST_PASS_MODES
 
 /* Stage `mode` of a pass. */
 template <int N>
-static __device__ __forceinline__ tile_stage stage_of(const tensor_view &v, int mode) {
+static __device__ __forceinline__ tensor_mode stage_of(const tensor_view &v, int mode) {
     return {v.log_columns + mode * log2_of(N), v.elements / N};
 }
 

@@ -68,7 +68,7 @@ static tensor_room room_of(const chain &c, const tensor_plan &made, assay_stage 
 }
 
 /* Whether packs may be read from and written to every row. */
-template <typename T> static bool takes_packs(const state<T> &s, int64_t rows) {
+template <typename T> static bool rows_take_packs(const state<T> &s, int64_t rows) {
     return (uintptr_t)s.data % PACK_BYTES == 0 &&
            (rows <= 1 || s.stride * (int64_t)sizeof(T) % PACK_BYTES == 0);
 }
@@ -109,8 +109,8 @@ template <typename T> struct tensor_steps {
                                          out.data,
                                          in.stride,
                                          out.stride,
-                                         takes_packs(in, c->rows),
-                                         takes_packs(out, c->rows)};
+                                         rows_take_packs(in, c->rows),
+                                         rows_take_packs(out, c->rows)};
         return with_extent<T>(made->extent, [&](auto n) {
             constexpr int N = decltype(n)::value;
             return ASSAY_LAUNCH(call->stream, whole_grid(forward_blocks<T>(N, p)),
@@ -139,9 +139,9 @@ template <typename T> struct tensor_steps {
                                      in.stride,
                                      cotangent.stride,
                                      out.stride,
-                                     takes_packs(in, c->rows),
-                                     takes_packs(cotangent, c->rows),
-                                     takes_packs(out, c->rows),
+                                     rows_take_packs(in, c->rows),
+                                     rows_take_packs(cotangent, c->rows),
+                                     rows_take_packs(out, c->rows),
                                      saved,
                                      partial};
         const assay_status status = with_extent<T>(

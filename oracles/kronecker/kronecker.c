@@ -418,11 +418,9 @@ static const assay_case_group cases[] = {
     {ASSAY_BENCH, "b=1024 f=8x8x8x8x8,8x8x8x8x8x8,16x16x16x16,32x32x32 dtype=f32"},
     {ASSAY_BENCH, "b=1024 f=64x64,64x64x64,128x128 dtype=f32"},
     {ASSAY_BENCH, "b=32 f=128x128 dtype=f32 math=tf32"},
-    {ASSAY_BENCH, "b=1024 f=8x8x8x8x8,8x8x8x8x8x8,16x16x16x16,32x32x32 dtype=f32 math=tf32"},
-    {ASSAY_BENCH, "b=1024 f=64x64,64x64x64,128x128 dtype=f32 math=tf32"},
+    {ASSAY_BENCH, "b=1024 f=8x8x8x8x8,16x16x16x16,32x32x32,64x64,128x128 dtype=f32 math=tf32"},
     {ASSAY_BENCH, "b=32 f=128x128 dtype=bf16"},
-    {ASSAY_BENCH, "b=1024 f=8x8x8x8x8,8x8x8x8x8x8,16x16x16x16,32x32x32 dtype=bf16"},
-    {ASSAY_BENCH, "b=1024 f=64x64,64x64x64,128x128 dtype=bf16"},
+    {ASSAY_BENCH, "b=1024 f=8x8x8x8x8,16x16x16x16,32x32x32,64x64,128x128 dtype=bf16"},
 };
 
 /* ---- where the definition ends ---- */
