@@ -15,13 +15,13 @@
 #include "kernels/kronecker/tensor_stage.h"
 
 static __host__ __device__ __forceinline__ constexpr int back_threads(int extent) {
-    return extent >= 32 ? 512 : 256;
+    return extent == 32 ? 512 : 256;
 }
 
 /* Of dW, a warp has the rows of one of `down` groups and the columns of one of `across`; warps that
  * have the same ones take different columns of the states. */
 static __host__ __device__ __forceinline__ constexpr int groups_down(int extent) {
-    return extent == 128 ? 4 : extent == 64 ? 2 : 1;
+    return extent >= 64 ? 2 : 1;
 }
 static __host__ __device__ __forceinline__ constexpr int groups_across(int extent) {
     return extent >= 64 ? 4 : extent == 32 ? 2 : 1;
@@ -177,7 +177,7 @@ template <typename T> struct tensor_back {
 };
 
 template <typename T, int N, int M>
-static __global__ void __launch_bounds__(back_threads(N))
+static __global__ void __launch_bounds__(back_threads(N), N == 64 ? 2 : 1)
     backward_tensor(tensor_back<T> call, tensor_factors<T> w, tensor_pass p, int tile_bytes) {
     typedef tensor_factor<T, N> factor_lines;
     constexpr int LOG = log2_of(N), FACTOR = factor_lines::elements;

@@ -12,7 +12,7 @@
 #include "kernels/kronecker/stages.h"
 #include "kernels/kronecker/walk.h"
 
-constexpr int MOST_EXTENT = 128, BLOCK_COLUMNS = 8;
+constexpr int BLOCK_COLUMNS = 8;
 constexpr int MOST_PASS_MODES = 5;
 constexpr int WANTED_RUN = 64; /* columns: 128 bytes of bf16 */
 
@@ -23,24 +23,28 @@ static __host__ __device__ __forceinline__ constexpr int log2_of(int64_t n) {
     return log;
 }
 
-/* Extents that there are kernels for. v3's, in strict fp32, are as fast in TF32 where extents are
- * small. */
+/* Extents that there are kernels for. In TF32 v3's, in strict fp32, are as fast where extents are
+ * small, and v3_bf16x6's are faster at 128. */
 template <typename T> constexpr int least_extent() {
     return sizeof(T) == sizeof(float) ? 32 : 8;
+}
+template <typename T> constexpr int most_extent() {
+    return sizeof(T) == sizeof(float) ? 64 : 128;
 }
 
 /* Modes of a pass at most: those whose tiles, two in backward, fit a block. */
 template <typename T>
 static __host__ __device__ __forceinline__ constexpr int most_modes(int extent, bool backward) {
     if (sizeof(T) == sizeof(float))
-        return extent == 32 ? (backward ? 2 : 3) : extent == 64 ? 2 : (backward ? 1 : 2);
+        return extent == 32 && !backward ? 3 : 2;
     return extent == 8 ? MOST_PASS_MODES : extent == 16 ? (backward ? 3 : 4) : extent == 32 ? 3 : 2;
 }
 
 /* Elements of a tile, if there are so many; a pass may ask for more. */
-template <typename T> static inline int64_t wanted_elements(bool backward) {
-    const int64_t bytes = backward || sizeof(T) == sizeof(float) ? 32768 : 65536;
-    return bytes / (int64_t)sizeof(T);
+template <typename T> static inline int64_t wanted_elements(int extent, bool backward) {
+    const bool is_float = sizeof(T) == sizeof(float);
+    const bool large = backward ? is_float || extent == 128 : !is_float && extent < 128;
+    return (large ? 65536 : 32768) / (int64_t)sizeof(T);
 }
 
 struct tensor_pass {
@@ -58,7 +62,7 @@ struct tensor_plan {
 /* Whether v3_tensor has kernels for a chain. */
 template <typename T> static inline bool takes_tensor(const chain &c) {
     const int64_t extent = c.stages[0].p;
-    bool all = c.modes > 1 && extent >= least_extent<T>() && extent <= MOST_EXTENT &&
+    bool all = c.modes > 1 && extent >= least_extent<T>() && extent <= most_extent<T>() &&
                (extent & (extent - 1)) == 0;
     for (int32_t i = 0; i < c.count; ++i)
         all = all && c.stages[i].p == extent && c.stages[i].q == extent;
@@ -69,7 +73,7 @@ template <typename T>
 static inline tensor_pass tensor_pass_of(const chain &c, int32_t first, int32_t modes,
                                          bool backward) {
     const int extent = (int)c.stages[0].p, log_unit = log2_of(extent) * modes;
-    const int64_t most = larger((int64_t)1 << log_unit, wanted_elements<T>(backward));
+    const int64_t most = larger((int64_t)1 << log_unit, wanted_elements<T>(extent, backward));
     tensor_pass p = {
         first, modes, 0, 0, c.rows, c.stages[first + modes - 1].left, c.stages[first].right, 0, 0};
     if (p.right > 1)

@@ -1,6 +1,6 @@
 /*
  * kronecker v3_tensor, for bf16 and for math=tf32, and for layers of two to eight factors that are
- * all squares of 32, 64 or 128, in bf16 also of 8 or 16: v3's passes by tensor cores (mma). A tile
+ * all squares of 32 or 64, in bf16 also of 8, 16 or 128: v3's passes by tensor cores (mma). A tile
  * of the state in shared memory goes through up to five modes there, so that a call reads and
  * writes the state once or twice, where a chain of products does for each mode (tensor_plan.h,
  * tensor_stage.h). States of bf16 are rounded between two stages, as a chain of products stores
@@ -8,6 +8,28 @@
  *
  * Backward makes the states of a pass again in a tile, then walks back with the cotangent in a
  * second one; dW stays in registers (tensor_gradient.h).
+ *
+ * Times on an H200, cold, us, b = 1024 (32 where it says so), forward / backward, beside PyTorch's
+ * chain of products (the better of eager and compiled; bench/results/2026-11-27-h100.md). Floor:
+ * memory, one pass over the state, two backward for reading x and dy and writing dx. "Places":
+ * before those in a tile were exclusive ors of what a lane and a loop know, the kernels spent most
+ * instructions on them.
+ *
+ *                     floor       places      here          PyTorch
+ *     bf16 64^2       4 / 6       19 / 43     17 / 36       21 / 50
+ *          128^2      16 / 23                 56 / 133      46 / 135
+ *          32^3       31 / 47                 71 / 201      228 / 468
+ *          16^4       62 / 94                 157 / 610     1901 / 1920
+ *          8^5        31 / 47                 109 / 386     3702 / 2471
+ *          64^3       250 / 374               818 / 2548    832 / 3963
+ *          128^2, 32                          15 / 33       11 / 36
+ *     TF32 64^2       8 / 12                  39 / 63       32 / 92
+ *          32^3       62 / 94                 192 / 597     526 / 1195
+ *
+ * In TF32 the columns of a state that is not the last axis are read word by word, where bf16 has
+ * ldmatrix: 128^2 took 322 / 486, more than v3_bf16x6's 133 / 380, and has no kernel here.
+ *
+ * Bytes: the state in and out once a pass. Flops: as v1.
  */
 #include "kernels/kronecker/tensor_gradient.h"
 
@@ -45,7 +67,7 @@ template <typename T> static int64_t forward_blocks(int extent, const tensor_pas
 }
 
 template <typename T> static int64_t backward_blocks(int extent, const tensor_pass &p) {
-    return blocks_of(p, backward_bytes<T>(extent, p), extent <= 16 ? 2 : 1);
+    return blocks_of(p, backward_bytes<T>(extent, p), extent <= 16 || extent == 64 ? 2 : 1);
 }
 
 static int64_t whole_lines(int64_t bytes) {
@@ -84,9 +106,10 @@ static assay_status with_extent(int extent, const Launch &launch) {
     }
     if (extent == 32)
         return launch(std::integral_constant<int, 32>());
-    if (extent == 64)
-        return launch(std::integral_constant<int, 64>());
-    return launch(std::integral_constant<int, 128>());
+    if constexpr (most_extent<T>() == 128)
+        if (extent == 128)
+            return launch(std::integral_constant<int, 128>());
+    return launch(std::integral_constant<int, 64>());
 }
 
 template <typename T> struct tensor_steps {
@@ -206,8 +229,8 @@ static assay_status supports(assay_stage stage, const assay_call *call) {
     if (!(is_bf16 ? takes_tensor<bf16>(c) : takes_tensor<float>(c)))
         return assay_fail(
             ASSAY_ERR_UNSUPPORTED,
-            "kronecker/v3_tensor: two factors and more, all squares of 32, 64 or 128, "
-            "in bf16 also of 8 or 16; v1 takes all");
+            "kronecker/v3_tensor: two factors and more, all squares of 32 or 64, in bf16 "
+            "also of 8, 16 or 128; v1 takes all");
     return ASSAY_OK;
 }
 
