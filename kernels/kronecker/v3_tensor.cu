@@ -23,7 +23,7 @@
  *          8^5        31 / 47                 109 / 386     3702 / 2471
  *          64^3       250 / 374               818 / 2548    832 / 3963
  *          128^2, 32                          15 / 33       11 / 36
- *     TF32 64^2       8 / 12                  39 / 63       32 / 92
+ *     TF32 64^2       8 / 12                  40 / 63       32 / 92
  *          32^3       62 / 94                 192 / 597     526 / 1195
  *
  * In TF32 the columns of a state that is not the last axis are read word by word, where bf16 has
