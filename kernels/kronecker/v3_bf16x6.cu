@@ -282,7 +282,7 @@ static assay_status supports(assay_stage stage, const assay_call *call) {
     (void)stage;
     if (call->params->dtype != ASSAY_F32)
         return assay_fail(ASSAY_ERR_UNSUPPORTED,
-                          "kronecker/v3_bf16x6: f32 alone, not %s; v3 takes all",
+                          "kronecker/v3_bf16x6: f32 alone, not %s; v1 takes all",
                           assay_dtype_name(call->params->dtype));
     return require_hopper("kronecker/v3_bf16x6");
 }
