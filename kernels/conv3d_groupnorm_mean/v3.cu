@@ -21,15 +21,17 @@
  * not where a pack may. In TF32, forward then went by boxes, whose windows overlap, and c was in
  * memory; now, where kernels are 3 x 3 x 3 and x has few channels, forward and dx go plane by plane
  * and fetch each once (v3_sweep.h, v3_planes.h), and dw makes c again (v3_whole.h): 2 n Co P ci
- * k^3 flops more for 8 n Co P bytes less. H100, cold, n=128 ci=3 k=3 g=8, microseconds:
+ * k^3 flops more for 8 n Co P bytes less. H100, last H200, cold, n=128 ci=3 k=3 g=8, microseconds:
  *
  *                         backward, fp32    backward, TF32       forward, TF32
- *     co=16 s=16x32x32    681  605          614  483  403 385    93  66  65
- *     co=24 s=24x32x32    1472 1295         1780 1054 685 660    148 122 113
+ *     co=16 s=16x32x32    681  605          614  483  403 385    93  66  65  61
+ *     co=24 s=24x32x32    1472 1295         1780 1054 685 660    148 122 113 106
  *
- * Last, planes are fetched with fewer instructions, deviations are summed without branches, and
- * three octets are multiplied by wgmma (v3_warpgroup.h). Without any product forward of co=24 takes
- * 67 us, without the statistics 89: neither alone bounds it.
+ * Last, a warp adds up the statistics of all planes that it has one behind the other (v3_run.h), so
+ * that 24 pieces of a sample are merged, not 176 or 112. Before, planes are fetched with fewer
+ * instructions, deviations are summed without branches, and three octets are multiplied by wgmma
+ * (v3_warpgroup.h). Without any product forward of co=24 takes 67 us, without the statistics 89:
+ * neither alone bounds it.
  *
  * At first v3 loaded each operand of x from shared memory for one tap. Now a lane's loads serve
  * three, along w on CUDA cores and along h on tensor cores: 0.08 wavefronts of shared memory for a
@@ -225,10 +227,16 @@ template <typename T> struct memory {
     int64_t elements; /* of all */
 };
 
-/* Pieces of a sample that c is made in. */
-template <typename Core> static int64_t pieces_for(const sizes &z) {
-    if (sweeps<Core>(z))
-        return sweep_pieces(z);
+/* Whether dw's kernel makes c again. */
+template <typename Core> static bool dw_makes_c(const sizes &z) {
+    return takes_whole<Core>(weight_plan_for<Core>(z));
+}
+
+/* Pieces of a sample that c is made in, and kept or not. */
+template <typename Core> static int64_t pieces_for(const sizes &z, bool keeps) {
+    if constexpr (Core::ROUNDS)
+        if (sweeps<Core>(z))
+            return sweep_pieces<Core::OCTETS_EACH>(z, keeps);
     const tile_plan plan = tile_plan_for<Core>(z);
     return size_of(plan.boxes) * plan.tiles;
 }
@@ -259,7 +267,8 @@ static memory<T> memory_at(T *workspace, const sizes &z, int64_t each, int64_t s
 template <typename T>
 static memory<T> memory_for(T *workspace, const assay_call *call, const sizes &z, bool backward) {
     const int64_t splits = backward ? BY_SUMS(call, z.co, weight_plan_for, z).splits : 0;
-    return memory_at(workspace, z, BY_TILES(call, z.co, pieces_for, z), splits);
+    const bool keeps = backward && !BY_SUMS(call, z.co, dw_makes_c, z);
+    return memory_at(workspace, z, BY_TILES(call, z.co, pieces_for, z, keeps), splits);
 }
 
 template <typename T>
@@ -361,11 +370,6 @@ template <typename Core> static assay_status run_forward(const assay_call *call)
         return status;
     return ASSAY_LAUNCH(call->stream, linear_grid(z.n, 1), dim3(STATE_THREADS), 0, (average<T>),
                         inputs_of<T>(call), m.parts, z, m.state, m.squares, y_of<T>(call));
-}
-
-/* Whether dw's kernel makes c again. */
-template <typename Core> static bool dw_makes_c(const sizes &z) {
-    return takes_whole<Core>(weight_plan_for<Core>(z));
 }
 
 /* c, and all of backward that needs no more of it than its statistics. */

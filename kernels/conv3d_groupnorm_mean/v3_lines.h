@@ -184,18 +184,27 @@ template <int OCTETS, int LINES_HIGH = TILE_LINES> struct tf32_lines : tf32_core
     /* v in place of the sums outside of so many lines and places. */
     __device__ __forceinline__ void put_outside(int lines, int places,
                                                 const float (&v)[LANE_CHANNELS]) {
+        if (places < SPAN / 2)
+#pragma unroll
+            for (int s = 0; s < LANE_SLOTS; s += 2)
+#pragma unroll
+                for (int c = 0; c < LANE_CHANNELS; ++c)
+                    put(s, c, place(s) < places ? at(s, c) : v[c]);
         if (places < SPAN)
 #pragma unroll
-            for (int s = 0; s < LANE_SLOTS; ++s)
+            for (int s = 1; s < LANE_SLOTS; s += 2)
 #pragma unroll
                 for (int c = 0; c < LANE_CHANNELS; ++c)
                     put(s, c, place(s) < places ? at(s, c) : v[c]);
         if (lines < LINES)
 #pragma unroll
-            for (int s = 0; s < LANE_SLOTS; ++s)
+            for (int s = 0; s < LANE_SLOTS; s += 2)
+                if (line(s) >= lines)
 #pragma unroll
-                for (int c = 0; c < LANE_CHANNELS; ++c)
-                    put(s, c, line(s) < lines ? at(s, c) : v[c]);
+                    for (int c = 0; c < LANE_CHANNELS; ++c) {
+                        put(s, c, v[c]);
+                        put(s + 1, c, v[c]);
+                    }
     }
     __device__ __forceinline__ void put(int s, int c, float v) {
         sum[s / 2][c / 2][s % 2 * 2 + c % 2] = v;

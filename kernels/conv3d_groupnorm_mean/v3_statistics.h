@@ -61,6 +61,11 @@ template <int COUNT> static __device__ __forceinline__ int folded_at(int i, int 
     return at;
 }
 
+/* The least power of two, from 2 on, that so many channels of a lane fit, at most 8. */
+static __host__ __device__ constexpr int fold_of(int channels) {
+    return channels > 4 ? 8 : channels > 2 ? 4 : 2;
+}
+
 /* (pieces, co) of each sample; the count of a piece is the same for all its channels. */
 template <typename T> struct pieces {
     T *count, *mean, *squares;
@@ -73,9 +78,7 @@ static __device__ __forceinline__ void reduce(Core &core, const tile &t, int64_t
                                               const pieces<typename Core::storage> &to) {
     typedef typename Core::storage T;
     const T count = (T)(t.lines * t.places), share = t.lines > 0 ? T(1) / count : T(0);
-    constexpr int LIVE = Core::LANE_CHANNELS, FOLD = LIVE > 4   ? 8
-                                                     : LIVE > 2 ? 4
-                                                                : 2; /* all, as a power of two */
+    constexpr int LIVE = Core::LANE_CHANNELS, FOLD = fold_of(LIVE);
     static_assert(LIVE <= FOLD, "each channel's sum has a place");
     constexpr int FIRST = Core::FIRST_PEER;
     if constexpr (Core::SELECTS) {
@@ -131,19 +134,24 @@ static __host__ __device__ __forceinline__ int64_t channel_stride(const kept<T> 
     return z.out.d * z.out.h * c.line;
 }
 
+template <typename Core>
+static __device__ __forceinline__ void keep_tile(const Core &core, const tile &t, const sizes &z,
+                                                 const kept<typename Core::storage> &c) {
+    const int64_t channel = channel_stride(c, z);
+    typename Core::storage *const first =
+        c.data + (t.n * z.co + t.channel) * channel + (t.d * z.out.h + t.h) * c.line + t.w;
+    core.keep({first, c.line, channel, true}, t.lines, t.places,
+              least(Core::GROUP, z.co - t.channel));
+}
+
 /* What is to be had of a tile of c: its piece, and c itself where it is kept. */
 template <typename Core>
 static __device__ __forceinline__ void take_tile(Core &core, const tile &t, const sizes &z,
                                                  const pieces<typename Core::storage> &to,
                                                  const kept<typename Core::storage> &c) {
     reduce(core, t, z.co, to);
-    if (!c.data || t.lines == 0)
-        return;
-    const int64_t channel = channel_stride(c, z);
-    typename Core::storage *const first =
-        c.data + (t.n * z.co + t.channel) * channel + (t.d * z.out.h + t.h) * c.line + t.w;
-    core.keep({first, c.line, channel, true}, t.lines, t.places,
-              least(Core::GROUP, z.co - t.channel));
+    if (c.data && t.lines > 0)
+        keep_tile(core, t, z, c);
 }
 
 template <typename Core>
@@ -172,57 +180,79 @@ template <typename T> struct alignas(PACK_BYTES) through_norm { T mean, offset, 
 static constexpr int MERGED = 4; /* channels that a warp merges at a time */
 static constexpr int AHEAD = 4;  /* pieces of a lane under way at once */
 
-/* One warp's sums over the pieces of `channels` channels from one on, at most MERGED. */
-template <typename T>
-static __device__ __forceinline__ void merge(const pieces<T> &from, const sizes &z, int64_t n,
-                                             int64_t channel, int channels, T *mean, T *squares) {
-    const int64_t first = n * from.each * z.co + channel;
-    T sum[MERGED] = {}, rest[MERGED] = {};
-    for (int64_t i = lane(); i < from.each; i += AHEAD * WARP) {
-        T count[AHEAD], part[AHEAD][MERGED]; /* all loads begin at once */
+/* A warp's next AHEAD pieces of each lane, of at most MERGED channels; empty behind the last. All
+ * loads begin at once. */
+template <typename T> struct batch {
+    T count[AHEAD], mean[AHEAD][MERGED], squares[AHEAD][MERGED];
+
+    __device__ __forceinline__ batch(const pieces<T> &from, int64_t co, int64_t first, int64_t i,
+                                     int channels) {
 #pragma unroll
         for (int a = 0; a < AHEAD; ++a) {
             const bool there = i + a * WARP < from.each;
-            const int64_t e = first + (i + a * WARP) * z.co;
+            const int64_t e = first + (i + a * WARP) * co;
             count[a] = there ? from.count[e] : T(0);
 #pragma unroll
-            for (int c = 0; c < MERGED; ++c)
-                part[a][c] = there && c < channels ? from.mean[e + c] : T(0);
+            for (int c = 0; c < MERGED; ++c) {
+                mean[a][c] = there && c < channels ? from.mean[e + c] : T(0);
+                squares[a][c] = there && c < channels ? from.squares[e + c] : T(0);
+            }
         }
+    }
+    __device__ __forceinline__ void add_means(T (&sum)[MERGED]) const {
 #pragma unroll
         for (int a = 0; a < AHEAD; ++a)
 #pragma unroll
             for (int c = 0; c < MERGED; ++c)
-                sum[c] = fma_(count[a], part[a][c], sum[c]);
+                sum[c] = fma_(count[a], mean[a][c], sum[c]);
     }
+    __device__ __forceinline__ void add_squares(const T (&centre)[MERGED], T (&sum)[MERGED]) const {
+#pragma unroll
+        for (int a = 0; a < AHEAD; ++a)
+#pragma unroll
+            for (int c = 0; c < MERGED; ++c) {
+                const T off = mean[a][c] - centre[c];
+                sum[c] += fma_(count[a] * off, off, squares[a][c]);
+            }
+    }
+};
+
+/* One warp's sums over the pieces of `channels` channels from one on, at most MERGED. The first
+ * batch stays in registers. */
+template <typename T>
+static __device__ __forceinline__ void merge(const pieces<T> &from, const sizes &z, int64_t n,
+                                             int64_t channel, int channels, T (&mean)[MERGED],
+                                             T (&squares)[MERGED]) {
+    const int64_t first = n * from.each * z.co + channel;
+    T sum[MERGED] = {}, rest[MERGED] = {};
+    const batch<T> kept(from, z.co, first, lane(), channels);
+    kept.add_means(sum);
+    for (int64_t i = lane() + AHEAD * WARP; i < from.each; i += AHEAD * WARP)
+        batch<T>(from, z.co, first, i, channels).add_means(sum);
 #pragma unroll
     for (int c = 0; c < MERGED; ++c)
         mean[c] = lane_sum(sum[c]) / (T)z.positions;
-    for (int64_t i = lane(); i < from.each; i += AHEAD * WARP) {
-        T count[AHEAD], part[AHEAD][MERGED], own[AHEAD][MERGED];
-#pragma unroll
-        for (int a = 0; a < AHEAD; ++a) {
-            const bool there = i + a * WARP < from.each;
-            const int64_t e = first + (i + a * WARP) * z.co;
-            count[a] = there ? from.count[e] : T(0);
-#pragma unroll
-            for (int c = 0; c < MERGED; ++c) {
-                part[a][c] = there && c < channels ? from.mean[e + c] : mean[c];
-                own[a][c] = there && c < channels ? from.squares[e + c] : T(0);
-            }
-        }
-#pragma unroll
-        for (int a = 0; a < AHEAD; ++a)
-#pragma unroll
-            for (int c = 0; c < MERGED; ++c) {
-                const T off = part[a][c] - mean[c];
-                rest[c] += fma_(count[a] * off, off, own[a][c]);
-            }
-    }
+    kept.add_squares(mean, rest);
+    for (int64_t i = lane() + AHEAD * WARP; i < from.each; i += AHEAD * WARP)
+        batch<T>(from, z.co, first, i, channels).add_squares(mean, rest);
 #pragma unroll
     for (int c = 0; c < MERGED; ++c)
         squares[c] = lane_sum(rest[c]);
 }
+
+/* Elements of a row of which a lane has read that at `at`, if it exists, before it needs it. */
+template <typename T> struct ahead_of_use {
+    const T *row;
+    int64_t at;
+    T element;
+
+    __device__ __forceinline__ ahead_of_use(const T *data, int64_t i, int64_t end)
+        : row(data), at(i), element(i < end ? data[i] : T(0)) {
+    }
+    __device__ __forceinline__ T operator[](int64_t i) const {
+        return i == at ? element : row[i];
+    }
+};
 
 /* Merges the pieces of a sample's group and normalises, by one warp; 1 / sqrt(variance + eps).
  * squares is scratch, (n, co). */
@@ -230,7 +260,8 @@ template <typename T>
 static __device__ __forceinline__ T normalise(const inputs<T> &in, const pieces<T> &from,
                                               const sizes &z, int64_t n, int64_t group,
                                               const channel_state<T> &to, T *squares) {
-    const int64_t first = group * z.members;
+    const int64_t first = group * z.members, end = first + z.members;
+    const ahead_of_use<T> b(in.b, first + lane(), end);
     for (int64_t c = 0; c < z.members; c += MERGED) {
         const int channels = least(MERGED, z.members - c);
         T mean[MERGED], rest[MERGED];
@@ -245,17 +276,17 @@ static __device__ __forceinline__ T normalise(const inputs<T> &in, const pieces<
     __syncwarp();
 
     T sum = 0, rest = 0;
-    for (int64_t c = first + lane(); c < first + z.members; c += WARP)
-        sum += to.mean[n * z.co + c] + in.b[c];
+    for (int64_t c = first + lane(); c < end; c += WARP)
+        sum += to.mean[n * z.co + c] + b[c];
     const T centre = lane_sum(sum) / (T)z.members;
-    for (int64_t c = first + lane(); c < first + z.members; c += WARP) {
-        const T off = to.mean[n * z.co + c] + in.b[c] - centre;
+    for (int64_t c = first + lane(); c < end; c += WARP) {
+        const T off = to.mean[n * z.co + c] + b[c] - centre;
         rest += fma_((T)z.positions * off, off, squares[n * z.co + c]);
     }
     const T variance = lane_sum(rest) / (T)(z.members * z.positions);
     const T scale = T(1) / square_root(variance + (T)z.eps);
-    for (int64_t c = first + lane(); c < first + z.members; c += WARP)
-        to.level[n * z.co + c] = (to.mean[n * z.co + c] + in.b[c] - centre) * scale;
+    for (int64_t c = first + lane(); c < end; c += WARP)
+        to.level[n * z.co + c] = (to.mean[n * z.co + c] + b[c] - centre) * scale;
     return scale;
 }
 
@@ -263,6 +294,7 @@ static __device__ __forceinline__ T normalise(const inputs<T> &in, const pieces<
 template <typename T>
 static __global__ void __launch_bounds__(STATE_THREADS)
     average(inputs<T> in, pieces<T> from, sizes z, channel_state<T> state, T *squares, T *y) {
+    const ahead_of_use<T> gamma(in.gamma, lane(), z.co), beta(in.beta, lane(), z.co);
     for (int64_t n = blockIdx.x; n < z.n; n += gridDim.x) {
         for (int64_t group = warp(); group < z.groups; group += STATE_THREADS / WARP)
             normalise(in, from, z, n, group, state, squares);
@@ -271,7 +303,7 @@ static __global__ void __launch_bounds__(STATE_THREADS)
             continue;
         T sum = 0;
         for (int64_t c = lane(); c < z.co; c += WARP)
-            sum += fma_(in.gamma[c], state.level[n * z.co + c], in.beta[c]);
+            sum += fma_(gamma[c], state.level[n * z.co + c], beta[c]);
         sum = lane_sum(sum);
         if (lane() == 0)
             y[n] = sum / (T)z.co;

@@ -1,12 +1,14 @@
 /*
  * c of v3 in TF32 where kernels are 3 x 3 x 3 and x has few channels: plane by plane. A block walks
  * along d through columns of tiles, its share of all planes of c, and has a ring of planes of x in
- * shared memory, so that it fetches each plane once, two steps before its products.
+ * shared memory, so that it fetches each plane once, two steps before its products. A run is what a
+ * block has of a column's planes: where there is one group and c is not kept, each warp makes one
+ * piece of its statistics (v3_run.h), otherwise one of each plane and group.
  */
 #ifndef ASSAY_CONV3D_GROUPNORM_MEAN_V3_SWEEP_H
 #define ASSAY_CONV3D_GROUPNORM_MEAN_V3_SWEEP_H
 
-#include "kernels/conv3d_groupnorm_mean/v3_statistics.h"
+#include "kernels/conv3d_groupnorm_mean/v3_run.h"
 #include "kernels/conv3d_groupnorm_mean/v3_warpgroup.h"
 
 struct sweep_shape {
@@ -23,6 +25,16 @@ struct sweep_shape {
                   "operands of a fragment lie in different banks");
 };
 
+/* Planes of tiles of blocks, `columns` of them in each plane of a sample. */
+static __host__ __device__ __forceinline__ int64_t planes_of(const sizes &z, int64_t columns) {
+    return z.n * columns * z.out.d;
+}
+
+/* The block whose share of `all` planes has plane i. */
+static __device__ __forceinline__ int64_t block_of(int64_t i, int64_t all) {
+    return ((i + 1) * gridDim.x - 1) / all;
+}
+
 /* A block's core: with three octets, its warps' lines have no registers left for weights, and
  * Hopper's tensor cores, which take none, are faster; with fewer, they are not. */
 template <int OCTETS>
@@ -37,6 +49,7 @@ struct sweep {
     sizes z;
     divider by_k;
     int high, wide, groups, places; /* tiles of blocks in a plane; places: that j numbers */
+    int runs;                       /* the most that a column is cut into */
     bool packed;
 };
 
@@ -56,6 +69,18 @@ static __device__ __forceinline__ sweep_run sweep_at(const sweep &p, int64_t i, 
     r.h = r.column / p.wide * sweep_shape::HIGH;
     r.w = r.column % p.wide * sweep_shape::WIDE;
     return r;
+}
+
+/* A warp's tile of a run's planes, `h` lines and `w` places into a block's. */
+static __device__ __forceinline__ tile sweep_tile(const sweep &p, const sweep_run &r, int h,
+                                                  int w) {
+    typedef sweep_shape P;
+    tile t = {r.n, 0, 0, r.h + h, r.w + w, 0, 0, 0, 0, true};
+    if (t.w < p.z.out.w) {
+        t.lines = (int)clamp(p.z.out.h - t.h, 0, P::TILE_H);
+        t.places = least(P::TILE_W, p.z.out.w - t.w);
+    }
+    return t;
 }
 
 /* The next plane to be fetched, of the block's planes of c from i on. */
@@ -143,7 +168,8 @@ static __device__ __forceinline__ void settle_plane(const sweep &p, float *plane
               [](bool) {});
 }
 
-template <int OCTETS>
+/* RUNS: whether pieces are those of runs. */
+template <int OCTETS, bool RUNS>
 static __global__ void __launch_bounds__(THREADS, sweep_blocks<OCTETS>::COUNT)
     convolve_by_planes(sweep p, pieces<float> to, kept<float> c) {
     typedef sweep_shape P;
@@ -153,8 +179,8 @@ static __global__ void __launch_bounds__(THREADS, sweep_blocks<OCTETS>::COUNT)
     float *const weights = ring + ci * P::CHANNEL;
     int64_t *const source = reinterpret_cast<int64_t *>(weights + p.groups * each);
     int *const offsets = reinterpret_cast<int *>(source + p.places);
-    const int64_t all = p.z.n * p.high * p.wide * p.z.out.d,
-                  end = all * (blockIdx.x + 1) / gridDim.x;
+    float *const scratch = reinterpret_cast<float *>(offsets + P::RING * p.places);
+    const int64_t all = planes_of(p.z, p.high * p.wide), end = all * (blockIdx.x + 1) / gridDim.x;
     int64_t i = all * blockIdx.x / gridDim.x;
     if (i >= end)
         return;
@@ -190,6 +216,11 @@ static __global__ void __launch_bounds__(THREADS, sweep_blocks<OCTETS>::COUNT)
     view.pitch = P::PITCH;
     while (i < end) {
         const sweep_run run = sweep_at(p, i, end);
+        tile t = sweep_tile(p, run, high, wide);
+        const float *const x = ring + high * P::PITCH + wide;
+        const run_statistics<core_t> known(scratch);
+        if constexpr (RUNS)
+            known.clear();
 #pragma unroll 1
         for (int plane = run.from; plane < run.end; ++plane, ++first) {
             if (fetched < first + P::K) { /* behind another column */
@@ -208,24 +239,29 @@ static __global__ void __launch_bounds__(THREADS, sweep_blocks<OCTETS>::COUNT)
             __syncthreads();
             for (; fetched < first + P::RING && first > 0; ++fetched)
                 fetch_plane(p, &next, end, ring + fetched % P::RING * P::PLANE);
-            tile t = {run.n, 0, plane, run.h + high, run.w + wide, 0, 0, 0, 0, true};
-            t.index = ((int64_t)plane * p.high * p.wide + run.column) * WARPS + warp();
-            if (t.w < p.z.out.w) {
-                t.lines = (int)clamp(p.z.out.h - t.h, 0, P::TILE_H);
-                t.places = least(P::TILE_W, p.z.out.w - t.w);
-            }
-            for (int group = 0; group < p.groups; ++group) {
+            const int *const places = offsets + first % P::RING * p.places;
+            for (int group = 0; group < (RUNS ? 1 : p.groups); ++group) {
                 core_t core;
-                t.channel = (int64_t)group * core_t::GROUP;
-                const float *const x = ring + high * P::PITCH + wide, *const w =
-                                                                          weights + group * each;
-                const int *const places = offsets + first % P::RING * p.places;
+                const float *const w = weights + group * each;
                 if constexpr (core_t::WARPGROUP)
                     core.template add_places<P::PITCH>(x, places, p.places, w);
                 else if (t.lines > 0)
                     core.add(x, view, places, s, P::K, w);
-                take_tile(core, t, p.z, to, c);
+                if constexpr (!RUNS) {
+                    t.channel = (int64_t)group * core_t::GROUP;
+                    t.d = plane;
+                    t.index = ((int64_t)plane * p.high * p.wide + run.column) * WARPS + warp();
+                    take_tile(core, t, p.z, to, c);
+                } else if (t.lines > 0) {
+                    known.add(core, t, plane - run.from, plane + 1 == run.end);
+                }
             }
+        }
+        if constexpr (RUNS) {
+            const int64_t before = blockIdx.x - block_of(i - run.from, all);
+            t.index = (run.column * p.runs + before) * WARPS + warp();
+            known.write(t, run.end - run.from, run.end == p.z.out.d ? p.runs - (int)before - 1 : 0,
+                        p.z.co, to);
         }
         first += P::K - 1;
         i += run.end - run.from;
@@ -250,10 +286,30 @@ template <typename Core> static bool sweeps(const sizes &z) {
     return false;
 }
 
+/* Columns of tiles of blocks of a sample. */
+static inline int64_t sweep_columns(const sizes &z) {
+    return ceil_div(z.out.h, sweep_shape::HIGH) * ceil_div(z.out.w, sweep_shape::WIDE);
+}
+
+/* Blocks, and the most of them that share a column. */
+template <int OCTETS> static int64_t sweep_blocks_for(const sizes &z) {
+    return clamp(planes_of(z, sweep_columns(z)), 0,
+                 ASSAY_MULTIPROCESSORS * (int64_t)sweep_blocks<OCTETS>::COUNT);
+}
+template <int OCTETS> static int64_t sweep_runs(const sizes &z) {
+    const int64_t blocks = sweep_blocks_for<OCTETS>(z);
+    return blocks == 0 ? 1 : ceil_div(z.out.d - 1, planes_of(z, sweep_columns(z)) / blocks) + 1;
+}
+
+/* Whether pieces are those of runs. */
+template <int OCTETS> static bool sweep_has_runs(const sizes &z, bool keeps) {
+    return !keeps && z.co <= sweep_core<OCTETS>::GROUP;
+}
+
 /* Pieces of a sample. */
-static inline int64_t sweep_pieces(const sizes &z) {
-    return z.out.d * ceil_div(z.out.h, sweep_shape::HIGH) * ceil_div(z.out.w, sweep_shape::WIDE) *
-           WARPS;
+template <int OCTETS> static int64_t sweep_pieces(const sizes &z, bool keeps) {
+    return sweep_columns(z) * WARPS *
+           (sweep_has_runs<OCTETS>(z, keeps) ? sweep_runs<OCTETS>(z) : z.out.d);
 }
 
 template <int OCTETS>
@@ -270,14 +326,16 @@ static assay_status launch_sweep(void *stream, const rows<const float> &x,
                      (int)ceil_div(z.out.w, P::WIDE),
                      (int)ceil_div(z.co, core_t::GROUP),
                      round_up(z.ci * P::K * P::K, 8),
+                     (int)sweep_runs<OCTETS>(z),
                      packs(x, z.in)};
     const size_t shared = (size_t)(z.ci * P::CHANNEL + sweep_weights<core_t>(z)) * sizeof(float) +
                           (size_t)p.places * (sizeof(int64_t) + P::RING * sizeof(int));
-    const int64_t all = z.n * p.high * p.wide * z.out.d;
-    return ASSAY_LAUNCH(
-        stream,
-        dim3((unsigned)clamp(all, 0, ASSAY_MULTIPROCESSORS * (int64_t)sweep_blocks<OCTETS>::COUNT)),
-        dim3(THREADS), shared, (convolve_by_planes<OCTETS>), p, to, c);
+    const dim3 grid((unsigned)sweep_blocks_for<OCTETS>(z));
+    if (sweep_has_runs<OCTETS>(z, c.data != NULL))
+        return ASSAY_LAUNCH(stream, grid, dim3(THREADS), shared + run_statistics<core_t>::BYTES,
+                            (convolve_by_planes<OCTETS, true>), p, to, c);
+    return ASSAY_LAUNCH(stream, grid, dim3(THREADS), shared, (convolve_by_planes<OCTETS, false>), p,
+                        to, c);
 }
 
 #endif
