@@ -6,15 +6,17 @@
  * the workspace, which has room for them in any case: whether data are aligned is not known when
  * its size is asked for.
  *
- * Against v2: no scores in memory. Bytes: q, k, v, o and lse once forward, dS in 16 bits besides
- * backward. Flops: 4 b h sq sk d forward, 10 b h sq sk d backward; half of that when causal.
+ * Against v2: no scores in memory. Bytes: q, k, v, o and lse once forward; backward dq in fp32
+ * besides, which blocks add to in any order. Flops: 4 b h sq sk d forward, 10 b h sq sk d backward;
+ * half of that when causal.
  */
 #include "kernels/attention/v2_cudnn_plan.h"
 
 #if ASSAY_DNN_GRAPH
 
 enum { THREADS = 256, MAX_HEAD_DIM = 256, HEAD_DIM_STEP = 8, BACKWARD_STEP = 128 };
-enum { SPACE_ALIGNMENT = 256, TENSORS = 9 };
+enum { SPACE_ALIGNMENT = 256, TENSORS = 9, OWN_TENSORS = 2 };
+enum { SUMS_WIDTH = 32 }; /* a query's sums of dq are a multiple of so many */
 
 template <typename T>
 static __global__ void copy_rows(rows<const T> from, rows<T> to, int64_t count, int64_t length) {
@@ -73,12 +75,12 @@ static assay_status move_all(void *stream, const place *places, int count, bool 
     return status;
 }
 
-/* The workspace: copies, delta, the plan's own. */
+/* The workspace: copies, delta, sums of dq where the plan has them, the plan's own. */
 struct space {
     place places[TENSORS];
     int count;
-    void *delta, *plan;
-    size_t bytes;
+    void *delta, *sums, *plan;
+    size_t sums_bytes, bytes;
 };
 
 static void *take(space *s, void *base, size_t bytes) {
@@ -92,9 +94,9 @@ static void add_place(space *s, void *base, const assay_tensor *t, int64_t id, b
     s->places[s->count++] = {t, take(s, base, bytes), id, written};
 }
 
-static space space_of(assay_stage stage, const assay_call *call, void *base, const graph *g) {
-    const tensors t = tensors_of(call, stage);
-    const bool backward = stage == ASSAY_BACKWARD;
+static space space_of(const assay_call *call, void *base, const attention_graph &p) {
+    const bool backward = p.key.backward;
+    const tensors t = tensors_of(call, backward ? ASSAY_BACKWARD : ASSAY_FORWARD);
     space s = {};
     add_place(&s, base, t.q, Q, false);
     add_place(&s, base, t.k, K, false);
@@ -108,13 +110,18 @@ static space space_of(assay_stage stage, const assay_call *call, void *base, con
         add_place(&s, base, t.dv, DV, true);
         s.delta = take(&s, base, (size_t)assay_tensor_count(t.lse) * sizeof(float));
     }
-    s.plan = take(&s, base, (size_t)g->workspace_bytes + 1);
+    if (p.key.sums) {
+        const int64_t width = ceil_div(p.key.d, SUMS_WIDTH) * SUMS_WIDTH;
+        s.sums_bytes = (size_t)(p.key.batch * p.key.heads * p.key.sq * width) * sizeof(float);
+        s.sums = take(&s, base, s.sums_bytes);
+    }
+    s.plan = take(&s, base, (size_t)p.g->workspace_bytes + 1);
     return s;
 }
 
 static assay_status execute(graph *g, const space &s) {
-    int64_t ids[TENSORS + 1];
-    void *data[TENSORS + 1];
+    int64_t ids[TENSORS + OWN_TENSORS];
+    void *data[TENSORS + OWN_TENSORS];
     int n = 0;
     for (; n < s.count; ++n) {
         ids[n] = s.places[n].id;
@@ -124,22 +131,36 @@ static assay_status execute(graph *g, const space &s) {
         ids[n] = DELTA;
         data[n++] = s.delta;
     }
+    if (s.sums) {
+        ids[n] = DQ_SUMS;
+        data[n++] = s.sums;
+    }
     return run_plan(g, ids, data, n, s.plan);
 }
 
+static assay_status clear_sums(void *stream, const space &s) {
+    if (!s.sums)
+        return ASSAY_OK;
+    return assay_cuda_check(
+        cudaMemsetAsync(s.sums, 0, s.sums_bytes, static_cast<cudaStream_t>(stream)),
+        "clearing the sums of dq");
+}
+
 static assay_status run(assay_stage stage, const assay_call *call) {
-    graph *g;
-    assay_status status = find_plan(stage, call, &g);
+    attention_graph p;
+    assay_status status = find_plan(stage, call, &p);
     if (status != ASSAY_OK)
         return status;
-    const space s = space_of(stage, call, call->workspace, g);
+    const space s = space_of(call, call->workspace, p);
     if (s.bytes > call->workspace_bytes)
         return assay_fail(ASSAY_ERR_MEMORY,
                           "attention/v2_cudnn: takes %zu bytes of workspace and was given %zu",
                           s.bytes, call->workspace_bytes);
     status = move_all(call->stream, s.places, s.count, false);
     if (status == ASSAY_OK)
-        status = execute(g, s);
+        status = clear_sums(call->stream, s);
+    if (status == ASSAY_OK)
+        status = execute(p.g, s);
     if (status == ASSAY_OK)
         status = move_all(call->stream, s.places, s.count, true);
     return status;
@@ -170,16 +191,16 @@ static assay_status supports_shape(const plan_key &k) {
 static assay_status supports(assay_stage stage, const assay_call *call) {
     if (call->params->dtype != ASSAY_BF16 && call->params->dtype != ASSAY_F16)
         return refuse("cuDNN fuses attention in bf16 and f16 only");
-    graph *g;
+    attention_graph p;
     const assay_status status = supports_shape(key_of(stage, call->params));
-    return status == ASSAY_OK ? find_plan(stage, call, &g) : status;
+    return status == ASSAY_OK ? find_plan(stage, call, &p) : status;
 }
 
 static size_t workspace(assay_stage stage, const assay_call *call) {
-    graph *g;
-    if (find_plan(stage, call, &g) != ASSAY_OK)
+    attention_graph p;
+    if (find_plan(stage, call, &p) != ASSAY_OK)
         return 0; /* the call itself will say why, or that this does not suffice */
-    return space_of(stage, call, NULL, g).bytes;
+    return space_of(call, NULL, p).bytes;
 }
 
 static assay_status forward(const assay_call *call) {
@@ -211,5 +232,6 @@ ASSAY_VARIANT(attention, v2_cudnn) = {
     .forward = forward,
     .backward = backward,
     .library = true,
+    .order = ASSAY_ORDER_ANY,
     .plans = true,
 };

@@ -24,6 +24,16 @@ static descriptor intermediate(graph *g, cudnnDataType_t type, const layout &l, 
     return add_tensor(g, g->next_id++, type, l, INTERMEDIATE, what);
 }
 
+/* fp32 sums in memory, which the engine lays out as it pleases. */
+static descriptor add_sums(graph *g, int64_t id, const layout &l, const char *what) {
+    const cudnnBackendTensorReordering_t order = CUDNN_TENSOR_REORDERING_F16x16;
+    descriptor d = open_tensor(g, id, CUDNN_DATA_FLOAT, l, IN_MEMORY, what);
+    set(g, d, CUDNN_ATTR_TENSOR_REORDERING_MODE, CUDNN_TYPE_TENSOR_REORDERING_MODE, 1, &order,
+        what);
+    finalize(g, d, what);
+    return d;
+}
+
 static scalar *add_scalar(graph *g, const char *what) {
     fail_if_full(g, g->n_scalars, GRAPH_SCALARS, what);
     scalar *made = &g->scalars[g->status == ASSAY_OK ? g->n_scalars++ : 0];

@@ -1,6 +1,6 @@
 /*
- * Graphs of operations of cuDNN's graph API: tensors of four axes, operations that the caller
- * describes, and the plan that runs them all.
+ * Graphs of operations of cuDNN's graph API: tensors of four axes or five, operations that the
+ * caller describes, and the plan that runs them all.
  *
  * A function that fails leaves its status and line in the graph, and those after it do nothing, so
  * that a graph is written down without a check after each step. `what` names a step in that line.
@@ -16,7 +16,7 @@
 
 #if ASSAY_DNN
 
-enum { AXES = 4, GRAPH_DESCRIPTORS = 320, GRAPH_OPERATIONS = 32, GRAPH_SCALARS = 8 };
+enum { GRAPH_AXES = 5, GRAPH_DESCRIPTORS = 320, GRAPH_OPERATIONS = 32, GRAPH_SCALARS = 8 };
 enum { PLAN_CANDIDATES = 16, GRAPH_ALIGNMENT = 16 };
 
 typedef cudnnBackendDescriptor_t descriptor;
@@ -96,25 +96,33 @@ static inline void add_operation(graph *g, descriptor operation, const char *wha
 /* ---- tensors ---- */
 
 struct layout {
-    int64_t size[AXES], stride[AXES];
+    int64_t size[GRAPH_AXES], stride[GRAPH_AXES];
+    int axes = 4;
 };
 
 enum storage { IN_MEMORY, INTERMEDIATE, BY_VALUE };
 
-static inline descriptor add_tensor(graph *g, int64_t id, cudnnDataType_t type, const layout &l,
-                                    storage where, const char *what) {
+/* To be finalized, when more is set. */
+static inline descriptor open_tensor(graph *g, int64_t id, cudnnDataType_t type, const layout &l,
+                                     storage where, const char *what) {
     const int64_t alignment = GRAPH_ALIGNMENT;
     const bool yes = true;
     descriptor d = create(g, CUDNN_BACKEND_TENSOR_DESCRIPTOR, what);
     set(g, d, CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, 1, &id, what);
     set(g, d, CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &type, what);
-    set(g, d, CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, AXES, l.size, what);
-    set(g, d, CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, AXES, l.stride, what);
+    set(g, d, CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, l.axes, l.size, what);
+    set(g, d, CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, l.axes, l.stride, what);
     set(g, d, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, 1, &alignment, what);
     if (where == INTERMEDIATE)
         set(g, d, CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, 1, &yes, what);
     if (where == BY_VALUE)
         set(g, d, CUDNN_ATTR_TENSOR_IS_BY_VALUE, CUDNN_TYPE_BOOLEAN, 1, &yes, what);
+    return d;
+}
+
+static inline descriptor add_tensor(graph *g, int64_t id, cudnnDataType_t type, const layout &l,
+                                    storage where, const char *what) {
+    descriptor d = open_tensor(g, id, type, l, where, what);
     finalize(g, d, what);
     return d;
 }
@@ -176,8 +184,10 @@ static inline int64_t propose(graph *g, descriptor whole, cudnnBackendHeurMode_t
     return clamp(found, 0, PLAN_CANDIDATES);
 }
 
-/* Makes the first plan that can be made. */
-static inline void try_engines(graph *g, descriptor whole, cudnnBackendHeurMode_t mode) {
+/* Makes the first plan that can be made, of the configurations that `is_right` says true of. */
+template <typename IsRight>
+static inline void try_engines(graph *g, descriptor whole, cudnnBackendHeurMode_t mode,
+                               IsRight is_right) {
     descriptor configurations[PLAN_CANDIDATES] = {};
     const int64_t found = propose(g, whole, mode, configurations);
     if (g->status != ASSAY_OK)
@@ -185,6 +195,11 @@ static inline void try_engines(graph *g, descriptor whole, cudnnBackendHeurMode_
     g->status = assay_fail(ASSAY_ERR_UNSUPPORTED, "cuda: cuDNN proposes no engine for this graph");
     for (int64_t i = 0; i < found && g->status == ASSAY_ERR_UNSUPPORTED; ++i) {
         g->status = ASSAY_OK;
+        if (!is_right(configurations[i])) {
+            g->status = assay_fail(ASSAY_ERR_UNSUPPORTED,
+                                   "cuda: of cuDNN's engines for this graph none is right");
+            continue;
+        }
         g->plan = create(g, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, "plan");
         set(g, g->plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &g->dnn, "plan");
         set_descriptor(g, g->plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configurations[i],
@@ -193,16 +208,17 @@ static inline void try_engines(graph *g, descriptor whole, cudnnBackendHeurMode_
     }
 }
 
-/* Of the operations, which are all there; by the engines that heuristics call quick, otherwise by
- * those that do without. */
-static inline void make_plan(graph *g) {
+/* Of the operations, which are all there; by the engines that heuristics, of this mode, call quick,
+ * otherwise by those that do without. */
+template <typename IsRight>
+static inline void make_plan(graph *g, cudnnBackendHeurMode_t mode, IsRight is_right) {
     descriptor whole = whole_graph(g);
     if (g->status != ASSAY_OK)
         return;
-    try_engines(g, whole, CUDNN_HEUR_MODE_A);
+    try_engines(g, whole, mode, is_right);
     if (g->status == ASSAY_ERR_UNSUPPORTED) {
         g->status = ASSAY_OK;
-        try_engines(g, whole, CUDNN_HEUR_MODE_FALLBACK);
+        try_engines(g, whole, CUDNN_HEUR_MODE_FALLBACK, is_right);
     }
     int64_t count = 0;
     if (g->status == ASSAY_OK)
@@ -210,6 +226,10 @@ static inline void make_plan(graph *g) {
               cudnnBackendGetAttribute(g->plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
                                        CUDNN_TYPE_INT64, 1, &count, &g->workspace_bytes),
               "plan", "get the size of its workspace");
+}
+
+static inline void make_plan(graph *g) {
+    make_plan(g, CUDNN_HEUR_MODE_A, [](descriptor) { return true; });
 }
 
 /* Runs the plan on `count` tensors in memory. */
@@ -256,11 +276,11 @@ template <typename Key> struct kept_plans {
     int64_t made;
 };
 
-/* The plan of the key. draw(graph, key) adds its operations where none is kept; ids of its own that
- * it makes begin at `first_id`. */
-template <typename Key, typename Draw>
-static assay_status find_plan_of(kept_plans<Key> *kept, const Key &key, void *stream,
-                                 int64_t first_id, Draw draw, graph **found) {
+/* The plan of the key. make(graph, key) makes it where none is kept; ids of its own that it makes
+ * begin at `first_id`. */
+template <typename Key, typename Make>
+static assay_status make_plan_of(kept_plans<Key> *kept, const Key &key, void *stream,
+                                 int64_t first_id, Make make, graph **found) {
     const assay_status status = assay_dnn_bind(&kept->dnn, stream);
     if (status != ASSAY_OK)
         return status;
@@ -273,10 +293,22 @@ static assay_status find_plan_of(kept_plans<Key> *kept, const Key &key, void *st
     graph *g = *found = &kept->g[place];
     close_graph(g);
     open_graph(g, kept->dnn, first_id);
-    draw(g, key);
-    make_plan(g);
+    make(g, key);
     kept->key[place] = g->status == ASSAY_OK ? key : Key{};
     return g->status;
+}
+
+/* The same: draw(graph, key) adds its operations. */
+template <typename Key, typename Draw>
+static assay_status find_plan_of(kept_plans<Key> *kept, const Key &key, void *stream,
+                                 int64_t first_id, Draw draw, graph **found) {
+    return make_plan_of(
+        kept, key, stream, first_id,
+        [&](graph *g, const Key &of) {
+            draw(g, of);
+            make_plan(g);
+        },
+        found);
 }
 
 #endif

@@ -39,5 +39,6 @@ ASSAY_VARIANT(transformer, v2_cudnn) = {
     .backward = backward<parts>,
 #endif
     .library = true,
+    .order = ASSAY_ORDER_ANY, /* attention's */
     .plans = true,
 };
