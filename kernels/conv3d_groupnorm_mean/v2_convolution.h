@@ -1,9 +1,9 @@
 /*
  * One convolution without bias, y = x * w, as cuDNN is given it: packed data, aligned to 16 bytes.
  *
- * Algorithms follow from shapes, never from timings, and are deterministic ones: ALGO_0 of both
- * backward convolutions adds atomically, Winograd and FFT are less exact than a sum of products. Of
- * the others, the first that cuDNN has for a shape is taken.
+ * Algorithms follow from shapes, never from timings. Winograd and FFT are less exact than a sum of
+ * products. Of the others, the first that cuDNN has for a shape is taken; in fp32 dx is first asked
+ * of ALGO_0, which adds atomically, in any order, and takes half of the time.
  */
 #ifndef ASSAY_CONV3D_GROUPNORM_MEAN_V2_CONVOLUTION_H
 #define ASSAY_CONV3D_GROUPNORM_MEAN_V2_CONVOLUTION_H
@@ -13,7 +13,7 @@
 
 #if ASSAY_DNN
 
-enum { DNN_ALIGNMENT = 16, AXES = 5 };
+enum { DNN_ALIGNMENT = 16, CONVOLUTION_AXES = 5 };
 
 /* Shapes: x (samples, in_channels, in), w (out_channels, in_channels, taps),
  * y (samples, out_channels, out). */
@@ -43,23 +43,23 @@ static cudnnStatus_t describe(cudnnTensorDescriptor_t tensor, cudnnDataType_t ty
     const int size[] = {(int)samples, (int)channels, (int)v.d, (int)v.h, (int)v.w};
     const int stride[] = {(int)(per_sample * size_of(v)), (int)(per_channel * size_of(v)),
                           (int)(v.h * v.w), (int)v.w, 1};
-    return cudnnSetTensorNdDescriptor(tensor, type, AXES, size, stride);
+    return cudnnSetTensorNdDescriptor(tensor, type, CONVOLUTION_AXES, size, stride);
 }
 
 static cudnnStatus_t describe(cudnnFilterDescriptor_t filter, cudnnDataType_t type,
                               const shape &s) {
     const int size[] = {(int)s.out_channels, (int)s.in_channels, (int)s.taps.d, (int)s.taps.h,
                         (int)s.taps.w};
-    return cudnnSetFilterNdDescriptor(filter, type, CUDNN_TENSOR_NCHW, AXES, size);
+    return cudnnSetFilterNdDescriptor(filter, type, CUDNN_TENSOR_NCHW, CONVOLUTION_AXES, size);
 }
 
 static cudnnStatus_t describe(cudnnConvolutionDescriptor_t definition, cudnnDataType_t type,
                               const shape &s) {
     const int p = (int)s.padding;
     const int padding[] = {p, p, p}, stride[] = {1, 1, 1}, dilation[] = {1, 1, 1};
-    return cudnnSetConvolutionNdDescriptor(definition, AXES - 2, padding, stride, dilation,
-                                           s.flipped ? CUDNN_CONVOLUTION : CUDNN_CROSS_CORRELATION,
-                                           type);
+    return cudnnSetConvolutionNdDescriptor(
+        definition, CONVOLUTION_AXES - 2, padding, stride, dilation,
+        s.flipped ? CUDNN_CONVOLUTION : CUDNN_CROSS_CORRELATION, type);
 }
 
 static void close_convolution(const convolution &conv) {
@@ -121,12 +121,18 @@ static assay_status choose_forward(const convolution &conv, forward_choice *chos
     return status;
 }
 
-static assay_status choose_data(const convolution &conv, data_choice *chosen) {
-    chosen->algorithm = CUDNN_CONVOLUTION_BWD_DATA_ALGO_1;
-    return assay_dnn_check(
-        cudnnGetConvolutionBackwardDataWorkspaceSize(conv.dnn, conv.w, conv.y, conv.definition,
-                                                     conv.x, chosen->algorithm, &chosen->bytes),
-        "cudnnGetConvolutionBackwardDataWorkspaceSize");
+static assay_status choose_data(const convolution &conv, bool any_order, data_choice *chosen) {
+    const cudnnConvolutionBwdDataAlgo_t candidates[] = {CUDNN_CONVOLUTION_BWD_DATA_ALGO_0,
+                                                        CUDNN_CONVOLUTION_BWD_DATA_ALGO_1};
+    assay_status status = ASSAY_ERR_UNSUPPORTED;
+    for (int i = any_order ? 0 : 1; i < 2 && status == ASSAY_ERR_UNSUPPORTED; ++i) {
+        chosen->algorithm = candidates[i];
+        status = assay_dnn_check(
+            cudnnGetConvolutionBackwardDataWorkspaceSize(conv.dnn, conv.w, conv.y, conv.definition,
+                                                         conv.x, candidates[i], &chosen->bytes),
+            "cudnnGetConvolutionBackwardDataWorkspaceSize");
+    }
+    return status;
 }
 
 static assay_status choose_filter(const convolution &conv, filter_choice *chosen) {
