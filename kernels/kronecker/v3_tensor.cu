@@ -10,7 +10,7 @@
  * second one; dW stays in registers (tensor_gradient.h).
  *
  * Times on an H200, cold, us, b = 1024 (32 where it says so), forward / backward, beside PyTorch's
- * chain of products (the better of eager and compiled; bench/results/2026-11-27-h100.md). Floor:
+ * chain of products (the better of eager and compiled; bench/results/2026-11-27-h200.md). Floor:
  * memory, one pass over the state, two backward for reading x and dy and writing dx. "Places":
  * before those in a tile were exclusive ors of what a lane and a loop know, the kernels spent most
  * instructions on them.
