@@ -32,10 +32,10 @@ static bool has_rows(const assay_tensor_spec *spec) {
     return spec->rank > 1 && spec->differentiable;
 }
 
+/* Of a tensor's, those that are packed in memory: a kernel of weights, not one of its lines. */
 static int64_t row_length(const assay_tensor_spec *spec) {
-    const int32_t axes = spec->shared_axes > 0 ? spec->shared_axes : 1;
     int64_t length = 1;
-    for (int32_t axis = spec->rank - axes; axis < spec->rank; ++axis)
+    for (int32_t axis = spec->rank - spec->inner; axis < spec->rank; ++axis)
         length *= spec->shape[axis];
     return length;
 }

@@ -39,9 +39,6 @@ typedef struct assay_tensor_spec {
     int64_t indices;     /* an input of dtype i32: its random elements are in 0..indices-1 */
     bool magnitudes;     /* its random data are absolute values, whatever the fill */
     bool series;         /* an output of few elements, such as a loss by step: reports show them */
-    int32_t shared_axes; /* trailing axes whose elements share errors, as those of a convolution's
-                            kernel share its channel's: as one they are counted in
-                            engine/baseline.h; 0: the last axis alone */
 } assay_tensor_spec;
 
 int64_t assay_spec_count(const assay_tensor_spec *spec);
