@@ -32,19 +32,13 @@ static bool has_rows(const assay_tensor_spec *spec) {
     return spec->rank > 1 && spec->differentiable;
 }
 
-/* Of a tensor's, those that are packed in memory: a kernel of weights, not one of its lines. */
-static int64_t row_length(const assay_tensor_spec *spec) {
-    int64_t length = 1;
-    for (int32_t axis = spec->rank - spec->inner; axis < spec->rank; ++axis)
-        length *= spec->shape[axis];
-    return length;
-}
-
 static double fewest(const assay_tensor_spec *specs, const assay_arrays *bounds, double rows) {
-    for (int32_t i = 0; i < bounds->count; ++i)
+    for (int32_t i = 0; i < bounds->count; ++i) {
+        const int32_t rank = specs[i].rank;
         if (bounds->data[i] && has_rows(&specs[i]))
-            rows = fmin(rows,
-                        rows_that_matter(row_length(&specs[i]), bounds->size[i], bounds->data[i]));
+            rows = fmin(
+                rows, rows_that_matter(specs[i].shape[rank - 1], bounds->size[i], bounds->data[i]));
+    }
     return rows;
 }
 

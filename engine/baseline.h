@@ -18,10 +18,9 @@
  * distribution. With n independent numbers in each, the logarithm of the ratio of their norms has a
  * standard deviation of 1/√n. f is 2 from n = 75 on, and 6 deviations below. The bound takes part
  * because v1 may be exactly right, where terms cancel in its order of them and in no other order. n
- * is the number of rows that matter, in the tensor that has fewest; a row is one of tensor.h, so
- * that a volume or a kernel of a convolution counts once. For a tensor of one axis, and for an
- * output without a cotangent, n is the number of its elements if that is smaller. A bad v1 loosens
- * nothing: each element's bound stands.
+ * is the number of rows that matter, in the tensor that has fewest. For a tensor of one axis, and
+ * for an output without a cotangent, n is the number of its elements if that is smaller. A bad v1
+ * loosens nothing: each element's bound stands.
  *
  * Some results jump, as AdamW's step does when a gradient changes its sign. Then a kernel whose
  * gradients are off by 2/C of their bounds moves elements by their whole bound, and v1 moves other
