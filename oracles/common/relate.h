@@ -114,14 +114,15 @@ void relate_drop_unlinked(const relate_link *links, int32_t n, assay_results *wa
     }                                                                                              \
     enum { LINKS = (n) }
 
-#define RELATE_ADJOINT                                                                             \
+#define RELATE_ADJOINT_WHERE(applies_to)                                                           \
     {                                                                                              \
         .name = "adjoint",                                                                         \
         .why = "y(h) times dy is h times dx, summed, for an h in place of an x that y is linear "  \
                "in: forward and backward agree",                                                   \
-        .applies = relate_has_elements, .n_derived = LINKS, .derive = probe,                       \
-        .reduce = pair_inputs, .predict = pair_outputs                                             \
+        .applies = (applies_to), .n_derived = LINKS, .derive = probe, .reduce = pair_inputs,       \
+        .predict = pair_outputs                                                                    \
     }
+#define RELATE_ADJOINT RELATE_ADJOINT_WHERE(relate_has_elements)
 
 /* Building blocks. */
 void relate_copy(double *to, const double *from, int64_t count);
