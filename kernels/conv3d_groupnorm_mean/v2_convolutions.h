@@ -60,7 +60,7 @@ static assay_status open_dx(const assay_call *call, const sizes &z, convolutions
 
 static assay_status open_dw(const assay_call *call, const sizes &z, convolutions *all) {
     assay_status status = ASSAY_ERR_UNSUPPORTED;
-    graph *found;
+    graph *found = NULL;
     if (call->params->dtype == ASSAY_F32)
         status = find_weights_plan(call, z, &found);
     if (status == ASSAY_OK)
