@@ -42,8 +42,8 @@ static assay_status cuda_probe(char text[ASSAY_DEVICE_TEXT]) {
     error = cudaFuncGetAttributes(&attributes, probe_kernel); /* the first call with a context */
     if (error == cudaErrorMemoryAllocation)
         return assay_fail(ASSAY_ERR_MEMORY,
-                          "cuda: %.160s has no memory left for another program; nvidia-smi tells "
-                          "who has it; end that, or use --device sim",
+                          "cuda: %.160s has no memory left: end a program that nvidia-smi lists, "
+                          "or use --device sim",
                           gpu.name);
     if (error != cudaSuccess) {
         char what[ASSAY_DEVICE_TEXT];
