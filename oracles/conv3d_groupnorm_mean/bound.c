@@ -58,8 +58,9 @@ static double output_error(const conv_sizes *s, const assay_oracle_args *args, c
     return error + output_sum(s, args, t, e, size);
 }
 
-assay_status conv_forward_bound(const assay_oracle_args *args, const assay_rounding *r,
+assay_status conv_forward_bound(const assay_oracle_args *args, const assay_rounding *rounding,
                                 const assay_arrays *want, assay_bounds *bounds) {
+    const assay_rounding rule = conv_rounding(args, rounding), *r = &rule;
     const conv_sizes s = conv_sizes_of(args->params);
     const double elements = (double)(s.co * s.positions);
     conv_sample t = {0};
@@ -460,8 +461,9 @@ static void write_why(const pass *f) {
              (double)s->n, u);
 }
 
-assay_status conv_backward_bound(const assay_oracle_args *args, const assay_rounding *r,
+assay_status conv_backward_bound(const assay_oracle_args *args, const assay_rounding *rounding,
                                  const assay_arrays *want, assay_bounds *bounds) {
+    const assay_rounding rule = conv_rounding(args, rounding), *r = &rule;
     pass f;
     assay_status status = pass_init(&f, args, r, bounds);
     if (status != ASSAY_OK)

@@ -61,6 +61,31 @@ double conv_sum_of_errors(const conv_errors *e, double sum, double squares) {
     return e->independent ? fmin(e->worst * sum, e->walk * sqrt(squares)) : e->worst * sum;
 }
 
+/* ---- where squares underflow ---- */
+
+/* Six factors of that size, at most, are in a term: its square is still a normal number. What f32
+ * loses of smaller ones is bounded by its subnormal numbers. */
+static const double least_factor = 0x1p-80;
+
+static bool has_less_than(double least, const double *values, int64_t count) {
+    for (int64_t i = 0; i < count; ++i)
+        if (values[i] != 0 && fabs(values[i]) < least)
+            return true;
+    return false;
+}
+
+assay_rounding conv_rounding(const assay_oracle_args *args, const assay_rounding *r) {
+    assay_rounding rule = *r;
+    bool small = false;
+    for (int32_t i = 0; !small && i < args->in->count; ++i)
+        small = has_less_than(least_factor, args->in->data[i], args->in->size[i]);
+    if (!small && args->cot != NULL)
+        small = has_less_than(least_factor, args->cot->data[CONV_Y], args->cot->size[CONV_Y]);
+    if (small && r->u <= assay_dtype_unit(ASSAY_F64))
+        rule.independent = rule.zero_mean = false;
+    return rule;
+}
+
 static double unit_of(const assay_rounding *r) {
     return r->u + assay_dtype_unit(ASSAY_F64);
 }

@@ -62,6 +62,11 @@ typedef struct conv_errors {
     conv_group *group;
 } conv_errors;
 
+/* What holds of these data. A sum of squares is no bound where squares have underflowed, as those of
+ * products of small numbers in fp64 do: there errors are not taken as independent, nor sums as
+ * random walks. */
+assay_rounding conv_rounding(const assay_oracle_args *args, const assay_rounding *r);
+
 /* Clear it whatever the status. */
 assay_status conv_errors_init(conv_errors *e, const conv_sizes *s, const assay_oracle_args *args,
                               const assay_rounding *r) ASSAY_MUST_CHECK;
