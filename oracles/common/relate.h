@@ -142,7 +142,7 @@ void relate_unscale_results(const assay_results *results, int further, assay_res
 void relate_reverse_axis(const assay_tensor_spec *spec, int32_t axis, const double *from,
                          double *to);
 
-#define RELATE_PRODUCT                                                                             \
+#define RELATE_PRODUCT_WHERE(keeps_bits)                                                           \
     {.name = "linearity",                                                                          \
      .why = "x = xa + xb: y and the other gradients are the sums of theirs, dx stays",             \
      .n_derived = 2,                                                                               \
@@ -151,7 +151,7 @@ void relate_reverse_axis(const assay_tensor_spec *spec, int32_t axis, const doub
         {.name = "power_of_two_scaling",                                                           \
          .why = "scaling inputs by powers of two scales every result by one, bit for bit",         \
          .exact = true,                                                                            \
-         .applies = relate_keeps_bits,                                                             \
+         .applies = (keeps_bits),                                                                  \
          .n_derived = 1,                                                                           \
          .derive = relate_scale,                                                                   \
          .predict = relate_unscale},                                                               \
@@ -160,5 +160,6 @@ void relate_reverse_axis(const assay_tensor_spec *spec, int32_t axis, const doub
         .n_derived = 1, .applies = relate_has_batch_axis, .derive = relate_reverse,                \
         .predict = relate_unreverse                                                                \
     }
+#define RELATE_PRODUCT RELATE_PRODUCT_WHERE(relate_keeps_bits)
 
 #endif

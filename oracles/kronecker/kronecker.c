@@ -244,8 +244,17 @@ static bool has_small_bounds(const assay_case *c) {
            c->params.math == ASSAY_STRICT;
 }
 
+/* Factors of one element make each state a product of random numbers, and a chain of more than
+ * these may reach the subnormal numbers of fp32. */
+static bool keeps_bits(const assay_case *c) {
+    enum { MOST = 32 };
+    kronecker_stage stage[KRONECKER_MAX_STAGES];
+    return relate_keeps_bits(c) &&
+           (c->params.dtype == ASSAY_F64 || kronecker_stages_of(&c->params, stage) <= MOST);
+}
+
 static const assay_relation relations[] = {
-    RELATE_PRODUCT,
+    RELATE_PRODUCT_WHERE(keeps_bits),
     RELATE_BATCH_SPLIT,
     RELATE_ADJOINT_WHERE(has_small_bounds),
     {.name = "identity",
