@@ -52,7 +52,7 @@ static assay_status legal(assay_params *params) {
 
 /* All tokens may have the same id: t terms, none larger than the limit, fit the accumulator. */
 static double exact_limit(const assay_params *params, double terms) {
-    return floor(ldexp(1.0, params->dtype == ASSAY_F64 ? 53 : 24) / fmax(1, terms));
+    return floor(fill_exact_room(params->dtype) / fmax(1, terms));
 }
 
 static assay_tensor_spec rows_of(const char *name, const assay_params *params, int64_t rows,

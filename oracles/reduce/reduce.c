@@ -144,7 +144,7 @@ static assay_status legal(assay_params *params) {
 static assay_status signature(const assay_params *params, assay_signature *sig) {
     const assay_param *n = &params->item[KEY_N];
     const shape s = shape_of(params);
-    const double room = ldexp(1, params->dtype == ASSAY_F64 ? 53 : 24);
+    const double room = fill_exact_room(params->dtype);
     const double exact = s.kind == SUM ? floor(room / fmax(1, (double)s.terms)) : 0;
     const assay_status status = assay_signature_init(sig, 1, 1);
     if (status != ASSAY_OK)

@@ -68,7 +68,7 @@ static assay_status legal(assay_params *params) {
 static assay_tensor_spec spec_of(const char *name, const assay_params *params) {
     const assay_param *n = &params->item[KEY_N];
     const int64_t length = lines_of(params).length;
-    const double room = ldexp(1, params->dtype == ASSAY_F64 ? 53 : 24);
+    const double room = fill_exact_room(params->dtype);
     assay_tensor_spec spec = {.dtype = params->dtype,
                               .rank = n->count,
                               .inner = 1,
