@@ -7,7 +7,9 @@
  * their part of dw in registers. It walks down a chunk of rows, four packs of x under way at once,
  * and then writes their dx: memory that reads and then writes is faster than memory that does both
  * by turns. Chunks leave partial sums of dw in the workspace, which a second kernel sums in a fixed
- * order; up to 1024 rows are one chunk, of narrow columns, and one launch.
+ * order; up to 1024 rows are one chunk, of narrow columns, and one launch. Of large x the first
+ * kernel only reads, and the second one writes all of dx behind the sums: then memory never turns,
+ * and many small blocks, soon gone, write rows that lie side by side.
  *
  * f32, H100, cold, the step before, with two packs under way, x and dx by turns and two launches,
  * and now: 65536 rows of 8192, 685 and 683 us forward, 1535 and 1405 backward, where a copy of as
@@ -15,12 +17,15 @@
  * backward, 8.4 and 5.1 us. H200, rows that their lanes hold, by the kernel of all rows and by one
  * of their own, for which every block is there at once: 1024 rows of 2048, 9.9 and 8.9 us; 1024 of
  * 1024, 9.4 and 7.7; 4096 of 512, 9.3 and 9.0; 256 of 512, 6.2 and 5.95; 64 of 128, 5.8 and 5.5.
+ * H200, backward, x and dx in turns of two waves of blocks, in one wave, and dx behind all of x:
+ * 65536 rows of 8192, 1048, 1016 and 959 us (a copy 1007); 1048576 of 128, 301, 304 and 276 (258);
+ * 16384 of 4096, 150, 143 and 138 (130); 4096 of 4096, 45.9, 44.5 and 44.5 (37.6).
  *
  * Against v2: dx and dw share one pass. Bytes: x once forward; x and dx once backward, plus the
  * partial sums, one row of them for at least 16 of x. Flops: as v1.
  *
- * Every sum has one order, given by the shape alone: an address that does not allow 16-byte
- * accesses changes how elements are fetched, not which lane adds them.
+ * Every sum has one order, given by the shape and how many multiprocessors there are: an address
+ * that does not allow 16-byte accesses changes how elements are fetched, not which lane adds them.
  */
 #include "kernels/common/pack.h"
 #include "kernels/common/partials.h"
@@ -166,7 +171,7 @@ struct cut {
 /* A thread takes 16 rows, so that partial sums are few; fewer, but at least 2, where blocks would
  * not fill the device. */
 enum { SINGLE_ROWS = 1024, SINGLE_COLUMNS = 4, GRAD_ROWS = 4 };
-enum { BLOCKS_WANTED = 1056, BLOCKS_NEEDED = 264, MOST_ROWS = 16, FEWEST_ROWS = 2 };
+enum { BLOCKS_WANTED = 528, BLOCKS_NEEDED = 264, MOST_ROWS = 16, FEWEST_ROWS = 2 };
 
 template <typename T> static cut cut_for(int64_t rows, int64_t d) {
     cut c = {1, 0, 0, 0};
@@ -215,8 +220,64 @@ static __device__ __forceinline__ void sum_parts(const acc_t<T> (&part)[pack<T>:
     }
 }
 
-/* Partial sums of dw go to `partial`, or, of a single chunk, dw to `dw`. */
+/* dx = dy w of the thread's pack of columns `weight`, of rows row, row + step ... before `end`;
+ * `to` is the first one's pack. */
 template <typename T>
+static __device__ __forceinline__ void
+spread_pack(const pack<T> &weight, const T *dy, spread places, T *to, int64_t dx_stride,
+            int64_t row, int64_t end, int64_t step, int64_t left, bool packs) {
+#pragma unroll 4
+    for (; row < end; row += step, to += step * dx_stride) {
+        const acc_t<T> g = widen(dy[place(places, row)]);
+        acc_t<T> b[pack<T>::size];
+        for (int v = 0; v < pack<T>::size; ++v)
+            b[v] = g * widen(weight.v[v]);
+        store_pack(to, narrow_pack<T>(b), left, packs);
+    }
+}
+
+/* Adds the rows' parts of dw, of the thread's pack of columns: rows row, row + step ... before
+ * `end`; `from` is the first one's pack. */
+template <typename T>
+static __device__ __forceinline__ void
+add_rows(const T *from, int64_t x_stride, const T *dy, spread places, int64_t row, int64_t end,
+         int64_t step, int64_t left, bool packs, acc_t<T> (&sum)[pack<T>::size]) {
+    constexpr int V = pack<T>::size;
+    if (places.length == places.stride)
+        for (; row + (GRAD_ROWS - 1) * step < end; row += GRAD_ROWS * step) {
+            pack<T> a[GRAD_ROWS];
+            acc_t<T> g[GRAD_ROWS];
+            /* One branch for all loads: one behind each would wait for the load before. */
+            if (packs && left >= V) {
+#pragma unroll
+                for (int k = 0; k < GRAD_ROWS; ++k) {
+                    const T *const of_row = from + k * step * x_stride;
+                    a[k] = load_part<true, false>(of_row, V, true, narrow<T>(0));
+                }
+            } else {
+                for (int k = 0; k < GRAD_ROWS; ++k)
+                    a[k] = load_pack(from + k * step * x_stride, left, false);
+            }
+#pragma unroll
+            for (int k = 0; k < GRAD_ROWS; ++k)
+                g[k] = widen(dy[row + k * step]);
+            keep_packed(a);
+            from += GRAD_ROWS * step * x_stride;
+#pragma unroll
+            for (int k = 0; k < GRAD_ROWS; ++k)
+                for (int v = 0; v < V; ++v)
+                    sum[v] = fma_(g[k], widen(a[k].v[v]), sum[v]);
+        }
+    for (; row < end; row += step, from += step * x_stride) {
+        const pack<T> a = load_pack(from, left, packs);
+        const acc_t<T> g = widen(dy[place(places, row)]);
+        for (int v = 0; v < V; ++v)
+            sum[v] = fma_(g, widen(a.v[v]), sum[v]);
+    }
+}
+
+/* Partial sums of dw go to `partial`, or, of a single chunk, dw to `dw`. SPREAD: and dx. */
+template <typename T, bool SPREAD>
 static __global__ void __launch_bounds__(THREADS, sizeof(T) > 2 ? 4 : 2)
     grad_rows(const T *x, int64_t x_stride, const T *w, const T *dy, spread places, T *dx,
               int64_t dx_stride, acc_t<T> *partial, T *dw, int64_t rows, int64_t d, cut c,
@@ -227,57 +288,42 @@ static __global__ void __launch_bounds__(THREADS, sizeof(T) > 2 ? 4 : 2)
     const int64_t j = first + threadIdx.x % c.columns * V, left = d - j;
     const int64_t begin = chunk * c.rows_per_chunk, step = THREADS / c.columns;
     const int64_t end = begin + c.rows_per_chunk < rows ? begin + c.rows_per_chunk : rows;
+    const int64_t row = begin + threadIdx.x / c.columns;
     acc_t<T> sum[V] = {};
     if (left > 0) {
-        const pack<T> weight = load_pack(w + j, left, false);
-        int64_t row = begin + threadIdx.x / c.columns;
-        const T *from = x + row * x_stride + j;
-        T *to = dx + row * dx_stride + j;
-        if (places.length == places.stride)
-            for (; row + (GRAD_ROWS - 1) * step < end; row += GRAD_ROWS * step) {
-                pack<T> a[GRAD_ROWS];
-                acc_t<T> g[GRAD_ROWS];
-                /* One branch for all loads: one behind each would wait for the load before. */
-                if (x_packs && left >= V) {
-#pragma unroll
-                    for (int k = 0; k < GRAD_ROWS; ++k)
-                        a[k] = load_part<true, false>(from + k * step * x_stride, V, true,
-                                                      narrow<T>(0));
-                } else {
-                    for (int k = 0; k < GRAD_ROWS; ++k)
-                        a[k] = load_pack(from + k * step * x_stride, left, false);
-                }
-#pragma unroll
-                for (int k = 0; k < GRAD_ROWS; ++k)
-                    g[k] = widen(dy[row + k * step]);
-                keep_packed(a);
-                from += GRAD_ROWS * step * x_stride;
-#pragma unroll
-                for (int k = 0; k < GRAD_ROWS; ++k)
-                    for (int v = 0; v < V; ++v)
-                        sum[v] = fma_(g[k], widen(a[k].v[v]), sum[v]);
-            }
-        for (; row < end; row += step, from += step * x_stride) {
-            const pack<T> a = load_pack(from, left, x_packs);
-            const acc_t<T> g = widen(dy[place(places, row)]);
-            for (int v = 0; v < V; ++v)
-                sum[v] = fma_(g, widen(a.v[v]), sum[v]);
-        }
+        add_rows(x + row * x_stride + j, x_stride, dy, places, row, end, step, left, x_packs, sum);
         /* Memory reads, then writes: turning from one to the other costs it time. */
-#pragma unroll 4
-        for (row = begin + threadIdx.x / c.columns; row < end;
-             row += step, to += step * dx_stride) {
-            const acc_t<T> g = widen(dy[place(places, row)]);
-            acc_t<T> b[V];
-            for (int v = 0; v < V; ++v)
-                b[v] = g * widen(weight.v[v]);
-            store_pack(to, narrow_pack<T>(b), left, dx_packs);
-        }
+        if constexpr (SPREAD)
+            spread_pack(load_pack(w + j, left, false), dy, places, dx + row * dx_stride + j,
+                        dx_stride, row, end, step, left, dx_packs);
     }
     if (dw != NULL)
         sum_parts<T>(sum, c.columns, d - first, dw + first);
     else
         sum_parts<T>(sum, c.columns, d - first, partial + chunk * d + first);
+}
+
+enum { SPREAD_ROWS = 4 };
+
+/* dx of large x, when all of it has been read. The first blocks add up the partial sums of
+ * PARTIALS_WIDTH columns each; those behind them write SPREAD_ROWS rows a thread and are gone, so
+ * that all blocks that are there write side by side. */
+template <typename T>
+static __global__ void __launch_bounds__(THREADS)
+    spread_rows(const acc_t<T> *partial, T *dw, const T *w, const T *dy, spread places, T *dx,
+                int64_t dx_stride, int64_t rows, int64_t d, cut c, bool w_packs, bool dx_packs) {
+    add_partials<T>(partial, c.chunks, d, dw, d, d);
+    const int64_t block = blockIdx.x - ceil_div(d, PARTIALS_WIDTH);
+    if (block < 0)
+        return;
+    const int thread = (int)(threadIdx.y * PARTIALS_WIDTH + threadIdx.x);
+    const int64_t step = THREADS / c.columns, begin = block / c.strips * (step * SPREAD_ROWS);
+    const int64_t end = begin + step * SPREAD_ROWS < rows ? begin + step * SPREAD_ROWS : rows;
+    const int64_t row = begin + thread / c.columns;
+    const int64_t j = (block % c.strips * c.columns + thread % c.columns) * pack<T>::size;
+    if (j < d)
+        spread_pack(load_pack(w + j, d - j, w_packs), dy, places, dx + row * dx_stride + j,
+                    dx_stride, row, end, step, d - j, dx_packs);
 }
 
 template <typename T, bool WHOLE, bool ONCE>
@@ -316,19 +362,45 @@ template <typename T> static assay_status run_forward(const assay_call *call) {
                                    : launch_held_rows<T, BLOCK_HELD, THREADS>(call, t);
 }
 
+/* Bytes of x for each multiprocessor beyond which all of x is read before dx is written. */
+static constexpr int64_t APART_BYTES = INT64_C(1) << 19;
+
+template <typename T, bool SPREAD>
+static assay_status launch_grad(const assay_call *call, const tensors &t, const cut &c) {
+    return ASSAY_LAUNCH(call->stream, dim3((unsigned)(c.strips * c.chunks)), dim3(THREADS), 0,
+                        (grad_rows<T, SPREAD>), data_of<const T>(t.x), assay_tensor_row_stride(t.x),
+                        data_of<const T>(t.w), data_of<const T>(t.dy), spread_of(t.dy),
+                        data_of<T>(t.dx), assay_tensor_row_stride(t.dx),
+                        static_cast<acc_t<T> *>(call->workspace),
+                        c.chunks == 1 ? data_of<T>(t.dw) : NULL, t.rows, t.d, c, takes_packs(t.x),
+                        takes_packs(t.dx));
+}
+
+/* Memory holds less x than for which these would be more blocks than a grid may have. */
+template <typename T>
+static assay_status launch_spread(const assay_call *call, const tensors &t, const cut &c) {
+    const int64_t parts = ceil_div(t.rows, (int64_t)THREADS / c.columns * SPREAD_ROWS);
+    return ASSAY_LAUNCH(call->stream, whole_grid(ceil_div(t.d, PARTIALS_WIDTH) + c.strips * parts),
+                        dim3(PARTIALS_WIDTH, PARTIALS_LANES), 0, (spread_rows<T>),
+                        static_cast<const acc_t<T> *>(call->workspace), data_of<T>(t.dw),
+                        data_of<const T>(t.w), data_of<const T>(t.dy), spread_of(t.dy),
+                        data_of<T>(t.dx), assay_tensor_row_stride(t.dx), t.rows, t.d, c,
+                        (uintptr_t)t.w->data % PACK_BYTES == 0, takes_packs(t.dx));
+}
+
 template <typename T> static assay_status run_backward(const assay_call *call) {
     const tensors t = tensors_of(call, ASSAY_BACKWARD);
     const cut c = cut_for<T>(t.rows, t.d);
-    acc_t<T> *partial = static_cast<acc_t<T> *>(call->workspace);
-    const assay_status status = ASSAY_LAUNCH(
-        call->stream, dim3((unsigned)(c.strips * c.chunks)), dim3(THREADS), 0, (grad_rows<T>),
-        data_of<const T>(t.x), assay_tensor_row_stride(t.x), data_of<const T>(t.w),
-        data_of<const T>(t.dy), spread_of(t.dy), data_of<T>(t.dx), assay_tensor_row_stride(t.dx),
-        partial, c.chunks == 1 ? data_of<T>(t.dw) : NULL, t.rows, t.d, c, takes_packs(t.x),
-        takes_packs(t.dx));
+    const int64_t bytes = t.rows * t.d * (int64_t)sizeof(T);
+    const bool apart = c.chunks > 1 && bytes > APART_BYTES * ASSAY_MULTIPROCESSORS;
+    const assay_status status =
+        apart ? launch_grad<T, false>(call, t, c) : launch_grad<T, true>(call, t, c);
     if (status != ASSAY_OK || c.chunks == 1)
         return status;
-    return launch_sum_partials<T>(call->stream, partial, c.chunks, t.d, data_of<T>(t.dw), t.d, t.d);
+    if (apart)
+        return launch_spread<T>(call, t, c);
+    return launch_sum_partials<T>(call->stream, static_cast<const acc_t<T> *>(call->workspace),
+                                  c.chunks, t.d, data_of<T>(t.dw), t.d, t.d);
 }
 
 template <typename T> static size_t partial_bytes(const assay_call *call) {
@@ -352,7 +424,7 @@ ASSAY_VARIANT(weighted_sum, v3) = {
     .op = "weighted_sum",
     .name = "v3",
     .device = ASSAY_DEVICE_NAME,
-    .summary = "fused: x read once, 16 bytes at a time; dx and dw in one pass",
+    .summary = "fused: x read once, 16 bytes at a time; dx and dw in one pass or two",
     .supports = NULL,
     .workspace = workspace,
     .forward = forward,

@@ -280,7 +280,9 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "n=3x5 d=1304 dtype=f32 pad=8"},
     {ASSAY_CI, "n=none,1x1 d=2,300 dtype=f64"},
     {ASSAY_CI, "n=3 d=14 dtype=bf16"},    /* rows of 28 bytes */
-    {ASSAY_CI, "n=1030 d=516 dtype=f64"}, /* chunks of two strips */
+    {ASSAY_CI, "n=1030 d=516 dtype=f64"}, /* chunks of two strips, and dx apart */
+    {ASSAY_CI, "n=1030 d=3,100 dtype=f32,bf16 pad=1"},
+    {ASSAY_CI, "n=3x1400 d=260 dtype=f32,bf16 pad=4 sched=random"}, /* dx apart, and dy's rows */
     {ASSAY_CI, "n=1 d=540673 dtype=f64"}, /* one strip more than v3 wants blocks */
     {ASSAY_CI, "n=7x3 d=40 dtype=f32,f64,bf16 fill=cancel,wide,denormal,huge,zeros,mixed"},
     /* equal rows, equal elements */
