@@ -5,8 +5,10 @@
  * have different rows. Forward copies a row for each token, and starts all of a thread's loads
  * before it stores the first. Backward first sorts the tokens by their rows (v3_order.h), then
  * each thread adds the dy of its rows' tokens, eight loads at a time, and stores; most rows have no
- * token and are zeros. A row of more than SHORT tokens is left for the end, when all lanes of the
- * block add parts of it, one behind the other, and the first lane adds the parts.
+ * token and are zeros. Where tokens are few, other blocks write zeros to all rows while these sort,
+ * and then only rows that have a token are looked at, by the places of the order. A row of more
+ * than SHORT tokens is left for the end, when all lanes of the block add parts of it, one behind
+ * the other, and the first lane adds the parts.
  *
  * Against v1: backward finds the tokens of 256 rows by reading the ids twice, not once for each
  * element. Bytes: forward t d elements read and written; backward dy read once, dtable written
@@ -17,16 +19,22 @@
  * its row: t = 4096, v = 50304, d = 2560 took 538 us, where memory alone takes 86 (and forward,
  * with idle threads where d is no multiple of 256 packs, 21.3; 20.4 now). With the sort and one
  * lane for each row it took 116, and 331 where v = 10000, d = 768 and the tokens are letters of a
- * text. With all lanes for a long row these take 125 and 43.
+ * text. With all lanes for a long row these take 125 and 43. On an H200, before zeros were written
+ * beside the sort, and now: t = 4096, v = 50304, d = 768, f32, 70.5 and 57.8 us, d = 2560, bf16,
+ * 118 and 88; v = 10000, d = 768, bf16, 24.6 and 20.7; v = 40, where rows were few blocks, 109
+ * and 38.
  */
 #include "kernels/common/pack.h"
 #include "kernels/embedding/v3_order.h"
 
 enum { THREADS = 256, GATHER_ROWS = 2, SUM_ROWS = 4, BATCH = 8 };
 
-/* Of backward: the most threads along d in a block, and the most tokens of a row that one of its
- * lanes adds by itself. */
-enum { SUM_COLUMNS = 128, SHORT = 32 };
+/* Of backward: the most threads along d in a block, the most tokens of a row that one of its lanes
+ * adds by itself, and, for each multiprocessor, the rows that are blocks enough. */
+enum { SUM_COLUMNS = 128, SHORT = 32, FEW_ROWS = 16 };
+
+/* What memory writes while tokens are sorted. */
+static constexpr int64_t TWICE_BYTES = INT64_C(24) << 20;
 
 /* Blocks of `columns` threads along d by THREADS / columns rows at a time. */
 struct cut {
@@ -117,19 +125,31 @@ static __device__ __forceinline__ void add_tokens(const int32_t *order, const in
         add(sum, load_pack(dy.data + *order * dy.stride, left, packs));
 }
 
+/* The tokens of a row, by their places in the order. */
+struct run {
+    int64_t row;
+    int32_t begin, end;
+    bool mine; /* whether this one stores the row */
+
+    __device__ __forceinline__ bool is_long() const {
+        return mine && end - begin > SHORT;
+    }
+};
+
 /* What one block adds and where to. */
 template <typename T> struct sum_job {
+    const int32_t *ids;
     const sorted &tokens;
     const rows<const T> &dy;
     const rows<T> &dtable;
     int64_t left; /* elements from the thread's column on */
     bool dy_packs, dtable_packs;
 
-    __device__ __forceinline__ int32_t begin(int64_t row) const {
-        return tokens.start[row];
-    }
-    __device__ __forceinline__ int32_t end(int64_t row) const {
-        return tokens.start[row + 1];
+    /* Of row i; BY_PLACE of the row whose token is at place i, to be stored if it is the first. */
+    template <bool BY_PLACE> __device__ __forceinline__ run run_at(int64_t i) const {
+        const int64_t row = BY_PLACE ? ids[tokens.order[i]] : i;
+        const int32_t begin = tokens.start[row];
+        return {row, begin, tokens.start[row + 1], !BY_PLACE || begin == i};
     }
     /* Tokens of the order from `first` on, before `last`. */
     __device__ __forceinline__ void add(int32_t first, int32_t last,
@@ -149,14 +169,13 @@ template <typename T> struct sum_job {
 /* A row of many tokens, by all of a block: each lane adds a part of them, then the first lane the
  * parts. Call it with all threads. */
 template <typename T>
-static __device__ __forceinline__ void sum_together(const sum_job<T> &job, int64_t row, int lane,
+static __device__ __forceinline__ void sum_together(const sum_job<T> &job, const run &r, int lane,
                                                     int lanes) {
     __shared__ acc_t<T> parts[THREADS][pack<T>::size];
-    const int32_t begin = job.begin(row), end = job.end(row);
-    const int64_t part = ceil_div(end - begin, lanes);
-    const int32_t first = (int32_t)clamp(begin + lane * part, begin, end);
+    const int64_t part = ceil_div(r.end - r.begin, lanes);
+    const int32_t first = (int32_t)clamp(r.begin + lane * part, r.begin, r.end);
     acc_t<T> sum[pack<T>::size] = {};
-    job.add(first, (int32_t)clamp(first + part, first, end), sum);
+    job.add(first, (int32_t)clamp(first + part, first, r.end), sum);
     for (int v = 0; v < pack<T>::size; ++v)
         parts[threadIdx.x][v] = sum[v];
     __syncthreads();
@@ -164,49 +183,53 @@ static __device__ __forceinline__ void sum_together(const sum_job<T> &job, int64
         for (int v = 0; v < pack<T>::size; ++v)
             sum[v] += parts[threadIdx.x + other * (THREADS / lanes)][v];
     if (lane == 0)
-        job.store(row, sum);
+        job.store(r.row, sum);
     __syncthreads();
 }
 
-template <typename T>
+/* BY_PLACE: rows that have a token alone, found by the t places of the order; otherwise all v. */
+template <typename T, bool BY_PLACE>
 static __global__ void __launch_bounds__(THREADS)
-    sum_tokens(sorted tokens, rows<const T> dy, rows<T> dtable, sizes s, cut c, bool dy_packs,
-               bool dtable_packs) {
+    sum_tokens(const int32_t *ids, sorted tokens, rows<const T> dy, rows<T> dtable, sizes s, cut c,
+               bool dy_packs, bool dtable_packs) {
     const int lanes = THREADS / c.columns, lane = (int)threadIdx.x / c.columns;
     /* The block's rows lie far apart, because frequent tokens, as those of letters, often have ids
      * side by side. */
     const int64_t first = blockIdx.x / c.strips, step = gridDim.x / c.strips;
+    const int64_t count = BY_PLACE ? s.t : s.v;
     const int64_t column =
         (blockIdx.x % c.strips * c.columns + threadIdx.x % c.columns) * pack<T>::size;
-    const sum_job<T> job = {tokens,
+    const sum_job<T> job = {ids,
+                            tokens,
                             {dy.data + column, dy.stride},
                             {dtable.data + column, dtable.stride},
                             s.d - column,
                             dy_packs,
                             dtable_packs};
-    int32_t begin[SUM_ROWS], end[SUM_ROWS];
+    run runs[SUM_ROWS];
     bool many = false;
 #pragma unroll
     for (int k = 0; k < SUM_ROWS; ++k) {
-        const int64_t row = clamp(first + (k * lanes + lane) * step, 0, s.v - 1);
-        begin[k] = job.begin(row);
-        end[k] = job.end(row);
-        many = many || end[k] - begin[k] > SHORT;
+        const int64_t i = first + (k * lanes + lane) * step;
+        runs[k] = job.template run_at<BY_PLACE>(clamp(i, 0, count - 1));
+        runs[k].mine = runs[k].mine && i < count;
+        many = many || runs[k].is_long();
     }
 #pragma unroll
     for (int k = 0; k < SUM_ROWS; ++k) {
-        const int64_t row = first + (k * lanes + lane) * step;
         acc_t<T> sum[pack<T>::size] = {};
-        if (row >= s.v || end[k] - begin[k] > SHORT)
+        if (!runs[k].mine || runs[k].is_long())
             continue;
-        job.add(begin[k], end[k], sum);
-        job.store(row, sum);
+        job.add(runs[k].begin, runs[k].end, sum);
+        job.store(runs[k].row, sum);
     }
     if (!__syncthreads_or(many))
         return;
-    for (int64_t row = first; row < s.v; row += step)
-        if (job.end(row) - job.begin(row) > SHORT)
-            sum_together(job, row, lane, lanes);
+    for (int64_t i = first; i < count; i += step) {
+        const run r = job.template run_at<BY_PLACE>(i);
+        if (r.is_long())
+            sum_together(job, r, lane, lanes);
+    }
 }
 
 /* Blocks for `rows`, so many each thread, in whole strips: memory holds no table for which these
@@ -223,16 +246,34 @@ template <typename T> static assay_status run_forward(const assay_call *call) {
                         c, takes_packs(&call->in[1]), takes_packs(&call->out[0]));
 }
 
-template <typename T> static assay_status run_backward(const assay_call *call) {
+template <typename T, bool BY_PLACE>
+static assay_status launch_sums(const assay_call *call, const sorted &tokens) {
     const sizes s = sizes_of(call);
     const cut c = cut_for<T>(s.d, SUM_COLUMNS);
+    return ASSAY_LAUNCH(call->stream, grid_for(BY_PLACE ? s.t : s.v, SUM_ROWS, c), dim3(THREADS), 0,
+                        (sum_tokens<T, BY_PLACE>), ids_of(call), tokens,
+                        rows_of<const T>(&call->in[DY]), rows_of<T>(&call->out[0]), s, c,
+                        takes_packs(&call->in[DY]), takes_packs(&call->out[0]));
+}
+
+/* Where tokens are few, zeros need not wait for their order: a row that has a token is then written
+ * twice, which costs less than the order if that is at most every third row, or so many bytes as
+ * memory takes meanwhile. And few rows are few blocks, which places of tokens are not. */
+template <typename T> static bool goes_by_place(const sizes &s) {
+    const bool few = 3 * s.t <= s.v || (s.t < s.v && s.t * s.d * (int64_t)sizeof(T) <= TWICE_BYTES);
+    return few || s.v < FEW_ROWS * ASSAY_MULTIPROCESSORS;
+}
+
+template <typename T> static assay_status run_backward(const assay_call *call) {
+    const sizes s = sizes_of(call);
     const sorted tokens = sorted_at(call->workspace, s);
-    const assay_status status = launch_order(call->stream, ids_of(call), s, tokens);
+    const bool by_place = goes_by_place<T>(s);
+    const assay_status status =
+        launch_order(call->stream, ids_of(call), s, tokens, rows_of<T>(&call->out[0]), by_place,
+                     takes_packs(&call->out[0]));
     if (status != ASSAY_OK)
         return status;
-    return ASSAY_LAUNCH(call->stream, grid_for(s.v, SUM_ROWS, c), dim3(THREADS), 0, (sum_tokens<T>),
-                        tokens, rows_of<const T>(&call->in[DY]), rows_of<T>(&call->out[0]), s, c,
-                        takes_packs(&call->in[DY]), takes_packs(&call->out[0]));
+    return by_place ? launch_sums<T, true>(call, tokens) : launch_sums<T, false>(call, tokens);
 }
 
 static size_t workspace(assay_stage stage, const assay_call *call) {

@@ -6,11 +6,12 @@
  * Each block places the tokens of ORDER_ROWS rows, and reads all ids twice to do so: to count, and
  * to place. Each of its warps reads one part of the tokens, 32 at a time; where a warp's tokens of
  * a row go is where the parts before it leave off. Few ids are of the block's rows, so that most
- * steps are a comparison and a vote.
+ * steps are a comparison and a vote. Other blocks of the launch may write zeros meanwhile.
  */
 #ifndef ASSAY_EMBEDDING_V3_ORDER_H
 #define ASSAY_EMBEDDING_V3_ORDER_H
 
+#include "kernels/common/pack.h"
 #include "kernels/embedding/table.h"
 
 enum { WARP = 32, ORDER_THREADS = 1024, ORDER_WARPS = ORDER_THREADS / WARP, ORDER_ROWS = 256 };
@@ -145,8 +146,10 @@ place_tokens(const int32_t *ids, int64_t t, int64_t first_row, order_room &room,
     });
 }
 
-static __global__ void __launch_bounds__(ORDER_THREADS)
-    order_tokens(const int32_t *ids, sizes s, sorted to) {
+/* No template: gcc keeps a template's variables out of the section in which the simulated device
+ * watches shared memory. */
+static __device__ __forceinline__ void order_rows(const int32_t *ids, const sizes &s,
+                                                  const sorted &to) {
     __shared__ order_room room;
     const int64_t first = (int64_t)blockIdx.x * ORDER_ROWS, row = first + threadIdx.x;
     for (int i = (int)threadIdx.x; i < ORDER_WARPS * ORDER_ROWS; i += ORDER_THREADS)
@@ -163,10 +166,34 @@ static __global__ void __launch_bounds__(ORDER_THREADS)
     place_tokens(ids, s.t, first, room, to.order);
 }
 
-static assay_status launch_order(void *stream, const int32_t *ids, const sizes &s,
-                                 const sorted &to) {
-    return ASSAY_LAUNCH(stream, whole_grid(ceil_div(s.v, ORDER_ROWS)), dim3(ORDER_THREADS), 0,
-                        order_tokens, ids, s, to);
+/* Zeros for rows, one each warp. */
+template <typename T>
+static __device__ __forceinline__ void clear_rows(int64_t block, const rows<T> &dtable,
+                                                  const sizes &s, bool packs) {
+    const int64_t row = block * ORDER_WARPS + threadIdx.x / WARP;
+    if (row < s.v)
+        for (int64_t j = threadIdx.x % WARP * pack<T>::size; j < s.d; j += WARP * pack<T>::size)
+            store_pack(dtable.data + row * dtable.stride + j, pack_of(narrow<T>(0)), s.d - j,
+                       packs);
+}
+
+/* Blocks behind those that sort clear rows, if there are any: memory writes while ids are read. */
+template <typename T>
+static __global__ void __launch_bounds__(ORDER_THREADS)
+    order_tokens(const int32_t *ids, sizes s, sorted to, rows<T> dtable, bool packs) {
+    const int64_t sorting = ceil_div(s.v, ORDER_ROWS);
+    if (blockIdx.x < sorting)
+        order_rows(ids, s, to);
+    else
+        clear_rows(blockIdx.x - sorting, dtable, s, packs);
+}
+
+template <typename T>
+static assay_status launch_order(void *stream, const int32_t *ids, const sizes &s, const sorted &to,
+                                 const rows<T> &dtable, bool clears, bool packs) {
+    const int64_t clearing = clears ? ceil_div(s.v, ORDER_WARPS) : 0;
+    return ASSAY_LAUNCH(stream, whole_grid(ceil_div(s.v, ORDER_ROWS) + clearing),
+                        dim3(ORDER_THREADS), 0, (order_tokens<T>), ids, s, to, dtable, packs);
 }
 
 #endif
