@@ -487,6 +487,7 @@ static const assay_case_group cases[] = {
     /* one tensor misaligned among aligned ones */
     {ASSAY_CI, "b=1 h=2 s=5 d=32 dtype=f32,bf16 pad=8 misalign=8:11:1"},
     {ASSAY_CI, "b=1 h=12 s=16 d=64,80,128 start=131071 dtype=f32,bf16"},
+    {ASSAY_CI, "b=1 h=3 s=70 d=64 dtype=f32,f64,bf16"}, /* a block's threads share no place */
     {ASSAY_CI, "b=2 h=3 s=9 d=40 theta=1,2.5,1000000 start=12345 dtype=f32,f64"},
     {ASSAY_CI, "b=1 h=1 s=2 d=1026 start=16777200 dtype=f32,f64 seed=3"},
     {ASSAY_CI, "b=1 h=3 s=4 d=6 dtype=f64 fill=inf,nan"},
