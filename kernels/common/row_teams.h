@@ -16,10 +16,15 @@
 static constexpr int TEAM_ROWS = 2, TEAM_THREADS = 640, TEAM_WARPS = TEAM_THREADS / GROUP_WARP;
 static constexpr int TEAM_LANES = 320; /* of all teams of a block, where there are several */
 
-/* How rows are shared out: `teams` teams of a block, of `lanes` lanes each. */
+/* How rows are shared out: `teams` teams of a block, of `lanes` lanes each. Blocks take rows by
+ * turns, so that those that memory reads and writes at a time lie side by side. */
 struct team_split {
     int lanes, teams;
-    int64_t blocks, rows_per_block;
+    int64_t blocks;
+
+    __device__ __forceinline__ int64_t rows_of_turn() const {
+        return teams * TEAM_ROWS;
+    }
 };
 
 /* Whether teams may take rows of d elements: of whole packs, and of more than a warp has lanes. */
@@ -32,14 +37,11 @@ template <typename T> static inline bool takes_teams(int64_t d) {
 template <typename T> static inline team_split split_teams(int64_t rows, int64_t d) {
     const int64_t warps = ceil_div(d / pack<T>::size, GROUP_WARP);
     const int64_t blocks = 2 * ASSAY_MULTIPROCESSORS;
-    team_split cut = {(int)warps * GROUP_WARP, 1, 1, 0};
+    team_split cut = {(int)warps * GROUP_WARP, 1, 0};
     while (2 * cut.teams * cut.lanes <= TEAM_LANES &&
            2 * cut.teams * TEAM_ROWS * blocks <= rows + rows / 8)
         cut.teams *= 2;
-    const int64_t most = clamp(ceil_div(rows, cut.teams * TEAM_ROWS), 1, blocks);
-    cut.rows_per_block = ceil_div(rows, most);
-    if (cut.rows_per_block > 0)
-        cut.blocks = ceil_div(rows, cut.rows_per_block);
+    cut.blocks = clamp(ceil_div(rows, cut.teams * TEAM_ROWS), 1, blocks);
     return cut;
 }
 
@@ -68,7 +70,7 @@ template <typename T> struct team_place {
 template <typename T, bool WHOLE> struct team_feed {
     pack<T> *places;
     int sources, column, d;
-    int64_t end; /* of the block's rows */
+    int64_t rows;
 
     __device__ __forceinline__ pack<T> *place(bool odd, int source, int r) const {
         const int row = ((odd ? sources : 0) + source) * TEAM_ROWS + r;
@@ -80,7 +82,7 @@ template <typename T, bool WHOLE> struct team_feed {
 #pragma unroll
         for (int r = 0; r < TEAM_ROWS; ++r)
             start_pack<WHOLE>(place(odd, source, r), from.row(first + r) + column,
-                              first + r < end ? d - column : 0, WHOLE);
+                              first + r < rows ? d - column : 0, WHOLE);
     }
     __device__ __forceinline__ void load(bool odd, int source, pack<T> (&to)[TEAM_ROWS]) const {
 #pragma unroll

@@ -72,12 +72,11 @@ static __global__ void __launch_bounds__(TEAM_THREADS)
     constexpr int V = pack<T>::size;
     ASSAY_DYNAMIC_SHARED(acc_t<T>, shared);
     const team_place<T> at(cut.lanes);
-    const int64_t begin = blockIdx.x * cut.rows_per_block, step = cut.teams * TEAM_ROWS;
-    const int64_t end = begin + cut.rows_per_block < rows ? begin + cut.rows_per_block : rows;
+    const int64_t begin = blockIdx.x * cut.rows_of_turn(), step = gridDim.x * cut.rows_of_turn();
     const pack<T> weight =
         load_part<WHOLE, false>(t.w + at.column, d - at.column, WHOLE, narrow<T>(0));
     acc_t<T> *const behind = shared + TURN_NUMBERS * TEAM_WARPS;
-    const team_feed<T, WHOLE> feed = {reinterpret_cast<pack<T> *>(behind), 2, at.column, d, end};
+    const team_feed<T, WHOLE> feed = {reinterpret_cast<pack<T> *>(behind), 2, at.column, d, rows};
     const auto start = [&](bool odd, int64_t row) {
         feed.start(odd, 0, t.x, row);
         feed.start(odd, 1, t.dy, row);
@@ -87,7 +86,7 @@ static __global__ void __launch_bounds__(TEAM_THREADS)
     int64_t first = begin + at.team * TEAM_ROWS;
     bool odd = false;
     start(odd, first);
-    for (int64_t turn = begin; turn < end; turn += step, first += step, odd = !odd) {
+    for (int64_t turn = begin; turn < rows; turn += step, first += step, odd = !odd) {
         pack<T> x[TEAM_ROWS], dy[TEAM_ROWS];
         team_moments<acc_t<T>> m;
         start(!odd, first + step);
@@ -109,7 +108,7 @@ static __global__ void __launch_bounds__(TEAM_THREADS)
                 db[v] += given;
             }
             store_part<WHOLE>(t.dx.row(first + r) + at.column, narrow_pack<T>(result),
-                              first + r < end ? d - at.column : 0, WHOLE);
+                              first + r < rows ? d - at.column : 0, WHOLE);
         }
     }
     cp_async_wait<0>();

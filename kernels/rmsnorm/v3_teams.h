@@ -32,14 +32,13 @@ static __global__ void __launch_bounds__(TEAM_THREADS)
     constexpr int V = pack<T>::size;
     ASSAY_DYNAMIC_SHARED(acc_t<T>, shared);
     const team_place<T> at(cut.lanes);
-    const int64_t begin = blockIdx.x * cut.rows_per_block, step = cut.teams * TEAM_ROWS;
-    const int64_t end = begin + cut.rows_per_block < rows ? begin + cut.rows_per_block : rows;
+    const int64_t begin = blockIdx.x * cut.rows_of_turn(), step = gridDim.x * cut.rows_of_turn();
     const pack<T> weight =
         load_part<WHOLE, false>(t.w + at.column, d - at.column, WHOLE, narrow<T>(0));
     acc_t<T> *room = shared, *other_room = shared + TURN_NUMBERS * TEAM_WARPS;
     acc_t<T> *const behind = shared + 2 * TURN_NUMBERS * TEAM_WARPS;
     const team_feed<T, WHOLE> feed = {reinterpret_cast<pack<T> *>(behind), RESIDUAL ? 3 : 2,
-                                      at.column, d, end};
+                                      at.column, d, rows};
     const auto start = [&](bool odd, int64_t row) {
         feed.start(odd, 0, t.h, row);
         feed.start(odd, 1, t.dy, row);
@@ -51,7 +50,7 @@ static __global__ void __launch_bounds__(TEAM_THREADS)
     int64_t first = begin + at.team * TEAM_ROWS;
     bool odd = false;
     start(odd, first);
-    for (int64_t turn = begin; turn < end; turn += step, first += step, odd = !odd) {
+    for (int64_t turn = begin; turn < rows; turn += step, first += step, odd = !odd) {
         pack<T> h[TEAM_ROWS], dy[TEAM_ROWS], dh[TEAM_ROWS];
         acc_t<T> sum[TURN_NUMBERS] = {}, inverse[TEAM_ROWS], slope[TEAM_ROWS];
         start(!odd, first + step);
@@ -76,7 +75,7 @@ static __global__ void __launch_bounds__(TEAM_THREADS)
             feed.load(odd, 2, dh);
 #pragma unroll
         for (int r = 0; r < TEAM_ROWS; ++r) {
-            const int left = first + r < end ? d - at.column : 0;
+            const int left = first + r < rows ? d - at.column : 0;
             acc_t<T> g[V];
             for (int v = 0; v < V; ++v) {
                 const acc_t<T> normal = widen(h[r].v[v]) * inverse[r], given = widen(dy[r].v[v]);
