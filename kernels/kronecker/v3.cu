@@ -47,6 +47,7 @@
 #include "kernels/kronecker/v3_octet_gradients.h"
 #include "kernels/kronecker/v3_passes.h"
 #include "kernels/kronecker/v3_squares.h"
+#include "kernels/kronecker/v3_strips.h"
 
 template <typename T> struct pass_steps : tile_steps<T> {
     using tile_steps<T>::call;
@@ -169,8 +170,15 @@ template <typename T> struct pass_steps : tile_steps<T> {
     }
 };
 
+/* Whether a call goes by v3_strips.h. */
+static bool is_in_strips(const chain &c, assay_stage direction, size_t element) {
+    return direction == ASSAY_BACKWARD && element == sizeof(float) && takes_strips(c);
+}
+
 template <typename T> static assay_status run(assay_stage direction, const assay_call *call) {
     const chain c = chain_of(call);
+    if (is_in_strips(c, direction, sizeof(T)))
+        return launch_strips(call, c);
     const plan made = plan_of(c, direction, sizeof(T));
     const walk w = walk_of_passes(c, made);
     T *const partial = static_cast<T *>(call->workspace) + walk_elements(direction, w);
@@ -198,6 +206,8 @@ static int64_t partial_elements(const chain &c, const plan &made, const pass &p,
 static size_t workspace(assay_stage direction, const assay_call *call) {
     const chain c = chain_of(call);
     const size_t element = assay_dtype_size(call->params->dtype);
+    if (is_in_strips(c, direction, element))
+        return (size_t)strip_elements(c) * element;
     const plan made = plan_of(c, direction, element);
     int64_t partial = 0;
     for (int32_t i = 0; i < made.count && direction == ASSAY_BACKWARD; ++i)

@@ -41,6 +41,7 @@
 #include "kernels/kronecker/digit_pair.h"
 #include "kernels/kronecker/digit_small.h"
 #include "kernels/kronecker/v3_passes.h"
+#include "kernels/kronecker/v3_strips_plan.h"
 
 enum { MOST_K = 2 * SLICE };
 
@@ -84,6 +85,8 @@ static bool takes_small(const chain &c, int32_t i) {
 
 static digit_plan plan_digits(const chain &c, assay_stage direction) {
     digit_plan made = {};
+    if (direction == ASSAY_BACKWARD && takes_strips(c))
+        return made; /* v3's */
     plan &passes = made.passes;
     passes.kind = PLAN_TILES;
     for (int32_t first = 0; first < c.count; first = passes.first[passes.count]) {

@@ -379,6 +379,9 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "b=1 f=64x100 q=65x127 dtype=f32 pad=3 misalign=1"}, /* two modes, one launch */
     {ASSAY_CI, "b=1 f=64x66 layers=2 dtype=f32 fill=inf,mixed"},
     {ASSAY_CI, "b=3 f=2x64x64 q=3x64x64 dtype=f32 fill=normal,inf"},
+    {ASSAY_CI, "b=1 f=128x128 dtype=f32 sched=random"}, /* backward in strips of 32 lines */
+    {ASSAY_CI, "b=2 f=88x64 q=64x112 dtype=f32 pad=0,3,4 misalign=0,4,1"},
+    {ASSAY_CI, "b=2 f=72x96 q=104x64 dtype=f32 fill=inf,nan,wide,huge,denormal,mixed"},
     {ASSAY_CI, "b=3 f=64x64,66x64 dtype=f32 fill=inf,nan,wide,huge,denormal,mixed,cancel"},
     /* one tensor misaligned among aligned ones */
     {ASSAY_CI, "b=5 f=4x8 q=8x4 dtype=f32,f64 pad=8 misalign=8:15:1"},

@@ -1,0 +1,379 @@
+/*
+ * Backward of a layer of two modes where there are few rows: all of it but the sums of partial
+ * gradients in one launch. With X (i, e) a row of x, dY (a, j) its cotangent, W (i, a) the factor of
+ * the first mode and V (e, j) that of the last one,
+ *
+ *     S = X V,   dS = W dY,   dW = S dY^T,   dX = dS V^T,   dV = X^T dS.
+ *
+ * A block has a strip, STRIP of a row's i, and all of e, a and j. So each product of the strip needs
+ * nothing of other blocks: S and dS are in shared memory alone, a block's part of dW is whole but
+ * for the sum over rows, and only dV is a sum over strips, too. As many blocks as multiprocessors
+ * take 33 rows of 128 x 128.
+ *
+ * A thread has 8 x 8 elements of a product: it reads 16 packs of shared memory for 256
+ * multiply-adds. Four of the five products are of 32 x 128 elements, for 64 threads; two of them go
+ * at a time, and two threads share an element, of whose terms each has every other four.
+ *
+ * Bytes: x and dy in, dx out, and V and dY once a strip, from L2; a partial dV of 64 KB a block.
+ * Flops: five products of rows i e j.
+ */
+#ifndef ASSAY_KRONECKER_V3_STRIPS_H
+#define ASSAY_KRONECKER_V3_STRIPS_H
+
+#include "kernels/common/pack.h"
+#include "kernels/common/tensor.h"
+#include "kernels/kronecker/v3_strips_plan.h"
+
+constexpr int STRIP_LINE = STRIP_EXTENT + 4;         /* eight lines' packs: in different banks */
+constexpr int STRIP_THREADS = 256, STRIP_SHARE = 64; /* threads that have all of a strip's product */
+constexpr int STRIP_CHUNK = 32;                      /* terms that arrive together */
+constexpr int STRIP_EDGE = 8;                        /* a thread's lines, and its columns */
+
+constexpr size_t STRIP_SHARED = (2 * STRIP_EXTENT + 4 * STRIP) * (size_t)STRIP_LINE * sizeof(float);
+
+struct strips {
+    state<const float> x, dy;
+    state<float> dx;
+    factor<const float> w, v;
+    float *dw, *dv; /* partial: (rows, i, a) and (blocks, e, j) */
+    int32_t i, a, e, j, parts;
+    bool x_packs, dy_packs, w_packs, v_packs; /* 16 bytes of each at once */
+};
+
+typedef pack<float> strip_pack;
+typedef float strip_sums[STRIP_EDGE][STRIP_EDGE];
+
+static __device__ __forceinline__ strip_pack load_four(const float *from) {
+    return load_whole(reinterpret_cast<const strip_pack *>(from));
+}
+static __device__ __forceinline__ void store_four(float *to, const float *from) {
+    strip_pack p;
+#pragma unroll
+    for (int i = 0; i < strip_pack::size; ++i)
+        p.v[i] = from[i];
+    *reinterpret_cast<strip_pack *>(to) = p;
+}
+
+/* The block starts to copy STRIP lines, `apart` in memory, to shared memory; `lines` of them are
+ * there, each `width` long, and zeros stand for the rest. */
+static __device__ __forceinline__ void fetch_lines(const float *from, int64_t apart, int lines,
+                                                   int width, bool packs, float *to) {
+    constexpr int PACKS = STRIP_EXTENT / strip_pack::size;
+#pragma unroll
+    for (int n = 0; n < STRIP * PACKS / STRIP_THREADS; ++n) {
+        const int unit = (int)threadIdx.x + n * STRIP_THREADS;
+        const int line = unit / PACKS, column = unit % PACKS * strip_pack::size;
+        const bool there = line < lines && column < width;
+        const float *const four = there ? from + line * apart + column : from;
+        float *const place = to + line * STRIP_LINE + column;
+        if (packs) {
+            cp_async_16(place, four, there ? 16 : 0);
+            continue;
+        }
+        for (int i = 0; i < strip_pack::size; ++i)
+            cp_async_4(place + i, four + i, there ? 4 : 0);
+    }
+}
+
+/* Waits for chunk `c` of four. */
+static __device__ __forceinline__ void await_chunk(int c) {
+    switch (c) {
+    case 0:
+        cp_async_wait<3>();
+        break;
+    case 1:
+        cp_async_wait<2>();
+        break;
+    case 2:
+        cp_async_wait<1>();
+        break;
+    default:
+        cp_async_wait<0>();
+    }
+    __syncthreads();
+}
+
+/* ---- a thread's share of a product ---- */
+
+/* Of a strip's product: lines line + 4 n. */
+struct strip_place {
+    int line, column; /* of 4 and 16 */
+    int share;        /* which of every two steps */
+    bool second;      /* of two products at a time */
+
+    __device__ __forceinline__ strip_place()
+        : line((int)threadIdx.x % 32 / 8),
+          column((int)threadIdx.x % 8 + (int)threadIdx.x / 32 % 2 * 8),
+          share((int)threadIdx.x / STRIP_SHARE % 2),
+          second((int)threadIdx.x / STRIP_SHARE / 2 == 1) {}
+};
+
+/* Columns are 4 `column` to 4 `column` + 3, and those 64 behind them. */
+static __device__ __forceinline__ void load_eight(const float *line, int column, float (&to)[8]) {
+    const strip_pack low = load_four(line + 4 * column), high = load_four(line + 64 + 4 * column);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+        to[i] = low.v[i];
+        to[4 + i] = high.v[i];
+    }
+}
+
+/* A thread's lines of the left side, four terms of each. */
+static __device__ __forceinline__ void load_lines(const float *left, strip_pack (&to)[STRIP_EDGE]) {
+#pragma unroll
+    for (int n = 0; n < STRIP_EDGE; ++n)
+        to[n] = load_four(left + 4 * n * STRIP_LINE);
+}
+
+/* sum[n][m] += left[4 n][k] right[k][m], k < 4: terms of the right side in lines. */
+static __device__ __forceinline__ void multiply_lines_by(const float *left, const float *right,
+                                                         int column, strip_sums &sum) {
+    strip_pack a[STRIP_EDGE];
+    load_lines(left, a);
+#pragma unroll
+    for (int k = 0; k < STRIP_STEP; ++k) {
+        float b[STRIP_EDGE];
+        load_eight(right + k * STRIP_LINE, column, b);
+#pragma unroll
+        for (int n = 0; n < STRIP_EDGE; ++n)
+#pragma unroll
+            for (int m = 0; m < STRIP_EDGE; ++m)
+                sum[n][m] = fma_(a[n].v[k], b[m], sum[n][m]);
+    }
+}
+
+/* sum[n][m] += left[4 n][k] right[16 m][k], k < 4: terms of both sides along lines. */
+static __device__ __forceinline__ void multiply_along(const float *left, const float *right,
+                                                      strip_sums &sum) {
+    strip_pack a[STRIP_EDGE];
+    load_lines(left, a);
+#pragma unroll
+    for (int m = 0; m < STRIP_EDGE; ++m) {
+        const strip_pack b = load_four(right + 16 * m * STRIP_LINE);
+#pragma unroll
+        for (int k = 0; k < STRIP_STEP; ++k)
+#pragma unroll
+            for (int n = 0; n < STRIP_EDGE; ++n)
+                sum[n][m] = fma_(a[n].v[k], b.v[k], sum[n][m]);
+    }
+}
+
+/* ---- the five products ---- */
+
+/* Two threads have shares of the same sums: each gives the other those of four lines, which the
+ * other adds to its own. `at(n, m)`: where column m of line n, of eight each, passes on. */
+template <typename At>
+static __device__ __forceinline__ void add_shares(const strip_place &own, const strip_sums &sum,
+                                                  const At &at, float (&total)[4][STRIP_EDGE]) {
+    const int given = own.share == 0 ? 4 : 0, kept = 4 - given;
+#pragma unroll
+    for (int n = 0; n < 4; ++n)
+#pragma unroll
+        for (int m = 0; m < STRIP_EDGE; ++m)
+            *at(given + n, m) = own.share == 0 ? sum[4 + n][m] : sum[n][m];
+    __syncthreads();
+#pragma unroll
+    for (int n = 0; n < 4; ++n)
+#pragma unroll
+        for (int m = 0; m < STRIP_EDGE; ++m)
+            total[n][m] = (own.share == 0 ? sum[n][m] : sum[4 + n][m]) + *at(kept + n, m);
+}
+
+/* S and dS, of all threads half each, while the terms arrive. */
+static __device__ __forceinline__ void multiply_states(const strips &p, const float *x,
+                                                       const float *v, const float *w,
+                                                       const float *dy, float *s, float *ds) {
+    const strip_place own;
+    const float *const left = (own.second ? w : x) + own.line * STRIP_LINE;
+    const float *const right = own.second ? dy : v;
+    const int terms = own.second ? p.a : p.e;
+    strip_sums sum = {};
+#pragma unroll 1
+    for (int c = 0; c < STRIP_EXTENT / STRIP_CHUNK; ++c) {
+        await_chunk(c);
+        const int end = min((c + 1) * STRIP_CHUNK, terms);
+#pragma unroll 1
+        for (int k = c * STRIP_CHUNK + own.share * STRIP_STEP; k < end; k += 2 * STRIP_STEP)
+            multiply_lines_by(left + k, right + k * STRIP_LINE, own.column, sum);
+    }
+    float *const to = (own.second ? ds : s) + own.line * STRIP_LINE + 4 * own.column;
+    const auto at = [&](int n, int m) {
+        return to + 4 * n * STRIP_LINE + m / 4 * 64 + m % 4;
+    };
+    float total[4][STRIP_EDGE];
+    add_shares(own, sum, at, total);
+#pragma unroll
+    for (int n = 0; n < 4; ++n)
+#pragma unroll
+        for (int m = 0; m < STRIP_EDGE; m += 4)
+            store_four(at(4 * own.share + n, m), total[n] + m);
+}
+
+/* The strip's part of dV: 16 x 16 threads. */
+static __device__ __forceinline__ void multiply_last_gradient(const strips &p, int lines,
+                                                              const float *x, const float *ds) {
+    const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
+    const int row = lane / 8 + 4 * (warp / 2), column = lane % 8 + 8 * (warp % 2);
+    strip_sums sum = {};
+#pragma unroll 4
+    for (int i = 0; i < lines; ++i) {
+        float a[STRIP_EDGE], b[STRIP_EDGE];
+        load_eight(x + i * STRIP_LINE, row, a);
+        load_eight(ds + i * STRIP_LINE, column, b);
+#pragma unroll
+        for (int n = 0; n < STRIP_EDGE; ++n)
+#pragma unroll
+            for (int m = 0; m < STRIP_EDGE; ++m)
+                sum[n][m] = fma_(a[n], b[m], sum[n][m]);
+    }
+    float *const to = p.dv + (int64_t)blockIdx.x * p.e * p.j;
+#pragma unroll
+    for (int n = 0; n < STRIP_EDGE; ++n)
+#pragma unroll
+        for (int m = 0; m < STRIP_EDGE; m += 4) {
+            const int e = 4 * row + n / 4 * 64 + n % 4, j = 4 * column + m / 4 * 64;
+            if (e < p.e && j < p.j)
+                store_four(to + e * p.j + j, sum[n] + m);
+        }
+}
+
+/* dX and the strip's dW; x and w give their place to sums that pass from thread to thread. */
+static __device__ __forceinline__ void multiply_cotangents(const strips &p, int64_t row, int first,
+                                                           int lines, const float *ds,
+                                                           const float *v, const float *s,
+                                                           const float *dy, float *x, float *w) {
+    const strip_place own;
+    const float *const left = (own.second ? s : ds) + own.line * STRIP_LINE;
+    const float *const right = (own.second ? dy : v) + own.column * STRIP_LINE;
+    strip_sums sum = {};
+#pragma unroll 1
+    for (int k = own.share * STRIP_STEP; k < p.j; k += 2 * STRIP_STEP)
+        multiply_along(left + k, right + k, sum);
+    float *const pass = (own.second ? w : x) + own.line * STRIP_LINE + own.column;
+    __syncthreads(); /* all have read x and w */
+    float total[4][STRIP_EDGE];
+    add_shares(
+        own, sum, [&](int n, int m) { return pass + 4 * n * STRIP_LINE + 16 * m; }, total);
+    const int width = own.second ? p.a : p.e;
+    float *const to = (own.second ? p.dw + row * p.i * p.a : p.dx.data + row * p.dx.stride) +
+                      (int64_t)first * width + own.column;
+#pragma unroll
+    for (int n = 0; n < 4; ++n) {
+        const int line = own.line + 4 * (4 * own.share + n);
+#pragma unroll
+        for (int m = 0; m < STRIP_EDGE; ++m)
+            if (line < lines && own.column + 16 * m < width)
+                to[line * width + 16 * m] = total[n][m];
+    }
+}
+
+static __global__ void __launch_bounds__(STRIP_THREADS, 1) backward_strips(strips p) {
+    ASSAY_DYNAMIC_SHARED(float, shared);
+    float *const v = shared, *const dy = v + STRIP_EXTENT * STRIP_LINE;
+    float *const x = dy + STRIP_EXTENT * STRIP_LINE, *const w = x + STRIP * STRIP_LINE;
+    float *const s = w + STRIP * STRIP_LINE, *const ds = s + STRIP * STRIP_LINE;
+    const int64_t row = blockIdx.x / (uint32_t)p.parts;
+    const int first = (int)(blockIdx.x % (uint32_t)p.parts) * STRIP, lines = min(STRIP, p.i - first);
+    fetch_lines(p.x.data + row * p.x.stride + (int64_t)first * p.e, p.e, lines, p.e, p.x_packs, x);
+    fetch_lines(p.w.w + first * p.w.row, p.w.row, lines, p.a, p.w_packs, w);
+#pragma unroll 1
+    for (int k = 0; k < STRIP_EXTENT; k += STRIP_CHUNK) {
+        fetch_lines(k < p.e ? p.v.w + k * p.v.row : p.v.w, p.v.row, p.e - k, p.j, p.v_packs,
+                    v + k * STRIP_LINE);
+        fetch_lines(p.dy.data + row * p.dy.stride + (k < p.a ? k * p.j : 0), p.j, p.a - k, p.j,
+                    p.dy_packs, dy + k * STRIP_LINE);
+        cp_async_commit();
+    }
+    multiply_states(p, x, v, w, dy, s, ds);
+    __syncthreads();
+    multiply_last_gradient(p, lines, x, ds);
+    multiply_cotangents(p, row, first, lines, ds, v, s, dy, x, w);
+}
+
+/* ---- the sums of partial gradients ---- */
+
+constexpr int STRIP_LANES = 8, STRIP_AHEAD = 8; /* warps of a block; loads under way at once */
+constexpr int STRIP_SUMMED = 32 * strip_pack::size; /* elements of a block */
+
+struct strip_partials {
+    const float *partial; /* (count, rows, columns) */
+    int64_t count, rows, columns;
+    factor<float> to;
+};
+
+/* Warp l sums partials l, l + 8 and so on, in this order; then the warps' sums are added. */
+static __global__ void __launch_bounds__(32 * STRIP_LANES)
+    sum_strips(strip_partials first, strip_partials second) {
+    __shared__ float sums[STRIP_LANES][STRIP_SUMMED];
+    const strip_partials p = blockIdx.y == 0 ? first : second;
+    const int64_t size = p.rows * p.columns, base = (int64_t)blockIdx.x * STRIP_SUMMED;
+    const int lane = (int)threadIdx.x / 32, own = (int)threadIdx.x % 32 * strip_pack::size;
+    float sum[strip_pack::size] = {};
+    if (base + own < size)
+#pragma unroll 1
+        for (int64_t k = lane; k < p.count; k += STRIP_LANES * STRIP_AHEAD) {
+            strip_pack terms[STRIP_AHEAD];
+#pragma unroll
+            for (int n = 0; n < STRIP_AHEAD; ++n)
+                terms[n] = k + n * STRIP_LANES < p.count
+                               ? load_four(p.partial + (k + n * STRIP_LANES) * size + base + own)
+                               : pack_of(0.0f);
+#pragma unroll
+            for (int n = 0; n < STRIP_AHEAD; ++n)
+#pragma unroll
+                for (int i = 0; i < strip_pack::size; ++i)
+                    sum[i] += terms[n].v[i];
+        }
+    store_four(sums[lane] + own, sum);
+    __syncthreads();
+    const int64_t e = base + threadIdx.x;
+    if (threadIdx.x >= STRIP_SUMMED || e >= size)
+        return;
+    float total = sums[0][threadIdx.x];
+#pragma unroll
+    for (int n = 1; n < STRIP_LANES; ++n)
+        total += sums[n][threadIdx.x];
+    p.to.w[e / p.columns * p.to.row + e % p.columns] = total;
+}
+
+/* ---- the host's side ---- */
+
+static inline bool takes_strip_packs(const float *from, int64_t apart) {
+    return (uintptr_t)from % PACK_BYTES == 0 && apart % strip_pack::size == 0;
+}
+
+static assay_status launch_strips(const assay_call *call, const chain &c) {
+    const stage &last = c.stages[0], &first = c.stages[1];
+    strips p = {};
+    p.x = state_of<const float>(x_of(call));
+    p.dy = state_of<const float>(cotangent_of(call));
+    p.dx = state_of<float>(&call->out[0]);
+    p.w = factor_of<const float>(factor_tensor(call, first));
+    p.v = factor_of<const float>(factor_tensor(call, last));
+    p.dw = static_cast<float *>(call->workspace);
+    p.dv = p.dw + c.rows * first.p * first.q;
+    p.i = (int32_t)first.p;
+    p.a = (int32_t)first.q;
+    p.e = (int32_t)last.p;
+    p.j = (int32_t)last.q;
+    p.parts = (int32_t)ceil_div(first.p, STRIP);
+    p.x_packs = takes_strip_packs(p.x.data, p.x.stride);
+    p.dy_packs = takes_strip_packs(p.dy.data, p.dy.stride);
+    p.w_packs = takes_strip_packs(p.w.w, p.w.row);
+    p.v_packs = takes_strip_packs(p.v.w, p.v.row);
+    const int64_t blocks = strip_blocks(c);
+    const assay_status status = ASSAY_LAUNCH(call->stream, whole_grid(blocks), dim3(STRIP_THREADS),
+                                             STRIP_SHARED, backward_strips, p);
+    if (status != ASSAY_OK)
+        return status;
+    const strip_partials of_last = {p.dv, blocks, last.p, last.q,
+                                    factor_of<float>(gradient_tensor(call, last))};
+    const strip_partials of_first = {p.dw, c.rows, first.p, first.q,
+                                     factor_of<float>(gradient_tensor(call, first))};
+    dim3 grid = whole_grid(ceil_div(larger(last.p * last.q, first.p * first.q), STRIP_SUMMED));
+    grid.y = 2;
+    return ASSAY_LAUNCH(call->stream, grid, dim3(32 * STRIP_LANES), 0, sum_strips, of_last,
+                        of_first);
+}
+
+#endif
