@@ -3,11 +3,7 @@
  * by wgmma, whose operands lie in shared memory (hopper_rows.h).
  */
 #include "kernels/common/variants.h"
-#include "kernels/kronecker/hopper_rows.h"
-
-static const assay_variant *v3_tensor() {
-    return variant_of("kronecker", "v3_tensor");
-}
+#include "kernels/kronecker/hopper_rows_tf32.h"
 
 /* Whether forward goes by rows. */
 static bool takes_rows(const chain &c) {
@@ -17,36 +13,54 @@ static bool takes_rows(const chain &c) {
 }
 
 template <typename T> static bool takes_row_packs(const state<T> &s) {
-    return (uintptr_t)s.data % PACK_BYTES == 0 && s.stride % pack<bf16>::size == 0;
+    return (uintptr_t)s.data % PACK_BYTES == 0 && s.stride % (PACK_BYTES / (int)sizeof(T)) == 0;
+}
+
+/* What makes the call otherwise. */
+static const assay_variant *other(const assay_call *call) {
+    const bool is_128 = call->params->dtype == ASSAY_F32 && takes_rows(chain_of(call));
+    return variant_of("kronecker", is_128 ? "v3_bf16x6" : "v3_tensor");
+}
+
+/* Of Rows, hopper_rows or tf32_rows. */
+template <class Rows, typename T> static Rows rows_of(const assay_call *call, const chain &c) {
+    Rows p = {};
+    p.in = state_of<const T>(x_of(call));
+    p.out = state_of<T>(&call->out[0]);
+    p.w = factor_of<const T>(factor_tensor(call, c.stages[1]));
+    p.v = factor_of<const T>(factor_tensor(call, c.stages[0]));
+    p.rows = c.rows;
+    p.in_packs = takes_row_packs(p.in);
+    p.out_packs = takes_row_packs(p.out);
+    return p;
 }
 
 static assay_status forward(const assay_call *call) {
     const chain c = chain_of(call);
-    if (call->params->dtype != ASSAY_BF16 || !takes_rows(c))
-        return v3_tensor()->forward(call);
-    hopper_rows p = {};
-    p.in = state_of<const bf16>(x_of(call));
-    p.out = state_of<bf16>(&call->out[0]);
-    p.w = factor_of<const bf16>(factor_tensor(call, c.stages[1]));
-    p.v = factor_of<const bf16>(factor_tensor(call, c.stages[0]));
-    p.rows = c.rows;
-    p.in_packs = takes_row_packs(p.in);
-    p.out_packs = takes_row_packs(p.out);
-    return ASSAY_LAUNCH(call->stream, whole_grid(clamp(c.rows, 0, ASSAY_MULTIPROCESSORS)),
-                        dim3(ROW_THREADS), ROW_SHARED, forward_rows, p);
+    if (!takes_rows(c))
+        return other(call)->forward(call);
+    const dim3 grid = whole_grid(clamp(c.rows, 0, ASSAY_MULTIPROCESSORS));
+    if (call->params->dtype == ASSAY_BF16)
+        return ASSAY_LAUNCH(call->stream, grid, dim3(ROW_THREADS), ROW_SHARED, forward_rows,
+                            (rows_of<hopper_rows, bf16>(call, c)));
+    return ASSAY_LAUNCH(call->stream, grid, dim3(TF32_THREADS), TF32_SHARED, forward_tf32_rows,
+                        (rows_of<tf32_rows, float>(call, c)));
 }
 
 static assay_status backward(const assay_call *call) {
-    return v3_tensor()->backward(call);
+    return other(call)->backward(call);
 }
 
 static size_t workspace(assay_stage direction, const assay_call *call) {
-    return v3_tensor()->workspace(direction, call);
+    return other(call)->workspace(direction, call);
 }
 
 static assay_status supports(assay_stage stage, const assay_call *call) {
-    const assay_status status = v3_tensor()->supports(stage, call);
-    return status == ASSAY_OK ? require_hopper("kronecker/v3_hopper") : status;
+    assay_status status = require_hopper("kronecker/v3_hopper");
+    if (status == ASSAY_OK &&
+        !(call->params->math == ASSAY_TF32 && other(call) != variant_of("kronecker", "v3_tensor")))
+        status = variant_of("kronecker", "v3_tensor")->supports(stage, call);
+    return status;
 }
 
 static const int32_t tiles[] = {ROW_EXTENT, 0};
