@@ -64,14 +64,42 @@ static __device__ __forceinline__ void fetch_row_lines(const bf16 *from, int64_t
 /* A lane's sums as its warpgroup's lines of a matrix. */
 static __device__ __forceinline__ void put_row_sums(const float (&sums)[ROW_SUMS], int first,
                                                     unsigned char *matrix) {
-    const int lane = (int)threadIdx.x % 32, t = lane % 4;
-    const int line = first + (int)threadIdx.x % ROW_GROUP / 32 * 16 + lane / 4;
+    const int thread = (int)made_anew(threadIdx.x); /* places would be in registers all along */
+    const int lane = thread % 32, t = lane % 4;
+    const int line = first + thread % ROW_GROUP / 32 * 16 + lane / 4;
 #pragma unroll
     for (int j = 0; j < ROW_EXTENT / 8; ++j)
 #pragma unroll
         for (int half = 0; half < 2; ++half)
             *reinterpret_cast<__nv_bfloat162 *>(matrix + row_place(line + 8 * half, j) + 4 * t) =
                 __floats2bfloat162_rn(sums[4 * j + 2 * half], sums[4 * j + 2 * half + 1]);
+}
+
+/* A warpgroup writes its lines of a matrix to a row. Calls `free` when it has read them. */
+template <typename Free>
+static __device__ __forceinline__ void store_row_lines(const unsigned char *matrix, int first,
+                                                       bf16 *row, bool packs, const Free &free) {
+    constexpr int PACKS = ROW_EXTENT / pack<bf16>::size, TURNS = ROW_LINES * PACKS / ROW_GROUP;
+    const int thread = (int)threadIdx.x % ROW_GROUP;
+    bf16 *const out = row + first * ROW_EXTENT;
+    pack<bf16> pieces[TURNS];
+#pragma unroll
+    for (int n = 0; n < TURNS; ++n) {
+        const int unit = thread + n * ROW_GROUP;
+        pieces[n] = load_whole(reinterpret_cast<const pack<bf16> *>(
+            matrix + row_place(first + unit / PACKS, unit % PACKS)));
+    }
+    free();
+#pragma unroll
+    for (int n = 0; n < TURNS; ++n)
+        store_pack(out + (thread + n * ROW_GROUP) * pack<bf16>::size, pieces[n], pack<bf16>::size,
+                   packs);
+}
+
+static __device__ __forceinline__ bool factor_takes_packs(const factor<const bf16> &f) {
+    return (reinterpret_cast<uintptr_t>(f.w) / sizeof(bf16) | (uint64_t)f.row) %
+               pack<bf16>::size ==
+           0;
 }
 
 static __global__ void __launch_bounds__(ROW_THREADS, 1) forward_rows(hopper_rows p) {
@@ -91,12 +119,8 @@ static __global__ void __launch_bounds__(ROW_THREADS, 1) forward_rows(hopper_row
                                                   p.in_packs, first, buffers + buffer * ROW_MATRIX);
         cp_async_commit();
     };
-    const auto takes = [](const factor<const bf16> &f) {
-        return (reinterpret_cast<uintptr_t>(f.w) / sizeof(bf16) | (uint64_t)f.row) %
-                   pack<bf16>::size == 0;
-    };
-    fetch_row_lines<ROW_THREADS, ROW_EXTENT>(p.v.w, p.v.row, takes(p.v), 0, v);
-    fetch_row_lines<ROW_THREADS, ROW_EXTENT>(p.w.w, p.w.row, takes(p.w), 0, w);
+    fetch_row_lines<ROW_THREADS, ROW_EXTENT>(p.v.w, p.v.row, factor_takes_packs(p.v), 0, v);
+    fetch_row_lines<ROW_THREADS, ROW_EXTENT>(p.w.w, p.w.row, factor_takes_packs(p.w), 0, w);
     cp_async_commit();
     fetch(row, 0);
     cp_async_wait<1>();
@@ -136,21 +160,8 @@ static __global__ void __launch_bounds__(ROW_THREADS, 1) forward_rows(hopper_row
         pair_barrier(); /* both have read X V */
         put_row_sums(sums, first, matrix);
         group_barrier();
-        constexpr int PACKS = ROW_EXTENT / pack<bf16>::size, TURNS = ROW_LINES * PACKS / ROW_GROUP;
-        const int thread = (int)threadIdx.x % ROW_GROUP;
-        bf16 *const out = p.out.data + row * p.out.stride + first * ROW_EXTENT;
-        pack<bf16> pieces[TURNS];
-#pragma unroll
-        for (int n = 0; n < TURNS; ++n) {
-            const int unit = thread + n * ROW_GROUP;
-            pieces[n] = load_whole(reinterpret_cast<const pack<bf16> *>(
-                matrix + row_place(first + unit / PACKS, unit % PACKS)));
-        }
-        group_barrier(); /* the next turn's copies may come */
-#pragma unroll
-        for (int n = 0; n < TURNS; ++n)
-            store_pack(out + (thread + n * ROW_GROUP) * pack<bf16>::size, pieces[n],
-                       pack<bf16>::size, p.out_packs);
+        store_row_lines(matrix, first, p.out.data + row * p.out.stride, p.out_packs,
+                        group_barrier);
     }
     cp_async_wait<0>();
 }

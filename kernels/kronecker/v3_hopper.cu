@@ -3,6 +3,7 @@
  * by wgmma, whose operands lie in shared memory (hopper_rows.h).
  */
 #include "kernels/common/variants.h"
+#include "kernels/kronecker/hopper_back.h"
 #include "kernels/kronecker/hopper_rows_tf32.h"
 
 /* Whether forward goes by rows. */
@@ -47,12 +48,46 @@ static assay_status forward(const assay_call *call) {
                         (rows_of<tf32_rows, float>(call, c)));
 }
 
+static int64_t back_blocks(const chain &c) {
+    return clamp(c.rows, 0, ASSAY_MULTIPROCESSORS);
+}
+
+static bool is_back(assay_stage direction, const assay_call *call, const chain &c) {
+    return direction == ASSAY_BACKWARD && call->params->dtype == ASSAY_BF16 && takes_rows(c);
+}
+
 static assay_status backward(const assay_call *call) {
-    return other(call)->backward(call);
+    const chain c = chain_of(call);
+    if (!is_back(ASSAY_BACKWARD, call, c))
+        return other(call)->backward(call);
+    const int64_t blocks = back_blocks(c), extent = ROW_EXTENT;
+    hopper_back p = {};
+    p.x = state_of<const bf16>(x_of(call));
+    p.dy = state_of<const bf16>(cotangent_of(call));
+    p.dx = state_of<bf16>(&call->out[0]);
+    p.w = factor_of<const bf16>(factor_tensor(call, c.stages[1]));
+    p.v = factor_of<const bf16>(factor_tensor(call, c.stages[0]));
+    p.dw = static_cast<float *>(call->workspace);
+    p.dv = p.dw + blocks * extent * extent;
+    p.rows = c.rows;
+    p.x_packs = takes_row_packs(p.x);
+    p.dy_packs = takes_row_packs(p.dy);
+    p.dx_packs = takes_row_packs(p.dx);
+    const assay_status status = ASSAY_LAUNCH(call->stream, whole_grid(blocks), dim3(BACK_THREADS),
+                                             BACK_SHARED, backward_rows, p);
+    if (status != ASSAY_OK)
+        return status;
+    return launch_sum_strips<bf16>(
+        call->stream,
+        {p.dv, blocks, extent, extent, factor_of<bf16>(gradient_tensor(call, c.stages[0]))},
+        {p.dw, blocks, extent, extent, factor_of<bf16>(gradient_tensor(call, c.stages[1]))});
 }
 
 static size_t workspace(assay_stage direction, const assay_call *call) {
-    return other(call)->workspace(direction, call);
+    const chain c = chain_of(call);
+    return is_back(direction, call, c)
+               ? (size_t)(2 * back_blocks(c) * ROW_EXTENT * ROW_EXTENT) * sizeof(float)
+               : other(call)->workspace(direction, call);
 }
 
 static assay_status supports(assay_stage stage, const assay_call *call) {

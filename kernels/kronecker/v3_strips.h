@@ -22,6 +22,7 @@
 
 #include "kernels/common/pack.h"
 #include "kernels/common/tensor.h"
+#include "kernels/kronecker/strip_sums.h"
 #include "kernels/kronecker/v3_strips_plan.h"
 
 constexpr int STRIP_LINE = STRIP_EXTENT + 4;         /* eight lines' packs: in different banks */
@@ -40,19 +41,7 @@ struct strips {
     bool x_packs, dy_packs, w_packs, v_packs; /* 16 bytes of each at once */
 };
 
-typedef pack<float> strip_pack;
 typedef float strip_sums[STRIP_EDGE][STRIP_EDGE];
-
-static __device__ __forceinline__ strip_pack load_four(const float *from) {
-    return load_whole(reinterpret_cast<const strip_pack *>(from));
-}
-static __device__ __forceinline__ void store_four(float *to, const float *from) {
-    strip_pack p;
-#pragma unroll
-    for (int i = 0; i < strip_pack::size; ++i)
-        p.v[i] = from[i];
-    *reinterpret_cast<strip_pack *>(to) = p;
-}
 
 /* The block starts to copy STRIP lines, `apart` in memory, to shared memory; `lines` of them are
  * there, each `width` long, and zeros stand for the rest. */
@@ -290,52 +279,6 @@ static __global__ void __launch_bounds__(STRIP_THREADS, 1) backward_strips(strip
     multiply_cotangents(p, row, first, lines, ds, v, s, dy, x, w);
 }
 
-/* ---- the sums of partial gradients ---- */
-
-constexpr int STRIP_LANES = 8, STRIP_AHEAD = 8; /* warps of a block; loads under way at once */
-constexpr int STRIP_SUMMED = 32 * strip_pack::size; /* elements of a block */
-
-struct strip_partials {
-    const float *partial; /* (count, rows, columns) */
-    int64_t count, rows, columns;
-    factor<float> to;
-};
-
-/* Warp l sums partials l, l + 8 and so on, in this order; then the warps' sums are added. */
-static __global__ void __launch_bounds__(32 * STRIP_LANES)
-    sum_strips(strip_partials first, strip_partials second) {
-    __shared__ float sums[STRIP_LANES][STRIP_SUMMED];
-    const strip_partials p = blockIdx.y == 0 ? first : second;
-    const int64_t size = p.rows * p.columns, base = (int64_t)blockIdx.x * STRIP_SUMMED;
-    const int lane = (int)threadIdx.x / 32, own = (int)threadIdx.x % 32 * strip_pack::size;
-    float sum[strip_pack::size] = {};
-    if (base + own < size)
-#pragma unroll 1
-        for (int64_t k = lane; k < p.count; k += STRIP_LANES * STRIP_AHEAD) {
-            strip_pack terms[STRIP_AHEAD];
-#pragma unroll
-            for (int n = 0; n < STRIP_AHEAD; ++n)
-                terms[n] = k + n * STRIP_LANES < p.count
-                               ? load_four(p.partial + (k + n * STRIP_LANES) * size + base + own)
-                               : pack_of(0.0f);
-#pragma unroll
-            for (int n = 0; n < STRIP_AHEAD; ++n)
-#pragma unroll
-                for (int i = 0; i < strip_pack::size; ++i)
-                    sum[i] += terms[n].v[i];
-        }
-    store_four(sums[lane] + own, sum);
-    __syncthreads();
-    const int64_t e = base + threadIdx.x;
-    if (threadIdx.x >= STRIP_SUMMED || e >= size)
-        return;
-    float total = sums[0][threadIdx.x];
-#pragma unroll
-    for (int n = 1; n < STRIP_LANES; ++n)
-        total += sums[n][threadIdx.x];
-    p.to.w[e / p.columns * p.to.row + e % p.columns] = total;
-}
-
 /* ---- the host's side ---- */
 
 static inline bool takes_strip_packs(const float *from, int64_t apart) {
@@ -366,14 +309,10 @@ static assay_status launch_strips(const assay_call *call, const chain &c) {
                                              STRIP_SHARED, backward_strips, p);
     if (status != ASSAY_OK)
         return status;
-    const strip_partials of_last = {p.dv, blocks, last.p, last.q,
-                                    factor_of<float>(gradient_tensor(call, last))};
-    const strip_partials of_first = {p.dw, c.rows, first.p, first.q,
-                                     factor_of<float>(gradient_tensor(call, first))};
-    dim3 grid = whole_grid(ceil_div(larger(last.p * last.q, first.p * first.q), STRIP_SUMMED));
-    grid.y = 2;
-    return ASSAY_LAUNCH(call->stream, grid, dim3(32 * STRIP_LANES), 0, sum_strips, of_last,
-                        of_first);
+    return launch_sum_strips<float>(
+        call->stream,
+        {p.dv, blocks, last.p, last.q, factor_of<float>(gradient_tensor(call, last))},
+        {p.dw, c.rows, first.p, first.q, factor_of<float>(gradient_tensor(call, first))});
 }
 
 #endif
