@@ -27,14 +27,18 @@ static __device__ __forceinline__ int tf32_place(int line, int column) {
            ((column % 32 / 4 ^ line % 8) * PACK_BYTES) + column % 4 * (int)sizeof(float);
 }
 
-/* V, transposed: eight of its columns and four of its lines a warp at a time. */
+/* V, transposed: eight of its columns and four of its lines a warp at a time. OPERAND: its columns
+ * in such an order that a lane's sums of a product with V are its left operand of the next one: of
+ * eight it has two neighbours of those, and t and t + 4 of this one's terms. */
+template <bool OPERAND>
 static __device__ __forceinline__ void transpose_factor(const factor<const float> &v,
                                                         unsigned char *matrix) {
     const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
 #pragma unroll 16
     for (int n = warp; n < ROW_EXTENT * ROW_EXTENT / 32; n += TF32_THREADS / 32) {
         const int j = n % 16 * 8 + lane % 8, e = n / 16 * 4 + lane / 8;
-        *reinterpret_cast<float *>(matrix + tf32_place(j, e)) = v.w[e * v.row + j];
+        const int line = OPERAND ? j / 8 * 8 + j % 4 * 2 + j / 4 % 2 : j;
+        *reinterpret_cast<float *>(matrix + tf32_place(line, e)) = v.w[e * v.row + j];
     }
 }
 
@@ -56,6 +60,27 @@ static __device__ __forceinline__ void fetch_tf32_lines(const float *from, bool 
     }
 }
 
+/* A warpgroup writes its lines of a matrix to a row. Calls `free` when it has read them. */
+template <typename Free>
+static __device__ __forceinline__ void store_tf32_lines(const unsigned char *matrix, int first,
+                                                        float *row, bool packs, const Free &free) {
+    constexpr int PACKS = ROW_EXTENT / pack<float>::size, TURNS = ROW_LINES * PACKS / ROW_GROUP;
+    const int thread = (int)threadIdx.x % ROW_GROUP;
+    float *const out = row + first * ROW_EXTENT;
+    pack<float> pieces[TURNS];
+#pragma unroll
+    for (int n = 0; n < TURNS; ++n) {
+        const int unit = thread + n * ROW_GROUP;
+        pieces[n] = load_whole(reinterpret_cast<const pack<float> *>(
+            matrix + tf32_place(first + unit / PACKS, unit % PACKS * pack<float>::size)));
+    }
+    free();
+#pragma unroll
+    for (int n = 0; n < TURNS; ++n)
+        store_pack(out + (thread + n * ROW_GROUP) * pack<float>::size, pieces[n],
+                   pack<float>::size, packs);
+}
+
 static __global__ void __launch_bounds__(TF32_THREADS, 1) forward_tf32_rows(tf32_rows p) {
     ASSAY_DYNAMIC_SHARED(unsigned char, shared);
     unsigned char *const v = shared + (0 - shared_address(shared)) % TENSOR_ALIGNMENT;
@@ -72,7 +97,7 @@ static __global__ void __launch_bounds__(TF32_THREADS, 1) forward_tf32_rows(tf32
     };
     int64_t row = blockIdx.x;
     fetch(row, 0);
-    transpose_factor(p.v, v);
+    transpose_factor<false>(p.v, v);
     /* W^T; of each step's eight k a lane has two neighbours, as it has of sums. */
     uint32_t w[TF32_STEPS][4];
 #pragma unroll
@@ -125,22 +150,8 @@ static __global__ void __launch_bounds__(TF32_THREADS, 1) forward_tf32_rows(tf32
                 matrix + tf32_place(own + i / 2 % 2 * 8, i / 4 * 8 + 2 * t)) =
                 make_float2(sums[i], sums[i + 1]);
         group_barrier();
-        constexpr int PACKS = ROW_EXTENT / pack<float>::size;
-        constexpr int TURNS = ROW_LINES * PACKS / ROW_GROUP;
-        const int thread = (int)threadIdx.x % ROW_GROUP;
-        float *const out = p.out.data + row * p.out.stride + first * ROW_EXTENT;
-        pack<float> pieces[TURNS];
-#pragma unroll
-        for (int n = 0; n < TURNS; ++n) {
-            const int unit = thread + n * ROW_GROUP;
-            pieces[n] = load_whole(reinterpret_cast<const pack<float> *>(
-                matrix + tf32_place(first + unit / PACKS, unit % PACKS * pack<float>::size)));
-        }
-        group_barrier(); /* the next turn's copies may come */
-#pragma unroll
-        for (int n = 0; n < TURNS; ++n)
-            store_pack(out + (thread + n * ROW_GROUP) * pack<float>::size, pieces[n],
-                       pack<float>::size, p.out_packs);
+        store_tf32_lines(matrix, first, p.out.data + row * p.out.stride, p.out_packs,
+                         group_barrier);
     }
     cp_async_wait<0>();
 }

@@ -4,7 +4,7 @@
  */
 #include "kernels/common/variants.h"
 #include "kernels/kronecker/hopper_back.h"
-#include "kernels/kronecker/hopper_rows_tf32.h"
+#include "kernels/kronecker/hopper_back_tf32.h"
 
 /* Whether forward goes by rows. */
 static bool takes_rows(const chain &c) {
@@ -52,40 +52,64 @@ static int64_t back_blocks(const chain &c) {
     return clamp(c.rows, 0, ASSAY_MULTIPROCESSORS);
 }
 
-static bool is_back(assay_stage direction, const assay_call *call, const chain &c) {
-    return direction == ASSAY_BACKWARD && call->params->dtype == ASSAY_BF16 && takes_rows(c);
+static bool is_back(assay_stage direction, const chain &c) {
+    return direction == ASSAY_BACKWARD && takes_rows(c);
 }
 
-static assay_status backward(const assay_call *call) {
-    const chain c = chain_of(call);
-    if (!is_back(ASSAY_BACKWARD, call, c))
-        return other(call)->backward(call);
-    const int64_t blocks = back_blocks(c), extent = ROW_EXTENT;
-    hopper_back p = {};
-    p.x = state_of<const bf16>(x_of(call));
-    p.dy = state_of<const bf16>(cotangent_of(call));
-    p.dx = state_of<bf16>(&call->out[0]);
-    p.w = factor_of<const bf16>(factor_tensor(call, c.stages[1]));
-    p.v = factor_of<const bf16>(factor_tensor(call, c.stages[0]));
+/* Of Back, hopper_back or tf32_back. */
+template <class Back, typename T>
+static Back back_of(const assay_call *call, const chain &c, int64_t blocks) {
+    Back p = {};
+    p.x = state_of<const T>(x_of(call));
+    p.dy = state_of<const T>(cotangent_of(call));
+    p.dx = state_of<T>(&call->out[0]);
+    p.w = factor_of<const T>(factor_tensor(call, c.stages[1]));
+    p.v = factor_of<const T>(factor_tensor(call, c.stages[0]));
     p.dw = static_cast<float *>(call->workspace);
-    p.dv = p.dw + blocks * extent * extent;
+    p.dv = p.dw + blocks * ROW_EXTENT * ROW_EXTENT;
     p.rows = c.rows;
     p.x_packs = takes_row_packs(p.x);
     p.dy_packs = takes_row_packs(p.dy);
     p.dx_packs = takes_row_packs(p.dx);
-    const assay_status status = ASSAY_LAUNCH(call->stream, whole_grid(blocks), dim3(BACK_THREADS),
-                                             BACK_SHARED, backward_rows, p);
-    if (status != ASSAY_OK)
-        return status;
-    return launch_sum_strips<bf16>(
+    return p;
+}
+
+template <typename T, class Back>
+static assay_status sum_gradients(const assay_call *call, const chain &c, const Back &p,
+                                  int64_t blocks) {
+    return launch_sum_strips<T>(
         call->stream,
-        {p.dv, blocks, extent, extent, factor_of<bf16>(gradient_tensor(call, c.stages[0]))},
-        {p.dw, blocks, extent, extent, factor_of<bf16>(gradient_tensor(call, c.stages[1]))});
+        {p.dv, blocks, ROW_EXTENT, ROW_EXTENT, factor_of<T>(gradient_tensor(call, c.stages[0]))},
+        {p.dw, blocks, ROW_EXTENT, ROW_EXTENT, factor_of<T>(gradient_tensor(call, c.stages[1]))});
+}
+
+static assay_status backward(const assay_call *call) {
+    const chain c = chain_of(call);
+    if (!takes_rows(c))
+        return other(call)->backward(call);
+    const int64_t blocks = back_blocks(c);
+    const dim3 grid = whole_grid(blocks);
+    if (call->params->dtype == ASSAY_BF16) {
+        const hopper_back p = back_of<hopper_back, bf16>(call, c, blocks);
+        const assay_status status = ASSAY_LAUNCH(call->stream, grid, dim3(BACK_THREADS),
+                                                 BACK_SHARED, backward_rows, p);
+        return status == ASSAY_OK ? sum_gradients<bf16>(call, c, p, blocks) : status;
+    }
+    const tf32_back p = back_of<tf32_back, float>(call, c, blocks);
+    assay_status status = ASSAY_LAUNCH(call->stream, grid, dim3(TF32_THREADS), TF32_SHARED,
+                                       first_gradient_tf32, p);
+    if (status == ASSAY_OK)
+        status = ASSAY_LAUNCH(call->stream, grid, dim3(TF32_THREADS), TF32_SHARED,
+                              last_gradient_tf32, p);
+    if (status == ASSAY_OK)
+        status = ASSAY_LAUNCH(call->stream, grid, dim3(TF32_THREADS), TF32_SHARED, cotangent_tf32,
+                              p);
+    return status == ASSAY_OK ? sum_gradients<float>(call, c, p, blocks) : status;
 }
 
 static size_t workspace(assay_stage direction, const assay_call *call) {
     const chain c = chain_of(call);
-    return is_back(direction, call, c)
+    return is_back(direction, c)
                ? (size_t)(2 * back_blocks(c) * ROW_EXTENT * ROW_EXTENT) * sizeof(float)
                : other(call)->workspace(direction, call);
 }
