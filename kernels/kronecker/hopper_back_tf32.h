@@ -150,7 +150,7 @@ static __global__ void __launch_bounds__(TF32_THREADS, 1) first_gradient_tf32(tf
         tf32_operand left;
 #pragma unroll
         for (int i = 0; i < ROW_SUMS; ++i)
-            left[i / 4][i % 2 * 2 + i / 2 % 2] = __float_as_uint(s[i]);
+            left[i / 4][i % 2 * 2 + i / 2 % 2] = __float_as_uint(s[i]) & 0xffffe000;
         cp_async_wait<1>();
         fence_proxy_async();
         __syncthreads();
