@@ -421,6 +421,12 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "b=3 f=32x32x32 dtype=f32 math=tf32 pad=4 sched=random"},
     {ASSAY_CI, "b=7 f=64x64 layers=2 dtype=f32 math=tf32 pad=4 fill=normal,inf"},
     {ASSAY_CI, "b=3 f=128x128 dtype=f32 math=tf32 sched=reverse"},
+    /* v3_hopper: more rows than blocks and pairs of warpgroups, and what it leaves to others */
+    {ASSAY_CI, "b=13 f=128x128 dtype=bf16 pad=0,8,1 fill=normal,inf sched=warp"},
+    {ASSAY_CI, "b=7 f=128x128 dtype=f32 math=tf32 pad=0,4,1 fill=normal,nan sched=random"},
+    {ASSAY_CI, "b=2 f=128x128 dtype=bf16 misalign=1,8 pad=16"},
+    {ASSAY_CI, "b=2 f=128x128 dtype=f32 math=tf32 misalign=1,4 pad=8"},
+    {ASSAY_CI, "b=1 f=128x128 layers=2 dtype=bf16"},
     {ASSAY_NIGHTLY, "b=2 f=64x64x64 dtype=bf16"},
     {ASSAY_NIGHTLY, "b=2 f=64x64x64 dtype=f32 math=tf32"},
     {ASSAY_NIGHTLY, "b=32 f=128x128 dtype=f32,f64"},
