@@ -18,7 +18,7 @@ static __device__ __forceinline__ void store_four(float *to, const float *from) 
     *reinterpret_cast<strip_pack *>(to) = p;
 }
 
-constexpr int STRIP_LANES = 8, STRIP_AHEAD = 8; /* warps of a block; loads under way at once */
+constexpr int STRIP_LANES = 16, STRIP_AHEAD = 8; /* warps of a block; loads under way at once */
 constexpr int STRIP_SUMMED = 32 * strip_pack::size; /* elements of a block */
 
 template <typename T> struct strip_partials {
@@ -27,7 +27,7 @@ template <typename T> struct strip_partials {
     factor<T> to;
 };
 
-/* Warp l sums partials l, l + 8 and so on, in this order; then the warps' sums are added. */
+/* Warp l sums partials l, l + 16 and so on, in this order; then the warps' sums are added. */
 template <typename T>
 static __global__ void __launch_bounds__(32 * STRIP_LANES)
     sum_strips(strip_partials<T> first, strip_partials<T> second) {

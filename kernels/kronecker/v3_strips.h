@@ -38,63 +38,60 @@ struct strips {
     factor<const float> w, v;
     float *dw, *dv; /* partial: (rows, i, a) and (blocks, e, j) */
     int32_t i, a, e, j, parts;
-    bool x_packs, dy_packs, w_packs, v_packs; /* 16 bytes of each at once */
 };
 
 typedef float strip_sums[STRIP_EDGE][STRIP_EDGE];
 
-/* The block starts to copy STRIP lines, `apart` in memory, to shared memory; `lines` of them are
- * there, each `width` long, and zeros stand for the rest. */
-static __device__ __forceinline__ void fetch_lines(const float *from, int64_t apart, int lines,
-                                                   int width, bool packs, float *to) {
-    constexpr int PACKS = STRIP_EXTENT / strip_pack::size;
-#pragma unroll
-    for (int n = 0; n < STRIP * PACKS / STRIP_THREADS; ++n) {
-        const int unit = (int)threadIdx.x + n * STRIP_THREADS;
-        const int line = unit / PACKS, column = unit % PACKS * strip_pack::size;
-        const bool there = line < lines && column < width;
-        const float *const four = there ? from + line * apart + column : from;
-        float *const place = to + line * STRIP_LINE + column;
-        if (packs) {
-            cp_async_16(place, four, there ? 16 : 0);
-            continue;
-        }
-        for (int i = 0; i < strip_pack::size; ++i)
-            cp_async_4(place + i, four + i, there ? 4 : 0);
-    }
-}
+/* STRIP lines of a matrix, `apart` in memory; `lines` of them are there, each `width` long. */
+struct strip_lines {
+    const float *from;
+    int64_t apart;
+    int lines, width;
+};
 
-/* Waits for chunk `c` of four. */
-static __device__ __forceinline__ void await_chunk(int c) {
-    switch (c) {
-    case 0:
-        cp_async_wait<3>();
-        break;
-    case 1:
-        cp_async_wait<2>();
-        break;
-    case 2:
-        cp_async_wait<1>();
-        break;
-    default:
-        cp_async_wait<0>();
+/* The block starts to copy them to shared memory; zeros stand for what is not there. PACKS: 16
+ * bytes at once. */
+template <bool PACKS>
+static __device__ __forceinline__ void fetch_lines(const strip_lines &of, float *to) {
+    constexpr int ACROSS = STRIP_EXTENT / strip_pack::size, DOWN = STRIP_THREADS / ACROSS;
+    const int own = (int)threadIdx.x / ACROSS, column = (int)threadIdx.x % ACROSS * strip_pack::size;
+    const float *four = of.from + own * of.apart + column;
+    float *place = to + own * STRIP_LINE + column;
+#pragma unroll
+    for (int line = 0; line < STRIP; line += DOWN, place += DOWN * STRIP_LINE) {
+        const bool there = line + own < of.lines && column < of.width;
+        const float *const at = there ? four : of.from;
+        if constexpr (PACKS) {
+            cp_async_16(place, at, there ? 16 : 0);
+        } else {
+            for (int i = 0; i < strip_pack::size; ++i)
+                cp_async_4(place + i, at + i, there ? 4 : 0);
+        }
+        four += DOWN * of.apart;
     }
-    __syncthreads();
 }
 
 /* ---- a thread's share of a product ---- */
 
-/* Of a strip's product: lines line + 4 n. */
+/* Of a strip's product: eight lines, of which the thread keeps the first four, and gives the others
+ * to the thread that has the other share. */
 struct strip_place {
-    int line, column; /* of 4 and 16 */
-    int share;        /* which of every two steps */
-    bool second;      /* of two products at a time */
+    int kept, given; /* the first line of either four, which are 4 apart */
+    int column;      /* of 16 */
+    int share;       /* which of every two steps */
+    bool second;     /* of two products at a time */
 
     __device__ __forceinline__ strip_place()
-        : line((int)threadIdx.x % 32 / 8),
-          column((int)threadIdx.x % 8 + (int)threadIdx.x / 32 % 2 * 8),
+        : column((int)threadIdx.x % 8 + (int)threadIdx.x / 32 % 2 * 8),
           share((int)threadIdx.x / STRIP_SHARE % 2),
-          second((int)threadIdx.x / STRIP_SHARE / 2 == 1) {}
+          second((int)threadIdx.x / STRIP_SHARE / 2 == 1) {
+        kept = (int)threadIdx.x % 32 / 8 + share * STRIP / 2;
+        given = kept ^ STRIP / 2;
+    }
+    /* Line n of the eight. */
+    __device__ __forceinline__ int line(int n) const {
+        return (n < 4 ? kept : given) + n % 4 * 4;
+    }
 };
 
 /* Columns are 4 `column` to 4 `column` + 3, and those 64 behind them. */
@@ -108,21 +105,22 @@ static __device__ __forceinline__ void load_eight(const float *line, int column,
 }
 
 /* A thread's lines of the left side, four terms of each. */
-static __device__ __forceinline__ void load_lines(const float *left, strip_pack (&to)[STRIP_EDGE]) {
+static __device__ __forceinline__ void load_lines(const strip_place &own, const float *left,
+                                                  strip_pack (&to)[STRIP_EDGE]) {
 #pragma unroll
     for (int n = 0; n < STRIP_EDGE; ++n)
-        to[n] = load_four(left + 4 * n * STRIP_LINE);
+        to[n] = load_four(left + own.line(n) * STRIP_LINE);
 }
 
-/* sum[n][m] += left[4 n][k] right[k][m], k < 4: terms of the right side in lines. */
-static __device__ __forceinline__ void multiply_lines_by(const float *left, const float *right,
-                                                         int column, strip_sums &sum) {
+/* sum[n][m] += left[line(n)][k] right[k][m], k < 4: terms of the right side in lines. */
+static __device__ __forceinline__ void
+multiply_lines_by(const strip_place &own, const float *left, const float *right, strip_sums &sum) {
     strip_pack a[STRIP_EDGE];
-    load_lines(left, a);
+    load_lines(own, left, a);
 #pragma unroll
     for (int k = 0; k < STRIP_STEP; ++k) {
         float b[STRIP_EDGE];
-        load_eight(right + k * STRIP_LINE, column, b);
+        load_eight(right + k * STRIP_LINE, own.column, b);
 #pragma unroll
         for (int n = 0; n < STRIP_EDGE; ++n)
 #pragma unroll
@@ -131,14 +129,14 @@ static __device__ __forceinline__ void multiply_lines_by(const float *left, cons
     }
 }
 
-/* sum[n][m] += left[4 n][k] right[16 m][k], k < 4: terms of both sides along lines. */
-static __device__ __forceinline__ void multiply_along(const float *left, const float *right,
-                                                      strip_sums &sum) {
+/* sum[n][m] += left[line(n)][k] right[column + 16 m][k], k < 4: terms of both sides along lines. */
+static __device__ __forceinline__ void
+multiply_along(const strip_place &own, const float *left, const float *right, strip_sums &sum) {
     strip_pack a[STRIP_EDGE];
-    load_lines(left, a);
+    load_lines(own, left, a);
 #pragma unroll
     for (int m = 0; m < STRIP_EDGE; ++m) {
-        const strip_pack b = load_four(right + 16 * m * STRIP_LINE);
+        const strip_pack b = load_four(right + (own.column + 16 * m) * STRIP_LINE);
 #pragma unroll
         for (int k = 0; k < STRIP_STEP; ++k)
 #pragma unroll
@@ -150,22 +148,21 @@ static __device__ __forceinline__ void multiply_along(const float *left, const f
 /* ---- the five products ---- */
 
 /* Two threads have shares of the same sums: each gives the other those of four lines, which the
- * other adds to its own. `at(n, m)`: where column m of line n, of eight each, passes on. */
+ * other adds to its own. `at(line, m)`: where column m of eight passes on. */
 template <typename At>
-static __device__ __forceinline__ void add_shares(const strip_place &own, const strip_sums &sum,
-                                                  const At &at, float (&total)[4][STRIP_EDGE]) {
-    const int given = own.share == 0 ? 4 : 0, kept = 4 - given;
+static __device__ __forceinline__ void add_shares(const strip_place &own, strip_sums &sum,
+                                                  const At &at) {
 #pragma unroll
-    for (int n = 0; n < 4; ++n)
+    for (int n = 4; n < STRIP_EDGE; ++n)
 #pragma unroll
         for (int m = 0; m < STRIP_EDGE; ++m)
-            *at(given + n, m) = own.share == 0 ? sum[4 + n][m] : sum[n][m];
+            *at(own.line(n), m) = sum[n][m];
     __syncthreads();
 #pragma unroll
     for (int n = 0; n < 4; ++n)
 #pragma unroll
         for (int m = 0; m < STRIP_EDGE; ++m)
-            total[n][m] = (own.share == 0 ? sum[n][m] : sum[4 + n][m]) + *at(kept + n, m);
+            sum[n][m] += *at(own.line(n), m);
 }
 
 /* S and dS, of all threads half each, while the terms arrive. */
@@ -173,29 +170,29 @@ static __device__ __forceinline__ void multiply_states(const strips &p, const fl
                                                        const float *v, const float *w,
                                                        const float *dy, float *s, float *ds) {
     const strip_place own;
-    const float *const left = (own.second ? w : x) + own.line * STRIP_LINE;
-    const float *const right = own.second ? dy : v;
+    const float *const left = own.second ? w : x, *const right = own.second ? dy : v;
     const int terms = own.second ? p.a : p.e;
     strip_sums sum = {};
 #pragma unroll 1
     for (int c = 0; c < STRIP_EXTENT / STRIP_CHUNK; ++c) {
-        await_chunk(c);
+        cp_async_wait<STRIP_EXTENT / STRIP_CHUNK - 1>(); /* each turn adds an empty group */
+        cp_async_commit();
+        __syncthreads();
         const int end = min((c + 1) * STRIP_CHUNK, terms);
 #pragma unroll 1
         for (int k = c * STRIP_CHUNK + own.share * STRIP_STEP; k < end; k += 2 * STRIP_STEP)
-            multiply_lines_by(left + k, right + k * STRIP_LINE, own.column, sum);
+            multiply_lines_by(own, left + k, right + k * STRIP_LINE, sum);
     }
-    float *const to = (own.second ? ds : s) + own.line * STRIP_LINE + 4 * own.column;
-    const auto at = [&](int n, int m) {
-        return to + 4 * n * STRIP_LINE + m / 4 * 64 + m % 4;
+    float *const to = (own.second ? ds : s) + 4 * own.column;
+    const auto at = [&](int line, int m) {
+        return to + line * STRIP_LINE + m / 4 * 64 + m % 4;
     };
-    float total[4][STRIP_EDGE];
-    add_shares(own, sum, at, total);
+    add_shares(own, sum, at);
 #pragma unroll
     for (int n = 0; n < 4; ++n)
 #pragma unroll
         for (int m = 0; m < STRIP_EDGE; m += 4)
-            store_four(at(4 * own.share + n, m), total[n] + m);
+            store_four(at(own.line(n), m), sum[n] + m);
 }
 
 /* The strip's part of dV: 16 x 16 threads. */
@@ -232,30 +229,28 @@ static __device__ __forceinline__ void multiply_cotangents(const strips &p, int6
                                                            const float *v, const float *s,
                                                            const float *dy, float *x, float *w) {
     const strip_place own;
-    const float *const left = (own.second ? s : ds) + own.line * STRIP_LINE;
-    const float *const right = (own.second ? dy : v) + own.column * STRIP_LINE;
+    const float *const left = own.second ? s : ds, *const right = own.second ? dy : v;
     strip_sums sum = {};
 #pragma unroll 1
     for (int k = own.share * STRIP_STEP; k < p.j; k += 2 * STRIP_STEP)
-        multiply_along(left + k, right + k, sum);
-    float *const pass = (own.second ? w : x) + own.line * STRIP_LINE + own.column;
+        multiply_along(own, left + k, right + k, sum);
+    float *const pass = (own.second ? w : x) + own.column;
     __syncthreads(); /* all have read x and w */
-    float total[4][STRIP_EDGE];
-    add_shares(
-        own, sum, [&](int n, int m) { return pass + 4 * n * STRIP_LINE + 16 * m; }, total);
+    add_shares(own, sum, [&](int line, int m) { return pass + line * STRIP_LINE + 16 * m; });
     const int width = own.second ? p.a : p.e;
     float *const to = (own.second ? p.dw + row * p.i * p.a : p.dx.data + row * p.dx.stride) +
                       (int64_t)first * width + own.column;
 #pragma unroll
     for (int n = 0; n < 4; ++n) {
-        const int line = own.line + 4 * (4 * own.share + n);
+        const int line = own.line(n);
 #pragma unroll
         for (int m = 0; m < STRIP_EDGE; ++m)
             if (line < lines && own.column + 16 * m < width)
-                to[line * width + 16 * m] = total[n][m];
+                to[line * width + 16 * m] = sum[n][m];
     }
 }
 
+template <bool PACKS>
 static __global__ void __launch_bounds__(STRIP_THREADS, 1) backward_strips(strips p) {
     ASSAY_DYNAMIC_SHARED(float, shared);
     float *const v = shared, *const dy = v + STRIP_EXTENT * STRIP_LINE;
@@ -263,15 +258,23 @@ static __global__ void __launch_bounds__(STRIP_THREADS, 1) backward_strips(strip
     float *const s = w + STRIP * STRIP_LINE, *const ds = s + STRIP * STRIP_LINE;
     const int64_t row = blockIdx.x / (uint32_t)p.parts;
     const int first = (int)(blockIdx.x % (uint32_t)p.parts) * STRIP, lines = min(STRIP, p.i - first);
-    fetch_lines(p.x.data + row * p.x.stride + (int64_t)first * p.e, p.e, lines, p.e, p.x_packs, x);
-    fetch_lines(p.w.w + first * p.w.row, p.w.row, lines, p.a, p.w_packs, w);
+    /* The strip's lines of X and W, then chunks of V and dY in turn: one code for all of them. */
 #pragma unroll 1
-    for (int k = 0; k < STRIP_EXTENT; k += STRIP_CHUNK) {
-        fetch_lines(k < p.e ? p.v.w + k * p.v.row : p.v.w, p.v.row, p.e - k, p.j, p.v_packs,
-                    v + k * STRIP_LINE);
-        fetch_lines(p.dy.data + row * p.dy.stride + (k < p.a ? k * p.j : 0), p.j, p.a - k, p.j,
-                    p.dy_packs, dy + k * STRIP_LINE);
-        cp_async_commit();
+    for (int n = 0; n < 2 + 2 * STRIP_EXTENT / STRIP_CHUNK; ++n) {
+        const int k = n < 2 ? first : (n / 2 - 1) * STRIP_CHUNK;
+        const bool odd = n % 2 != 0;
+        const float *const base = n == 0   ? p.x.data + row * p.x.stride
+                                  : n == 1 ? p.w.w
+                                  : odd    ? p.dy.data + row * p.dy.stride
+                                           : p.v.w;
+        const int64_t apart = n == 0 ? p.e : n == 1 ? p.w.row : odd ? p.j : p.v.row;
+        const int lines = (n < 2 ? p.i : odd ? p.a : p.e) - k;
+        const int width = n == 0 ? p.e : n == 1 ? p.a : p.j;
+        float *const to = (n < 2 ? x : v + k * STRIP_LINE) +
+                          (n < 2 ? STRIP : STRIP_EXTENT) * STRIP_LINE * (odd ? 1 : 0);
+        fetch_lines<PACKS>({base + (lines > 0 ? k * apart : 0), apart, lines, width}, to);
+        if (n > 2 && odd)
+            cp_async_commit();
     }
     multiply_states(p, x, v, w, dy, s, ds);
     __syncthreads();
@@ -300,13 +303,14 @@ static assay_status launch_strips(const assay_call *call, const chain &c) {
     p.e = (int32_t)last.p;
     p.j = (int32_t)last.q;
     p.parts = (int32_t)ceil_div(first.p, STRIP);
-    p.x_packs = takes_strip_packs(p.x.data, p.x.stride);
-    p.dy_packs = takes_strip_packs(p.dy.data, p.dy.stride);
-    p.w_packs = takes_strip_packs(p.w.w, p.w.row);
-    p.v_packs = takes_strip_packs(p.v.w, p.v.row);
+    const bool packs =
+        takes_strip_packs(p.x.data, p.x.stride) && takes_strip_packs(p.dy.data, p.dy.stride) &&
+        takes_strip_packs(p.w.w, p.w.row) && takes_strip_packs(p.v.w, p.v.row);
     const int64_t blocks = strip_blocks(c);
-    const assay_status status = ASSAY_LAUNCH(call->stream, whole_grid(blocks), dim3(STRIP_THREADS),
-                                             STRIP_SHARED, backward_strips, p);
+    const dim3 grid = whole_grid(blocks), block(STRIP_THREADS);
+    const assay_status status =
+        packs ? ASSAY_LAUNCH(call->stream, grid, block, STRIP_SHARED, (backward_strips<true>), p)
+              : ASSAY_LAUNCH(call->stream, grid, block, STRIP_SHARED, (backward_strips<false>), p);
     if (status != ASSAY_OK)
         return status;
     return launch_sum_strips<float>(
