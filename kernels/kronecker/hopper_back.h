@@ -96,8 +96,8 @@ static __global__ void __launch_bounds__(BACK_THREADS, 1) backward_rows(hopper_b
         wgmma_fence();
 #pragma unroll
         for (int s = 0; s < ROW_STEPS; ++s)
-            wgmma<bf16, false, true>(sums, x_lines + s / 4 * box + s % 4 * along,
-                                     of_v + s * across, s > 0);
+            wgmma<bf16, false, true>(sums, x_lines + s / 4 * box + s % 4 * along, of_v + s * across,
+                                     s > 0);
         wgmma_commit();
         wgmma_wait<0>();
         wgmma_results(sums);

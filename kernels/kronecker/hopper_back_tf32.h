@@ -29,7 +29,8 @@ struct tf32_back {
 /* A lane's left operand: by steps of k. */
 typedef uint32_t tf32_operand[TF32_STEPS][4];
 
-/* A lane's place: its line of its warpgroup's products, and the one 8 behind; its column of four. */
+/* A lane's place: its line of its warpgroup's products, and the one 8 behind; its column of four.
+ */
 struct tf32_lane {
     int line, t;
 
@@ -48,8 +49,7 @@ static __device__ __forceinline__ void take_columns(const unsigned char *matrix,
 #pragma unroll
         for (int i = 0; i < 4; ++i)
             to[s][i] = *reinterpret_cast<const uint32_t *>(
-                matrix +
-                tf32_place(s * TF32_STEP + own.t + i / 2 * 4, own.line + i % 2 * 8));
+                matrix + tf32_place(s * TF32_STEP + own.t + i / 2 * 4, own.line + i % 2 * 8));
 }
 
 /* A lane's sums as a matrix; TRANSPOSED: its columns are the matrix's lines. */
@@ -86,17 +86,11 @@ static __device__ __forceinline__ void take_factor(const factor<const float> &f,
 #pragma unroll 8
     for (int n = (int)threadIdx.x; n < ROW_EXTENT * ROW_EXTENT; n += TF32_THREADS) {
         const int line = n / ROW_EXTENT, column = n % ROW_EXTENT;
-        *reinterpret_cast<float *>(matrix + tf32_place(line, column)) =
-            f.w[line * f.row + column];
+        *reinterpret_cast<float *>(matrix + tf32_place(line, column)) = f.w[line * f.row + column];
     }
 }
 
-/* sums = left (lines) right, both in shared memory; or plus what they are. */
-static __device__ __forceinline__ uint64_t tf32_step(uint64_t descriptor, int s) {
-    constexpr uint64_t box = ROW_BOX >> 4, along = TF32_STEP * sizeof(float) >> 4;
-    return descriptor + s / 4 * box + s % 4 * along;
-}
-
+/* sums = left right, the right one in shared memory; ADDS: plus what they are. */
 template <bool ADDS>
 static __device__ __forceinline__ void multiply_tf32(const tf32_operand &left, uint64_t right,
                                                      float (&sums)[ROW_SUMS]) {
@@ -147,6 +141,7 @@ static __global__ void __launch_bounds__(TF32_THREADS, 1) first_gradient_tf32(tf
         wgmma_results(s);
         group_barrier(); /* all have read x */
         fetch(p.x, p.x_packs, row + gridDim.x, x);
+        /* Without the bits that wgmma ignores: registers of their own, or nvcc lacks some. */
         tf32_operand left;
 #pragma unroll
         for (int i = 0; i < ROW_SUMS; ++i)
@@ -226,8 +221,8 @@ static __global__ void __launch_bounds__(TF32_THREADS, 1) cotangent_tf32(tf32_ba
         for (int s = 0; s < TF32_STEPS; ++s)
 #pragma unroll
             for (int i = 0; i < 4; ++i)
-                v[s][i] = __float_as_uint(p.v.w[(own.line + i % 2 * 8) * p.v.row + s * TF32_STEP +
-                                                own.t + i / 2 * 4]);
+                v[s][i] = __float_as_uint(
+                    p.v.w[(own.line + i % 2 * 8) * p.v.row + s * TF32_STEP + own.t + i / 2 * 4]);
     }
     fence_proxy_async();
     const uint64_t of_w = wgmma_descriptor(shared_address(w), 0);

@@ -22,13 +22,12 @@ typedef __nv_bfloat16 bf16;
 
 constexpr int ROW_EXTENT = 128, ROW_GROUP = 128; /* threads of a warpgroup */
 constexpr int ROW_PAIRS = 2, ROW_THREADS = ROW_PAIRS * 2 * ROW_GROUP;
-constexpr int ROW_LINES = 64;                               /* of a warpgroup */
-constexpr int ROW_BOX = ROW_EXTENT * TENSOR_LINE_BYTES;     /* 64 columns of all lines */
-constexpr int ROW_MATRIX = 2 * ROW_BOX, ROW_BUFFERS = 2;    /* of a pair */
+constexpr int ROW_LINES = 64;                                   /* of a warpgroup */
+constexpr int ROW_BOX = ROW_EXTENT * TENSOR_LINE_BYTES;         /* 64 columns of all lines */
+constexpr int ROW_MATRIX = 2 * ROW_BOX, ROW_BUFFERS = 2;        /* of a pair */
 constexpr int ROW_STEP = 16, ROW_STEPS = ROW_EXTENT / ROW_STEP; /* of k, of a wgmma */
-constexpr int ROW_SUMS = ROW_EXTENT / 2;                    /* a lane's */
-constexpr size_t ROW_SHARED =
-    TENSOR_ALIGNMENT + (size_t)(2 + ROW_PAIRS * ROW_BUFFERS) * ROW_MATRIX;
+constexpr int ROW_SUMS = ROW_EXTENT / 2;                        /* a lane's */
+constexpr size_t ROW_SHARED = TENSOR_ALIGNMENT + (size_t)(2 + ROW_PAIRS * ROW_BUFFERS) * ROW_MATRIX;
 
 struct hopper_rows {
     state<const bf16> in;
@@ -97,8 +96,7 @@ static __device__ __forceinline__ void store_row_lines(const unsigned char *matr
 }
 
 static __device__ __forceinline__ bool factor_takes_packs(const factor<const bf16> &f) {
-    return (reinterpret_cast<uintptr_t>(f.w) / sizeof(bf16) | (uint64_t)f.row) %
-               pack<bf16>::size ==
+    return (reinterpret_cast<uintptr_t>(f.w) / sizeof(bf16) | (uint64_t)f.row) % pack<bf16>::size ==
            0;
 }
 
@@ -160,8 +158,7 @@ static __global__ void __launch_bounds__(ROW_THREADS, 1) forward_rows(hopper_row
         pair_barrier(); /* both have read X V */
         put_row_sums(sums, first, matrix);
         group_barrier();
-        store_row_lines(matrix, first, p.out.data + row * p.out.stride, p.out_packs,
-                        group_barrier);
+        store_row_lines(matrix, first, p.out.data + row * p.out.stride, p.out_packs, group_barrier);
     }
     cp_async_wait<0>();
 }

@@ -77,8 +77,14 @@ static __device__ __forceinline__ void store_tf32_lines(const unsigned char *mat
     free();
 #pragma unroll
     for (int n = 0; n < TURNS; ++n)
-        store_pack(out + (thread + n * ROW_GROUP) * pack<float>::size, pieces[n],
-                   pack<float>::size, packs);
+        store_pack(out + (thread + n * ROW_GROUP) * pack<float>::size, pieces[n], pack<float>::size,
+                   packs);
+}
+
+/* An operand's descriptor from step s of k on. */
+static __device__ __forceinline__ uint64_t tf32_step(uint64_t descriptor, int s) {
+    constexpr uint64_t box = ROW_BOX >> 4, along = TF32_STEP * sizeof(float) >> 4;
+    return descriptor + s / 4 * box + s % 4 * along;
 }
 
 static __global__ void __launch_bounds__(TF32_THREADS, 1) forward_tf32_rows(tf32_rows p) {
@@ -109,7 +115,6 @@ static __global__ void __launch_bounds__(TF32_THREADS, 1) forward_tf32_rows(tf32
     fence_proxy_async();
     __syncthreads();
     const uint64_t of_v = wgmma_descriptor(shared_address(v), 0);
-    constexpr uint64_t box = ROW_BOX >> 4, along = TF32_STEP * sizeof(float) >> 4;
     for (int buffer = 0; row < p.rows; row += gridDim.x, buffer ^= 1) {
         unsigned char *const matrix = buffers + buffer * TF32_MATRIX;
         fetch(row + gridDim.x, buffer ^ 1);
@@ -123,8 +128,7 @@ static __global__ void __launch_bounds__(TF32_THREADS, 1) forward_tf32_rows(tf32
         wgmma_fence();
 #pragma unroll
         for (int s = 0; s < TF32_STEPS; ++s)
-            wgmma_tf32(sums, lines + s / 4 * box + s % 4 * along, of_v + s / 4 * box + s % 4 * along,
-                       s > 0);
+            wgmma_tf32(sums, tf32_step(lines, s), tf32_step(of_v, s), s > 0);
         wgmma_commit();
         wgmma_wait<0>();
         wgmma_results(sums);
@@ -139,15 +143,15 @@ static __global__ void __launch_bounds__(TF32_THREADS, 1) forward_tf32_rows(tf32
         wgmma_fence();
 #pragma unroll
         for (int s = 0; s < TF32_STEPS; ++s)
-            wgmma_tf32(sums, w[s], all + s / 4 * box + s % 4 * along, s > 0);
+            wgmma_tf32(sums, w[s], tf32_step(all, s), s > 0);
         wgmma_commit();
         wgmma_wait<0>();
         wgmma_results(sums);
         __syncthreads(); /* both have read X V */
 #pragma unroll
         for (int i = 0; i < ROW_SUMS; i += 2)
-            *reinterpret_cast<float2 *>(
-                matrix + tf32_place(own + i / 2 % 2 * 8, i / 4 * 8 + 2 * t)) =
+            *reinterpret_cast<float2 *>(matrix +
+                                        tf32_place(own + i / 2 % 2 * 8, i / 4 * 8 + 2 * t)) =
                 make_float2(sums[i], sums[i + 1]);
         group_barrier();
         store_tf32_lines(matrix, first, p.out.data + row * p.out.stride, p.out_packs,

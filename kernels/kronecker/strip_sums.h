@@ -18,7 +18,7 @@ static __device__ __forceinline__ void store_four(float *to, const float *from) 
     *reinterpret_cast<strip_pack *>(to) = p;
 }
 
-constexpr int STRIP_LANES = 16, STRIP_AHEAD = 8; /* warps of a block; loads under way at once */
+constexpr int STRIP_LANES = 16, STRIP_AHEAD = 8;    /* warps of a block; loads under way at once */
 constexpr int STRIP_SUMMED = 32 * strip_pack::size; /* elements of a block */
 
 template <typename T> struct strip_partials {

@@ -8,8 +8,8 @@
  *                                     three modes of 32: v3_cubes.h
  *     all extents multiples of eight  v3_eights.h: blocks of a mode's outputs in registers
  *
- * Where two modes of 64 to 128 have too few rows for that, backward goes in strips of a row's lines,
- * all products of a strip in one launch (v3_strips.h).
+ * Where two modes of 64 to 128 have too few rows for that, backward goes in strips of a row's
+ * lines, all products of a strip in one launch (v3_strips.h).
  *
  * Forward: a row that fits, twice over for the state before and behind a stage, takes all modes of
  * all layers in one pass; otherwise consecutive modes share a pass. Backward: a tile of x or of the

@@ -29,8 +29,8 @@
  *     64^3            502        2        773   1718     443 / 1355   239 / 824    225 / 747
  *     128^2, b = 32     1        2          2      4      20 / 54      23 / 59      13 / 53
  *
- * Backward of few rows of two modes is v3's, in strips (v3_strips.h): 128^2 for b = 32 takes 33, not
- * 55, on an H200, where four of its six launches took about 10 us each.
+ * Backward of few rows of two modes is v3's, in strips (v3_strips.h): 128^2 for b = 32 takes 33,
+ * not 55, on an H200, where four of its six launches took about 10 us each.
  *
  * Backward makes the states between two stages again, a pass each, or two of 64 x 64 in a pass that
  * writes both; so it makes their cotangents. A stage takes a kernel for dW, which reads two states,

@@ -110,19 +110,19 @@ static assay_status backward(const assay_call *call) {
     const dim3 grid = whole_grid(blocks);
     if (call->params->dtype == ASSAY_BF16) {
         const hopper_back p = back_of<hopper_back, bf16>(call, c, blocks);
-        const assay_status status = ASSAY_LAUNCH(call->stream, grid, dim3(BACK_THREADS),
-                                                 BACK_SHARED, backward_rows, p);
+        const assay_status status =
+            ASSAY_LAUNCH(call->stream, grid, dim3(BACK_THREADS), BACK_SHARED, backward_rows, p);
         return status == ASSAY_OK ? sum_gradients<bf16>(call, c, p, blocks) : status;
     }
     const tf32_back p = back_of<tf32_back, float>(call, c, blocks);
-    assay_status status = ASSAY_LAUNCH(call->stream, grid, dim3(TF32_THREADS), TF32_SHARED,
-                                       first_gradient_tf32, p);
+    assay_status status =
+        ASSAY_LAUNCH(call->stream, grid, dim3(TF32_THREADS), TF32_SHARED, first_gradient_tf32, p);
     if (status == ASSAY_OK)
         status = ASSAY_LAUNCH(call->stream, grid, dim3(TF32_THREADS), TF32_SHARED,
                               last_gradient_tf32, p);
     if (status == ASSAY_OK)
-        status = ASSAY_LAUNCH(call->stream, grid, dim3(TF32_THREADS), TF32_SHARED, cotangent_tf32,
-                              p);
+        status =
+            ASSAY_LAUNCH(call->stream, grid, dim3(TF32_THREADS), TF32_SHARED, cotangent_tf32, p);
     return status == ASSAY_OK ? sum_gradients<float>(call, c, p, blocks) : status;
 }
 

@@ -5,7 +5,7 @@
 #include "kernels/kronecker/stages.h"
 
 constexpr int STRIP = 32, STRIP_FEWEST = 64, STRIP_EXTENT = 128; /* lines; of an extent */
-constexpr int STRIP_STEP = 4;  /* terms at once */
+constexpr int STRIP_STEP = 4;                                    /* terms at once */
 constexpr int STRIP_WAVES = 2; /* blocks for each multiprocessor */
 
 static inline int64_t strip_blocks(const chain &c) {
@@ -20,8 +20,7 @@ static inline bool is_strip_extent(int64_t n) {
 static inline bool takes_strips(const chain &c) {
     return c.modes == 2 && c.layers == 1 && c.rows > 0 && is_strip_extent(c.stages[0].p) &&
            is_strip_extent(c.stages[0].q) && is_strip_extent(c.stages[1].p) &&
-           is_strip_extent(c.stages[1].q) &&
-           strip_blocks(c) <= STRIP_WAVES * ASSAY_MULTIPROCESSORS;
+           is_strip_extent(c.stages[1].q) && strip_blocks(c) <= STRIP_WAVES * ASSAY_MULTIPROCESSORS;
 }
 
 /* Elements of the workspace. */
