@@ -325,6 +325,7 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "t=1023,1025 v=1,5 d=9 dtype=f32,bf16 fill=normal,exact seed=3"},
     {ASSAY_CI, "t=2500 v=3 d=8 dtype=f32,f64,bf16 sched=reverse"},
     {ASSAY_CI, "t=1200,2500 v=60 d=9,72 dtype=f32,bf16"}, /* rows enough, some of many tokens */
+    {ASSAY_CI, "t=2000 v=257 d=5 dtype=f32,bf16"}, /* every row of v3's first block, and one more */
     /* rows that a block adds together, and others, in several strips */
     {ASSAY_CI, "t=300 v=9 d=300,530 dtype=f32,f64,bf16 pad=1"},
     /* rows of two blocks of the sort: most without a token, and all with several */
