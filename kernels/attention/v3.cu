@@ -9,7 +9,8 @@
  * side in the workspace; then dk and dv, a tile of keys a block, along the queries that see them;
  * then dq, a tile of queries a block, along the keys that they see. Tiles beyond the causal edge
  * are skipped, tiles on it are masked, and blocks with long walks begin first. In strict fp32,
- * where rows are few, warps share them (v3_splits.h).
+ * where rows are few, warps share them (v3_splits.h), or, backward, blocks have pairs of a tile of
+ * keys and a tile of queries (v3_pairs.h).
  *
  * Against v1 and v2: no S or P in global memory, so bytes grow with sq + sk, not with sq sk. The
  * exception is dS in strict fp32 (v3_slopes.h): kept a part at a time, for dq.

@@ -4,6 +4,7 @@
 
 #include "kernels/attention/v3_backward.h"
 #include "kernels/attention/v3_forward.h"
+#include "kernels/attention/v3_pairs.h"
 
 static inline exponent to_log2(const sizes &n) {
     const double factor = 1.4426950408889634 / sqrt((double)n.d);
@@ -130,9 +131,94 @@ template <typename T> static assay_status launch_terms(void *stream, const backw
                         dim3(TERMS_WARPS * WARP), 0, (make_terms<T>), p);
 }
 
+/* ---- few keys ---- */
+
+enum {
+    PAIR_ROWS = 64,
+    FEW_PAIR_ROWS = 32,
+    PAIRS_EACH = 8,     /* for each multiprocessor; with more, tiles of keys are as fast */
+    FEW_KEYS_EACH = 32, /* unless those are too few */
+};
+
+/* About as many as are not hidden. */
+static inline int64_t pairs_of(const sizes &n) {
+    const int64_t pairs = n.heads * ceil_div(n.sk, PAIR_ROWS) * ceil_div(n.sq, PAIR_ROWS);
+    return n.causal ? ceil_div(pairs, 2) : pairs;
+}
+
+/* Whether, in strict fp32, blocks have pairs of tiles (v3_pairs.h), */
+static inline bool takes_pairs(const sizes &n) {
+    const int64_t each = too_few(n.heads * ceil_div(n.sk, PAIR_ROWS)) ? FEW_KEYS_EACH : PAIRS_EACH;
+    return n.d > 32 && n.d <= 128 && pairs_of(n) <= each * ASSAY_MULTIPROCESSORS;
+}
+
+/* and whether those are so few that smaller ones do better. */
+static inline bool few_pairs(const sizes &n) {
+    return too_few(pairs_of(n));
+}
+
+/* With this many tiles of queries a block: in how many turns all multiprocessors are done, and how
+ * long those take, in halves of a pair; a block's own tiles and its parts take as long as one. */
+template <typename Plan> static int64_t pair_turns(const sizes &n, int64_t length) {
+    const int64_t query_tiles = ceil_div(n.sq, Plan::ROWS), walks = ceil_div(query_tiles, length);
+    int64_t blocks = 0;
+    for (int64_t t = 0; t * Plan::ROWS < n.sk; ++t) {
+        const int64_t first = first_tile<Plan>(n, t);
+        if (first < query_tiles)
+            blocks += n.heads * (walks - first / length);
+    }
+    return ceil_div(blocks, ASSAY_MULTIPROCESSORS) * (2 * length + 1);
+}
+
+template <typename Plan> static pair_space pair_space_of(const sizes &n, float *memory) {
+    pair_space space = {
+        ceil_div(n.sk, Plan::ROWS), ceil_div(n.sq, Plan::ROWS), 1, 0, memory, memory, memory};
+    int64_t least = INT64_MAX;
+    for (int64_t length = 1; length <= space.query_tiles; ++length) {
+        const int64_t turns = pair_turns<Plan>(n, length);
+        space.length = turns < least ? length : space.length;
+        least = turns < least ? turns : least;
+    }
+    space.walks = ceil_div(space.query_tiles, space.length);
+    space.dk = memory + n.heads * space.query_tiles * space.key_tiles * Plan::PART;
+    space.dv = space.dk + n.heads * space.key_tiles * space.walks * Plan::PART;
+    return space;
+}
+
+template <typename Plan> static size_t pair_bytes(const sizes &n) {
+    const pair_space space = pair_space_of<Plan>(n, NULL);
+    return (size_t)(n.heads * space.key_tiles * (space.query_tiles + 2 * space.walks)) *
+           Plan::PART * sizeof(float);
+}
+
+template <int D> static size_t pairs_bytes(const sizes &n) {
+    return few_pairs(n) ? pair_bytes<pair_plan<D, FEW_PAIR_ROWS>>(n)
+                        : pair_bytes<pair_plan<D, PAIR_ROWS>>(n);
+}
+
+template <typename Plan>
+static assay_status launch_pairs(void *stream, const backward_problem<float> &p, float *memory) {
+    const pair_space space = pair_space_of<Plan>(p.n, memory);
+    const assay_status status = ASSAY_LAUNCH(
+        stream, whole_grid(p.n.heads * space.key_tiles * space.walks), dim3(Plan::THREADS),
+        (Plan::SHARED * sizeof(float)), (gradients_of_pairs<Plan>), p, space);
+    if (status != ASSAY_OK)
+        return status;
+    return ASSAY_LAUNCH(
+        stream, whole_grid(p.n.heads * (space.query_tiles + 2 * space.key_tiles) * Plan::PIECES),
+        dim3(Plan::THREADS), 0, (sum_of_pairs<Plan>), p, space);
+}
+
 template <typename Core, int D> static assay_status run_backward(const assay_call *call) {
     typedef typename Core::storage T;
     const backward_problem<T> p = backward_problem_of<T>(call);
+    if constexpr (Core::KEEPS_SLOPES && D > 32 && D <= 128)
+        if (takes_pairs(p.n)) {
+            float *const memory = static_cast<float *>(call->workspace);
+            return few_pairs(p.n)
+                       ? launch_pairs<pair_plan<D, FEW_PAIR_ROWS>>(call->stream, p, memory)
+                       : launch_pairs<pair_plan<D, PAIR_ROWS>>(call->stream, p, memory);
+        }
     assay_status status = launch_terms(call->stream, p);
     if (status != ASSAY_OK)
         return status;
@@ -160,6 +246,8 @@ static inline size_t v3_workspace(assay_stage stage, const assay_call *call) {
         return 0;
     const sizes n = sizes_of(call->params);
     const bool strict = call->params->dtype == ASSAY_F32 && call->params->math != ASSAY_TF32;
+    if (strict && takes_pairs(n))
+        return n.d <= 64 ? pairs_bytes<64>(n) : pairs_bytes<128>(n);
     return terms_bytes(n) + (strict ? slopes_bytes(n) : 0);
 }
 

@@ -7,7 +7,8 @@
  * columns of a result are 8 x 8, too, and 128 columns 8 x 16.
  *
  * `few` is for so few rows that `forward` or `keys` would leave multiprocessors idle, `fewer` for
- * sequences of a few hundred: there, warps share rows.
+ * sequences of a few hundred: there, warps share rows. Backward, keys of more than 32 numbers that
+ * are so few are left to pairs of tiles (v3_pairs.h).
  */
 #ifndef ASSAY_ATTENTION_V3_PLAN_FP32_H
 #define ASSAY_ATTENTION_V3_PLAN_FP32_H
@@ -64,8 +65,7 @@ template <> struct plans<fma_core, 64> {
     typedef plan<64, 8, 2, 64, 1, 1, 4> forward_few;
     typedef plan<64, 8, 1, 32, 1, 1, 8> forward_fewer;
     typedef plan<64, 8, 2, 32> keys;
-    typedef plan<64, 8, 2, 32, 1, 1, 4> keys_few;
-    typedef plan<64, 4, 1, 32, 1, 1, 4> keys_fewer;
+    typedef plan<64, 8, 2, 32, 1, 1, 4> keys_few, keys_fewer;
     typedef slope_plan<64, 128, 1> slopes;
     typedef slope_plan<64, 64, 4> slopes_few;
 };
@@ -74,8 +74,7 @@ template <> struct plans<fma_core, 128> {
     typedef plan<128, 8, 2, 32, 1, 1, 4> forward_few;
     typedef plan<128, 4, 1, 32, 1, 1, 4> forward_fewer;
     typedef plan<128, 8, 1, 32> keys;
-    typedef plan<128, 8, 1, 32, 1, 1, 2> keys_few;
-    typedef plan<128, 4, 1, 16, 1, 1, 4> keys_fewer;
+    typedef plan<128, 8, 1, 32, 1, 1, 2> keys_few, keys_fewer;
     typedef slope_plan<128, 128, 1> slopes;
     typedef slope_plan<128, 64, 4> slopes_few;
 };
