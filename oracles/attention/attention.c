@@ -341,22 +341,46 @@ static const assay_case_group cases[] = {
 
 /* ---- where the definition ends ---- */
 
+/* Queries before this one do not see key j. */
+static int64_t first_to_see(const attention_sizes *s, int64_t j) {
+    const int64_t before = j - (s->sk - s->sq), hidden = before < s->sq ? before : s->sq;
+    return hidden > 0 ? hidden : 0;
+}
+
+static void mark(bool *row, int64_t count) {
+    for (int64_t x = 0; x < count; ++x)
+        row[x] = true;
+}
+
 /* What a query's row of o, dq and all of dk become where it does not see a key whose v is not
  * finite: a kernel may leave the pair out, or multiply that v by its weight 0, which gives NaN. */
 static void mark_hidden(const attention_sizes *s, const double *v, int64_t of, bool *o, bool *dq,
                         bool *dk) {
     for (int64_t e = 0; e < s->sk * s->d; ++e) {
-        const int64_t before = e / s->d - (s->sk - s->sq), hidden = before < s->sq ? before : s->sq;
-        if (isfinite(v[of * s->sk * s->d + e]) || hidden <= 0)
+        const int64_t hidden = first_to_see(s, e / s->d);
+        if (isfinite(v[of * s->sk * s->d + e]) || hidden == 0)
             continue;
         for (int64_t i = 0; i < hidden; ++i) {
             o[(of * s->sq + i) * s->d + e % s->d] = true;
-            for (int64_t x = 0; dq && x < s->d; ++x)
-                dq[(of * s->sq + i) * s->d + x] = true;
+            if (dq)
+                mark(&dq[(of * s->sq + i) * s->d], s->d);
         }
-        for (int64_t x = 0; dk && x < s->sk * s->d; ++x)
-            dk[of * s->sk * s->d + x] = true;
+        if (dk)
+            mark(&dk[of * s->sk * s->d], s->sk * s->d);
     }
+}
+
+/* Likewise a pair's dS of 0 times q in dk and times k in dq. */
+static void mark_products(const attention_sizes *s, const double *q, const double *k, int64_t of,
+                          bool *dq, bool *dk) {
+    for (int64_t j = 0; j < s->sk; ++j)
+        for (int64_t i = 0; i < first_to_see(s, j); ++i)
+            for (int64_t x = 0; x < s->d; ++x) {
+                const int64_t at_q = (of * s->sq + i) * s->d + x,
+                              at_k = (of * s->sk + j) * s->d + x;
+                dk[at_k] = dk[at_k] || !isfinite(q[at_q]);
+                dq[at_q] = dq[at_q] || !isfinite(k[at_k]);
+            }
 }
 
 static bool all_finite(const double *v, int64_t count) {
@@ -369,18 +393,24 @@ static bool all_finite(const double *v, int64_t count) {
 static assay_status allow_nan(const assay_oracle_args *args, assay_bounds *out,
                               assay_bounds *grad) {
     const attention_sizes s = attention_sizes_of(args->params);
-    const double *v = args->in->data[ATTENTION_V];
+    double *const *in = args->in->data;
     const bool backward = grad->element.data[ATTENTION_Q] != NULL;
-    if (!s.causal || all_finite(v, args->in->size[ATTENTION_V]))
+    bool finite = true;
+    for (int32_t i = 0; i < ATTENTION_INPUTS; ++i)
+        finite = finite && all_finite(in[i], args->in->size[i]);
+    if (!s.causal || finite)
         return ASSAY_OK;
     assay_status status = assay_bounds_allow_nan(out, ATTENTION_O);
     if (status == ASSAY_OK && backward)
         status = assay_bounds_allow_nan(grad, ATTENTION_Q);
     if (status == ASSAY_OK && backward)
         status = assay_bounds_allow_nan(grad, ATTENTION_K);
-    for (int64_t of = 0; status == ASSAY_OK && of < s.heads; ++of)
-        mark_hidden(&s, v, of, out->nan_too[ATTENTION_O], grad->nan_too[ATTENTION_Q],
-                    grad->nan_too[ATTENTION_K]);
+    for (int64_t of = 0; status == ASSAY_OK && of < s.heads; ++of) {
+        bool *dq = grad->nan_too[ATTENTION_Q], *dk = grad->nan_too[ATTENTION_K];
+        mark_hidden(&s, in[ATTENTION_V], of, out->nan_too[ATTENTION_O], dq, dk);
+        if (backward)
+            mark_products(&s, in[ATTENTION_Q], in[ATTENTION_K], of, dq, dk);
+    }
     return status;
 }
 
