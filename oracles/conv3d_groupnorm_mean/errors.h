@@ -62,8 +62,8 @@ typedef struct conv_errors {
     conv_group *group;
 } conv_errors;
 
-/* What holds of these data. A sum of squares is no bound where squares have underflowed, as those of
- * products of small numbers in fp64 do: there errors are not taken as independent, nor sums as
+/* What holds of these data. A sum of squares is no bound where squares have underflowed, as those
+ * of products of small numbers in fp64 do: there errors are not taken as independent, nor sums as
  * random walks. */
 assay_rounding conv_rounding(const assay_oracle_args *args, const assay_rounding *r);
 
