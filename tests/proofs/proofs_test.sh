@@ -21,7 +21,11 @@ prove $(cd "$root/proofs" && echo *.gappa) || status=$? # their names have no sp
 [ $status -ne 77 ] || exit 77
 [ $status -eq 0 ] || failures=1
 
+# Each commit tries two of ten; every night (ASSAY_CI_ALL) all are tried.
+turn=$((0x$(git -C "$root" rev-parse HEAD 2>/dev/null | cut -c1-6 || true)0 / 16 % 5)) number=0
 refuses() { # WHAT THEOREM FILE SED-EXPRESSION
+    number=$((number + 1))
+    [ -n "${ASSAY_CI_ALL:-}" ] || [ $((number % 5)) -eq $turn ] || return 0
     copy
     sed -i "$4" "$tree/$3"
     if cmp -s "$tree/$3" "$root/$3"; then
