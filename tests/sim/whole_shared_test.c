@@ -53,7 +53,8 @@ static bool is_recorded(const assay_case *c) {
            (suite_elements(c) <= MOST || (rows != NULL && rows->value[0] == 1));
 }
 
-/* A variant that refuses the case leaves the oracle's answers, which take seconds, to nobody. */
+/* Whether the variant refuses the case. Then there is nothing to record, but the oracle would still
+ * take seconds. */
 static bool is_refused(const suite_item *item) {
     const assay_device *device = suite_device(item);
     const assay_variant *variant = variant_find(device, item->c.op->name, item->variant);
