@@ -226,14 +226,16 @@ static __device__ __forceinline__ int seen_from(const sizes &n, int64_t key) {
 }
 
 /* Elements become 0 where a query, of which `query` is the tile's first, does not see the thread's
- * key of the row, which is seen from seen[r] on. */
+ * key of the row, which is seen from seen[r] on, or is none of the `all`: its line of zeros times a
+ * key that is not finite is NaN. */
 template <typename Core, typename Scores>
-static __device__ __forceinline__ void hide_unseen(Scores &s, const int seen[2], int query) {
+static __device__ __forceinline__ void hide_unseen(Scores &s, const int seen[2], int query,
+                                                   int all) {
     UNROLL
     for (int r = 0; r < 2; ++r) {
         UNROLL
         for (int c = 0; c < Scores::WIDTH; ++c)
-            if (Core::score_column(c) < seen[r] - query)
+            if (Core::score_column(c) < seen[r] - query || Core::score_column(c) >= all - query)
                 s.at(r, c) = 0;
     }
 }
@@ -364,7 +366,7 @@ static __device__ __forceinline__ void add_gradients(const backward_on_hopper<T>
     UNROLL_BY(1)
     for (int step = 0; step < walk.steps; ++step) {
         const int query = walk.tile(step) * QUERIES;
-        const bool masked = query < all_seen;
+        const bool masked = query < all_seen || query + QUERIES > (int)p.n.sq;
         const box_places terms = {memory.base, (int)(memory.terms(ring.stage) - memory.base) +
                                                    lane() % 4 * PACK_BYTES};
         const uint32_t cotangents = shared_address(memory.cotangents(ring.stage));
@@ -378,12 +380,12 @@ static __device__ __forceinline__ void add_gradients(const backward_on_hopper<T>
         start_scores<D, ROWS, T>(ds, values, cotangents);
         make_weights(s, terms, p.n.scale);
         if (masked)
-            hide_unseen<core>(s, seen, query);
+            hide_unseen<core>(s, seen, query, (int)p.n.sq);
         wgmma_wait<0>();
         wgmma_results(ds.value);
         make_slopes(ds, s, terms);
         if (masked)
-            hide_unseen<core>(ds, seen, query);
+            hide_unseen<core>(ds, seen, query, (int)p.n.sq);
         round_weights<T>(weights, s);
         round_weights<T>(slopes, ds);
         wgmma_fence();

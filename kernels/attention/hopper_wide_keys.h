@@ -102,16 +102,16 @@ template <typename Plan, typename T> struct wide_group {
     __device__ __forceinline__ float4 *weights() const {
         return memory.weights() + thread();
     }
-    /* Elements become 0 where a step's queries do not see a key. */
+    /* Elements become 0 where a step's queries do not see a key, or are not there. */
     __device__ __forceinline__ void hide(wide_scores<Plan> &x, int step) const {
         typedef tensor_core<T> core;
         const int query = (walk.first + step) * Plan::QUERIES;
         const int64_t key = first();
-        if (query >= seen_from(p.n, key + 15))
+        if (query >= seen_from(p.n, key + 15) && query + Plan::QUERIES <= (int)p.n.sq)
             return;
         const int seen[2] = {seen_from(p.n, key + core::row(0)),
                              seen_from(p.n, key + core::row(1))};
-        hide_unseen<core>(x, seen, query);
+        hide_unseen<core>(x, seen, query, (int)p.n.sq);
     }
     /* The numbers of a step's matrices in the order of the ring. */
     __device__ __forceinline__ uint32_t queries(int step) const {

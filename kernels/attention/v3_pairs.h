@@ -185,10 +185,11 @@ static __device__ __forceinline__ void make_pair_terms(const backward_problem<fl
                                          there ? my_delta : 0};
 }
 
-/* Hides P or dS where a query does not see the lane's key, or the key is not there. */
+/* Hides P or dS where a query does not see the lane's key, or either is not there. */
 template <typename Scores>
 static __device__ __forceinline__ void hide_pair(Scores &s, const sizes &n, int64_t key,
                                                  int64_t query) {
+    const int left = (int)clamp(n.sq - query, 0, INT32_MAX);
     UNROLL
     for (int r = 0; r < Scores::HEIGHT; ++r) {
         const int64_t at = key + fma_core::row(r);
@@ -196,7 +197,7 @@ static __device__ __forceinline__ void hide_pair(Scores &s, const sizes &n, int6
         const int unseen = (int)clamp(first - query, 0, INT32_MAX);
         UNROLL
         for (int c = 0; c < Scores::WIDTH; ++c)
-            if (fma_core::score_column(c) < unseen)
+            if (fma_core::score_column(c) < unseen || fma_core::score_column(c) >= left)
                 s.at(r, c) = 0;
     }
 }
@@ -244,7 +245,8 @@ static __global__ void __launch_bounds__(Plan::THREADS, Plan::BLOCKS)
         make_pair_terms<Plan>(p, head, query, terms);
         cp_async_wait<0>();
         __syncthreads(); /* all threads have the tiles and terms, and have left the last scores */
-        const bool hides = key + ROWS > p.n.sk || query < first_query(p.n, key + ROWS - 1);
+        const bool hides = key + ROWS > p.n.sk || query + ROWS > p.n.sq ||
+                           query < first_query(p.n, key + ROWS - 1);
         scores s;
         Core::add_scores<D>(s, left, scored);
         if (!slopes_mine) {

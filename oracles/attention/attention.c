@@ -18,6 +18,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 static const assay_key keys[] = {
     {"b", ASSAY_KEY_INT, NULL, 0, INT32_MAX, "batch"},
@@ -344,7 +345,7 @@ static const assay_case_group cases[] = {
 /* Queries before this one do not see key j. */
 static int64_t first_to_see(const attention_sizes *s, int64_t j) {
     const int64_t before = j - (s->sk - s->sq), hidden = before < s->sq ? before : s->sq;
-    return hidden > 0 ? hidden : 0;
+    return s->causal && hidden > 0 ? hidden : 0;
 }
 
 static void mark(bool *row, int64_t count) {
@@ -383,6 +384,50 @@ static void mark_products(const attention_sizes *s, const double *q, const doubl
             }
 }
 
+/* The logarithm of the weights that a kernel may round to 0, when it narrows them to the dtype or
+ * flushes subnormal numbers; and how far a score may be off, by and large. */
+static double log_of_least(assay_dtype dtype) {
+    static const double of[ASSAY_DTYPES] = {-1022, -126, -126, -24};
+    return of[dtype] * log(2);
+}
+static const double score_slack = 0x1p-10;
+
+/* A query's scores; returns their lse. */
+static double scores_of(const attention_sizes *s, const double *q, const double *k, int64_t n,
+                        double *score) {
+    double m = -INFINITY, sum = 0;
+    for (int64_t j = 0; j < n; ++j) {
+        score[j] = 0;
+        for (int64_t x = 0; x < s->d; ++x)
+            score[j] += s->scale * q[x] * k[j * s->d + x];
+        m = fmax(m, score[j]);
+    }
+    for (int64_t j = 0; j < n; ++j)
+        sum += exp(score[j] - m);
+    return m + log(sum);
+}
+
+/* What a row of o, dq and all of dk become where a query sees a key whose v is not finite, with a
+ * weight that is not 0, but may be in a kernel: NaN, not Inf. */
+static void mark_underflow(const attention_sizes *s, assay_dtype dtype, double *const *in,
+                           int64_t of, double *score, bool *o, bool *dq, bool *dk) {
+    const double *k = in[ATTENTION_K] + of * s->sk * s->d, *v = in[ATTENTION_V] + of * s->sk * s->d;
+    for (int64_t i = 0; i < s->sq; ++i) {
+        const int64_t row = of * s->sq + i, n = attention_visible(s, i);
+        const double lse = scores_of(s, in[ATTENTION_Q] + row * s->d, k, n, score);
+        for (int64_t e = 0; e < n * s->d; ++e) {
+            const double of_key = score[e / s->d], slack = 1 + score_slack * fabs(of_key);
+            if (isfinite(v[e]) || !(of_key - lse < log_of_least(dtype) + slack))
+                continue;
+            o[row * s->d + e % s->d] = true;
+            if (dq) {
+                mark(&dq[row * s->d], s->d);
+                mark(&dk[of * s->sk * s->d], s->sk * s->d);
+            }
+        }
+    }
+}
+
 static bool all_finite(const double *v, int64_t count) {
     for (int64_t e = 0; e < count; ++e)
         if (!isfinite(v[e]))
@@ -398,9 +443,13 @@ static assay_status allow_nan(const assay_oracle_args *args, assay_bounds *out,
     bool finite = true;
     for (int32_t i = 0; i < ATTENTION_INPUTS; ++i)
         finite = finite && all_finite(in[i], args->in->size[i]);
-    if (!s.causal || finite)
+    if (finite)
         return ASSAY_OK;
-    assay_status status = assay_bounds_allow_nan(out, ATTENTION_O);
+    double *score = malloc((size_t)(s.sk > 0 ? s.sk : 1) * sizeof *score);
+    assay_status status =
+        score ? ASSAY_OK : assay_fail(ASSAY_ERR_MEMORY, "out of memory for scores of attention");
+    if (status == ASSAY_OK)
+        status = assay_bounds_allow_nan(out, ATTENTION_O);
     if (status == ASSAY_OK && backward)
         status = assay_bounds_allow_nan(grad, ATTENTION_Q);
     if (status == ASSAY_OK && backward)
@@ -410,7 +459,9 @@ static assay_status allow_nan(const assay_oracle_args *args, assay_bounds *out,
         mark_hidden(&s, in[ATTENTION_V], of, out->nan_too[ATTENTION_O], dq, dk);
         if (backward)
             mark_products(&s, in[ATTENTION_Q], in[ATTENTION_K], of, dq, dk);
+        mark_underflow(&s, args->params->dtype, in, of, score, out->nan_too[ATTENTION_O], dq, dk);
     }
+    free(score);
     return status;
 }
 

@@ -10,7 +10,7 @@
 
 /* ---- scratch: arrays that are freed together ---- */
 
-enum { MOST_ARRAYS = 25 };
+enum { MOST_ARRAYS = 26 };
 
 typedef struct scratch {
     double *array[MOST_ARRAYS];
@@ -91,6 +91,20 @@ static void score_row(const attention_sizes *s, const attention_rule *rule, int6
     }
 }
 
+/* The logarithm of a row's sum, of these scores: the oracle's own may have been rounded otherwise,
+ * by so much that exp(score - lse) overflows where scores are 10^20 or more. One that is not finite
+ * stays. */
+static double lse_of(const double *score, int64_t n, double lse) {
+    double m = -INFINITY, sum = 0;
+    if (!attention_is_finite(lse))
+        return lse;
+    for (int64_t j = 0; j < n; ++j)
+        m = fmax(m, score[j]);
+    for (int64_t j = 0; j < n; ++j)
+        sum += exp(score[j] - m);
+    return m + log(sum);
+}
+
 static panel row_of(panel p, int64_t row, int64_t length) {
     return (panel){p.value + row * length, p.sum + row * length, p.square + row * length};
 }
@@ -155,7 +169,7 @@ static void measure_head(forward_work *w, const double *k, const double *v) {
         for (int64_t e = 0; e < s->d; ++e)
             w->centre[e] += v[j * s->d + e] / (double)s->sk;
     for (int64_t e = 0; e < s->d; ++e)
-        w->centre[e] = attention_is_finite(w->centre[e]) ? w->centre[e] : 0;
+        w->centre[e] = attention_finite_or_zero(w->centre[e]);
     measure(k, NULL, s->sk, s->d, w->k);
     measure(v, w->centre, s->sk, s->d, w->v);
     for (int64_t j = 0; j < s->sk; ++j)
@@ -170,6 +184,7 @@ static attention_state weigh_row(forward_work *w, int64_t i, int64_t query, doub
     const panel e = row_of(w->scores, i, s->sk);
     double m = -INFINITY;
     score_row(s, &w->rule, n, e);
+    lse = lse_of(e.value, n, lse);
     for (int64_t j = 0; j < n; ++j)
         m = fmax(m, e.value[j]);
     attention_row row = attention_row_begin(&w->rule, n, m, lse, reach_of(&w->rule, n, e));
@@ -251,6 +266,7 @@ typedef struct backward_work {
     panel scores, dp;    /* of a chunk; then errors of dS for dq and for dk */
     magnitudes p;        /* errors of P, of a chunk */
     panel dq;            /* errors of a chunk, and P·k */
+    double *finite_k;    /* of a head */
     magnitudes dk, dv;   /* errors of a head */
     double *delta_error; /* of a chunk's rows */
     double *row_error;   /* what their P share */
@@ -275,6 +291,7 @@ static assay_status backward_work_init(backward_work *w, const assay_oracle_args
     w->dp = take_panel(&w->scratch, chunk * s->sk);
     w->p = take_magnitudes(&w->scratch, chunk * s->sk);
     w->dq = take_panel(&w->scratch, of_chunk);
+    w->finite_k = take(&w->scratch, of_keys);
     w->dk = take_magnitudes(&w->scratch, of_keys);
     w->dv = take_magnitudes(&w->scratch, of_keys);
     w->delta_error = take(&w->scratch, chunk);
@@ -304,7 +321,7 @@ static double delta_of(const backward_work *w, const assay_oracle_args *args, in
 static void differentiate_row(backward_work *w, const assay_oracle_args *args, int64_t i,
                               int64_t row) {
     const attention_sizes *s = &w->s;
-    const double lse = args->out->data[ATTENTION_LSE][row];
+    double lse = args->out->data[ATTENTION_LSE][row];
     const double lse_bound = w->forward.element.data[ATTENTION_LSE][row];
     const int64_t n = isinf(lse) ? 0 : attention_visible(s, row % s->sq), at = i * s->sk;
     const attention_error of_d = attention_products(&w->rule, (double)s->d);
@@ -315,6 +332,7 @@ static void differentiate_row(backward_work *w, const assay_oracle_args *args, i
     pair.delta = delta_of(w, args, row, &w->delta_error[i]);
     pair.delta_error = w->delta_error[i];
     score_row(s, &w->rule, n, of_s);
+    lse = lse_of(of_s.value, n, lse);
     const attention_reach reach = reach_of(&w->rule, n, of_s);
     w->row_error[i] = attention_shared_error(&w->rule, &reach, (double)n, lse, lse_bound);
     for (int64_t j = 0; j < n; ++j) {
@@ -340,11 +358,10 @@ static void differentiate_row(backward_work *w, const assay_oracle_args *args, i
         clear_beyond(rows[r], n, s->sk);
 }
 
-static void bound_dq(const backward_work *w, span at, const double *k, const double *want,
-                     double *bound) {
+static void bound_dq(const backward_work *w, span at, const double *want, double *bound) {
     const attention_sizes *s = &w->s;
-    blas_gemm(false, false, at.rows, s->d, s->sk, w->scores.value, s->sk, k, s->d, 0.0, w->dq.value,
-              s->d);
+    blas_gemm(false, false, at.rows, s->d, s->sk, w->scores.value, s->sk, w->finite_k, s->d, 0.0,
+              w->dq.value, s->d);
     blas_gemm(false, false, at.rows, s->d, s->sk, w->scores.sum, s->sk, w->k.sum, s->d, 0.0,
               w->dq.sum, s->d);
     blas_gemm(false, false, at.rows, s->d, s->sk, w->scores.square, s->sk, w->k.square, s->d, 0.0,
@@ -375,7 +392,7 @@ static void bound_backward_chunk(backward_work *w, const assay_oracle_args *args
     multiply(s, at.rows, grad_o, v, w->grad_o, w->v, w->dp);
     for (int64_t i = 0; i < at.rows; ++i)
         differentiate_row(w, args, i, row + i);
-    bound_dq(w, at, k, want->data[ATTENTION_Q] + row * s->d, bound->data[ATTENTION_Q] + row * s->d);
+    bound_dq(w, at, want->data[ATTENTION_Q] + row * s->d, bound->data[ATTENTION_Q] + row * s->d);
     add_products(s, at.rows, w->dp.sum, w->q.sum, w->dk.sum);
     add_products(s, at.rows, w->dp.square, w->q.square, w->dk.square);
     add_products(s, at.rows, w->p.sum, w->grad_o.sum, w->dv.sum);
@@ -401,8 +418,11 @@ assay_status attention_backward_bound(const assay_oracle_args *args, const assay
     const attention_sizes *s = &w.s;
     for (int64_t head = 0; status == ASSAY_OK && head < s->heads; ++head) {
         const int64_t of_keys = head * s->sk * s->d;
-        measure(args->in->data[ATTENTION_K] + of_keys, NULL, s->sk, s->d, w.k);
+        const double *k = args->in->data[ATTENTION_K] + of_keys;
+        measure(k, NULL, s->sk, s->d, w.k);
         measure(args->in->data[ATTENTION_V] + of_keys, NULL, s->sk, s->d, w.v);
+        for (int64_t e = 0; e < s->sk * s->d; ++e)
+            w.finite_k[e] = attention_finite_or_zero(k[e]);
         for (int64_t first = 0; first < s->sq; first += attention_chunk(s))
             bound_backward_chunk(&w, args, span_at(s, head, first), want, &bounds->element);
         bound_sums(&w, w.dk, s->scale, want->data[ATTENTION_K] + of_keys,

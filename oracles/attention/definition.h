@@ -94,6 +94,11 @@ ATTENTION_FN double attention_distance(double x, double c) {
     return attention_is_finite(x) ? fabs(x - c) : 0;
 }
 
+/* For products over all keys, with P = 0 of those that a query does not see. */
+ATTENTION_FN double attention_finite_or_zero(double x) {
+    return attention_is_finite(x) ? x : 0;
+}
+
 typedef struct attention_sizes {
     int64_t heads, sq, sk, d; /* heads: of all batches */
     bool causal;
@@ -540,16 +545,14 @@ ATTENTION_FN double attention_gradient_bound(const attention_rule *r, double err
     return computed + r->u_store * (fabs(want) + computed) + r->tiny_store;
 }
 
-/* Of dq, from its sums over keys, the error of Delta times the sum of P k, and what P of the row
- * share. That sum is no number where a key is none, even for a query that does not see it: then dq
- * is 0, or none. */
+/* Of dq, from its sums over keys, the error of Delta times the sum of P k over the keys that are
+ * finite, and what P of the row share. */
 ATTENTION_FN double attention_dq_bound(const attention_rule *r, double scale, double sum,
                                        double squares, double of_delta, double row_error,
                                        double want) {
     const double walk = scale * attention_walk(r->zero_mean, sum, squares);
     const double error = fmin(scale * sum, walk + row_error * fabs(want));
-    const double shared = attention_is_finite(of_delta) ? scale * of_delta : 0;
-    return attention_gradient_bound(r, error + shared, want);
+    return attention_gradient_bound(r, error + scale * of_delta, want);
 }
 
 #endif

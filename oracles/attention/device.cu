@@ -28,14 +28,15 @@ static int64_t chunk_rows(const attention_sizes &s) {
 /* ---- workspace ---- */
 
 struct workspace {
-    magnitudes k, v, centred;  /* of a head: v as it is, for dP, and around its mean, for o */
-    double *centre, *farthest; /* of v */
-    magnitudes dk, dv;         /* errors, summed over chunks */
-    double *exact_dk;          /* where inputs are not finite */
-    magnitudes q, grad_o;      /* of a chunk */
-    panel scores, grad_p;      /* matrices of a chunk, as is of_p */
-    magnitudes of_p;           /* errors of o's terms; then of P for dv */
-    panel rows;                /* errors of o or dq, and P·k */
+    magnitudes k, v, centred;    /* of a head: v as it is, for dP, and around its mean, for o */
+    double *centre, *farthest;   /* of v */
+    magnitudes dk, dv;           /* errors, summed over chunks */
+    double *exact_dk, *exact_dv; /* where inputs are not finite */
+    double *finite_k;
+    magnitudes q, grad_o;                      /* of a chunk */
+    panel scores, grad_p;                      /* matrices of a chunk, as is of_p */
+    magnitudes of_p;                           /* errors of o's terms; then of P for dv */
+    panel rows;                                /* errors of o or dq, and P·k */
     double *maximum, *delta_error, *row_error; /* of a chunk's queries */
     attention_state *states;
     int *found; /* an input that is not finite */
@@ -75,6 +76,8 @@ static workspace lay_out(const attention_sizes &s, allocator *from) {
     w.dk = take_magnitudes(from, keys);
     w.dv = take_magnitudes(from, keys);
     w.exact_dk = take<double>(from, keys);
+    w.exact_dv = take<double>(from, keys);
+    w.finite_k = take<double>(from, keys);
     w.q = take_magnitudes(from, queries);
     w.grad_o = take_magnitudes(from, queries);
     w.scores = take_panel(from, rows * s.sk);
@@ -200,6 +203,7 @@ static void run_gradients(task *t, const place &at) {
     multiply(t, true, false, s.sk, s.d, rows, p, grad_o, 1, call->grad[ATTENTION_V] + at.of_keys);
     ENQUEUE_EACH(t, rows * s.d, sum_keys, w.found, s, at.chunk, ds, k, dq);
     ENQUEUE_EACH(t, s.sk * s.d, sum_queries, w.found, s, at.chunk, ds, q, w.exact_dk);
+    ENQUEUE_EACH(t, s.sk * s.d, sum_queries, w.found, s, at.chunk, p, grad_o, w.exact_dv);
 }
 
 static void run_backward(task *t, const place &at) {
@@ -222,8 +226,7 @@ static void run_backward(task *t, const place &at) {
     ENQUEUE(t, dim3((unsigned)rows), THREADS, differentiate, s, t->rule, at.chunk, of, w.scores,
             w.grad_p, w.of_p);
     run_gradients(t, at);
-    multiply(t, false, false, rows, s.d, s.sk, w.scores.value, call->in[ATTENTION_K] + at.of_keys,
-             0, w.rows.value);
+    multiply(t, false, false, rows, s.d, s.sk, w.scores.value, w.finite_k, 0, w.rows.value);
     multiply_magnitudes(t, false, false, rows, s.d, s.sk, magnitudes_of(w.scores), w.k, 0,
                         magnitudes_of(w.rows));
     ENQUEUE_EACH(t, count, bound_dq, s, t->rule, count, w.rows, w.delta_error, w.row_error,
@@ -239,7 +242,9 @@ static void begin_head(task *t, int64_t of_keys) {
     const double *v = t->call->in[ATTENTION_V] + of_keys;
     ENQUEUE(t, dim3((unsigned)t->s.d), THREADS, find_centre, v, t->s.sk, t->s.d, w.centre,
             w.farthest);
-    measure_operand(t, t->call->in[ATTENTION_K] + of_keys, NULL, keys, w.k);
+    const double *k = t->call->in[ATTENTION_K] + of_keys;
+    measure_operand(t, k, NULL, keys, w.k);
+    ENQUEUE_EACH(t, keys, keep_finite, k, w.finite_k, keys);
     measure_operand(t, v, NULL, keys, w.v);
     measure_operand(t, v, w.centre, keys, w.centred);
     double *sums[] = {w.dk.sum,
@@ -247,6 +252,7 @@ static void begin_head(task *t, int64_t of_keys) {
                       w.dv.sum,
                       w.dv.square,
                       w.exact_dk,
+                      w.exact_dv,
                       t->call->grad[ATTENTION_K] + of_keys,
                       t->call->grad[ATTENTION_V] + of_keys};
     for (double *sum : sums)
@@ -258,6 +264,7 @@ static void finish_head(task *t, int64_t of_keys) {
     const int64_t keys = t->s.sk * t->s.d;
     double *dk = t->call->grad[ATTENTION_K] + of_keys, *dv = t->call->grad[ATTENTION_V] + of_keys;
     ENQUEUE_EACH(t, keys, replace, w.found, w.exact_dk, dk, keys);
+    ENQUEUE_EACH(t, keys, replace, w.found, w.exact_dv, dv, keys);
     ENQUEUE_EACH(t, keys, bound_sums, t->rule, keys, t->s.scale, w.dk, dk,
                  t->call->grad_bound[ATTENTION_K] + of_keys);
     ENQUEUE_EACH(t, keys, bound_sums, t->rule, keys, 1.0, w.dv, dv,

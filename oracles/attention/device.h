@@ -100,6 +100,11 @@ static __global__ void measure(const double *x, const double *c, int64_t columns
     }
 }
 
+static __global__ void keep_finite(const double *x, double *to, int64_t count) {
+    for (int64_t e = grid_thread(); e < count; e += grid_threads())
+        to[e] = attention_finite_or_zero(x[e]);
+}
+
 /* One block for each column of v: its mean, and the largest distance from it. */
 static __global__ void find_centre(const double *v, int64_t rows, int64_t columns, double *centre,
                                    double *farthest) {
@@ -108,7 +113,7 @@ static __global__ void find_centre(const double *v, int64_t rows, int64_t column
     for (int64_t j = threadIdx.x; j < rows; j += THREADS)
         sum += v[j * columns + e] / (double)rows;
     sum = sum_block(sum);
-    const double mean = attention_is_finite(sum) ? sum : 0;
+    const double mean = attention_finite_or_zero(sum);
     for (int64_t j = threadIdx.x; j < rows; j += THREADS)
         most = fmax(most, attention_distance(v[j * columns + e], mean));
     most = max_block(most);
