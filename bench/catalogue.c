@@ -30,6 +30,7 @@ static const peer peers[] = {
     {"weighted_sum", "libtorch", "LibTorch (C++)", LIBTORCH, false},
     {"kronecker", "torch-kron", "PyTorch, explicit product", PYTHON, false},
     {"matmul_accumulate", "torch-addmm", "PyTorch addmm", PYTHON, false},
+    {"matmul_accumulate", "torch-wide", "PyTorch mm in fp32, sum fused", PYTHON, false},
     {"attention", "sdpa-cudnn", "SDPA, cuDNN", PYTHON, false},
     {"attention", "sdpa-flash", "SDPA, flash", PYTHON, false},
     {"attention", "sdpa-efficient", "SDPA, efficient", PYTHON, false},

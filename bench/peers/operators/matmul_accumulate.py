@@ -1,6 +1,6 @@
 import torch
 
-from computation import compiled, functional
+from computation import DEFAULT, Unavailable, compile_function, compiled, functional
 
 
 def operands(case, a, b):
@@ -27,8 +27,25 @@ def at_once(case):
     return forward
 
 
+def wide(case):
+    """The product in fp32, then one kernel that adds c and rounds once. What adds in 16 bits rounds
+    the product, too, which is beyond the bound where c nearly cancels it."""
+    if case.dtype not in ("bf16", "f16"):
+        raise Unavailable("for bf16 and f16: other products are not narrowed before the sum")
+    if case.device != "cuda":
+        raise Unavailable("PyTorch widens products of 16 bits on a GPU alone")
+    times = case.integer("iters", 1)
+    add = compile_function(case, lambda c, p: (c + times * p).to(c.dtype), DEFAULT)
+
+    def forward(a, b, c):
+        return {"y": add(c, torch.mm(*operands(case, a, b), out_dtype=torch.float32))}
+
+    return forward
+
+
 ARMS = {
     "torch": functional(repeated),
     "torch-compile": compiled(repeated),
     "torch-addmm": functional(at_once),
+    "torch-wide": functional(wide),
 }
