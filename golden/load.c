@@ -4,6 +4,7 @@
 #include "golden/store.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -95,7 +96,7 @@ static assay_status check_values(const golden_file *file, const char *place,
                                  const golden_entry *e) {
     for (int64_t i = 0; i < *e->size; ++i) {
         const double v = (*e->data)[i];
-        if (e->group == GOLDEN_IN && !(assay_dtype_round(e->spec->dtype, v) == v))
+        if (e->group == GOLDEN_IN && !isnan(v) && assay_dtype_round(e->spec->dtype, v) != v)
             return golden_damaged(file, place, "element %" PRId64 ", %.17g, is no value of %s", i,
                                   v, assay_dtype_name(e->spec->dtype));
         if (e->group == GOLDEN_BOUND && !(v >= 0))

@@ -8,7 +8,8 @@
  * after an error. */
 assay_status reference_allocate(assay_reference *r, const assay_problem *p) ASSAY_MUST_CHECK;
 
-/* Says where the operator's definition ends, or has two answers. */
+/* Clears the bounds of answers that are not finite, and says where the operator's definition ends,
+ * or has two answers. */
 assay_status reference_limit(assay_reference *r, const assay_problem *p,
                              const assay_rounding *rounding) ASSAY_MUST_CHECK;
 

@@ -52,6 +52,8 @@ ASSAY_TEST(golden_store, round_trip, "unit golden") {
         "weighted_sum n=none d=4 dtype=f64 seed=1", /* y is a scalar */
         "weighted_sum n=2x0 d=4 dtype=f32 seed=1",  /* x and y are empty */
         "weighted_sum n=3x5 d=7 dtype=bf16 fill=exact seed=18446744073709551615",
+        "softmax n=3 d=7 dtype=bf16 fill=nan seed=1", /* answers and bounds are NaN, too */
+        "matmul_accumulate m=3 n=4 k=5 dtype=f16 fill=inf seed=2",
     };
     golden_folder folder;
     golden_folder_init(&folder);
