@@ -72,6 +72,7 @@ typedef struct arguments {
     assay_dtype dtype;
     const double *got, *want, *bound;
     const bool *nan_too; /* elements that may be NaN as well, or NULL */
+    bool any_infinity;   /* for one that is not finite, any such number will do */
     int64_t count, length;
     piece *pieces;
 } arguments;
@@ -81,13 +82,18 @@ static bool is_worse(int64_t unbounded, double ratio, const piece *than) {
     return than->worst < 0 || (than->unbounded == 0 && (unbounded > 0 || ratio > than->ratio));
 }
 
+/* Whether element i may be what it is, although the oracle's is another number or none. */
+static bool is_allowed(const arguments *a, int64_t i) {
+    const double got = a->got[i];
+    return (a->nan_too && a->nan_too[i] && isnan(got)) ||
+           (a->any_infinity && !isfinite(a->want[i]) && !isfinite(got));
+}
+
 static piece compare_piece(const arguments *a, int64_t first, int64_t last) {
     piece p = {.worst = -1, .zeros_pass = true};
     for (int64_t i = first; i < last; ++i) {
         const double got = a->got[i], want = a->want[i], bound = a->bound[i];
-        const comparison j = a->nan_too && a->nan_too[i] && isnan(got)
-                                 ? equal
-                                 : compare_element(a->dtype, got, want, bound);
+        const comparison j = is_allowed(a, i) ? equal : compare_element(a->dtype, got, want, bound);
         const bool unbounded = lacks_bound(want, bound);
         if (is_worse(unbounded, j.ratio, &p)) {
             p.worst = i;
@@ -183,7 +189,8 @@ assay_comparison assay_compare_bounded(assay_dtype dtype, const double *got,
                                        int32_t i) {
     if (bounds->outside[i][0] == '\0')
         return compare((arguments){dtype, got, want->data[i], bounds->element.data[i],
-                                   bounds->nan_too[i], .count = want->size[i]});
+                                   bounds->nan_too[i], bounds->any_infinity[i],
+                                   .count = want->size[i]});
     return (assay_comparison){.verdict = ASSAY_MISTRUSTED,
                               .reason = bounds->outside[i],
                               .count = want->size[i],

@@ -32,7 +32,8 @@ int main(void) {
     Frama_C_make_unknown((char *)bound, sizeof bound);
     for (int i = 0; i < MOST; ++i)
         nan_too[i] = Frama_C_interval(0, 1) != 0;
-    (void)compare(dtype, got, want, bound, nan_too, count);
+    (void)compare(
+        (arguments){dtype, got, want, bound, nan_too, Frama_C_interval(0, 1) != 0, count});
     (void)assay_compare(dtype, got, want, bound, count);
 
     comparison of_nan = compare_element(dtype, NAN, number(), any());

@@ -108,6 +108,9 @@ typedef struct assay_bounds {
     bool **nan_too;             /* element.count arrays, NULL for most: elements that may also be
                                    NaN, because a right kernel may multiply an Inf or a NaN by the
                                    0 of a masked pair */
+    bool *any_infinity;         /* element.count: where the answer is not finite, any Inf or NaN is
+                                   right, because sums of products meet a 0, or an Inf of another
+                                   sign, in some orders alone */
 } assay_bounds;
 
 /* Allocates nan_too[i], all false, unless it is there already. */
@@ -201,8 +204,8 @@ typedef struct assay_op {
     const char *(*mistrust)(const struct assay_problem *p);
 
     /* Writes a line for each tensor of which the definition says nothing on these data
-     * (assay_bounds.outside), and marks elements that may also be NaN (nan_too). NULL: the
-     * definition always holds, and has one answer. */
+     * (assay_bounds.outside), and marks what may be NaN or another Inf (nan_too, any_infinity).
+     * NULL: the definition always holds, and has one answer. */
     assay_status (*outside)(const assay_oracle_args *args, const assay_rounding *rounding,
                             assay_bounds *out, assay_bounds *grad);
 

@@ -147,7 +147,8 @@ assay_status assay_bounds_init(assay_bounds *bounds, int32_t count) {
     bounds->why = calloc((size_t)count + 1, sizeof *bounds->why);
     bounds->outside = calloc((size_t)count + 1, sizeof *bounds->outside);
     bounds->nan_too = calloc((size_t)count + 1, sizeof *bounds->nan_too);
-    if (!bounds->why || !bounds->outside || !bounds->nan_too) {
+    bounds->any_infinity = calloc((size_t)count + 1, sizeof *bounds->any_infinity);
+    if (!bounds->why || !bounds->outside || !bounds->nan_too || !bounds->any_infinity) {
         assay_bounds_clear(bounds);
         return assay_fail(ASSAY_ERR_MEMORY, "out of memory for %d bounds", count);
     }
@@ -169,6 +170,7 @@ void assay_bounds_clear(assay_bounds *bounds) {
     for (int32_t i = 0; bounds->nan_too && i < bounds->element.count; ++i)
         free(bounds->nan_too[i]);
     free(bounds->nan_too);
+    free(bounds->any_infinity);
     assay_arrays_clear(&bounds->element);
     free(bounds->why);
     free(bounds->outside);

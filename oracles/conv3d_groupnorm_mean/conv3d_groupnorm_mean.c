@@ -321,7 +321,10 @@ static const assay_case_group cases[] = {
 /* ---- where the definition ends ---- */
 
 /* Sums over a group's S elements: of squares of c, of products of dy, gamma and c, of x^, which is
- * at most the root of S; and results of dc, which 1 / sqrt(var + eps) may make larger. */
+ * at most the root of S; and results of dc, which 1 / sqrt(var + eps) may make larger. An Inf of x,
+ * gamma or dy meets differences that are 0 in one way to write the mean or dc, and small in
+ * another.
+ */
 static assay_status outside(const assay_oracle_args *args, const assay_rounding *r,
                             assay_bounds *out, assay_bounds *grad) {
     static const int32_t of_dc[] = {CONV_X, CONV_W, CONV_B};
@@ -345,9 +348,12 @@ static assay_status outside(const assay_oracle_args *args, const assay_rounding 
     range_hold(r, squares, "a sum of squares", grad, CONV_GAMMA);
     range_hold(r, rows * group * dy * fmax(c, normal), "a sum of dy c", grad, CONV_GAMMA);
     range_hold(r, rows * all * dy, "a sum of dy", grad, CONV_BETA);
-    for (int32_t i = 0; i <= CONV_BETA; ++i)
+    for (int32_t i = 0; i <= CONV_BETA; ++i) {
         range_hold_in(ASSAY_F64, pow(sums * fmax(1, fmax(x, w)), 2), "a square in the bound", grad,
                       i);
+        grad->any_infinity[i] = true;
+    }
+    out->any_infinity[CONV_Y] = true;
     return ASSAY_OK;
 }
 

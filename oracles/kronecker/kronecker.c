@@ -470,7 +470,8 @@ static double growth(const double *w, int64_t q, int64_t p) {
     return most;
 }
 
-/* The state after each stage, and before each one backward. */
+/* The state after each stage, and before each one backward. Of dW a kernel may make either state
+ * first, or both: an Inf meets sums, or their terms one by one, of both signs. */
 static assay_status outside(const assay_oracle_args *args, const assay_rounding *r,
                             assay_bounds *out, assay_bounds *grad) {
     kronecker_stage stage[KRONECKER_MAX_STAGES];
@@ -490,8 +491,11 @@ static assay_status outside(const assay_oracle_args *args, const assay_rounding 
         dy *= growth(args->in->data[stage[i].w], stage[i].q, stage[i].p);
         lowest = fmax(lowest, dy);
     }
-    for (int32_t i = 0; i <= n; ++i)
-        range_hold(r, lowest, "a state's gradient", grad, i < n ? stage[i].w : KRONECKER_X);
+    for (int32_t i = 0; i <= n; ++i) {
+        const int32_t of = i < n ? stage[i].w : KRONECKER_X;
+        range_hold(r, lowest, "a state's gradient", grad, of);
+        grad->any_infinity[of] = true;
+    }
     return ASSAY_OK;
 }
 
