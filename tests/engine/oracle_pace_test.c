@@ -25,6 +25,7 @@ ASSAY_TEST(oracle_pace, is_by_its_work_and_by_what_helps, "unit") {
     CHECK(pace_of(small, &plain, true) == ORACLE_QUICK);
     CHECK(pace_of("attention b=1 h=2 sq=1500 d=64", &plain, false) == ORACLE_SECONDS);
     CHECK(pace_of(large, &plain, true) == ORACLE_MINUTES);
+    CHECK(pace_of("transformer size=small b=4 t=128 dtype=bf16", &helped, true) == ORACLE_MINUTES);
     CHECK(pace_of(large, &helped, true) == ORACLE_MINUTES); /* not by products alone */
     CHECK(pace_of("matmul_accumulate m=8192 n=8192 k=8192", &plain, false) == ORACLE_MINUTES);
     CHECK(pace_of("matmul_accumulate m=8192 n=8192 k=8192", &helped, false) == ORACLE_QUICK);
