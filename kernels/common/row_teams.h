@@ -15,6 +15,7 @@
 /* 96 registers a thread: two blocks of 320 threads on a multiprocessor, or one of more. */
 static constexpr int TEAM_ROWS = 2, TEAM_THREADS = 640, TEAM_WARPS = TEAM_THREADS / GROUP_WARP;
 static constexpr int TEAM_LANES = 320; /* of all teams of a block, where there are several */
+static constexpr int TEAM_PLACES = TEAM_WARPS; /* of numbers of warps, see team_warps */
 
 /* How rows are shared out: `teams` teams of a block, of `lanes` lanes each. Blocks take rows by
  * turns, so that those that memory reads and writes at a time lie side by side. */
@@ -52,7 +53,7 @@ static inline size_t team_bytes(const team_split &cut, int64_t d, int numbers, i
     const size_t sums = cut.teams > 1 ? (size_t)(cut.teams * d) * sizeof(acc_t<T>) : 0;
     const size_t places =
         (size_t)(ROWS_AHEAD * sources * TEAM_ROWS) * (size_t)(cut.lanes * cut.teams) * PACK_BYTES;
-    return (size_t)(numbers * TEAM_WARPS) * sizeof(acc_t<T>) + (sums > places ? sums : places);
+    return (size_t)(numbers * TEAM_PLACES) * sizeof(acc_t<T>) + (sums > places ? sums : places);
 }
 
 /* A lane's place: its team, and its column. */
@@ -65,29 +66,61 @@ template <typename T> struct team_place {
     }
 };
 
+/* A lane's rows of one tensor, TEAM_ROWS of a turn and then those of the next: addresses are added
+ * up from turn to turn, because products of 64 bits would be many of the instructions of a turn. */
+template <typename T> struct team_rows {
+    T *data, *at; /* the tensor; the lane's column of the first */
+    int64_t stride, step;
+
+    __device__ __forceinline__ team_rows(const matrix<T> &of, int64_t first, int64_t rows_of_step,
+                                         int column)
+        : data(of.data), at(of.row(first) + column), stride(of.stride),
+          step(rows_of_step * of.stride) {
+    }
+    __device__ __forceinline__ T *row(int r) const {
+        return at + r * stride;
+    }
+    __device__ __forceinline__ void next() {
+        at += step;
+    }
+};
+
 /* Rows that come while others are worked on: each lane copies its packs of the next rows to places
  * of its own, past its registers, as in row_feed.h. */
-template <typename T, bool WHOLE> struct team_feed {
-    pack<T> *places;
-    int sources, column, d;
-    int64_t rows;
+template <typename T, bool WHOLE, int SOURCES> struct team_feed {
+    pack<T> *here, *coming; /* places of the rows of this turn, and of the next */
+    int packs_of_row;
 
-    __device__ __forceinline__ pack<T> *place(bool odd, int source, int r) const {
-        const int row = ((odd ? sources : 0) + source) * TEAM_ROWS + r;
-        return places + row * (int)blockDim.x + threadIdx.x;
+    __device__ __forceinline__ explicit team_feed(pack<T> *places)
+        : here(places + threadIdx.x), coming(here + SOURCES * TEAM_ROWS * (int)blockDim.x),
+          packs_of_row((int)blockDim.x) {
     }
-    /* Starts to copy rows `first` and on of one tensor. */
-    __device__ __forceinline__ void start(bool odd, int source, const matrix<const T> &from,
-                                          int64_t first) const {
+    /* Starts to copy the rows of the next turn of one tensor, of which `rows` exist, `left`
+     * elements of each from the lane's column on. */
+    __device__ __forceinline__ void start(int source, const team_rows<const T> &from, int64_t rows,
+                                          int left) const {
+#pragma unroll
+        for (int r = 0; r < TEAM_ROWS; ++r) {
+            pack<T> *const to = coming + (source * TEAM_ROWS + r) * packs_of_row;
+            const bool there = r < rows && left > 0;
+            if constexpr (WHOLE) /* zeros, too, are a copy: stores beside copies cost more */
+                cp_async_16(to, there ? from.row(r) : from.data, there ? PACK_BYTES : 0);
+            else
+                start_pack<false>(to, from.row(r), there ? left : 0, false);
+        }
+    }
+    /* This turn's rows, as numbers: they are used before and behind an exchange. */
+    __device__ __forceinline__ void load(int source,
+                                         acc_t<T> (&to)[TEAM_ROWS][pack<T>::size]) const {
 #pragma unroll
         for (int r = 0; r < TEAM_ROWS; ++r)
-            start_pack<WHOLE>(place(odd, source, r), from.row(first + r) + column,
-                              first + r < rows ? d - column : 0, WHOLE);
+            widen_pack(load_kept(here + (source * TEAM_ROWS + r) * packs_of_row), to[r]);
     }
-    __device__ __forceinline__ void load(bool odd, int source, pack<T> (&to)[TEAM_ROWS]) const {
-#pragma unroll
-        for (int r = 0; r < TEAM_ROWS; ++r)
-            to[r] = load_kept(place(odd, source, r));
+    /* What comes is here; what was here gives place to what comes next. */
+    __device__ __forceinline__ void turn() {
+        pack<T> *const used = here;
+        here = coming;
+        coming = used;
     }
 };
 
@@ -111,20 +144,51 @@ template <int N, typename A> static __device__ __forceinline__ A sum_warp(A (&nu
     return number[0];
 }
 
+/* The warps of this thread's team, and the places of their numbers in shared memory: those of a
+ * number lie side by side, a team's from a multiple of 16 bytes on. */
+template <typename A> struct team_warps {
+    static constexpr int SOME = pack<A>::size;
+    int warps, first, mine;
+
+    __device__ __forceinline__ explicit team_warps(int lanes)
+        : warps(lanes / GROUP_WARP),
+          first((int)threadIdx.x / lanes * (int)ceil_div(warps, SOME) * SOME),
+          mine(first + (int)threadIdx.x % lanes / GROUP_WARP) {
+    }
+};
+
+/* Of shared memory for sums: packs of warps' numbers are read whole, and teams fill not all of
+ * them. Before the first sum, behind the first loads; all threads of the block must come here. */
+template <typename A> static __device__ __forceinline__ void clear_room(A *room, int numbers) {
+    for (int i = (int)threadIdx.x; i < numbers * TEAM_PLACES; i += (int)blockDim.x)
+        room[i] = 0;
+    __syncthreads();
+}
+
 /* The sums of N numbers over the lanes of each team; lane l of a warp gets number l % N. `room` is
- * shared memory for N numbers of each warp, which lanes may still read when the call has ended: the
- * next call must use another. All threads of the block must come here. */
+ * shared memory for N numbers of TEAM_PLACES warps, which lanes may still read when the call has
+ * ended: the next call must use another. All threads of the block must come here. */
 template <int N, typename A>
-static __device__ __forceinline__ A sum_team(A (&number)[N], int lanes, A *room) {
-    const int lane = (int)threadIdx.x % GROUP_WARP, warp = (int)threadIdx.x / GROUP_WARP;
-    const int warps = lanes / GROUP_WARP, first = warp / warps * warps;
+static __device__ __forceinline__ A sum_team(A (&number)[N], const team_warps<A> &team, A *room) {
+    constexpr int SOME = pack<A>::size;
+    const int lane = (int)threadIdx.x % GROUP_WARP;
     const A of_warp = sum_warp(number);
     if (lane % (GROUP_WARP / N) == 0)
-        room[warp * N + lane / (GROUP_WARP / N)] = of_warp;
+        room[lane / (GROUP_WARP / N) * TEAM_PLACES + team.mine] = of_warp;
     __syncthreads();
-    A sum = room[first * N + lane % N];
-    for (int i = 1; i < warps; ++i)
-        sum += room[(first + i) * N + lane % N];
+    const pack<A> *const from =
+        reinterpret_cast<const pack<A> *>(room + lane % N * TEAM_PLACES + team.first);
+    pack<A> some = load_kept(from);
+    A sum = some.v[0];
+    for (int k = 1; k < SOME; ++k)
+        sum = k < team.warps ? sum + some.v[k] : sum;
+#pragma unroll 1
+    for (int i = SOME; i < team.warps; i += SOME) {
+        some = load_kept(from + i / SOME);
+        sum += some.v[0];
+        for (int k = 1; k < SOME; ++k)
+            sum = i + k < team.warps ? sum + some.v[k] : sum;
+    }
     return sum;
 }
 

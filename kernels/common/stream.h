@@ -42,6 +42,25 @@ __device__ __forceinline__ pack<__nv_bfloat16> narrow_pack<__nv_bfloat16>(const 
     return p;
 }
 
+/* A pack's elements as numbers to add up; of 16 bits, one instruction each, where nvcc would take
+ * the upper one of a word down before it shifts it up. */
+template <typename T>
+static __device__ __forceinline__ void widen_pack(const pack<T> &p,
+                                                  acc_t<T> (&value)[pack<T>::size]) {
+    for (int v = 0; v < pack<T>::size; ++v)
+        value[v] = widen(p.v[v]);
+}
+template <>
+__device__ __forceinline__ void widen_pack<__nv_bfloat16>(const pack<__nv_bfloat16> &p,
+                                                          float (&value)[8]) {
+    pack_bits bits;
+    memcpy(&bits, &p, sizeof bits);
+    for (int i = 0; i < 4; ++i) {
+        const uint32_t two[2] = {bits.word[i] << 16, bits.word[i] & 0xffff0000u};
+        memcpy(&value[2 * i], two, sizeof two);
+    }
+}
+
 /* use(pack, column) for the packs at columns first, first + step … of a row of that length;
  * elements that there are not are `rest`. */
 template <int BATCH, typename T, typename F>

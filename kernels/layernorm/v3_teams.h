@@ -24,42 +24,43 @@ template <typename T> static inline gradients<T> gradients_of(const tensors &t) 
 
 /* What the lanes of a team know of their rows. */
 template <typename A> struct team_moments {
-    A mean[TEAM_ROWS], scale[TEAM_ROWS], level[TEAM_ROWS], slope[TEAM_ROWS];
+    A scale[TEAM_ROWS], level[TEAM_ROWS], slope[TEAM_ROWS];
 };
 
 /* A warp's numbers of the three exchanges, one behind the other. */
 static constexpr int TURN_NUMBERS = 4 * TEAM_ROWS;
 
-/* Lanes without a column have elements 0, which would count as 0 - mean: `there` is false. */
-template <typename T>
+/* Turns x into x^. Lanes without a column have elements 0, which would count as 0 - mean: `there`
+ * is false. */
+template <typename A, int V>
 static __device__ __forceinline__ void
-find_moments(pack<T> (&x)[TEAM_ROWS], pack<T> (&dy)[TEAM_ROWS], const pack<T> &weight, bool there,
-             int lanes, int d, acc_t<T> eps, acc_t<T> *room, team_moments<acc_t<T>> &m) {
-    typedef acc_t<T> A;
-    constexpr int V = pack<T>::size;
-    A sum[TEAM_ROWS] = {}, squares[TEAM_ROWS] = {}, slopes[2 * TEAM_ROWS] = {};
+find_moments(A (&x)[TEAM_ROWS][V], const A (&dy)[TEAM_ROWS][V], const A (&weight)[V], bool there,
+             const team_warps<A> &warps, int d, A eps, A *room, team_moments<A> &m) {
+    A sum[TEAM_ROWS] = {}, squares[TEAM_ROWS] = {}, slopes[2 * TEAM_ROWS] = {}, mean[TEAM_ROWS];
+#pragma unroll
     for (int r = 0; r < TEAM_ROWS; ++r)
         for (int v = 0; v < V; ++v)
-            sum[r] += widen(x[r].v[v]);
-    spread_rows(sum_team(sum, lanes, room) / (A)d, 0, m.mean);
-    keep_packed(x);
-    for (int r = 0; r < TEAM_ROWS; ++r)
+            sum[r] += x[r][v];
+    spread_rows(sum_team(sum, warps, room) / (A)d, 0, mean);
+#pragma unroll
+    for (int r = 0; r < TEAM_ROWS; ++r) {
+        const A level = there ? mean[r] : (A)0;
         for (int v = 0; v < V; ++v) {
-            const A centred = there ? widen(x[r].v[v]) - m.mean[r] : (A)0;
-            squares[r] = fma_(centred, centred, squares[r]);
+            x[r][v] -= level;
+            squares[r] = fma_(x[r][v], x[r][v], squares[r]);
         }
-    const A of_row = sum_team(squares, lanes, room + TEAM_ROWS * TEAM_WARPS);
+    }
+    const A of_row = sum_team(squares, warps, room + TEAM_ROWS * TEAM_PLACES);
     spread_rows(scale_of(of_row, d, eps), 0, m.scale);
-    keep_packed(x);
-    keep_packed(dy);
+#pragma unroll
     for (int r = 0; r < TEAM_ROWS; ++r)
         for (int v = 0; v < V; ++v) {
-            const A g = widen(dy[r].v[v]) * widen(weight.v[v]);
-            const A unit = (widen(x[r].v[v]) - m.mean[r]) * m.scale[r];
+            const A g = dy[r][v] * weight[v];
+            x[r][v] *= m.scale[r];
             slopes[r] += g;
-            slopes[TEAM_ROWS + r] = fma_(g, unit, slopes[TEAM_ROWS + r]);
+            slopes[TEAM_ROWS + r] = fma_(g, x[r][v], slopes[TEAM_ROWS + r]);
         }
-    const A mine = sum_team(slopes, lanes, room + 2 * TEAM_ROWS * TEAM_WARPS) / (A)d;
+    const A mine = sum_team(slopes, warps, room + 2 * TEAM_ROWS * TEAM_PLACES) / (A)d;
     spread_rows(mine, 0, m.level);
     spread_rows(mine, TEAM_ROWS, m.slope);
 }
@@ -72,44 +73,49 @@ static __global__ void __launch_bounds__(TEAM_THREADS)
     constexpr int V = pack<T>::size;
     ASSAY_DYNAMIC_SHARED(acc_t<T>, shared);
     const team_place<T> at(cut.lanes);
+    const team_warps<acc_t<T>> warps(cut.lanes);
     const int64_t begin = blockIdx.x * cut.rows_of_turn(), step = gridDim.x * cut.rows_of_turn();
-    const pack<T> weight =
-        load_part<WHOLE, false>(t.w + at.column, d - at.column, WHOLE, narrow<T>(0));
-    acc_t<T> *const behind = shared + TURN_NUMBERS * TEAM_WARPS;
-    const team_feed<T, WHOLE> feed = {reinterpret_cast<pack<T> *>(behind), 2, at.column, d, rows};
-    const auto start = [&](bool odd, int64_t row) {
-        feed.start(odd, 0, t.x, row);
-        feed.start(odd, 1, t.dy, row);
+    const int64_t first = begin + at.team * TEAM_ROWS;
+    const int there = d - at.column;
+    acc_t<T> weight[V];
+    widen_pack(load_part<WHOLE, false>(t.w + at.column, there, WHOLE, narrow<T>(0)), weight);
+    acc_t<T> *const behind = shared + TURN_NUMBERS * TEAM_PLACES;
+    team_feed<T, WHOLE, 2> feed(reinterpret_cast<pack<T> *>(behind));
+    team_rows<const T> from_x(t.x, first, step, at.column), from_dy(t.dy, first, step, at.column);
+    team_rows<T> to_dx(t.dx, first, step, at.column);
+    const auto start = [&](int64_t rows_there) {
+        feed.start(0, from_x, rows_there, there);
+        feed.start(1, from_dy, rows_there, there);
+        from_x.next();
+        from_dy.next();
         cp_async_commit();
     };
     acc_t<T> dw[V] = {}, db[V] = {};
-    int64_t first = begin + at.team * TEAM_ROWS;
-    bool odd = false;
-    start(odd, first);
-    for (int64_t turn = begin; turn < rows; turn += step, first += step, odd = !odd) {
-        pack<T> x[TEAM_ROWS], dy[TEAM_ROWS];
+    int64_t left = rows - first; /* rows from the team's first of this turn on */
+    start(left);
+    feed.turn();
+    clear_room(shared, TURN_NUMBERS);
+    for (int64_t turn = begin; turn < rows; turn += step, left -= step) {
+        acc_t<T> x[TEAM_ROWS][V], dy[TEAM_ROWS][V];
         team_moments<acc_t<T>> m;
-        start(!odd, first + step);
+        start(left - step);
         cp_async_wait<1>();
-        feed.load(odd, 0, x);
-        feed.load(odd, 1, dy);
-        find_moments(x, dy, weight, at.column < d, cut.lanes, d, eps, shared, m);
-        keep_packed(x);
-        keep_packed(dy);
+        feed.load(0, x);
+        feed.load(1, dy);
+        find_moments(x, dy, weight, there > 0, warps, d, eps, shared, m);
 #pragma unroll
         for (int r = 0; r < TEAM_ROWS; ++r) {
             acc_t<T> result[V];
             for (int v = 0; v < V; ++v) {
-                const acc_t<T> unit = (widen(x[r].v[v]) - m.mean[r]) * m.scale[r],
-                               given = widen(dy[r].v[v]);
-                const acc_t<T> g = given * widen(weight.v[v]);
-                result[v] = m.scale[r] * fma_(-unit, m.slope[r], g - m.level[r]);
-                dw[v] = fma_(given, unit, dw[v]);
-                db[v] += given;
+                const acc_t<T> g = dy[r][v] * weight[v];
+                result[v] = m.scale[r] * fma_(-x[r][v], m.slope[r], g - m.level[r]);
+                dw[v] = fma_(dy[r][v], x[r][v], dw[v]);
+                db[v] += dy[r][v];
             }
-            store_part<WHOLE>(t.dx.row(first + r) + at.column, narrow_pack<T>(result),
-                              first + r < rows ? d - at.column : 0, WHOLE);
+            store_part<WHOLE>(to_dx.row(r), narrow_pack<T>(result), r < left ? there : 0, WHOLE);
         }
+        to_dx.next();
+        feed.turn();
     }
     cp_async_wait<0>();
     __syncthreads(); /* before the sums take the places of rows */

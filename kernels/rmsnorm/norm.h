@@ -37,12 +37,17 @@ static inline tensors tensors_of(const assay_call *call, assay_stage stage) {
     return t;
 }
 
-/* 1 / sqrt(mean + eps) from the sum of d squares. */
-static __device__ __forceinline__ float inverse_root(float sum, int64_t d, float eps) {
-    return 1.0f / sqrtf(sum / (float)d + eps);
+/* 1 / sqrt(mean + eps). */
+static __device__ __forceinline__ float inverse_root_of(float mean, float eps) {
+    return 1.0f / sqrtf(mean + eps);
 }
-static __device__ __forceinline__ double inverse_root(double sum, int64_t d, double eps) {
-    return 1.0 / sqrt(sum / (double)d + eps);
+static __device__ __forceinline__ double inverse_root_of(double mean, double eps) {
+    return 1.0 / sqrt(mean + eps);
+}
+
+/* The same from the sum of d squares. */
+template <typename A> static __device__ __forceinline__ A inverse_root(A sum, int64_t d, A eps) {
+    return inverse_root_of(sum / (A)d, eps);
 }
 
 /* Calls `function<T>(call)` with the storage type of the call. */

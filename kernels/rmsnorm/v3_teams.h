@@ -32,63 +32,75 @@ static __global__ void __launch_bounds__(TEAM_THREADS)
     constexpr int V = pack<T>::size;
     ASSAY_DYNAMIC_SHARED(acc_t<T>, shared);
     const team_place<T> at(cut.lanes);
+    const team_warps<acc_t<T>> warps(cut.lanes);
     const int64_t begin = blockIdx.x * cut.rows_of_turn(), step = gridDim.x * cut.rows_of_turn();
-    const pack<T> weight =
-        load_part<WHOLE, false>(t.w + at.column, d - at.column, WHOLE, narrow<T>(0));
-    acc_t<T> *room = shared, *other_room = shared + TURN_NUMBERS * TEAM_WARPS;
-    acc_t<T> *const behind = shared + 2 * TURN_NUMBERS * TEAM_WARPS;
-    const team_feed<T, WHOLE> feed = {reinterpret_cast<pack<T> *>(behind), RESIDUAL ? 3 : 2,
-                                      at.column, d, rows};
-    const auto start = [&](bool odd, int64_t row) {
-        feed.start(odd, 0, t.h, row);
-        feed.start(odd, 1, t.dy, row);
-        if constexpr (RESIDUAL)
-            feed.start(odd, 2, t.dh, row);
+    const int64_t first = begin + at.team * TEAM_ROWS;
+    const int there = d - at.column;
+    const pack<T> held_weight =
+        load_part<WHOLE, false>(t.w + at.column, there, WHOLE, narrow<T>(0));
+    acc_t<T> weight[V];
+    widen_pack(held_weight, weight);
+    acc_t<T> *room = shared, *other_room = shared + TURN_NUMBERS * TEAM_PLACES;
+    acc_t<T> *const behind = shared + 2 * TURN_NUMBERS * TEAM_PLACES;
+    team_feed<T, WHOLE, RESIDUAL ? 3 : 2> feed(reinterpret_cast<pack<T> *>(behind));
+    team_rows<const T> from_h(t.h, first, step, at.column), from_dy(t.dy, first, step, at.column);
+    team_rows<const T> from_dh(t.dh, first, step, RESIDUAL ? at.column : 0);
+    team_rows<T> to_dx(t.dx, first, step, at.column);
+    team_rows<T> to_dr(t.dr, first, step, RESIDUAL ? at.column : 0);
+    const auto start = [&](int64_t rows_there) {
+        feed.start(0, from_h, rows_there, there);
+        feed.start(1, from_dy, rows_there, there);
+        from_h.next();
+        from_dy.next();
+        if constexpr (RESIDUAL) {
+            feed.start(2, from_dh, rows_there, there);
+            from_dh.next();
+        }
         cp_async_commit();
     };
     acc_t<T> dw[V] = {};
-    int64_t first = begin + at.team * TEAM_ROWS;
-    bool odd = false;
-    start(odd, first);
-    for (int64_t turn = begin; turn < rows; turn += step, first += step, odd = !odd) {
-        pack<T> h[TEAM_ROWS], dy[TEAM_ROWS], dh[TEAM_ROWS];
+    int64_t left = rows - first; /* rows from the team's first of this turn on */
+    start(left);
+    feed.turn();
+    clear_room(shared, 2 * TURN_NUMBERS);
+    for (int64_t turn = begin; turn < rows; turn += step, left -= step) {
+        acc_t<T> h[TEAM_ROWS][V], dy[TEAM_ROWS][V], dh[TEAM_ROWS][V];
         acc_t<T> sum[TURN_NUMBERS] = {}, inverse[TEAM_ROWS], slope[TEAM_ROWS];
-        start(!odd, first + step);
+        start(left - step);
         cp_async_wait<1>();
-        feed.load(odd, 0, h);
-        feed.load(odd, 1, dy);
+        feed.load(0, h);
+        feed.load(1, dy);
+#pragma unroll
         for (int r = 0; r < TEAM_ROWS; ++r)
             for (int v = 0; v < V; ++v) {
-                const acc_t<T> x = widen(h[r].v[v]);
-                sum[r] = fma_(x, x, sum[r]);
-                sum[TEAM_ROWS + r] =
-                    fma_(widen(dy[r].v[v]) * widen(weight.v[v]), x, sum[TEAM_ROWS + r]);
+                sum[r] = fma_(h[r][v], h[r][v], sum[r]);
+                sum[TEAM_ROWS + r] = fma_(dy[r][v] * weight[v], h[r][v], sum[TEAM_ROWS + r]);
             }
-        const acc_t<T> mine = sum_team(sum, cut.lanes, room);
-        const acc_t<T> products = __shfl_down_sync(0xffffffffu, mine, TEAM_ROWS);
-        const acc_t<T> root = inverse_root(mine, d, eps);
+        const acc_t<T> mean = sum_team(sum, warps, room) / (acc_t<T>)d;
+        const acc_t<T> products = __shfl_down_sync(0xffffffffu, mean, TEAM_ROWS);
+        const acc_t<T> root = inverse_root_of(mean, eps);
         spread_rows(root, 0, inverse);
-        spread_rows(root * (products / (acc_t<T>)d), 0, slope); /* as v1 has it */
-        keep_packed(h);
-        keep_packed(dy);
+        spread_rows(root * products, 0, slope); /* as v1 has it */
         if constexpr (RESIDUAL)
-            feed.load(odd, 2, dh);
+            feed.load(2, dh);
 #pragma unroll
         for (int r = 0; r < TEAM_ROWS; ++r) {
-            const int left = first + r < rows ? d - at.column : 0;
             acc_t<T> g[V];
             for (int v = 0; v < V; ++v) {
-                const acc_t<T> normal = widen(h[r].v[v]) * inverse[r], given = widen(dy[r].v[v]);
-                g[v] = fma_(-normal, slope[r], given * widen(weight.v[v])) * inverse[r];
+                const acc_t<T> normal = h[r][v] * inverse[r];
+                g[v] = fma_(-normal, slope[r], dy[r][v] * weight[v]) * inverse[r];
                 if constexpr (RESIDUAL)
-                    g[v] += widen(dh[r].v[v]);
-                dw[v] = fma_(given, normal, dw[v]);
+                    g[v] += dh[r][v];
+                dw[v] = fma_(dy[r][v], normal, dw[v]);
             }
             const pack<T> result = narrow_pack<T>(g);
-            store_part<WHOLE>(t.dx.row(first + r) + at.column, result, left, WHOLE);
+            store_part<WHOLE>(to_dx.row(r), result, r < left ? there : 0, WHOLE);
             if constexpr (RESIDUAL)
-                store_part<WHOLE>(t.dr.row(first + r) + at.column, result, left, WHOLE);
+                store_part<WHOLE>(to_dr.row(r), result, r < left ? there : 0, WHOLE);
         }
+        to_dx.next();
+        to_dr.next();
+        feed.turn();
         acc_t<T> *const used = room;
         room = other_room;
         other_room = used;
