@@ -3,12 +3,13 @@
  *
  * A block has columns by lanes of threads: a thread has one pack of columns of several rows, lanes
  * have different rows. Forward copies a row for each token, and starts all of a thread's loads
- * before it stores the first. Backward first sorts the tokens by their rows (v3_order.h), then
- * each thread adds the dy of its rows' tokens, eight loads at a time, and stores; most rows have no
- * token and are zeros. Where tokens are few, other blocks write zeros to all rows while these sort,
- * and then only rows that have a token are looked at, by the places of the order. A row of more
- * than SHORT tokens is left for the end, when all lanes of the block add parts of it, one behind
- * the other, and the first lane adds the parts.
+ * before it stores the first. Backward of up to 8192 tokens, in whole packs, is one launch
+ * (v3_few.h). Otherwise it first sorts the tokens by their rows (v3_order.h), then each thread adds
+ * the dy of its rows' tokens, eight loads at a time, and stores; most rows have no token and are
+ * zeros. Where tokens are few, other blocks write zeros to all rows while these sort, and then only
+ * rows that have a token are looked at, by the places of the order. A row of more than SHORT tokens
+ * is left for the end, when all lanes of the block add parts of it, one behind the other, and the
+ * first lane adds the parts. Both ways have the same order of sums.
  *
  * Against v1: backward finds the tokens of 256 rows by reading the ids twice, not once for each
  * element. Bytes: forward t d elements read and written; backward dy read once, dtable written
@@ -25,13 +26,13 @@
  * and 38.
  */
 #include "kernels/common/pack.h"
-#include "kernels/embedding/v3_order.h"
+#include "kernels/embedding/v3_few.h"
 
 enum { THREADS = 256, GATHER_ROWS = 2, SUM_ROWS = 4, BATCH = 8 };
 
-/* Of backward: the most threads along d in a block, the most tokens of a row that one of its lanes
- * adds by itself, and, for each multiprocessor, the rows that are blocks enough. */
-enum { SUM_COLUMNS = 128, SHORT = 32, FEW_ROWS = 16 };
+/* Of backward: the most threads along d in a block, and, for each multiprocessor, the rows that are
+ * blocks enough. */
+enum { SUM_COLUMNS = 128, BLOCK_ROWS = 16 };
 
 /* What memory writes while tokens are sorted. */
 static constexpr int64_t TWICE_BYTES = INT64_C(24) << 20;
@@ -261,11 +262,23 @@ static assay_status launch_sums(const assay_call *call, const sorted &tokens) {
  * memory takes meanwhile. And few rows are few blocks, which places of tokens are not. */
 template <typename T> static bool goes_by_place(const sizes &s) {
     const bool few = 3 * s.t <= s.v || (s.t < s.v && s.t * s.d * (int64_t)sizeof(T) <= TWICE_BYTES);
-    return few || s.v < FEW_ROWS * ASSAY_MULTIPROCESSORS;
+    return few || s.v < BLOCK_ROWS * ASSAY_MULTIPROCESSORS;
+}
+
+/* Whether dy of all tokens fits into shared memory, where packs are whole. */
+template <typename T> static bool takes_few(const assay_call *call, const sizes &s) {
+    const int64_t bytes = s.t * s.d * (int64_t)sizeof(T);
+    return s.t <= FEW_TOKENS && bytes <= ASSAY_MULTIPROCESSORS * MOST_WAVES * COPIED_BYTES &&
+           s.v > 0 && s.d > 0 && s.d % pack<T>::size == 0 && takes_packs(&call->in[DY]) &&
+           takes_packs(&call->out[0]);
 }
 
 template <typename T> static assay_status run_backward(const assay_call *call) {
     const sizes s = sizes_of(call);
+    if (takes_few<T>(call, s))
+        return launch_few<T>(call->stream, ids_of(call), s, rows_of<const T>(&call->in[DY]),
+                             rows_of<T>(&call->out[0]),
+                             THREADS / cut_for<T>(s.d, SUM_COLUMNS).columns);
     const sorted tokens = sorted_at(call->workspace, s);
     const bool by_place = goes_by_place<T>(s);
     const assay_status status =
@@ -288,7 +301,7 @@ static assay_status backward(const assay_call *call) {
     return EMBEDDING_DISPATCH(run_backward, call);
 }
 
-static const int32_t tiles[] = {ORDER_THREADS, ORDER_ROWS, THREADS, 0};
+static const int32_t tiles[] = {ORDER_THREADS, ORDER_ROWS, THREADS, FEW_ROWS, 0};
 
 ASSAY_VARIANT(embedding, v3) = {
     .op = "embedding",

@@ -16,6 +16,9 @@
 
 enum { WARP = 32, ORDER_THREADS = 1024, ORDER_WARPS = ORDER_THREADS / WARP, ORDER_ROWS = 256 };
 
+/* The most tokens of a row that one warp, or one lane of a block, adds by itself. */
+enum { SHORT = 32 };
+
 static constexpr unsigned ALL_LANES = 0xffffffffu;
 
 /* In the workspace: t tokens, and where each of the v rows begins and the last one ends. */
