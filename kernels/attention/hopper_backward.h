@@ -319,6 +319,20 @@ static __device__ __forceinline__ void tell_lost(const backward_on_hopper<T> &p,
     }
 }
 
+/* A tile's sums of dq, rounded: those that the thread has of its group's. */
+template <typename Plan, typename T>
+static __device__ __forceinline__ void store_dq(const backward_on_hopper<T> &p, int64_t head,
+                                                int query, hopper_sums<Plan::LINK_COLUMNS> &dq) {
+    constexpr int D = Plan::COLUMNS, QUERIES = Plan::QUERIES;
+    /* Made anew in every step: nvcc would keep addresses of the last link in registers. */
+    const int here = uniform_warp() - GROUP_WARPS, part = here / GROUP_WARPS;
+    tell_lost<Plan, T>(p, head, query, dq);
+    store_sums(dq, p.dq, head,
+               query + (QUERIES > BOX ? part : 0) * GROUP_ROWS + here % GROUP_WARPS * 16,
+               (D > BOX ? part : 0) * BOX,
+               [&](int, float sum) { return sum * (p.n.scale / LINK_SCALE<T>); });
+}
+
 /* Queries before a walk see no key: where the walk is that of the first keys, dq is 0 there. */
 template <typename Plan, typename T>
 static __device__ __forceinline__ void clear_unseeing(const backward_on_hopper<T> &p,
@@ -408,15 +422,8 @@ static __device__ __forceinline__ void add_gradients(const backward_on_hopper<T>
         __syncwarp();
         if (lane() == 0)
             mbarrier_arrive(memory.link_done((int)parity));
-        if (before != NOT_LAST) {
-            /* Made anew in every step: nvcc would keep addresses of the last link in registers. */
-            const int here = uniform_warp() - GROUP_WARPS, part = here / GROUP_WARPS;
-            tell_lost<Plan, T>(p, memory.walk()->at.head, query, dq);
-            store_sums(dq, p.dq, memory.walk()->at.head,
-                       query + (QUERIES > BOX ? part : 0) * GROUP_ROWS + here % GROUP_WARPS * 16,
-                       (D > BOX ? part : 0) * BOX,
-                       [&](int, float sum) { return sum * (p.n.scale / LINK_SCALE<T>); });
-        }
+        if (before != NOT_LAST)
+            store_dq<Plan, T>(p, memory.walk()->at.head, query, dq);
         /* The next scores. Behind the last step they are multiplied, too, and not used: around a
          * branch, ptxas would let all products wait for each other. */
         ring_place<Plan::STAGES> next = ring;

@@ -15,6 +15,10 @@
  * that the long ones of this group begin each a step or two behind the one before. The order of the
  * sums of dq, dk and dv depends on the group.
  *
+ * Without a mask and with four tiles of keys or more, the last group's last links are added like
+ * the others. Blocks that draw behind all walks round the sums (hopper_rounding.h), each tile of
+ * queries once its chain is complete.
+ *
  * Of the fourth warpgroup three threads work: one loads by TMA, and two, in alternate steps, wait
  * for the links before and pass dq on. They take it from shared memory, where the warpgroups leave
  * it, and add it to memory by a bulk copy while the warpgroups multiply; for the last link they
@@ -33,10 +37,12 @@
 #include "kernels/attention/hopper_core.h"
 #include "kernels/attention/hopper_groups.h"
 
+static constexpr int ROUNDS = -1; /* steps of a block that rounds */
+
 /* A block's tile of keys and its walk along tiles of queries. */
 struct backward_walk {
     place at;
-    int first, steps; /* the number of the first tile; how many */
+    int first, steps; /* the number of the first tile; how many, or ROUNDS of that one */
     int last_links;   /* the step from which on its links are their chains' last ones */
     bool down;
 
@@ -166,11 +172,29 @@ template <typename Plan> static head_groups groups_of_walks(const sizes &n) {
     return groups_of(n, wanted, n.causal ? most : clamp(most, 1, ceil_div(n.heads, 8)));
 }
 
+/* Whether dq of the last group's heads is rounded by other blocks, which draw behind all walks. The
+ * last walk of each head would be a quarter longer than others, when most multiprocessors are idle.
+ * Where chains are short, many walks have last links, and with causal=1 all have. */
+template <typename Plan>
+static __host__ __device__ __forceinline__ bool rounds_apart(const sizes &n) {
+    return !n.causal && n.sk > 3 * Plan::ROWS;
+}
+
 template <typename Plan>
 static __device__ __forceinline__ backward_walk walk_of(const sizes &n, const head_groups &groups,
                                                         uint32_t drawn) {
     const uint32_t tiles = (uint32_t)ceil_div(n.sk, Plan::ROWS);
+    const uint32_t all = (uint32_t)n.heads * tiles, last = (uint32_t)groups.heads;
+    if (drawn >= all) { /* a tile of queries whose sums are to be rounded */
+        const uint32_t number = drawn - all;
+        return {{(int64_t)((uint32_t)n.heads - last + number % last), 0},
+                (int)(number / last),
+                ROUNDS,
+                0,
+                false};
+    }
     const turn_of_head turn = turn_at(groups, tiles, drawn);
+    const bool apart = rounds_apart<Plan>(n) && turn.head >= (uint32_t)n.heads - last;
     const bool down = n.causal && turn.group % 2 == 1;
     const place at = {turn.head, (int64_t)(down ? turn.turn : tiles - 1 - turn.turn) * Plan::ROWS};
     const auto first_tile = [&](int64_t key) { return (int)(first_query(n, key) / Plan::QUERIES); };
@@ -179,7 +203,7 @@ static __device__ __forceinline__ backward_walk walk_of(const sizes &n, const he
     const int64_t key = at.row + Plan::ROWS;
     if (down)
         return {at, end - 1, steps, key < n.sk ? end - first_tile(key) : 0, true};
-    return {at, begin_here, steps, at.row == 0 ? 0 : steps, false};
+    return {at, begin_here, steps, at.row == 0 && !apart ? 0 : steps, false};
 }
 
 /* A step's link in the chain of its tile of queries. */

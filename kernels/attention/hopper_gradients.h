@@ -2,7 +2,7 @@
 #ifndef ASSAY_ATTENTION_HOPPER_GRADIENTS_H
 #define ASSAY_ATTENTION_HOPPER_GRADIENTS_H
 
-#include "kernels/attention/hopper_backward.h"
+#include "kernels/attention/hopper_rounding.h"
 
 template <typename Plan, typename T>
 static __global__ void __launch_bounds__(Plan::THREADS, 1)
@@ -20,6 +20,10 @@ static __global__ void __launch_bounds__(Plan::THREADS, 1)
     }
     __syncthreads();
     const backward_walk walk = *memory.walk();
+    if (walk.steps == ROUNDS) {
+        round_tiles<Plan>(p, memory);
+        return;
+    }
     if (threadIdx.x < GROUP) {
         registers_lower<Plan::FEW_REGISTERS>();
         if (threadIdx.x == 0)

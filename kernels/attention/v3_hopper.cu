@@ -53,6 +53,17 @@
  *     where d is at most 32, or from 65 to 96, so many columns: b = 4, h = 16, s = 1024, d = 32 /
  *         80 124 / 213, then 101 / 190, cuDNN 125 / 203.
  *
+ *     without a mask, other blocks round the last heads' dq: their last walks took a quarter
+ * longer, when most multiprocessors were idle. H100, bf16, before, after: b = 8, h = 1, s = 8192, d
+ *         = 64 / 128 787 / 1,260, 756 / 1,181, cuDNN of an earlier call 1,198 for d = 128; s =
+ *         16384, least of nine, 4,629, 4,475; b = 4, h = 16, d = 128, s = 1024 225, 223; s = 2048
+ *         695, 683; b = 1, h = 8, s = 2048 143, 133. With chains of two links it was slower: b = 8,
+ *         h = 16, s = 256 62.6, 72.9.
+ *     without any adds, which leaves dq wrong, 1,177 in place of 1,250 for s = 8192, with q and do
+ *         loaded once 1,175: L2 is not what bounds it. So clusters of two blocks do not pay: with q
+ *         and do multicast 1,850, with their dq added in shared memory first 1,890, both 1,904.
+ *         Tiles of 80 queries: bf16 1,259, 1,302, f16 s = 16384 4,805, 4,671, causal slower.
+ *
  * Backward where d is more than 128. dk and dv of 64 keys fill the registers (hopper_wide_plan.h),
  * so that links of 64 keys would be twice as many as of 128 for the same flops: a multiprocessor
  * adds 64 KB to sums in L2 in each step, for which copies that add take 7,000 cycles (H100, sums of
@@ -278,7 +289,9 @@ template <typename Plan, typename T> static assay_status launch_backward(const a
         status = ASSAY_LAUNCH(call->stream, linear_grid(n.heads * space.padded, TERMS_QUERIES),
                               dim3(TERMS_THREADS), 0, (make_hopper_terms<T>), of_terms);
     if (status == ASSAY_OK)
-        status = ASSAY_LAUNCH(call->stream, whole_grid(n.heads * ceil_div(n.sk, Plan::ROWS)),
+        status = ASSAY_LAUNCH(call->stream,
+                              whole_grid(n.heads * ceil_div(n.sk, Plan::ROWS) +
+                                         (rounds_apart<Plan>(n) ? ASSAY_MULTIPROCESSORS : 0)),
                               dim3(Plan::THREADS), Plan::SHARED, (gradients_on_hopper<Plan, T>), p,
                               maps);
     if constexpr (LINK_SCALE<T> != 1)
