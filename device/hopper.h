@@ -302,14 +302,17 @@ static inline assay_status encode_tensor_map(tensor_map *map, const tensor_lines
     const cuuint32_t box[3] = {(cuuint32_t)(TENSOR_LINE_BYTES / bytes), (cuuint32_t)of->box_lines,
                                1};
     const cuuint32_t step[3] = {1, 1, 1};
+    /* A line that begins within L2's lies in two, of which pairs would be four. */
+    const CUtensorMapL2promotion fetch = strides[0] % TENSOR_LINE_BYTES == 0
+                                             ? CU_TENSOR_MAP_L2_PROMOTION_L2_256B
+                                             : CU_TENSOR_MAP_L2_PROMOTION_L2_128B;
     const assay_status status = encode ? ASSAY_OK : find_tensor_map_encoder(&encode);
     if (status != ASSAY_OK)
         return status;
-    const CUresult result =
-        encode(reinterpret_cast<CUtensorMap *>(map), type, of->planes > 0 ? 3 : 2,
-               const_cast<void *>(of->data), size, strides, box, step,
-               CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
-               CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    const CUresult result = encode(
+        reinterpret_cast<CUtensorMap *>(map), type, of->planes > 0 ? 3 : 2,
+        const_cast<void *>(of->data), size, strides, box, step, CU_TENSOR_MAP_INTERLEAVE_NONE,
+        CU_TENSOR_MAP_SWIZZLE_128B, fetch, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
     if (result == CUDA_SUCCESS)
         return ASSAY_OK;
     return assay_fail(
