@@ -61,10 +61,29 @@ struct assay_cuda_hold {
     assay_cuda_hold &operator=(const assay_cuda_hold &) = delete;
 };
 
+/* The launch's error is the last one. */
 template <class... P, class... A>
-static inline assay_status assay_cuda_launch(const char *name, void *stream, dim3 grid, dim3 block,
-                                             size_t shared_bytes, void (*kernel)(P...),
-                                             A... arguments) {
+static inline void assay_cuda_launch_clusters(void *stream, unsigned cluster, dim3 grid, dim3 block,
+                                              size_t shared_bytes, void (*kernel)(P...),
+                                              A... arguments) {
+    cudaLaunchAttribute shape = {};
+    shape.id = cudaLaunchAttributeClusterDimension;
+    shape.val.clusterDim.x = cluster;
+    shape.val.clusterDim.y = shape.val.clusterDim.z = 1;
+    cudaLaunchConfig_t config = {};
+    config.gridDim = grid;
+    config.blockDim = block;
+    config.dynamicSmemBytes = shared_bytes;
+    config.stream = static_cast<cudaStream_t>(stream);
+    config.attrs = &shape;
+    config.numAttrs = 1;
+    (void)cudaLaunchKernelEx(&config, kernel, static_cast<P>(arguments)...);
+}
+
+template <class... P, class... A>
+static inline assay_status assay_cuda_launch(const char *name, void *stream, unsigned cluster,
+                                             dim3 grid, dim3 block, size_t shared_bytes,
+                                             void (*kernel)(P...), A... arguments) {
     static_assert(sizeof...(P) == sizeof...(A), "a launch needs one argument for each parameter");
     if (grid.x == 0 || grid.y == 0 || grid.z == 0)
         return ASSAY_OK;
@@ -83,7 +102,11 @@ static inline assay_status assay_cuda_launch(const char *name, void *stream, dim
                 name, shared_bytes, cudaGetErrorString(error), cudaGetErrorName(error));
         }
     }
-    kernel<<<grid, block, shared_bytes, static_cast<cudaStream_t>(stream)>>>(arguments...);
+    if (cluster > 1)
+        assay_cuda_launch_clusters(stream, cluster, grid, block, shared_bytes, kernel,
+                                   arguments...);
+    else
+        kernel<<<grid, block, shared_bytes, static_cast<cudaStream_t>(stream)>>>(arguments...);
     cudaError_t error = cudaGetLastError();
     if (error == cudaSuccess)
         return ASSAY_OK;
@@ -94,7 +117,11 @@ static inline assay_status assay_cuda_launch(const char *name, void *stream, dim
 }
 
 #define ASSAY_LAUNCH(stream, grid, block, shared_bytes, kernel, ...)                               \
-    assay_cuda_launch(#kernel, (stream), (grid), (block), (shared_bytes),                          \
+    assay_cuda_launch(#kernel, (stream), 1, (grid), (block), (shared_bytes),                       \
+                      kernel __VA_OPT__(, ) __VA_ARGS__)
+
+#define ASSAY_LAUNCH_CLUSTERS(stream, cluster, grid, block, shared_bytes, kernel, ...)             \
+    assay_cuda_launch(#kernel, (stream), (cluster), (grid), (block), (shared_bytes),               \
                       kernel __VA_OPT__(, ) __VA_ARGS__)
 
 #endif

@@ -49,6 +49,35 @@ PTX_INLINE void mbarrier_wait(uint64_t *barrier, uint32_t parity) {
                : "memory");
 }
 
+PTX_INLINE void cluster_barrier() {
+    HOPPER_ASM("barrier.cluster.arrive.relaxed;\n"
+               "barrier.cluster.wait.acquire;" ::
+                   : "memory");
+}
+
+PTX_INLINE void mbarriers_made_in_cluster() {
+    HOPPER_ASM("fence.mbarrier_init.release.cluster;" ::: "memory");
+    cluster_barrier();
+}
+
+PTX_INLINE void mbarrier_arrive_at(uint64_t *barrier, uint32_t rank, uint32_t arrivals) {
+    HOPPER_ASM("{\n"
+               ".reg .b32 there;\n"
+               "mapa.shared::cluster.u32 there, %0, %1;\n"
+               "mbarrier.arrive.shared::cluster.b64 _, [there], %2;\n"
+               "}" ::"r"(ptx_shared(barrier)),
+               "r"(rank), "r"(arrivals)
+               : "memory");
+}
+
+PTX_INLINE void tensor_load_to(void *shared, const tensor_map *map, int32_t column, int32_t line,
+                               uint64_t *barrier, uint16_t blocks) {
+    HOPPER_ASM("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes"
+               ".multicast::cluster [%0], [%1, {%2, %3}], [%4], %5;" ::"r"(ptx_shared(shared)),
+               "l"(map), "r"(column), "r"(line), "r"(ptx_shared(barrier)), "h"(blocks)
+               : "memory");
+}
+
 PTX_INLINE void tensor_load(void *shared, const tensor_map *map, int32_t column, int32_t line,
                             uint64_t *barrier) {
     HOPPER_ASM("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes "

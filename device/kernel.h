@@ -43,6 +43,9 @@
  *     Launches `kernel` (parenthesise a template: (kernel<float, 4>)) and says how the launch
  *     went. Opts in to more than 48 KB of dynamic shared memory by itself. A grid with an empty
  *     axis is not launched and is ASSAY_OK.
+ * assay_status ASSAY_LAUNCH_CLUSTERS(void *stream, unsigned cluster, dim3 grid, ...)
+ *     The same in clusters of so many blocks along x, of which the grid has a whole number; of a
+ *     kernel without static shared memory, on sm_90.
  * ASSAY_DYNAMIC_SHARED(type, name);
  *     In a kernel: declares `type *name`, the launch's dynamic shared memory, 16-byte aligned.
  * T load_whole(const T *from);

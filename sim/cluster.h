@@ -7,6 +7,7 @@
 #define ASSAY_SIM_CLUSTER_H
 
 #include "sim/block.h"
+#include "sim/proxy.h"
 
 enum { SIM_MOST_CLUSTER = 16, SIM_CLUSTER_SHIFT = 24 };
 
@@ -29,16 +30,13 @@ uint32_t sim_cluster_join(sim_cluster *cluster, const sim_range *shared);
 void sim_cluster_use(sim_cluster *cluster, uint32_t rank);
 void sim_cluster_leave(sim_cluster *cluster, uint32_t rank);
 
-/* Functions for instructions, about the cluster of the thread that runs. */
-void sim_cluster_arrive(bool releases, const sim_site *site);
-void sim_cluster_wait(bool acquires, const sim_site *site);
+/* Functions for instructions, about the cluster of the thread that runs; more are in proxy.h. */
 void sim_cluster_exit(void); /* the thread ends */
+uint32_t sim_cluster_rank(void);
 char *sim_cluster_address(uint32_t address, const sim_site *site);
 uint32_t sim_cluster_map(uint32_t address, uint32_t rank, const sim_site *site);
-char *sim_cluster_map_generic(const void *address, uint32_t rank, const sim_site *site);
 /* The rank, in the cluster that runs, of the block whose shared memory holds it; false: no block's.
  */
 bool sim_cluster_find(const volatile void *address, uint32_t *rank, sim_range *range);
-uint32_t sim_cluster_rank(void);
 
 #endif

@@ -37,6 +37,32 @@ SIM_INLINE void mbarrier_wait(uint64_t *barrier, uint32_t parity, SIM_HERE) {
         continue;
 }
 
+SIM_INLINE void cluster_barrier(SIM_HERE) {
+    const sim_site site = {file, line};
+    sim_cluster_arrive(false, &site);
+    sim_cluster_wait(true, &site);
+}
+
+/* The fence is of mbarriers alone, which the recorder does not look at. */
+SIM_INLINE void mbarriers_made_in_cluster(SIM_HERE) {
+    const sim_site site = {file, line};
+    sim_cluster_arrive(true, &site);
+    sim_cluster_wait(true, &site);
+}
+
+SIM_INLINE void mbarrier_arrive_at(uint64_t *barrier, uint32_t rank, uint32_t arrivals, SIM_HERE) {
+    const sim_site site = {file, line};
+    (void)sim_mbarrier_arrive(sim_cluster_map_generic(barrier, rank, &site), arrivals, 0, false,
+                              true, true, &site);
+}
+
+SIM_INLINE void tensor_load_to(void *shared, const tensor_map *map, int32_t column, int32_t row,
+                               uint64_t *barrier, uint16_t blocks, SIM_HERE) {
+    const sim_site site = {file, line};
+    const int32_t at[2] = {column, row};
+    sim_tensor_load_to_all(shared, map, 2, at, barrier, blocks, &site);
+}
+
 SIM_INLINE void tensor_load(void *shared, const tensor_map *map, int32_t column, int32_t row,
                             uint64_t *barrier, SIM_HERE) {
     const sim_site site = {file, line};

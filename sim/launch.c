@@ -180,12 +180,23 @@ assay_status sim_launch_run(const sim_launch *l) {
 
 assay_status (*sim_launch_instead)(const sim_launch *launch);
 
+static assay_status run_in_clusters(const sim_launch *l) {
+    const uint32_t shape[] = {l->cluster, 1, 1}, one[] = {1, 1, 1};
+    if (l->cluster > SIM_MOST_CLUSTER || (l->cluster > 1 && l->grid.x % l->cluster != 0))
+        return refuse(l, "clusters of %u in a grid of %u x %u x %u blocks", l->cluster, l->grid.x,
+                      l->grid.y, l->grid.z);
+    sim_cluster_shape(shape);
+    const assay_status status = sim_launch_run(l);
+    sim_cluster_shape(one);
+    return status;
+}
+
 assay_status sim_launch_kernel(const sim_launch *l) {
     assay_status status = ASSAY_OK;
     if (l->function != NULL && sim_launch_instead != NULL)
         status = sim_launch_instead(l);
     else if (l->grid.x != 0 && l->grid.y != 0 && l->grid.z != 0)
-        status = sim_launch_run(l);
+        status = run_in_clusters(l);
     sim_device_note(status);
     return status;
 }

@@ -42,7 +42,7 @@ static inline assay_status sim_launch_with(sim_launch launch, dim3 grid, dim3 bl
     launch.grid = {grid.x, grid.y, grid.z};
     launch.block = {block.x, block.y, block.z};
     launch.shared_bytes = shared_bytes;
-    launch.section = &sim_file_section;
+    launch.section = launch.cluster > 1 ? nullptr : &sim_file_section;
     launch.run = [](const void *closure) { (*static_cast<const decltype(thread) *>(closure))(); };
     launch.closure = &thread;
     launch.function = (const void *)kernel;
@@ -53,12 +53,28 @@ static inline assay_status sim_launch_with(sim_launch launch, dim3 grid, dim3 bl
     return sim_launch_kernel(&launch);
 }
 
+#define SIM_LAUNCH(name, cluster, grid, block, shared_bytes, kernel, ...)                          \
+    sim_launch_with(sim_launch{name,                                                               \
+                               __FILE__,                                                           \
+                               __LINE__,                                                           \
+                               {},                                                                 \
+                               {},                                                                 \
+                               (cluster),                                                          \
+                               0,                                                                  \
+                               nullptr,                                                            \
+                               nullptr,                                                            \
+                               nullptr,                                                            \
+                               nullptr,                                                            \
+                               nullptr},                                                           \
+                    (grid), (block), (shared_bytes), kernel __VA_OPT__(, ) __VA_ARGS__)
+
 #define ASSAY_LAUNCH(stream, grid, block, shared_bytes, kernel, ...)                               \
     ((void)(stream),                                                                               \
-     sim_launch_with(                                                                              \
-         sim_launch{                                                                               \
-             #kernel, __FILE__, __LINE__, {}, {}, 0, nullptr, nullptr, nullptr, nullptr, nullptr}, \
-         (grid), (block), (shared_bytes), kernel __VA_OPT__(, ) __VA_ARGS__))
+     SIM_LAUNCH(#kernel, 0, grid, block, shared_bytes, kernel __VA_OPT__(, ) __VA_ARGS__))
+
+#define ASSAY_LAUNCH_CLUSTERS(stream, cluster, grid, block, shared_bytes, kernel, ...)             \
+    ((void)(stream),                                                                               \
+     SIM_LAUNCH(#kernel, cluster, grid, block, shared_bytes, kernel __VA_OPT__(, ) __VA_ARGS__))
 
 #define ASSAY_DYNAMIC_SHARED(type, name) type *name = static_cast<type *>(sim_dynamic_shared())
 

@@ -32,6 +32,13 @@ bool sim_mbarrier_test(const void *barrier, uint32_t wanted, bool tries, bool ac
 /* cp.async.mbarrier.arrive; `counted`: .noinc */
 void sim_mbarrier_copy_arrive(void *barrier, bool counted, const sim_site *site);
 
+/* ---- clusters, of the thread that runs */
+
+void sim_cluster_arrive(bool releases, const sim_site *site);
+void sim_cluster_wait(bool acquires, const sim_site *site);
+/* mapa of a generic address */
+char *sim_cluster_map_generic(const void *address, uint32_t rank, const sim_site *site);
+
 /* ---- bulk copies; `global` lies in global memory, `map` is sim/ptx/tensor_map.h's */
 
 typedef enum sim_reduction {

@@ -55,6 +55,7 @@ typedef struct sim_launch {
     const char *kernel, *file; /* the kernel as written in ASSAY_LAUNCH, and where that is */
     int line;
     uint3 grid, block;
+    uint32_t cluster;                 /* of a kernel in C++: blocks along x; 0: no clusters */
     size_t shared_bytes;              /* dynamic shared memory */
     sim_section *section;             /* NULL: there is no other */
     void (*run)(const void *closure); /* runs one thread */

@@ -15,11 +15,26 @@
  *         A loop until the phase of that parity, 0 of the first, is complete. The barrier must be
  *         in that phase or the one behind it.
  *
+ *     mbarriers_made_in_cluster()
+ *         By all threads of a cluster's blocks (ASSAY_LAUNCH_CLUSTERS), of mbarriers that other
+ *         blocks use, behind mbarriers_made() and __syncthreads: waits until all have come.
+ *     cluster_barrier()
+ *         Waits until all threads of the cluster's blocks have come, and orders no accesses. No
+ *         block may end before others' arrivals and copies in its shared memory.
+ *     mbarrier_arrive_at(barrier, uint32_t rank, uint32_t arrivals)
+ *         So many arrivals at the barrier that lies at this place in a block of the cluster; ranks
+ *         are blockIdx.x modulo its size. It hands back what asynchronous copies and products have
+ *         read, and orders no other accesses.
+ *
  *     tensor_load(void *shared, const tensor_map *map, int32_t column, int32_t line, barrier)
  *         One thread starts to copy the map's box that begins there. What lies outside of the
  *         matrix is zero. The barrier hears of all the box's bytes.
  *     tensor_load(void *shared, const tensor_map *map, int32_t column, line, plane, barrier)
  *         The same of a map that has planes: a box lies in one.
+ *     tensor_load_to(void *shared, const tensor_map *map, int32_t column, line, barrier,
+ *                    uint16_t blocks)
+ *         The first to this place in all the cluster's blocks that have their bit; it tells the
+ *         barrier at this place in each.
  *     tensor_store(const tensor_map *map, int32_t column, int32_t line, const void *shared)
  *         The other way; what lies outside is not written.
  *     tensor_prefetch(const tensor_map *map, int32_t column, int32_t line)

@@ -79,6 +79,8 @@ assay_status sim_grid_stride(int64_t n, const float *in, float *out);
 assay_status sim_atomics(int64_t *out);
 /* Brings the values to shared memory by a bulk copy, and adds them to `to` by another. */
 assay_status sim_bulk_added(float to[4], const float values[4]);
+/* `in`: 32 lines of 64, which each block writes to `out`, swizzled. */
+assay_status sim_loaded_in_cluster(const uint16_t *in, uint16_t *out, int blocks);
 /* order[k]: the k-th thread (of `threads`) to run after a barrier; the k-th block to run. */
 assay_status sim_thread_order(int threads, int *counter, int *order);
 assay_status sim_block_order(int blocks, int *counter, int *order);

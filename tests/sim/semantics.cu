@@ -156,6 +156,42 @@ extern "C" assay_status sim_bulk_added(float to[4], const float values[4]) {
     return ASSAY_LAUNCH(NULL, 1, 1, ADDED_BYTES + sizeof(uint64_t), bulk_added, to, values);
 }
 
+/* Each of a cluster's blocks loads one group of eight lines for both, which lets the next pair come
+ * when both have read the last one. */
+enum { GROUP_BYTES = 8 * TENSOR_LINE_BYTES, GROUP_ELEMENTS = GROUP_BYTES / 2 };
+
+static __global__ void loaded_in_cluster(const __grid_constant__ tensor_map map, uint16_t *out) {
+    ASSAY_DYNAMIC_SHARED(uint16_t, shared);
+    uint64_t *const full = reinterpret_cast<uint64_t *>(shared + 2 * GROUP_ELEMENTS);
+    uint64_t *const empty = full + 1;
+    const int rank = (int)blockIdx.x % 2;
+    mbarrier_init(full, 1);
+    mbarrier_init(empty, 2);
+    mbarriers_made();
+    __syncthreads();
+    mbarriers_made_in_cluster();
+    for (int pair = 0; pair < 2; ++pair) {
+        mbarrier_wait(empty, (uint32_t)pair ^ 1);
+        mbarrier_expect(full, 2 * GROUP_BYTES);
+        tensor_load_to(shared + rank * GROUP_ELEMENTS, &map, 0, 8 * (2 * pair + rank), full, 3);
+        mbarrier_wait(full, (uint32_t)pair);
+        for (int i = 0; i < 2 * GROUP_ELEMENTS; ++i)
+            out[(blockIdx.x * 2 + pair) * 2 * GROUP_ELEMENTS + i] = shared[i];
+        mbarrier_arrive_at(empty, 0, 1);
+        mbarrier_arrive_at(empty, 1, 1);
+    }
+    cluster_barrier();
+}
+extern "C" assay_status sim_loaded_in_cluster(const uint16_t *in, uint16_t *out, int blocks) {
+    const tensor_lines lines = {in, 64, 32, 64, 8};
+    tensor_map map;
+    const assay_status status = make_tensor_map(&map, &lines);
+    return status == ASSAY_OK
+               ? ASSAY_LAUNCH_CLUSTERS(NULL, 2, blocks, 1, 2 * GROUP_BYTES + 2 * sizeof(uint64_t),
+                                       loaded_in_cluster, map, out)
+               : status;
+}
+
 static __global__ void thread_order(int *counter, int *order) {
     __syncthreads();
     order[atomicAdd(counter, 1)] = (int)threadIdx.x;

@@ -160,6 +160,20 @@ ASSAY_TEST(sim, bulk_adds_of_floats_take_subnormals_for_zero, "unit sim") {
         CHECK_MSG(to[i] == want[i], "%d: %a, not %a", i, (double)to[i], (double)want[i]);
 }
 
+ASSAY_TEST(sim, a_block_loads_for_its_cluster, "unit sim") {
+    enum { LINES = 32, LENGTH = 64, BLOCKS = 4 };
+    alignas(16) static uint16_t in[LINES][LENGTH], out[BLOCKS][LINES][LENGTH];
+    for (int i = 0; i < LINES; ++i)
+        for (int j = 0; j < LENGTH; ++j)
+            in[i][j] = (uint16_t)(i * LENGTH + j);
+    REQUIRE_OK(sim_loaded_in_cluster(in[0], out[0][0], BLOCKS));
+    for (int b = 0; b < BLOCKS; ++b)
+        for (int i = 0; i < LINES; ++i)
+            for (int j = 0; j < LENGTH; ++j)
+                CHECK(out[b][i][(j / 8 ^ i % 8) * 8 + j % 8] == in[i][j]);
+    CHECK(sim_loaded_in_cluster(in[0], out[0][0], 3) == ASSAY_ERR_DEVICE); /* half a cluster */
+}
+
 ASSAY_TEST(sim, atomics_return_the_old_value_and_store_the_new, "unit sim") {
     static const int64_t want[] = {
         8, UINT_MAX, 8, 8, -3, 3, 5, 7, 3, 1, 7, 6, 0, 6, 3, 4, 3, 5,

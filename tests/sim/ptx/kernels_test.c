@@ -31,7 +31,7 @@ static struct {
 static assay_status launch(const sim_launch *l) {
     const char *name = ptx_kernel_name(l->function);
     const ptx_function *kernel = name != NULL ? ptx_module_find(now.module, name) : NULL;
-    const uint32_t grid[] = {l->grid.x, l->grid.y, l->grid.z}, one[] = {1, 1, 1};
+    const uint32_t grid[] = {l->grid.x, l->grid.y, l->grid.z}, cluster[] = {l->cluster, 1, 1};
     const uint32_t block[] = {l->block.x, l->block.y, l->block.z};
     if (kernel == NULL)
         return assay_fail(ASSAY_ERR_USAGE, "no PTX of %s (%s)", l->kernel,
@@ -39,7 +39,7 @@ static assay_status launch(const sim_launch *l) {
     ++now.launches;
     return grid[0] == 0 || grid[1] == 0 || grid[2] == 0
                ? ASSAY_OK
-               : ptx_launch(kernel, grid, block, one, l->shared_bytes, l->parameters);
+               : ptx_launch(kernel, grid, block, cluster, l->shared_bytes, l->parameters);
 }
 
 static assay_status through(assay_status (*stage)(const assay_call *), const assay_call *call) {
