@@ -49,15 +49,17 @@ PTX_INLINE void mbarrier_wait(uint64_t *barrier, uint32_t parity) {
                : "memory");
 }
 
-PTX_INLINE void cluster_barrier() {
-    HOPPER_ASM("barrier.cluster.arrive.relaxed;\n"
+PTX_INLINE void mbarriers_made_in_cluster() {
+    HOPPER_ASM("fence.mbarrier_init.release.cluster;\n"
+               "barrier.cluster.arrive.relaxed;\n"
                "barrier.cluster.wait.acquire;" ::
                    : "memory");
 }
 
-PTX_INLINE void mbarriers_made_in_cluster() {
-    HOPPER_ASM("fence.mbarrier_init.release.cluster;" ::: "memory");
-    cluster_barrier();
+PTX_INLINE void cluster_barrier() {
+    HOPPER_ASM("barrier.cluster.arrive.release;\n"
+               "barrier.cluster.wait.acquire;" ::
+                   : "memory");
 }
 
 PTX_INLINE void mbarrier_arrive_at(uint64_t *barrier, uint32_t rank, uint32_t arrivals) {

@@ -37,14 +37,14 @@ SIM_INLINE void mbarrier_wait(uint64_t *barrier, uint32_t parity, SIM_HERE) {
         continue;
 }
 
-SIM_INLINE void cluster_barrier(SIM_HERE) {
+/* The fence is of mbarriers alone, which the recorder does not look at. */
+SIM_INLINE void mbarriers_made_in_cluster(SIM_HERE) {
     const sim_site site = {file, line};
-    sim_cluster_arrive(false, &site);
+    sim_cluster_arrive(true, &site);
     sim_cluster_wait(true, &site);
 }
 
-/* The fence is of mbarriers alone, which the recorder does not look at. */
-SIM_INLINE void mbarriers_made_in_cluster(SIM_HERE) {
+SIM_INLINE void cluster_barrier(SIM_HERE) {
     const sim_site site = {file, line};
     sim_cluster_arrive(true, &site);
     sim_cluster_wait(true, &site);

@@ -19,8 +19,8 @@
  *         By all threads of a cluster's blocks (ASSAY_LAUNCH_CLUSTERS), of mbarriers that other
  *         blocks use, behind mbarriers_made() and __syncthreads: waits until all have come.
  *     cluster_barrier()
- *         Waits until all threads of the cluster's blocks have come, and orders no accesses. No
- *         block may end before others' arrivals and copies in its shared memory.
+ *         As __syncthreads, of all threads of the cluster's blocks. No block may end before others'
+ *         accesses to its shared memory.
  *     mbarrier_arrive_at(barrier, uint32_t rank, uint32_t arrivals)
  *         So many arrivals at the barrier that lies at this place in a block of the cluster; ranks
  *         are blockIdx.x modulo its size. It hands back what asynchronous copies and products have

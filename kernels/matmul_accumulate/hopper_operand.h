@@ -1,13 +1,7 @@
 /*
  * An operand as Hopper's copies take it: it begins at a multiple of 16 bytes, and so does each of
- * its lines. One whose lines do not is copied to workspace first, with lines that do. Of 16 bits,
- * so is a large right one, the larger part of what tiles read, with lines that begin within L2's,
- * and the left one if both have such lines: boxes of these take more of L2's sectors. H100, cold, C
- * added, microseconds, without and with such copies:
- *
- *     4104^3                      410   284        m=4096 n=2056 k=4104       205   171
- *     the same, b transposed      422   300        m=4096 n=1032 k=4104       125   120
- *     8200^3                     3010  1713        m=4096 n=4104 k=4096       344   306
+ * its lines. One whose lines do not is copied to workspace first, with lines that do, and that
+ * begin where L2's do.
  */
 #ifndef ASSAY_MATMUL_ACCUMULATE_HOPPER_OPERAND_H
 #define ASSAY_MATMUL_ACCUMULATE_HOPPER_OPERAND_H
@@ -18,10 +12,6 @@
 typedef __nv_bfloat16 bf16;
 
 enum { PACKED = 8 /* elements of 16 bytes */, LINE = 64, WORKSPACE_ALIGNMENT = 256 };
-
-/* Lines of the left operand from which on a copy of the right one is worth its time, and of the
- * right one for the left. With m = 1032 copies took longer than they saved. */
-enum { RIGHT_COPIED_FOR = 2048, LEFT_COPIED_FOR = 3072 };
 
 /* Most elements along an axis: coordinates of a box that begins in the last tile fit 32 bits. */
 enum { MOST_EXTENT = INT32_MAX - 1024 };
@@ -45,7 +35,7 @@ static inline bool has_packed_stride(const tensor_lines &x) {
     return x.stride % PACKED == 0 && x.stride < INT64_C(1) << 38;
 }
 
-/* Whole lines of L2, 128 bytes. Boxes of lines that begin elsewhere take more of its sectors. */
+/* Whole lines of L2, 128 bytes. A box's lines that begin elsewhere lie in two each. */
 static inline bool has_whole_stride(const tensor_lines &x) {
     return x.stride % LINE == 0;
 }
@@ -64,11 +54,10 @@ static inline bool can_be_stored(const tensor_lines &x) {
     return can_be_mapped(x) && x.length % PACKED == 0;
 }
 
-/* Bytes of workspace for a copy, if its stride asks for one; 0: it does not. `whole`: lines shall
- * be whole. */
-static inline size_t copy_bytes(const tensor_lines &x, bool whole = false) {
+/* Bytes of workspace for a copy, if its stride asks for one; 0: it does not. */
+static inline size_t copy_bytes(const tensor_lines &x) {
     const size_t bytes = (size_t)(x.lines * packed_stride(x.length)) * sizeof(bf16);
-    return has_packed_stride(x) && (has_whole_stride(x) || !whole)
+    return has_packed_stride(x)
                ? 0
                : (bytes + WORKSPACE_ALIGNMENT - 1) / WORKSPACE_ALIGNMENT * WORKSPACE_ALIGNMENT;
 }
@@ -128,9 +117,8 @@ static inline assay_status launch_pack(void *stream, const tensor_lines &from, v
 }
 
 /* Makes *x fit for copies by way of workspace, of which *used bytes are taken. */
-static inline assay_status pack_operand(const assay_call *call, tensor_lines *x, size_t *used,
-                                        bool whole = false) {
-    const size_t bytes = copy_bytes(*x, whole);
+static inline assay_status pack_operand(const assay_call *call, tensor_lines *x, size_t *used) {
+    const size_t bytes = copy_bytes(*x);
     if (bytes == 0)
         return ASSAY_OK;
     void *const to = static_cast<char *>(call->workspace) + *used;

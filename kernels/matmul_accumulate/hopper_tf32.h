@@ -112,7 +112,7 @@ static inline assay_status make_tf32_operand_map(tensor_map *map, tensor_lines w
  */
 enum { TF32_WIDE_TIME = 80, TF32_MIDDLE_TIME = 61, TF32_NARROW_TIME = 48, TF32_THIN_TIME = 38 };
 
-static constexpr tile_times TF32_TIMES = {
+static constexpr tile_times<4> TF32_TIMES = {
     {TF32_THIN_TIME, TF32_NARROW_TIME, TF32_MIDDLE_TIME, TF32_WIDE_TIME}};
 
 static inline tensor_lines tf32_added_lines(const product<float> &x) {

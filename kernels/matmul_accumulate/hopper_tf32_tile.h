@@ -26,6 +26,7 @@ constexpr int TF32_GROUP_ROWS = ROWS / 2;                      /* a warpgroup's 
 
 template <int COLUMNS, int STAGES_, bool MIXED = false> struct tf32_tile {
     static constexpr bool mixed = MIXED;
+    static constexpr int down = 1;
     static constexpr int columns = COLUMNS, stages = STAGES_, sums = COLUMNS / 2;
     static constexpr int left_bytes = ROWS * TENSOR_LINE_BYTES;
     static constexpr int stage_bytes = left_bytes + COLUMNS * TENSOR_LINE_BYTES;

@@ -22,6 +22,7 @@
 #ifndef ASSAY_MATMUL_ACCUMULATE_HOPPER_TILE_H
 #define ASSAY_MATMUL_ACCUMULATE_HOPPER_TILE_H
 
+#include "kernels/matmul_accumulate/hopper_cluster.h"
 #include "kernels/matmul_accumulate/hopper_operand.h"
 #include "kernels/matmul_accumulate/hopper_shares.h"
 
@@ -37,9 +38,11 @@ enum {
     MANY_REGISTERS = 232, /* 128 FEW + 256 MANY are what launch bounds leave for 384 threads */
 };
 
-/* MIXED: COLUMNS are the most of a tile, and hopper_shares.h says which tiles there are. */
-template <int COLUMNS, int STAGES_, bool MIXED = false> struct hopper_tile {
+/* MIXED: COLUMNS are the most of a tile, and hopper_shares.h says which tiles there are. DOWN:
+ * hopper_cluster.h. */
+template <int COLUMNS, int STAGES_, bool MIXED = false, int DOWN = 1> struct hopper_tile {
     static constexpr bool mixed = MIXED;
+    static constexpr int down = DOWN; /* blocks of a cluster */
     static constexpr int columns = COLUMNS, stages = STAGES_, sums = COLUMNS / 2;
     static constexpr int left_bytes = ROWS * DEPTH * 2, right_bytes = COLUMNS * DEPTH * 2;
     static constexpr int stage_bytes = left_bytes + right_bytes;
@@ -52,14 +55,18 @@ template <int COLUMNS, int STAGES_, bool MIXED = false> struct hopper_tile {
     static_assert(result_stages < stages, "slices come while results leave");
 };
 
-/* Lines of the right operand's box, where they are along k. */
-template <typename Tile> constexpr int right_lines = Tile::mixed ? UNIT : Tile::columns;
+/* Lines of the right operand's box, where they are along k: 256 at most. */
+template <typename Tile>
+constexpr int right_lines = Tile::mixed                ? UNIT
+                            : Tile::columns > 4 * UNIT ? Tile::columns / 2
+                                                       : Tile::columns;
 
 /* Blocks that a result keeps busy: one for each share, or for each tile, STEP columns from the next
  * one's. */
 template <typename Tile, int STEP = Tile::columns>
 static int64_t hopper_blocks(int64_t m, int64_t n) {
-    return Tile::mixed ? blocks_of_shares(m, n) : hopper_tiles<STEP>(m, n);
+    return Tile::mixed ? blocks_of_shares(m, n, Tile::down)
+                       : Tile::down * hopper_tiles<STEP, Tile::down>(m, n);
 }
 
 /* visit(place, units) for this block's tiles, of so many units of 64 columns: a constant unless
@@ -67,27 +74,35 @@ static int64_t hopper_blocks(int64_t m, int64_t n) {
 template <typename Tile, int STEP = Tile::columns, typename Visit>
 static __device__ __forceinline__ void each_part(int64_t m, int64_t n, Visit visit) {
     if constexpr (Tile::mixed)
-        each_tile_of_share(m, n, visit);
+        each_tile_of_share<Tile::columns / UNIT, Tile::down>(m, n, visit);
     else
-        each_tile<STEP>(m, n, [&](hopper_place at) { visit(at, STEP / UNIT); });
+        each_tile<STEP, Tile::down>(m, n, [&](hopper_place at) { visit(at, STEP / UNIT); });
 }
 
-/* A tile's sums in registers: multiply(sums). Not zeroed, sums of several widths are all alive at
- * once to ptxas, which serializes wgmma for want of registers. */
+/* multiply(sums) for a tile of mixed ones. Not zeroed, sums of several widths are all alive at once
+ * to ptxas, which serializes wgmma for want of registers. */
+template <int UNITS, typename Multiply>
+static __device__ __forceinline__ void with_zeros(Multiply multiply) {
+    float sums[UNITS * UNIT / 2] = {};
+    multiply(sums);
+}
+
+/* A tile's sums in registers: multiply(sums). */
 template <typename Tile, typename Multiply>
 static __device__ __forceinline__ void with_sums(int units, Multiply multiply) {
     if constexpr (!Tile::mixed) {
         float sums[Tile::sums];
         multiply(sums);
-    } else if (units == 4) {
-        float sums[4 * UNIT / 2] = {};
-        multiply(sums);
-    } else if (units == 3) {
-        float sums[3 * UNIT / 2] = {};
-        multiply(sums);
     } else {
-        float sums[2 * UNIT / 2] = {};
-        multiply(sums);
+        if constexpr (Tile::columns > 4 * UNIT)
+            if (units == 5)
+                return with_zeros<5>(multiply);
+        if (units == 4)
+            with_zeros<4>(multiply);
+        else if (units == 3)
+            with_zeros<3>(multiply);
+        else
+            with_zeros<2>(multiply);
     }
 }
 
@@ -165,7 +180,7 @@ static __device__ __forceinline__ void make_barriers(hopper_ring<Tile> ring) {
     for (int s = 0; s < Tile::stages; ++s) {
         mbarrier_init(ring.full(), 1);
         mbarrier_init(ring.results(), WARPS);
-        mbarrier_init(ring.empty(), 2);
+        mbarrier_init(ring.empty(), 2 * Tile::down);
         ring.next();
     }
     mbarriers_made();
@@ -184,6 +199,22 @@ static __device__ __forceinline__ void load_operand(const tensor_map *map, unsig
                     full);
 }
 
+/* This block's part of a right operand's slice, for all of its cluster. */
+template <typename Tile, typename Kind>
+static __device__ __forceinline__ void load_right(const tensor_map *map, unsigned char *to,
+                                                  int32_t column, int32_t k, int lines,
+                                                  uint64_t *full) {
+    constexpr int down = Tile::down, part = (Kind::right_k ? right_lines<Tile> : DEPTH) / down;
+    const int first = rank_in_cluster<down>() * part;
+    if constexpr (Kind::right_k)
+        for (int i = first; i < lines; i += part * down)
+            load_for_all<down>(to + i * TENSOR_LINE_BYTES, map, k, column + i, full);
+    else
+        for (int i = 0; i < lines; i += BOX)
+            load_for_all<down>(to + (i + first) * TENSOR_LINE_BYTES, map, column + i, k + first,
+                               full);
+}
+
 template <typename Tile, typename Kind, typename T>
 static __device__ __forceinline__ void fill(const hopper_problem<T> &p, const hopper_maps &maps,
                                             hopper_ring<Tile> ring) {
@@ -194,8 +225,8 @@ static __device__ __forceinline__ void fill(const hopper_problem<T> &p, const ho
             mbarrier_wait(ring.empty(), ring.round ^ 1);
             mbarrier_expect(full, Tile::left_bytes + units * BOX_BYTES);
             load_operand<Kind::left_k, ROWS>(&maps.left, ring.data(), at.row, k, ROWS, full);
-            load_operand<Kind::right_k, right_lines<Tile>>(
-                &maps.right, ring.data() + Tile::left_bytes, at.column, k, units * UNIT, full);
+            load_right<Tile, Kind>(&maps.right, ring.data() + Tile::left_bytes, at.column, k,
+                                   units * UNIT, full);
             ring.next();
         }
         for (int i = 0; p.staged && i < units; ++i) {
@@ -232,8 +263,7 @@ static __device__ __forceinline__ void drain(const hopper_problem<T> &p, const h
             if (ring.is_last(i, units)) {
                 bulk_commit();
                 bulk_wait_read<0>();
-                mbarrier_arrive(ring.empty());
-                mbarrier_arrive(ring.empty());
+                arrive_at_all<Tile::down>(ring.empty(), 2);
                 rounds ^= 1u << ring.stage;
                 ring.next();
             }
@@ -246,6 +276,25 @@ static __device__ __forceinline__ void drain(const hopper_problem<T> &p, const h
 
 static __device__ __forceinline__ bool leads_group() {
     return threadIdx.x % GROUP == 0;
+}
+
+/* The sums from the first of them on. */
+template <int N> static __device__ __forceinline__ float (&sums_from(float *first))[N] {
+    return *reinterpret_cast<float(*)[N]>(first);
+}
+
+/* A step of k. A wgmma has 256 columns at most, so those of five units are two. */
+template <typename Kind, typename T, int SUMS>
+static __device__ __forceinline__ void multiply_step(float (&sums)[SUMS], uint64_t left,
+                                                     uint64_t right, bool adds) {
+    constexpr int first = 3 * UNIT;
+    if constexpr (2 * SUMS <= 4 * UNIT) {
+        wgmma<T, !Kind::left_k, !Kind::right_k>(sums, left, right, adds);
+    } else {
+        wgmma<T, !Kind::left_k, !Kind::right_k>(sums_from<first / 2>(sums), left, right, adds);
+        wgmma<T, !Kind::left_k, !Kind::right_k>(sums_from<SUMS - first / 2>(sums + first / 2), left,
+                                                right + (first * TENSOR_LINE_BYTES >> 4), adds);
+    }
 }
 
 /* The ring's slices of one tile. A stage is free when the products of the next one have begun, of
@@ -265,19 +314,18 @@ static __device__ __forceinline__ void multiply_slices(const hopper_problem<T> &
         wgmma_fence();
 #pragma unroll
         for (int step = 0; step < DEPTH / STEP; ++step)
-            wgmma<T, !Kind::left_k, !Kind::right_k>(
-                sums, left + step * left_step, right + step * right_step, slice > 0 || step > 0);
+            multiply_step<Kind, T>(sums, left + step * left_step, right + step * right_step,
+                                   slice > 0 || step > 0);
         wgmma_commit();
         wgmma_wait<1>();
-        if (slice > 0 && leads_group())
-            mbarrier_arrive(before.empty());
+        if (slice > 0)
+            group_arrives_at_all<Tile::down, GROUP>(before.empty());
         before = ring;
         ring.next();
     }
     wgmma_wait<0>();
     wgmma_results(sums);
-    if (leads_group())
-        mbarrier_arrive(before.empty());
+    group_arrives_at_all<Tile::down, GROUP>(before.empty());
 }
 
 template <typename Kind, typename T>
@@ -361,6 +409,8 @@ static __global__ void __launch_bounds__(THREADS, 1)
     if (threadIdx.x == 0)
         make_barriers(ring);
     __syncthreads();
+    if constexpr (Tile::down > 1)
+        mbarriers_made_in_cluster();
     if (threadIdx.x < GROUP) {
         registers_lower<FEW_REGISTERS>();
         if (threadIdx.x == 0)
@@ -371,6 +421,8 @@ static __global__ void __launch_bounds__(THREADS, 1)
         registers_raise<MANY_REGISTERS>();
         multiply_tiles_of<Tile, Kind>(p, (int)threadIdx.x / GROUP - 1, ring);
     }
+    if constexpr (Tile::down > 1) /* behind the last arrivals at each other's barriers */
+        cluster_barrier();
 }
 
 #endif

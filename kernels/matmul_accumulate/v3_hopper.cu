@@ -4,18 +4,32 @@
  * m16n8k16, m16n8k4 like m8n8k4, and k ascends in all).
  *
  * bf16 and f16, by the same templates. A block stays on its multiprocessor and computes tiles of
- * 128 x 256 elements, or of 192, 128 or 64 columns where all are done sooner so (hopper_tile.h), or
- * its share of a row of tiles, in tiles of several widths (hopper_shares.h). Operands come in their
- * own order, a transposed one too: descriptors tell wgmma how lines lie. C comes through the same
- * ring of stages as operands do, is added in fp32, and the result, rounded once, leaves from where
- * C stood. An operand whose lines do not begin at multiples of 16 bytes is copied to workspace with
- * lines that do, and so is a large one whose lines do not begin at multiples of 128
- * (hopper_operand.h). Where a base address is no multiple of 16, or k is 0, v3's tiles compute
- * instead. H200, cold, microseconds, beside cuBLAS; linear adds nothing:
+ * 128 x 256 elements, or of 320 down to 64 columns where all are done sooner so (hopper_tile.h), or
+ * its share of a row of tiles, in tiles of several widths (hopper_shares.h). Two blocks may be a
+ * cluster that loads a right operand once for both (hopper_cluster.h). Operands come in their own
+ * order, a transposed one too: descriptors tell wgmma how lines lie. C comes through the same ring
+ * of stages as operands do, is added in fp32, and the result, rounded once, leaves from where C
+ * stood. An operand whose lines do not begin at multiples of 16 bytes is copied to workspace with
+ * lines that do (hopper_operand.h). Where a base address is no multiple of 16, or k is 0, v3's
+ * tiles compute instead. H200, cold, microseconds, beside cuBLAS; linear adds nothing:
  *
  *     m = n = k          4096, linear   4096, C added   8192, linear     8192, C added
  *     bf16; cuBLAS       185; 182       190; 203        1438; 1463       1466; 1540
  *     f16; cuBLAS        190; 187       196; 208        1476; 1498       1513; 1588
+ *
+ * H100, cold, bf16, microseconds: single blocks, with copies of operands whose lines begin within
+ * L2's; clusters, and tiles of 320 columns; cuBLAS 13:
+ *
+ *                           C added            nothing added, b transposed
+ *     1032^3                17.2  15.2  13.3   16.0  14.7  12.7
+ *     2056^3                57.3  40.1  34.4   54.4  36.1  32.1
+ *     3080^3                141   99.8  119    130   96.2  117
+ *     4104^3                288   238   213    273   230   205
+ *     8200^3                1704  1527  1517   1750  1560  1552
+ *     4096 x 2056 x 4104    165   116   144    159   109   104
+ *     1032 x 4104 x 4104    120   63.3  54.5   117   63.1  53.3
+ *     2048 x 2560 x 10240   153   139   138    150   137   136
+ *     5120^3                378   355   356    375   353   348
  *
  * TF32. The same tiles, of slices of 32 k; TMA rounds operands to nearest on their way, where v3
  * cuts them. wgmma takes TF32 from shared memory only with lines along k. Y = A B has B's across k:
@@ -29,7 +43,8 @@
  *     1024   16.1        89.2  20.4        4096  373   352         377
  *     2048   62.2  53.8  223   63.8        8192  2767  2685        2784
  *
- * Shares of rows, H100, cold, microseconds: tiles of one width; shares; cuBLAS. b transposed:
+ * Shares of rows, H100, cold, microseconds: tiles of one width, of 256 columns at most; shares;
+ * cuBLAS. b transposed:
  *
  *     bf16, 2048 x 2560 x 10240    169  153  137        TF32, 4096 x 2560 x 2560     169  146  165
  *     bf16, 4096 x 2560 x 10240    340  275  261        TF32, 4096 x 2560 x 10240    605  525  561

@@ -531,14 +531,17 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "m=15,17,63,65 n=31,33 k=8,9,31 dtype=f32 math=tf32"},
     {ASSAY_CI, "m=15,17,63,65 n=31,33 k=15,17,33 dtype=bf16"},
     {ASSAY_CI, "m=127,128,129 n=127,129 k=65 dtype=f32,bf16 sched=random"},
-    {ASSAY_CI, "m=264 n=392 k=8 ta=0,1 dtype=bf16"},              /* several tiles of 128 x 256 */
-    {ASSAY_CI, "m=136 n=392 k=136 ta=0,1 tb=0,1 dtype=bf16,f16"}, /* shares: 4 and 3 units */
-    {ASSAY_CI, "m=24 n=696 k=72 ta=0,1 tb=0,1 dtype=bf16"},       /* 3 and 2; 3 and 3 */
-    {ASSAY_CI, "m=300 n=40 k=520 ta=0,1 tb=0,1 dtype=bf16"},      /* of 128 x 64 */
-    {ASSAY_CI, "m=136 n=180 k=392 ta=0,1 tb=0,1 dtype=bf16"},     /* and of 128 x 192 */
+    /* v3_hopper in clusters: tiles of 128, of 320 columns, shares of four and three units */
+    {ASSAY_CI, "m=264 n=392 k=8 ta=0,1 dtype=bf16"},
+    {ASSAY_CI, "m=136 n=180 k=392 ta=0,1 tb=0,1 dtype=bf16"},
+    {ASSAY_CI, "m=136 n=392 k=136 ta=0,1 tb=0,1 dtype=bf16,f16"},
+    {ASSAY_CI, "m=264 n=520 k=72 ta=0,1 tb=0,1 dtype=bf16 sched=random"}, /* several tiles */
     {ASSAY_CI, "m=136 n=40,120,180 k=72 dtype=f16"},
-    /* b, whose lines begin within L2's, copied for many of a's */
-    {ASSAY_CI, "m=2056 n=24 k=40 ta=0,1 tb=0,1 dtype=bf16 sched=random"},
+    /* and in single blocks: shares, where a cluster would have a block too many; where lines are
+     * whole lines of L2, tiles of 64, 192, 128 and 256 columns */
+    {ASSAY_CI, "m=24 n=696 k=72 ta=0,1 tb=0,1 dtype=bf16"},
+    {ASSAY_CI, "m=320 n=64,192,256 k=192 ta=0,1 tb=0,1 dtype=bf16"},
+    {ASSAY_CI, "m=256 n=256 k=64 ta=0,1 tb=0,1 dtype=bf16"},
     {ASSAY_CI, "m=131 n=389 k=129 dtype=f64,bf16 pad=1 sched=reverse"},
     /* the same of v3_hopper in TF32: each operand held, turned or copied */
     {ASSAY_CI, "m=264 n=392 k=40 ta=0,1 tb=0,1 dtype=f32 math=tf32"},
