@@ -116,7 +116,7 @@ static assay_status launch_fastest(void *stream, const product<T> &x, const hopp
         choice_of_shares<mixed_tile, MAY_ADD>(x, MIXED_TIMES, whole),
         choice_of<middle_tile, MAY_ADD>(x, MIDDLE_TIME, whole),
         choice_of<paired_middle_tile, MAY_ADD>(x, PAIRED_MIDDLE_TIME, whole),
-        choice_of<paired_narrow_tile, MAY_ADD>(x, NARROW_TIME, whole),
+        choice_of<paired_narrow_tile, MAY_ADD>(x, PAIRED_NARROW_TIME, whole),
         choice_of<narrow_tile, MAY_ADD>(x, NARROW_TIME, whole),
         choice_of<thin_tile, MAY_ADD>(x, THIN_TIME, whole)};
     const hopper_choice<T> *best = choices;
