@@ -66,8 +66,8 @@ static void limit_tf32(assay_bounds *bounds) {
                      "an input has subnormal numbers, of which TF32 keeps too few bits");
 }
 
-/* Of an answer that is not finite no bound is asked for; what an operator has computed may be NaN of
- * either sign, which a golden file would keep. */
+/* Of an answer that is not finite no bound is asked for; what an operator has computed may be NaN
+ * of either sign, which a golden file would keep. */
 static void clear_beyond_finite(const assay_arrays *want, assay_bounds *bounds) {
     for (int32_t i = 0; i < want->count; ++i)
         for (int64_t e = 0; want->data[i] && e < want->size[i]; ++e)
