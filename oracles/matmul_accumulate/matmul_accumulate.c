@@ -534,7 +534,8 @@ static const assay_case_group cases[] = {
     /* v3_hopper in clusters: tiles of 128, of 320 columns, shares of four and three units */
     {ASSAY_CI, "m=264 n=392 k=8 ta=0,1 dtype=bf16"},
     {ASSAY_CI, "m=136 n=180 k=392 ta=0,1 tb=0,1 dtype=bf16"},
-    {ASSAY_CI, "m=136 n=392 k=136 ta=0,1 tb=0,1 dtype=bf16,f16"},
+    {ASSAY_CI, "m=136 n=392 k=136 ta=0,1 tb=0,1 dtype=bf16"},
+    {ASSAY_CI, "m=136 n=392 k=136 dtype=f16"},
     {ASSAY_CI, "m=264 n=520 k=72 ta=0,1 tb=1 dtype=bf16 sched=random"}, /* several tiles */
     {ASSAY_CI, "m=136 n=40,120,180 k=72 dtype=f16"},
     /* and in single blocks: shares, where a cluster would have a block too many; where lines are
