@@ -241,16 +241,22 @@ static inline bool is_usual(const volatile void *address) {
     return recent->number == number && (recent->device || is_own_shared(address));
 }
 
-void sim_race_access(const volatile void *address, size_t bytes, sim_access kind, uint64_t place) {
-    if (!sim_trace_on || sim_running_now.thread < 0)
-        return;
+static void __attribute__((noinline))
+record_hooked(const volatile void *address, size_t bytes, sim_access kind, uint64_t place) {
     if (sim_count_on())
         sim_count_access(address, bytes, kind, place, true);
     else if (is_usual(address))
         record_watched(address, bytes, how_of_kind(kind), NULL,
                        sim_place_of_address((uintptr_t)place));
-    else if (!sim_in_range(&sim_stacks, address))
+    else
         record_own(address, bytes, how_of_kind(kind), NULL, sim_place_of_address((uintptr_t)place));
+}
+
+/* Accesses to a thread's own array, which many are, end before any register is saved. */
+void sim_race_access(const volatile void *address, size_t bytes, sim_access kind, uint64_t place) {
+    if (sim_in_range(&sim_stacks, address) || !sim_trace_on || sim_running_now.thread < 0)
+        return;
+    record_hooked(address, bytes, kind, place);
 }
 
 void sim_race_copied(const volatile void *address, size_t bytes, sim_access kind, uint64_t place) {
