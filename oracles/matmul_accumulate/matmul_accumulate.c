@@ -554,7 +554,8 @@ static const assay_case_group cases[] = {
     {ASSAY_CI, "m=33 n=24 k=40 ta=0,1 dtype=f32 math=tf32 pad=8 misalign=8:15:1"},
     /* tiles of 112, 128 and 64 columns of v3_hopper */
     {ASSAY_CI, "m=136 n=220,250,280 k=148 iters=3 ta=0,1 tb=0,1 dtype=f64"},
-    {ASSAY_CI, "m=140 n=133 k=40 ta=0,1 tb=0,1 dtype=f64 pad=8 misalign=8:15:1"},
+    {ASSAY_CI, "m=140 n=133 k=40 ta=0,1 tb=0,1 dtype=f64 pad=8"},
+    {ASSAY_CI, "m=33 n=24 k=40 ta=0,1 tb=0,1 dtype=f64 pad=8 misalign=8:15:1"},
     {ASSAY_CI, "m=1409 n=1409 k=18 dtype=f64"}, /* more of 128 x 128 than a GPU has blocks */
     {ASSAY_CI, "m=129 n=127 k=129 ta=0,1 tb=0,1 dtype=f32 math=tf32 sched=warp"},
     {ASSAY_CI, "m=1 n=1,129 k=1,513 ta=0,1 dtype=f32,f64,bf16"},

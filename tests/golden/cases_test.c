@@ -108,15 +108,18 @@ static void add_variant(const suite_item *item) {
     memcpy(t->together[t->n_together++], item->variant, sizeof item->variant);
 }
 
+/* Under instruments one case of a file: others read as it is read, and `check` has its accesses. */
 static assay_status register_case(const char *text, const char *source, bool foreign,
                                   void *context) {
+    static const assay_op *last;
     suite_item item = {0};
     char name[ASSAY_CASE_TEXT + 16];
     (void)source;
     (void)foreign;
     const assay_status status = assay_case_parse(text, &item.c);
-    if (status != ASSAY_OK)
+    if (status != ASSAY_OK || (SUITE_INSTRUMENTED && item.c.op == last))
         return status;
+    last = item.c.op;
     snprintf(name, sizeof name, "oracle %s", text);
     assay_test_register("golden", name, context, oracle_agrees, suite_keep(&item));
     suite_visit_variants(&item.c, ASSAY_CI, add_variant);

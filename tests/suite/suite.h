@@ -23,6 +23,10 @@ enum { SUITE_ALL_CASES = 0 };
 
 enum { SUITE_VARIANTS = 8 };
 
+/* Elements of a case that takes longer to record than all others: assay check leaves it out, too
+ * (variant_run.c). */
+enum { SUITE_LARGE = 1 << 16 };
+
 /* One variant of one operator on one case: the context of a registered test. */
 typedef struct suite_item {
     assay_case c;
