@@ -414,6 +414,7 @@ const assay_op assay_op_transformer = {
     .backward_plain = transformer_backward_plain,
     .forward_bound = transformer_forward_bound,
     .backward_bound = transformer_backward_bound,
+    .outside = transformer_outside,
     .work = count_work,
     .blocks = blocks,
     .draw = draw,

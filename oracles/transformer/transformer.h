@@ -76,4 +76,8 @@ assay_status transformer_backward_bound(const assay_oracle_args *args,
                                         const assay_rounding *rounding, const assay_arrays *want,
                                         assay_bounds *bounds);
 
+/* As assay_op.outside. */
+assay_status transformer_outside(const assay_oracle_args *args, const assay_rounding *rounding,
+                                 assay_bounds *out, assay_bounds *grad);
+
 #endif
