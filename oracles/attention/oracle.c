@@ -173,18 +173,24 @@ static double plain_weight(double score, double lse) {
     return lse == -INFINITY ? 0 : exp(score - lse);
 }
 
+/* The scores of a row's n visible keys, and the logarithm of their sum. */
+static double plain_scores(const attention_sizes *s, const assay_oracle_args *args, int64_t row,
+                           int64_t n, double *score) {
+    const double *q = args->in->data[ATTENTION_Q] + row * s->d;
+    const double *k = args->in->data[ATTENTION_K] + row / s->sq * s->sk * s->d;
+    for (int64_t j = 0; j < n; ++j)
+        score[j] = plain_score(s, q, k + j * s->d);
+    return plain_lse(score, n);
+}
+
 assay_status attention_forward_plain(const assay_oracle_args *args, assay_arrays *result) {
     const attention_sizes s = attention_sizes_of(args->params);
     double *score;
     const assay_status status = allocate(s.sk, &score);
     for (int64_t row = 0; status == ASSAY_OK && row < s.heads * s.sq; ++row) {
         const int64_t n = attention_visible(&s, row % s.sq), of_keys = row / s.sq * s.sk * s.d;
-        const double *q = args->in->data[ATTENTION_Q] + row * s.d;
-        const double *k = args->in->data[ATTENTION_K] + of_keys;
         const double *v = args->in->data[ATTENTION_V] + of_keys;
-        for (int64_t j = 0; j < n; ++j)
-            score[j] = plain_score(&s, q, k + j * s.d);
-        const double lse = plain_lse(score, n);
+        const double lse = plain_scores(&s, args, row, n, score);
         result->data[ATTENTION_LSE][row] = lse;
         for (int64_t e = 0; e < s.d; ++e) {
             double sum = 0;
@@ -197,14 +203,13 @@ assay_status attention_forward_plain(const assay_oracle_args *args, assay_arrays
     return status;
 }
 
-/* What query `row` and a key that it sees give each other. */
+/* What query `row` and a key that it sees, with weight p, give each other. */
 static void plain_pair(const attention_sizes *s, const assay_oracle_args *args, int64_t row,
-                       int64_t key, double delta, assay_arrays *result) {
+                       int64_t key, double p, double delta, assay_arrays *result) {
     const double *q = args->in->data[ATTENTION_Q] + row * s->d;
     const double *k = args->in->data[ATTENTION_K] + key * s->d;
     const double *v = args->in->data[ATTENTION_V] + key * s->d;
     const double *grad_o = args->cot->data[ATTENTION_O] + row * s->d;
-    const double p = plain_weight(plain_score(s, q, k), args->out->data[ATTENTION_LSE][row]);
     double dp = 0;
     for (int64_t e = 0; e < s->d; ++e)
         dp += grad_o[e] * v[e];
@@ -216,16 +221,23 @@ static void plain_pair(const attention_sizes *s, const assay_oracle_args *args, 
     }
 }
 
+/* The weights are made of these scores alone: lse may be CBLAS's, where only cotangents are not
+ * finite. Its sums have another order, and exp(score - lse) overflows where scores are 10^20. */
 assay_status attention_backward_plain(const assay_oracle_args *args, assay_arrays *result) {
     const attention_sizes s = attention_sizes_of(args->params);
+    double *score;
+    const assay_status status = allocate(s.sk, &score);
     for (int32_t t = 0; t < result->count; ++t)
         memset(result->data[t], 0, (size_t)result->size[t] * sizeof(double));
-    for (int64_t row = 0; row < s.heads * s.sq; ++row) {
+    for (int64_t row = 0; status == ASSAY_OK && row < s.heads * s.sq; ++row) {
+        const int64_t n = attention_visible(&s, row % s.sq), key = row / s.sq * s.sk;
+        const double lse = plain_scores(&s, args, row, n, score);
         double delta = 0;
         for (int64_t e = row * s.d; e < (row + 1) * s.d; ++e)
             delta += args->cot->data[ATTENTION_O][e] * args->out->data[ATTENTION_O][e];
-        for (int64_t j = 0; j < attention_visible(&s, row % s.sq); ++j)
-            plain_pair(&s, args, row, row / s.sq * s.sk + j, delta, result);
+        for (int64_t j = 0; j < n; ++j)
+            plain_pair(&s, args, row, key + j, plain_weight(score[j], lse), delta, result);
     }
-    return ASSAY_OK;
+    free(score);
+    return status;
 }
