@@ -19,8 +19,9 @@
  * standard deviation of 1/√n. f is 2 from n = 75 on, and 6 deviations below. The bound takes part
  * because v1 may be exactly right, where terms cancel in its order of them and in no other order. n
  * is the number of rows that matter, in the tensor that has fewest. For a tensor of one axis, and
- * for an output without a cotangent, n is the number of its elements if that is smaller. A bad v1
- * loosens nothing: each element's bound stands.
+ * for an output without a cotangent, n is the number of its elements if that is smaller. Rows that
+ * are copies of each other have one error: where a tensor that is given has such rows, n is at most
+ * the number of its kinds. A bad v1 loosens nothing: each element's bound stands.
  *
  * Some results jump, as AdamW's step does when a gradient changes its sign. Then a kernel whose
  * gradients are off by 2/C of their bounds moves elements by their whole bound, and v1 moves other
@@ -41,7 +42,7 @@
 bool baseline_applies(const assay_case *c);
 
 /* The fewest rows that matter in a tensor of two axes or more: a row counts by its share in the sum
- * of the squared bounds. */
+ * of the squared bounds. No more than kinds of rows in an input or cotangent that has copies. */
 double baseline_rows(const assay_problem *p, const assay_reference *ref);
 
 /* n of one tensor, from that. */

@@ -88,18 +88,42 @@ void multiply(const product &p, double alpha, const double *a, const double *b, 
                     (int)p.k, alpha, a, (int)p.lda, b, (int)p.ldb, beta, c, (int)p.ldc);
 }
 
+/* beta = 0: what was there is not read. */
+template <typename T> void scale_onto(T alpha, T sum, T beta, T *to) {
+    *to = (beta == 0 ? 0 : beta * *to) + alpha * sum;
+}
+
+/* alpha times the sums, as cuBLAS has it: CBLAS may multiply an operand by it, which overflows
+ * where no sum does. */
+template <typename T>
+void multiply_scaled(const product &p, T alpha, const T *a, const T *b, T beta, T *c) {
+    if (alpha == 0 || alpha == 1) {
+        multiply(p, alpha, a, b, beta, c);
+        return;
+    }
+    product dense = p;
+    dense.ldc = std::max<int64_t>(1, p.m);
+    std::vector<T> sums((size_t)(p.m * p.n));
+    multiply(dense, T{1}, a, b, T{0}, sums.data());
+    for (int64_t j = 0; j < p.n; ++j)
+        for (int64_t i = 0; i < p.m; ++i)
+            scale_onto(alpha, sums[(size_t)(j * p.m + i)], beta, c + j * p.ldc + i);
+}
+
 template <typename T>
 cublasStatus_t gemm(cublasHandle_t handle, const product &p, const T *alpha, const T *a,
                     int64_t stride_a, const T *b, int64_t stride_b, const T *beta, T *c,
-                    int64_t stride_c, int64_t batch) {
+                    int64_t stride_c, int64_t batch) try {
     cublasStatus_t status = check(handle, {alpha, beta});
     if (status == CUBLAS_STATUS_SUCCESS)
         status = check_product(p, batch);
     if (status != CUBLAS_STATUS_SUCCESS)
         return status;
     for (int64_t i = 0; i < batch; ++i)
-        multiply(p, *alpha, a + i * stride_a, b + i * stride_b, *beta, c + i * stride_c);
+        multiply_scaled(p, *alpha, a + i * stride_a, b + i * stride_b, *beta, c + i * stride_c);
     return CUBLAS_STATUS_SUCCESS;
+} catch (const std::bad_alloc &) {
+    return CUBLAS_STATUS_ALLOC_FAILED;
 }
 
 void multiply_vector(cublasOperation_t op, int64_t m, int64_t n, float alpha, const float *a,
@@ -115,6 +139,20 @@ void multiply_vector(cublasOperation_t op, int64_t m, int64_t n, double alpha, c
                 beta, y, (int)incy);
 }
 
+template <typename T>
+void multiply_vector_scaled(cublasOperation_t op, int64_t m, int64_t n, T alpha, const T *a,
+                            int64_t lda, const T *x, int64_t incx, T beta, T *y, int64_t incy) {
+    if (alpha == 0 || alpha == 1) {
+        multiply_vector(op, m, n, alpha, a, lda, x, incx, beta, y, incy);
+        return;
+    }
+    const int64_t count = op == CUBLAS_OP_N ? m : n, first = incy < 0 ? (1 - count) * incy : 0;
+    std::vector<T> sums((size_t)count);
+    multiply_vector(op, m, n, T{1}, a, lda, x, incx, T{0}, sums.data(), 1);
+    for (int64_t i = 0; i < count; ++i)
+        scale_onto(alpha, sums[(size_t)i], beta, y + first + i * incy);
+}
+
 /* A step between a vector's elements: not 0; negative ones walk backwards. */
 bool is_step(int64_t step) {
     return step != 0 && step > -INT_MAX && step < INT_MAX;
@@ -124,7 +162,7 @@ template <typename T>
 cublasStatus_t gemv(cublasHandle_t handle, cublasOperation_t op, int64_t m, int64_t n,
                     const T *alpha, const T *a, int64_t lda, int64_t stride_a, const T *x,
                     int64_t incx, int64_t stride_x, const T *beta, T *y, int64_t incy,
-                    int64_t stride_y, int64_t batch) {
+                    int64_t stride_y, int64_t batch) try {
     cublasStatus_t status = check(handle, {alpha, beta});
     if (status == CUBLAS_STATUS_SUCCESS)
         status = check_sizes({m, n, lda, batch});
@@ -133,9 +171,11 @@ cublasStatus_t gemv(cublasHandle_t handle, cublasOperation_t op, int64_t m, int6
     if (!is_op(op) || too_small(lda, m) || !is_step(incx) || !is_step(incy))
         return CUBLAS_STATUS_INVALID_VALUE;
     for (int64_t i = 0; i < batch && m > 0 && n > 0; ++i)
-        multiply_vector(op, m, n, *alpha, a + i * stride_a, lda, x + i * stride_x, incx, *beta,
-                        y + i * stride_y, incy);
+        multiply_vector_scaled(op, m, n, *alpha, a + i * stride_a, lda, x + i * stride_x, incx,
+                               *beta, y + i * stride_y, incy);
     return CUBLAS_STATUS_SUCCESS;
+} catch (const std::bad_alloc &) {
+    return CUBLAS_STATUS_ALLOC_FAILED;
 }
 
 template <typename T>
@@ -269,7 +309,7 @@ void multiply_widened(const product &p, float alpha, const void *a, cudaDataType
     std::vector<float> wide_c((size_t)std::max<int64_t>(1, p.m * p.n));
     if (beta != 0)
         wide_c = widened(c, c_type, p.m, p.n, p.ldc);
-    multiply(dense, alpha, wide_a.data(), wide_b.data(), beta, wide_c.data());
+    multiply_scaled(dense, alpha, wide_a.data(), wide_b.data(), beta, wide_c.data());
     for (int64_t j = 0; j < p.n; ++j)
         for (int64_t i = 0; i < p.m; ++i)
             store(c, c_type, i + j * p.ldc, wide_c[(size_t)(i + j * p.m)]);

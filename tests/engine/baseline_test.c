@@ -56,6 +56,31 @@ ASSAY_TEST(baseline, what_says_nothing_is_kept, "unit smoke") {
 
 /* ---- in the engine ---- */
 
+/* Seeds draw which tensors are constant, and which have one row alone or each row twice. */
+ASSAY_TEST(baseline, copies_of_a_row_have_one_error, "unit smoke") {
+    static const struct {
+        const char *text;
+        double least, most;
+    } cases[] = {{"linear m=40 n=50 k=33 dtype=f32", 33, 40},
+                 {"linear m=40 n=50 k=33 dtype=f32 fill=repeat", 33, 40},
+                 {"linear m=40 n=50 k=33 dtype=f32 fill=constant seed=1", 1, 1},
+                 {"linear m=40 n=50 k=33 dtype=f32 fill=rows seed=1", 1, 1},
+                 {"linear m=40 n=50 k=33 dtype=f32 fill=rows seed=2", 1, 20}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        assay_case c;
+        assay_problem p;
+        assay_reference ref;
+        REQUIRE_OK(assay_case_parse(cases[i].text, &c));
+        REQUIRE_OK(assay_problem_init(&p, &c));
+        REQUIRE_OK(assay_reference_init(&ref, &p));
+        const double rows = baseline_rows(&p, &ref);
+        CHECK_MSG(rows >= cases[i].least && rows <= cases[i].most, "%s: %g rows", cases[i].text,
+                  rows);
+        assay_reference_clear(&ref);
+        assay_problem_clear(&p);
+    }
+}
+
 /* Three gradients of ffn.w3 have another sign than v1's, so near 0 are they: each moves its element
  * by twice the learning rate, and v1 has none of them. */
 ASSAY_TEST(baseline, signs_of_gradients_near_0_may_turn, "unit sim transformer") {
