@@ -96,6 +96,8 @@ static assay_status study_forward(study *s, const assay_arrays *want, assay_boun
                                  bounds->element.data[TRANSFORMER_LOSS]);
         transformer_spread_why(s->astray, bounds, TRANSFORMER_LOGITS);
         transformer_spread_why(s->astray, bounds, TRANSFORMER_LOSS);
+        transformer_end(s->local.ends.value[s->graph.logits], bounds->outside[TRANSFORMER_LOGITS]);
+        transformer_end(s->local.ends.value[s->graph.loss], bounds->outside[TRANSFORMER_LOSS]);
     }
     transformer_spread_clear(&logits);
     transformer_spread_clear(&loss);
@@ -128,6 +130,7 @@ static assay_status study_backward(study *s, const assay_arrays *want, assay_bou
         transformer_spread_bound(&spread[i], transformer_local_gradient(&s->local, i), s->astray,
                                  gradient.data[i]);
         transformer_spread_why(s->astray, bounds, TRANSFORMER_FIRST + i);
+        transformer_end(s->local.ends.gradient[i], bounds->outside[TRANSFORMER_FIRST + i]);
     }
     transformer_spreads_free(spread, count);
     return status;

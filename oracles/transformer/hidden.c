@@ -7,6 +7,7 @@
  */
 #include "oracles/attention/attention.h"
 #include "oracles/common/bound.h"
+#include "oracles/transformer/ends.h"
 #include "oracles/transformer/training.h"
 
 #include <math.h>
@@ -19,30 +20,15 @@ typedef struct search {
     bool *token; /* whether its logits may be NaN */
 } search;
 
-/* What attention's oracle says of its o. */
-static assay_status ask_attention(const transformer_node *node, const assay_oracle_args *args,
-                                  const assay_rounding *r, assay_bounds *out) {
-    assay_bounds grad;
-    assay_status status = assay_bounds_init(&grad, ATTENTION_INPUTS);
-    for (int32_t i = 0; status == ASSAY_OK && i < ATTENTION_OUTPUTS; ++i)
-        status = assay_arrays_add(&out->element, i, assay_spec_count(&node->sig.out[i]));
-    if (status == ASSAY_OK)
-        status = node->op->outside(args, r, out, &grad);
-    assay_bounds_clear(&grad);
-    return status;
-}
-
 /* Marks the tokens, (b, t), that have a row of o, (b, h, t, e), that may be NaN. */
 static assay_status mark_hidden(void *context, const transformer_node *node,
                                 const assay_oracle_args *args, assay_arrays *result) {
     const search *of = context;
-    assay_bounds out;
+    assay_bounds out, grad;
     (void)result;
     if (strcmp(node->op->name, "attention") != 0)
         return ASSAY_OK;
-    assay_status status = assay_bounds_init(&out, ATTENTION_OUTPUTS);
-    if (status == ASSAY_OK)
-        status = ask_attention(node, args, of->rounding, &out);
+    const assay_status status = transformer_ask(node, args, of->rounding, &out, &grad);
     const bool *nan = status == ASSAY_OK ? out.nan_too[ATTENTION_O] : NULL;
     const transformer_sizes *s = &of->graph->sizes;
     for (int64_t e = 0; nan && e < s->tokens * s->d; ++e) {
@@ -51,6 +37,7 @@ static assay_status mark_hidden(void *context, const transformer_node *node,
         of->token[token] = of->token[token] || nan[e];
     }
     assay_bounds_clear(&out);
+    assay_bounds_clear(&grad);
     return status;
 }
 

@@ -29,6 +29,8 @@ assay_status transformer_local_init(transformer_local *l, const transformer_grap
     assay_status status = limits_init(&l->each, g, &each);
     if (status == ASSAY_OK)
         status = limits_init(&l->common, g, &common);
+    if (status == ASSAY_OK)
+        status = transformer_ends_init(&l->ends, g);
     if (status == ASSAY_OK && !l->inverse)
         status = assay_fail(ASSAY_ERR_MEMORY, "out of memory for the rows of %d nodes", g->n_nodes);
     return status;
@@ -51,6 +53,7 @@ void transformer_local_clear(transformer_local *l) {
         limits_clear(&l->each, l->graph);
         limits_clear(&l->common, l->graph);
         clear_list(l->inverse, l->graph->n_nodes);
+        transformer_ends_clear(&l->ends);
     }
     *l = (transformer_local){0};
 }
@@ -131,7 +134,9 @@ static assay_status keep_inverse(const transformer_local *l, const transformer_n
 static assay_status measure_forward(void *context, const transformer_node *node,
                                     const assay_oracle_args *args, assay_arrays *result) {
     transformer_local *l = context;
-    const assay_status status = keep_inverse(l, node, args);
+    assay_status status = keep_inverse(l, node, args);
+    if (status == ASSAY_OK)
+        status = transformer_ends_forward(&l->ends, node, args, &l->each.rounding);
     if (status != ASSAY_OK)
         return status;
     double **each[NODE_OUTPUTS], **common[NODE_OUTPUTS];
@@ -150,8 +155,9 @@ static assay_status measure_backward(void *context, const transformer_node *node
         each[i] = &l->each.contribution[transformer_slot(l, node, i)];
         common[i] = &l->common.contribution[transformer_slot(l, node, i)];
     }
-    const assay_status status =
-        measure_both(l, node->op->backward_bound, args, result, each, common);
+    assay_status status = transformer_ends_backward(&l->ends, node, args, &l->each.rounding);
+    if (status == ASSAY_OK)
+        status = measure_both(l, node->op->backward_bound, args, result, each, common);
     /* Without training no one takes on the gradients of parameters: the largest arrays of all. */
     for (int32_t i = 0; i < node->n_in; ++i) {
         if (l->graph->sizes.steps > 0 || node->in[i] >= l->graph->sizes.parameters)
@@ -182,6 +188,7 @@ static assay_status measure_sum(void *context, const transformer_node *node, int
                                 double *sum, int64_t size) {
     transformer_local *l = context;
     const int32_t at = transformer_slot(l, node, slot);
+    transformer_ends_sum(&l->ends, node, slot, sum, size, &l->each.rounding);
     const assay_status status = measure_rounding(&l->each.rounding, sum, size, &l->each.sum[at]);
     return status == ASSAY_OK ? measure_rounding(&l->common.rounding, sum, size, &l->common.sum[at])
                               : status;

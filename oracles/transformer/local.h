@@ -18,7 +18,7 @@
 #ifndef ASSAY_ORACLES_TRANSFORMER_LOCAL_H
 #define ASSAY_ORACLES_TRANSFORMER_LOCAL_H
 
-#include "oracles/transformer/graph.h"
+#include "oracles/transformer/ends.h"
 #include "oracles/transformer/spread.h"
 
 typedef struct transformer_limits {
@@ -37,6 +37,7 @@ typedef struct transformer_local {
     double **inverse; /* of each node that normalises: s of its rows (rmsnorm.h), exactly */
     double product;   /* what TF32 cuts of a value at most */
     transformer_limits each, common;
+    transformer_ends ends; /* of the definition, at the exact values */
 } transformer_local;
 
 assay_status transformer_local_init(transformer_local *l, const transformer_graph *g,

@@ -1,5 +1,6 @@
 /* The three small operators of the model that are in no registry: see transformer_graph.h. */
 #include "oracles/common/bound.h"
+#include "oracles/common/range.h"
 #include "oracles/transformer/graph.h"
 
 #include <math.h>
@@ -84,6 +85,13 @@ static assay_status add_bound(const assay_oracle_args *args, const assay_roundin
     return ASSAY_OK;
 }
 
+static assay_status add_outside(const assay_oracle_args *args, const assay_rounding *r,
+                                assay_bounds *out, assay_bounds *grad) {
+    (void)grad;
+    range_hold(r, range_largest(args->in, 0) + range_largest(args->in, 1), "x + y", out, 0);
+    return ASSAY_OK;
+}
+
 const assay_op transformer_op_add = {.name = "add",
                                      .keys = no_keys,
                                      .n_keys = 1,
@@ -91,7 +99,8 @@ const assay_op transformer_op_add = {.name = "add",
                                      .backward = add_backward,
                                      .forward_plain = add_forward,
                                      .backward_plain = add_backward,
-                                     .forward_bound = add_bound};
+                                     .forward_bound = add_bound,
+                                     .outside = add_outside};
 const assay_op transformer_op_split = {.name = "split",
                                        .keys = heads_keys,
                                        .n_keys = 4,

@@ -62,14 +62,16 @@ typedef struct run {
     double gain, weight;
 } run;
 
-/* All runs have the same exact elements. */
+/* All runs have the same exact elements. No unit is below fp32's smallest number: exact elements of
+ * fp64 may be far smaller than what moves them, whose square would overflow. */
 static void take_units(transformer_spread *s, const double *want) {
     for (int64_t first = 0; first < s->size; first += s->row) {
         double most = 0;
         for (int64_t e = first; e < first + s->row; ++e)
             if (isfinite(want[e]))
                 most = fmax(most, fabs(want[e]));
-        s->unit[first / s->row] = most > 0 ? ldexp(1, ilogb(most)) : 1;
+        s->unit[first / s->row] =
+            most > 0 ? fmax(ldexp(1, ilogb(most)), assay_dtype_denorm_min(ASSAY_F32)) : 1;
     }
 }
 
@@ -78,8 +80,11 @@ static void add_piece(void *context, int64_t first, int64_t last) {
     const run *r = context;
     for (int64_t e = first; e < last; ++e) {
         const double deviation = fabs(r->got[e] - r->want[e]) / r->gain;
-        if (!isfinite(deviation))
+        if (!isfinite(deviation)) {
+            if (isfinite(r->want[e]))
+                r->spread->largest[e] = (double)INFINITY;
             continue;
+        }
         const double in_units = deviation / r->spread->unit[e / r->spread->row];
         r->spread->variance[e] += r->weight * in_units * in_units;
         if (r->weight == 0)
@@ -114,11 +119,31 @@ void transformer_spread_bound(const transformer_spread *s, const double *local, 
     }
 }
 
-void transformer_spread_why(bool astray, assay_bounds *bounds, int32_t i) {
+static bool leaves_fp32(const double *bound, int64_t size) {
+    const double most = assay_dtype_max(ASSAY_F32);
+    for (int64_t e = 0; e < size; ++e)
+        if (!(bound[e] <= most))
+            return true;
+    return false;
+}
+
+void transformer_spread_outside(bool astray, const double *bound, int64_t size,
+                                char line[ASSAY_WHY]) {
+    if (line[0] != '\0')
+        return;
     if (astray)
-        snprintf(bounds->outside[i], ASSAY_WHY,
+        snprintf(line, ASSAY_WHY,
                  "rounding alone moves the root of a norm, or the loss, by a half: no bound can be "
                  "given");
+    else if (leaves_fp32(bound, size))
+        snprintf(line, ASSAY_WHY,
+                 "rounding alone moves an element beyond fp32's largest number: no bound can be "
+                 "given");
+}
+
+void transformer_spread_why(bool astray, assay_bounds *bounds, int32_t i) {
+    transformer_spread_outside(astray, bounds->element.data[i], bounds->element.size[i],
+                               bounds->outside[i]);
     snprintf(bounds->why[i], ASSAY_WHY,
              "%g deviations of %d runs in which each stored tensor is off by its operator's bound "
              "with random signs, %d of them by rows, + the larger of 2 of equal signs + the last "

@@ -39,7 +39,8 @@ transformer_spread *transformer_spreads(const assay_oracle_args *args);
 void transformer_spreads_free(transformer_spread *spread, int32_t count);
 
 /* Adds a run: its values against the exact ones, which were disturbed `gain` times too much. A
- * random run counts with its `weight`, a systematic one has none. */
+ * random run counts with its `weight`, a systematic one has none. Where a run is not finite and the
+ * exact element is, the bound will be infinite. */
 void transformer_spread_add(transformer_spread *s, const double *got, const double *want,
                             double gain, double weight);
 
@@ -48,7 +49,13 @@ void transformer_spread_add(transformer_spread *s, const double *got, const doub
 void transformer_spread_bound(const transformer_spread *s, const double *local, bool astray,
                               double *bound);
 
-/* The line that says so, for tensor i; where the runs went astray, why nothing is said of it. */
+/* Why nothing is said of a tensor with such bounds, in `line`: the runs went astray, or so far that
+ * they leave fp32, as the exp() of a score does whose rounding error is large. Nothing otherwise,
+ * and nothing over another line. */
+void transformer_spread_outside(bool astray, const double *bound, int64_t size,
+                                char line[ASSAY_WHY]);
+
+/* How tensor i's bounds were made, and that line. */
 void transformer_spread_why(bool astray, assay_bounds *bounds, int32_t i);
 
 #endif

@@ -84,6 +84,8 @@ assay_status transformer_update_one(transformer_state *state, int32_t i, const a
         status = plain ? adamw->forward_plain(&args, &out) : adamw->forward(&args, &out);
     if (status == ASSAY_OK && bounds)
         status = adamw->forward_bound(&args, r, &out, bounds);
+    if (status == ASSAY_OK && bounds)
+        status = adamw->outside(&args, r, bounds, NULL);
     if (status == ASSAY_OK) {
         exchange(&state->p.data[i], &out.data[ADAMW_NEW_P]);
         exchange(&state->m.data[i], &out.data[ADAMW_NEW_M]);

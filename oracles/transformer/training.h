@@ -30,7 +30,8 @@ enum { ADAMW_P, ADAMW_G, ADAMW_M, ADAMW_V, ADAMW_INPUTS };
 enum { ADAMW_NEW_P, ADAMW_NEW_M, ADAMW_NEW_V, ADAMW_OUTPUTS };
 
 /* Replaces p, m and v of parameter i by those after the step of adamw's `params`. `bounds`, with
- * room for the three and how the kernel rounds: how far each may be off; NULL: not asked. */
+ * room for the three and how the kernel rounds: how far each may be off, and where the definition
+ * ends; NULL: not asked. */
 assay_status transformer_update_one(transformer_state *state, int32_t i, const assay_params *params,
                                     double *gradient, bool plain, const assay_rounding *r,
                                     assay_bounds *bounds) ASSAY_MUST_CHECK;

@@ -26,6 +26,8 @@ typedef struct study {
     assay_bounds *own;          /* adamw's, of each parameter in this step */
     transformer_spread *spread; /* of each gradient in this step */
     assay_arrays gradient, disturbed, copies;
+    char (*ended)[ASSAY_WHY]; /* of each parameter, by now: why the definition says nothing of it */
+    char losses_ended[ASSAY_WHY]; /* of one of the losses */
     bool astray; /* a disturbed run went so far that none says anything from that step on */
 } study;
 
@@ -37,7 +39,8 @@ static assay_rounding adamw_rounding(assay_rounding r) {
 
 static assay_status own_init(study *s) {
     s->own = calloc((size_t)s->graph.sizes.parameters, sizeof *s->own);
-    if (!s->own)
+    s->ended = calloc((size_t)s->graph.sizes.parameters, sizeof *s->ended);
+    if (!s->own || !s->ended)
         return assay_fail(ASSAY_ERR_MEMORY, "out of memory for the bounds of AdamW");
     assay_status status = ASSAY_OK;
     for (int32_t i = 0; status == ASSAY_OK && i < s->graph.sizes.parameters; ++i) {
@@ -97,6 +100,7 @@ static void study_clear(study *s) {
     for (int32_t i = 0; s->own && i < s->graph.sizes.parameters; ++i)
         assay_bounds_clear(&s->own[i]);
     free(s->own);
+    free(s->ended);
     for (int32_t run = 0; run < TRANSFORMER_RUNS; ++run)
         transformer_state_clear(&s->runs[run]);
     transformer_state_clear(&s->exact);
@@ -122,16 +126,27 @@ static assay_status pass_over(study *s, int64_t step, const assay_arrays *parame
     return status;
 }
 
+/* A parameter whose gradient, or own step, is undefined has no definition from that step on. */
+static void end_parameter(study *s, int32_t i) {
+    transformer_end(s->local.ends.gradient[i], s->ended[i]);
+    for (int32_t k = 0; k < ADAMW_OUTPUTS; ++k)
+        transformer_end(s->own[i].outside[k], s->ended[i]);
+}
+
 /* The exact step, with what an operator may be off in it, AdamW included. */
 static assay_status measure(study *s, int64_t step) {
     const transformer_hooks measuring = transformer_measuring(&s->local);
+    memcpy(s->local.ends.value, s->ended, (size_t)s->exact.p.count * sizeof *s->ended);
     assay_status status = pass_over(s, step, &s->exact.p, &measuring, &s->gradient);
     for (int32_t i = 0; status == ASSAY_OK && i < s->exact.p.count; ++i) {
         assay_params adamw;
         transformer_adamw(&s->graph.sizes, s->exact.p.size[i], step + 1, &adamw);
         status = transformer_update_one(&s->exact, i, &adamw, s->gradient.data[i], false,
                                         &s->of_adamw, &s->own[i]);
+        if (status == ASSAY_OK)
+            end_parameter(s, i);
     }
+    transformer_end(s->local.ends.value[s->graph.loss], s->losses_ended);
     return status;
 }
 
@@ -167,6 +182,7 @@ static void carry(study *s, int64_t step, int32_t i) {
     double *of_g = s->disturbed.data[i]; /* its last run is over */
     transformer_spread_bound(&s->spread[i], transformer_local_gradient(&s->local, i), s->astray,
                              of_g);
+    transformer_spread_outside(s->astray, of_g, s->exact.p.size[i], s->ended[i]);
     for (int64_t e = 0; e < s->exact.p.size[i]; ++e) {
         const transformer_errors before = {s->errors.p.data[i][e], s->errors.m.data[i][e],
                                            s->errors.v.data[i][e]};
@@ -223,8 +239,10 @@ assay_status transformer_training_bound(const assay_oracle_args *args, const ass
     for (int64_t step = 0; status == ASSAY_OK && step < s.graph.sizes.steps; ++step)
         status = take_step(&s, step, r, &want->data[TRANSFORMER_LOSSES][step],
                            &bounds->element.data[TRANSFORMER_LOSSES][step]);
-    if (status == ASSAY_OK)
+    if (status == ASSAY_OK) {
         transformer_spread_why(s.astray, bounds, TRANSFORMER_LOSSES);
+        transformer_end(s.losses_ended, bounds->outside[TRANSFORMER_LOSSES]);
+    }
     for (int32_t i = 0; status == ASSAY_OK && i < s.exact.p.count; ++i) {
         const int32_t out = TRANSFORMER_FIRST_NEW + i;
         memcpy(bounds->element.data[out], s.errors.p.data[i],
@@ -233,8 +251,7 @@ assay_status transformer_training_bound(const assay_oracle_args *args, const ass
                  "sum over the steps of what AdamW's update is off at the worst corner of m and v, "
                  "given each gradient's bound from %d disturbed trainings, and of its own rounding",
                  TRANSFORMER_RUNS);
-        if (s.astray)
-            memcpy(bounds->outside[out], bounds->outside[TRANSFORMER_LOSSES], ASSAY_WHY);
+        transformer_end(s.ended[i], bounds->outside[out]);
     }
     study_clear(&s);
     return status;

@@ -142,6 +142,28 @@ ASSAY_TEST(range, cubes_that_underflow, "unit smoke") {
     }
 }
 
+#define SMALL_MODEL "transformer size=tiny b=2 t=3 vocab=9 d=8 ff=8 layers=2 heads=2 "
+
+/* Inside of the model fp32 overflowed. */
+ASSAY_TEST(range, a_right_model_is_not_wrong_at_any_size, "unit smoke") {
+    static const char *const texts[] = {
+        "transformer size=tiny b=1 t=1 dtype=f32 exponent=64 operand=14",
+        "transformer size=tiny b=2 t=2 dtype=f32 exponent=32 operand=3",
+        "transformer size=tiny b=1 t=1 dtype=bf16 exponent=8 operand=15 seed=2",
+        SMALL_MODEL "dtype=f32 exponent=124 operand=21",
+        SMALL_MODEL "dtype=bf16 exponent=128 operand=0",
+        SMALL_MODEL "steps=2 dtype=f32 exponent=64 operand=14",
+        SMALL_MODEL "steps=2 dtype=bf16 exponent=66 operand=20"};
+    for (size_t t = 0; t < sizeof texts / sizeof *texts; ++t) {
+        const char *const names[] = {"v1"};
+        assay_report report = check_text(texts[t], names, 1);
+        for (int32_t i = 0; i < report.n_rows; ++i)
+            CHECK_MSG(report.rows[i].verdict != ASSAY_FAIL && report.rows[i].verdict != ASSAY_ERROR,
+                      "%s: %s: %s", texts[t], report.rows[i].tensor, report.rows[i].reason);
+        assay_report_clear(&report);
+    }
+}
+
 ASSAY_TEST(range, where_a_definition_ends_is_said, "unit smoke") {
     assay_report report = check_text("rmsnorm n=5 d=33 dtype=f32 exponent=75", NULL, 0);
     for (int32_t i = 0; i < report.n_rows; ++i)
