@@ -36,11 +36,17 @@ static double sign_at(signs *s, uint64_t index) {
     return 2 * (double)(s->bits >> index % 64 & 1) - 1;
 }
 
-/* By how much: a bound of each element, or a fraction of it. */
+/* By how much: a bound of each element, or a fraction of it, and more unless it is 0. */
 typedef struct amount {
     const double *bound;
-    double relative;
+    double relative, more;
 } amount;
+
+static double amount_at(const amount *by, const double *data, int64_t e) {
+    if (by->bound)
+        return by->bound[e];
+    return by->relative * fabs(data[e]) + (data[e] != 0 ? by->more : 0);
+}
 
 typedef struct movement {
     transformer_pattern pattern;
@@ -61,8 +67,7 @@ static void move_piece(void *context, int64_t first, int64_t last) {
             sign = sign_at(&s, (uint64_t)e);
         else if (m->pattern == PATTERN_ROWS)
             sign = outward * sign_at(&s, (uint64_t)(e / m->row));
-        m->data[e] +=
-            m->gain * sign * (m->by.bound ? m->by.bound[e] : m->by.relative * fabs(m->data[e]));
+        m->data[e] += m->gain * sign * amount_at(&m->by, m->data, e);
     }
 }
 
@@ -183,14 +188,16 @@ void transformer_disturb(const transformer_disturbance *d, int32_t parameter, in
          (amount){.bound = bound}, data, size);
 }
 
-/* A copy is rounded alike in each step, as long as its parameter hardly moves. */
+/* A copy is rounded alike in each step, as long as its parameter hardly moves; to a subnormal
+ * number, by a fixed amount. */
 void transformer_disturb_copies(const transformer_disturbance *d, const assay_arrays *parameters,
                                 assay_arrays *copies) {
-    const double unit = limits_of(d)->rounding.u_out;
+    const assay_rounding *r = &limits_of(d)->rounding;
+    const amount rounding = {.relative = r->u_out, .more = r->u_out > 0 ? r->tiny : 0};
     for (int32_t i = 0; i < parameters->count; ++i) {
         const int64_t size = parameters->size[i];
         memcpy(copies->data[i], parameters->data[i], (size_t)size * sizeof(double));
-        move(d, stream_of(0, STREAM_PLACES, i * PLACES + PLACE_COPY), size,
-             (amount){.relative = unit}, copies->data[i], size);
+        move(d, stream_of(0, STREAM_PLACES, i * PLACES + PLACE_COPY), size, rounding,
+             copies->data[i], size);
     }
 }

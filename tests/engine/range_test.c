@@ -144,7 +144,7 @@ ASSAY_TEST(range, cubes_that_underflow, "unit smoke") {
 
 #define SMALL_MODEL "transformer size=tiny b=2 t=3 vocab=9 d=8 ff=8 layers=2 heads=2 "
 
-/* Inside of the model fp32 overflowed. */
+/* Inside of the model fp32 overflowed, or the copy of a parameter in bf16 was subnormal. */
 ASSAY_TEST(range, a_right_model_is_not_wrong_at_any_size, "unit smoke") {
     static const char *const texts[] = {
         "transformer size=tiny b=1 t=1 dtype=f32 exponent=64 operand=14",
@@ -153,7 +153,9 @@ ASSAY_TEST(range, a_right_model_is_not_wrong_at_any_size, "unit smoke") {
         SMALL_MODEL "dtype=f32 exponent=124 operand=21",
         SMALL_MODEL "dtype=bf16 exponent=128 operand=0",
         SMALL_MODEL "steps=2 dtype=f32 exponent=64 operand=14",
-        SMALL_MODEL "steps=2 dtype=bf16 exponent=66 operand=20"};
+        SMALL_MODEL "steps=2 dtype=bf16 exponent=66 operand=20",
+        SMALL_MODEL "dtype=bf16 exponent=-133",
+        SMALL_MODEL "dtype=bf16 exponent=-133 operand=20"};
     for (size_t t = 0; t < sizeof texts / sizeof *texts; ++t) {
         const char *const names[] = {"v1"};
         assay_report report = check_text(texts[t], names, 1);
