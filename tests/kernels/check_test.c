@@ -1,9 +1,9 @@
 /* Every variant on every case of the smoke, ci and edge sets, on every device. */
 #include "engine/check.h"
-#include "engine/hash.h"
 #include "tests/shim/assay_test.h"
 #include "tests/suite/suite.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -143,16 +143,6 @@ static bool repeats(const assay_case *c) {
     return false;
 }
 
-/* AddressSanitizer has half of the large cases, by their texts' hash, but for a few that take
- * longer than its others. */
-static bool is_sanitized(const assay_case *c) {
-    enum { HUGE = 1 << 17 }; /* elements */
-    char text[ASSAY_CASE_TEXT], hash[HASH_TEXT];
-    assay_case_format(c, text);
-    hash_bytes(text, strlen(text), hash);
-    return suite_elements(c) <= HUGE && strchr("02468ace", hash[0]) != NULL;
-}
-
 /* RECORDED: the program of recorded kernels; BESIDE: the one beside it. */
 enum build { PLAIN, RECORDED, BESIDE, SANITIZED };
 #if defined(ASSAY_RECORDED)
@@ -165,11 +155,14 @@ static const enum build build = BESIDE;
 static const enum build build = PLAIN;
 #endif
 
-#ifdef ASSAY_SANITIZED_BESIDE
-enum { SANITIZED_BESIDE = 1 };
-#else
-enum { SANITIZED_BESIDE = 0 };
-#endif
+/* To record: elements, or products of them, of which kronecker and attention make many of few. */
+static bool is_large(const assay_case *c) {
+    static const double most_flops = 1 << 20;
+    assay_work work;
+    const bool known =
+        assay_op_work(c->op, &c->params, ASSAY_FORWARD, &work) == ASSAY_OK && isfinite(work.flops);
+    return suite_elements(c) > SUITE_LARGE || (known && work.flops > most_flops);
+}
 
 static bool is_same_case(const suite_item *a, const suite_item *b) {
     char one[ASSAY_CASE_TEXT], other[ASSAY_CASE_TEXT];
@@ -189,24 +182,24 @@ static bool is_repeat(const suite_item *item) {
 }
 
 /* A case of ci runs once: recorded if it is small enough, and the recorder compares its numbers,
- * too; otherwise under AddressSanitizer, where that build's tests run as well (ci/test) and it is
- * one of theirs, or plainly, but for large ones of f16. A case whose accesses an earlier one makes
+ * too; otherwise plainly, but for large ones of f16. A case whose accesses an earlier one makes
  * runs plainly. Every night (ASSAY_ALL_CASES) it runs in each build. */
 static bool worth_running(const suite_item *item) {
     const bool again = is_repeat(item) && !SUITE_ALL_CASES;
     if (item->set != ASSAY_CI || build == PLAIN)
         return true;
     const bool more = item->simulated && reaches_more(item) && !again;
-    const bool large = suite_elements(&item->c) > SUITE_LARGE;
+    const bool large = is_large(&item->c);
     switch (build) {
     case RECORDED:
         return more && !large;
     case SANITIZED:
-        return more && (SUITE_ALL_CASES || (large && is_sanitized(&item->c)));
+        return more && SUITE_ALL_CASES;
     default:
-        if (item->simulated && large && item->c.params.dtype == ASSAY_F16)
+        if (item->simulated && item->c.params.dtype == ASSAY_F16 &&
+            suite_elements(&item->c) > SUITE_LARGE)
             return SUITE_ALL_CASES;
-        return SUITE_ALL_CASES || !more || (large && !(SANITIZED_BESIDE && is_sanitized(&item->c)));
+        return SUITE_ALL_CASES || !more || large;
     }
 }
 
