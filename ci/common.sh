@@ -13,4 +13,4 @@ if ! have nvcc && [ -x /usr/local/cuda/bin/nvcc ]; then
     PATH=$PATH:/usr/local/cuda/bin
 fi
 
-has_gpu() { have nvidia-smi && nvidia-smi -L 2>/dev/null | grep -q '^GPU'; }
+has_gpu() { have nvidia-smi && [[ $(nvidia-smi -L 2>/dev/null) == *GPU* ]]; }

@@ -66,6 +66,8 @@ expect_caught layering tests/bad.c '#include "sim/sim.h"'
 expect_caught layering tests/sim/bad.c '#include "sim/fiber.h"'
 expect_caught 'a header does not stand alone as C17' include/assay/bad.h 'extern unknown_type x;'
 expect_caught 'a header does not stand alone as C++20' include/assay/bad.h 'extern int class;'
+quiet=-q # this file is looked at, too
+expect_caught 'a pipe into grep -q' ci/script "true | grep $quiet yes"
 expect_caught 'NaN passes' oracles/bad.c 'int f(double err, double tol) {\n    return err > tol;\n}'
 expect_caught 'NaN passes' kernels/bad.cu '/* */ int g = max_error >= p->atol;'
 expect_caught 'NaN passes' golden/bad.py 'if ratio > limit:'

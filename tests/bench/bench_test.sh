@@ -28,7 +28,7 @@ run() { # CODE WORDS...
 }
 says() { grep -qE -- "$2" "$1" || fault "$1 does not say: $2"; }
 row_says() { # ARM PATTERN
-    grep -- "\"arm\": *\"$1\"" rows.json | grep -qE -- "$2" || fault "no row of $1 says: $2"
+    grep -- "\"arm\": *\"$1\"" rows.json | grep -E -- "$2" >/dev/null || fault "no row of $1 says: $2"
 }
 # Makes `tampered`, a program between assay and an arm of ours. The cases on standard input, of
 # "ARM LINE", set the answer themselves, or by what they `ask` of the arm; other lines pass. All that

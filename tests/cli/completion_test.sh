@@ -60,7 +60,7 @@ try() { # SHELL
         got=$("in_$1" "$line")
         [[ $got == *"$want"* ]] || wrong "$1: $line: no $want in: $got"
     done
-    ! "in_$1" "assay rope" | grep -qw check || wrong "$1 completes everything"
+    ! "in_$1" "assay rope" | grep -w check >/dev/null || wrong "$1 completes everything"
 }
 try bash
 for shell in fish zsh; do

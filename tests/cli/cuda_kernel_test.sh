@@ -162,7 +162,7 @@ calls() { # NAME TEXT
     says "$2"
 }
 wrong='1 (cudaErrorInvalidValue)'
-"$nvcc" --version | grep -q 'release 1[0-2]\.' && wrong='9 (cudaErrorInvalidConfiguration)'
+"$nvcc" --version | grep 'release 1[0-2]\.' >/dev/null && wrong='9 (cudaErrorInvalidConfiguration)'
 calls too_many_threads 'cudaLaunchKernel returned cudaErrorInvalid'
 calls 'cudaError_t too_many_told' "too_many_told returned $wrong"
 calls long_copy 'cudaMemcpyAsync reads 1048576 bytes'

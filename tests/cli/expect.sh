@@ -18,7 +18,7 @@ expect() { # STATUS COMMAND...: its output lands in log
     fi
 }
 says() { # TEXT: the log has it, over the ends of lines as well
-    if ! tr -s '\n ' ' ' <log | grep -qF -- "$1"; then
+    if ! tr -s '\n ' ' ' <log | grep -F -- "$1" >/dev/null; then
         printf 'does not say "%s":\n' "$1"
         cat log
         exit 1

@@ -74,7 +74,7 @@ says 'fail mine y'
 judge 0 --kernel sum.ptx "${flags[@]}" n=5,70 d=33,1000 pad=3 dtype=f32
 
 # ---- a source is compiled with the instructions that this GPU alone has ----
-capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader | head -n 1 | tr -d .)
+capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader | sed -n '1s/\.//p') # reads all GPUs' lines
 [ "$capability" -lt 90 ] || cat >>sum.cu <<'C'
 #if defined(__CUDA_ARCH__) && !defined(__CUDA_ARCH_FEAT_SM90_ALL) && __CUDA_ARCH__ == 900
 #error compiled without wgmma

@@ -29,7 +29,7 @@ ranks() {
 ranks --cases 96
 [ $? -eq 1 ] || fail "findings do not exit 1"
 grep -q '^rank 2 of 3: 32 cases' "$scratch/out" || fail "rank 2 did not judge its 32 cases"
-tail -1 "$scratch/out" | grep -q '^96 cases .* finding' || fail "the summary is not the last line"
+tail -1 "$scratch/out" | grep '^96 cases .* finding' >/dev/null || fail "the summary is not the last line"
 [ -s "$findings" ] || fail "no findings were written"
 [ ! -e "$findings.ranks" ] || fail "the folder of the ranks is left"
 

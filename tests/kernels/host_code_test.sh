@@ -7,7 +7,7 @@ set -euo pipefail
 [ $# -gt 0 ] || { echo "usage: host_code_test.sh OBJECT..."; exit 2; }
 status=0
 for object in "$@"; do
-    if nm --undefined-only "$object" | grep -qw exit; then
+    if nm --undefined-only "$object" | grep -w exit >/dev/null; then
         echo "FAILED: $object calls a __device__ function from host code"
         status=1
     fi

@@ -19,7 +19,7 @@ check() { # STATUS TEXT WORDS...
     shift 2
     "$assay" check weighted_sum/v3 --stage forward --device sim "$@" \
         >"$place/log" 2>&1 </dev/null || status=$?
-    if [ $status -ne "$want" ] || ! tr -s '\n ' ' ' <"$place/log" | grep -qF -- "$text"; then
+    if [ $status -ne "$want" ] || ! tr -s '\n ' ' ' <"$place/log" | grep -F -- "$text" >/dev/null; then
         failures=$((failures + 1))
         printf 'FAILED: exit %d, not %d, or not "%s": %s\n' $status "$want" "$text" "$*"
         cat "$place/log"
