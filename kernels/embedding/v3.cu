@@ -23,7 +23,7 @@
  * text. With all lanes for a long row these take 125 and 43. On an H200, before zeros were written
  * beside the sort, and now: t = 4096, v = 50304, d = 768, f32, 70.5 and 57.8 us, d = 2560, bf16,
  * 118 and 88; v = 10000, d = 768, bf16, 24.6 and 20.7; v = 40, where rows were few blocks, 109
- * and 38.
+ * and 38. In one launch the first of these takes 51.7 (bench/results/2026-11-28.md).
  */
 #include "kernels/common/pack.h"
 #include "kernels/embedding/v3_few.h"

@@ -22,15 +22,16 @@
  * written once a pass forward; backward once more for the states between passes, then x, dy and dx
  * once a pass. Flops: as v1.
  *
- * The ladder, H200, cold, us, b = 1024, forward / backward; the last row was measured with the
+ * The ladder, H200, cold, us, b = 1024, forward / backward; the row of octets was measured with the
  * prototype of these kernels, the others with `assay bench`
- * (bench/results/2026-11-23-h200-kronecker.md):
+ * (bench/results/2026-11-23-h200-kronecker.md, the last 2026-11-28.md):
  *
  *                                 8^5         8^6            16^4          32^3
  *     floor: memory; 32^3: FFMA   63 / 94     502 / 753      125 / 190     106 / 283
  *     4 x 4 blocks, scalar reads  704 / 4466  5749 / 37278   1433 / 7531   817 / 2840
  *     eights: 8 x 8 blocks        248 / 940                  565 / 1863    307 / 1090
  *     octets; squares             134 / 563   1304 / 4196    338 / 1000    227 / 655
+ *     steps' code once; cubes                 1312 / 3988    365 / 1021    205 / 645
  *
  * On an H100, by events around each call, cold (bench/results/2026-11-26-h100.md):
  *

@@ -31,7 +31,7 @@
  * last row are copies. 32768 rows of 2560, of 1600 and of 768, H100, where memory is the limit:
  * 186, 118.9 and 62.5 us before, 183, 117.1 and 61.9 now, and a copy 170.5, 108.3 and 54.5; with
  * rows 128 bytes apart, so that the L2 cache holds all of them, 128, 105 and 46.5 before, 103, 79.8
- * and 37.6 now.
+ * and 37.6 now. On an H200 2560 take 133.6 us, a copy 127 (bench/results/2026-11-28.md).
  *
  * Against v1: every tensor is read and written once. Bytes: x, r, y and h forward; h, dy, dh, dx
  * and dr backward, plus the partial sums, one row of them for at least two rows a group. Flops: as
