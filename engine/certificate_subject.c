@@ -22,6 +22,16 @@ static assay_status hash_kernel(const assay_device *isolated, const assay_varian
     return hash_file(info.dli_fname, s->kernel); /* the device's module: the guest loads the same */
 }
 
+/* Once: the file of a program that runs cannot be written. */
+static assay_status hash_judge(char hash[HASH_TEXT]) {
+    static char of_this_program[HASH_TEXT];
+    assay_status status = ASSAY_OK;
+    if (of_this_program[0] == '\0')
+        status = hash_file("/proc/self/exe", of_this_program);
+    memcpy(hash, of_this_program, HASH_TEXT);
+    return status;
+}
+
 void certificate_name_operator(certificate_subject *subject) {
     subject->operator[0] = subject->operator_file[0] = '\0';
     const operator_library *l = operator_library_of(subject->op);
@@ -51,7 +61,7 @@ assay_status certificate_subject_init(certificate_subject *subject, const assay_
     if (status == ASSAY_OK)
         status = hash_kernel(isolated, variant, subject);
     if (status == ASSAY_OK)
-        status = hash_file("/proc/self/exe", subject->judge);
+        status = hash_judge(subject->judge);
     certificate_name_operator(subject);
     return status;
 }
