@@ -60,16 +60,24 @@ static void take_line(const transformer_node *node, const char *inherited,
         snprintf(line, ASSAY_WHY, "%s: %.*s", node->op->name, ASSAY_WHY - ASSAY_TENSOR_NAME, own);
 }
 
-assay_status transformer_ends_forward(transformer_ends *e, const transformer_node *node,
-                                      const assay_oracle_args *args, const assay_rounding *r) {
-    const char *inherited = first_line(e->value, node->n_in, node->in);
+/* Of the results of a direction, in `lines`. */
+static assay_status take_lines(const transformer_node *node, const assay_oracle_args *args,
+                               const assay_rounding *r, bool backward, const char *inherited,
+                               char (*lines)[ASSAY_WHY]) {
+    const int32_t *value = backward ? node->in : node->out;
+    const int32_t count = backward ? node->n_in : node->n_out;
     assay_bounds out, grad;
     const assay_status status = transformer_ask(node, args, r, &out, &grad);
-    for (int32_t i = 0; status == ASSAY_OK && i < node->n_out; ++i)
-        take_line(node, inherited, out.outside[i], e->value[node->out[i]]);
+    for (int32_t i = 0; status == ASSAY_OK && i < count; ++i)
+        take_line(node, inherited, (backward ? &grad : &out)->outside[i], lines[value[i]]);
     assay_bounds_clear(&out);
     assay_bounds_clear(&grad);
     return status;
+}
+
+assay_status transformer_ends_forward(transformer_ends *e, const transformer_node *node,
+                                      const assay_oracle_args *args, const assay_rounding *r) {
+    return take_lines(node, args, r, false, first_line(e->value, node->n_in, node->in), e->value);
 }
 
 /* One contribution to a value's gradient without a definition leaves none to their sum. */
@@ -78,13 +86,7 @@ assay_status transformer_ends_backward(transformer_ends *e, const transformer_no
     const char *inherited = first_line(e->value, node->n_in, node->in);
     if (inherited[0] == '\0')
         inherited = first_line(e->gradient, node->n_out, node->out);
-    assay_bounds out, grad;
-    const assay_status status = transformer_ask(node, args, r, &out, &grad);
-    for (int32_t i = 0; status == ASSAY_OK && i < node->n_in; ++i)
-        take_line(node, inherited, grad.outside[i], e->gradient[node->in[i]]);
-    assay_bounds_clear(&out);
-    assay_bounds_clear(&grad);
-    return status;
+    return take_lines(node, args, r, true, inherited, e->gradient);
 }
 
 void transformer_ends_sum(transformer_ends *e, const transformer_node *node, int32_t slot,
