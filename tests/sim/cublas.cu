@@ -178,6 +178,21 @@ ASSAY_TEST(cublas, beta_0_does_not_read_the_result, "unit sim") {
     CHECK(c[0] == 0);
 }
 
+/* 2 · 2^1023 is no number of fp64. */
+ASSAY_TEST(cublas, alpha_multiplies_sums, "unit sim") {
+    const double large = 0x1p1023, quarter = 0.25, alpha = 2, beta = 0;
+    double y = 0;
+    REQUIRE_OK(assay_blas_check(cublasDgemm(blas(), CUBLAS_OP_N, CUBLAS_OP_N, 1, 1, 1, &alpha,
+                                            &quarter, 1, &large, 1, &beta, &y, 1),
+                                "cublasDgemm"));
+    CHECK(y == 0x1p1022);
+    y = 0;
+    REQUIRE_OK(assay_blas_check(
+        cublasDgemv(blas(), CUBLAS_OP_N, 1, 1, &alpha, &quarter, 1, &large, 1, &beta, &y, 1),
+        "cublasDgemv"));
+    CHECK(y == 0x1p1022);
+}
+
 ASSAY_TEST(cublas, vectors_and_diagonals, "unit sim") {
     double a[CELLS], x[CELLS], y[CELLS], old[CELLS], alpha = 2, beta = 3;
     fill(a, 1);
